@@ -128,18 +128,15 @@ def _settle_by_cpu_time(
         and cpu_time.estimate is not None
         and cpu_time.estimate.pairs == len(test.base)
     )
-    if not (is_same_work and _is_same_unqueued(decision.adjusted.result, rule)):
+    interval = decision.adjusted.result.unqueued
+    if not is_same_work or interval is None or decision.estimate is None:
         return decision
-    return replace(decision, outcome=Outcome.UNCHANGED, queued_share=share)
-
-
-def _is_same_unqueued(result: TTestResult, rule: DecisionRule) -> bool:
-    """Return whether wall time without the wait for other programs is within the margin."""
-    if result.unqueued is None:
-        return False
-    low, high = result.unqueued
     margin = rule.log_margin + ROUNDING
-    return -margin <= low and high <= margin
+    if not all(-margin <= end <= margin for end in interval):
+        return decision
+    low, high = map(relative, interval)
+    estimate = replace(decision.estimate, narrow_low=low, narrow_high=high)
+    return replace(decision, outcome=Outcome.UNCHANGED, estimate=estimate, queued_share=share)
 
 
 def _decide(

@@ -1,6 +1,6 @@
 """Holds the values of judging: outcomes, effect estimates and verdicts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from perfledger.metrics import Metric
@@ -24,8 +24,8 @@ class EffectEstimate:
 
     `low` and `high` bound the change at the plan's confidence, valid at whatever look it stopped,
     not adjusted for the family; `narrow_low` and `narrow_high` are the interval that decides
-    equivalence. `base` and `head` are typical values in the metric's unit (geometric means of the
-    processes' values).
+    equivalence, valid in the same way. `base` and `head` are typical values in the metric's unit
+    (geometric means of the processes' values).
     """
 
     base: float
@@ -60,6 +60,17 @@ class Verdict:
     states: Bimodality | None = None  # where runs are in one of two states, which a mean hides
     prior: SpreadPrior | None = None
     queued_share: float | None = None  # of the wall time, where CPU time settled the outcome
+
+    @property
+    def shown_estimate(self) -> EffectEstimate | None:
+        """Return the estimate whose `low` and `high` are the interval that decided.
+
+        That of equivalence where the outcome is UNCHANGED, else that of a change.
+        """
+        estimate = self.estimate
+        if estimate is None or self.outcome is not Outcome.UNCHANGED:
+            return estimate
+        return replace(estimate, low=estimate.narrow_low, high=estimate.narrow_high)
 
     @property
     def is_regression(self) -> bool:

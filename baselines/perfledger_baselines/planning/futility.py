@@ -12,7 +12,7 @@ import math
 
 from scipy.special import chdtri, ndtr, stdtrit
 
-from perfledger_baselines.significance.alpha_spending import nominal_levels
+from perfledger_baselines.significance.alpha_spending import equivalence_level, nominal_levels
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import looks_until
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
@@ -42,8 +42,10 @@ def chance_to_settle(
         return 0.0
     sd = result.sd * math.sqrt(result.degrees / float(chdtri(result.degrees, SPREAD_CONFIDENCE)))
     error, degrees = sd / math.sqrt(pairs), result.degrees + more
-    level = nominal_levels(looks_until(rule.looks, pairs), rule.alpha / adjusted.sharing)[-1]
-    same_up_to = rule.log_margin + float(stdtrit(degrees, rule.alpha)) * error
+    looks = looks_until(rule.looks, pairs)
+    level = nominal_levels(looks, rule.alpha / adjusted.sharing)[-1]
+    one_sided = result.share * equivalence_level(looks, rule.alpha)
+    same_up_to = rule.log_margin + float(stdtrit(degrees, one_sided)) * error
     change_from = max(math.log1p(floor), -float(stdtrit(degrees, result.share * level / 2)) * error)
 
     def chance_within(bound: float, true_mean: float) -> float:

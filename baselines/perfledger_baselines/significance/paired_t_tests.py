@@ -24,7 +24,11 @@ from perfledger.metrics import MetricKind
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
 from perfledger_baselines.estimation.log_odds import share_levels
 from perfledger_baselines.estimation.pairing import PairedTest
-from perfledger_baselines.significance.alpha_spending import nominal_levels, overall_p_values
+from perfledger_baselines.significance.alpha_spending import (
+    equivalence_level,
+    nominal_levels,
+    overall_p_values,
+)
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import (
     FEWEST_PAIRS,
@@ -51,7 +55,8 @@ class TTestResult:
 
     `half_width` is that of the interval that is valid over the looks: a repeated confidence
     interval (Jennison & Turnbull 1989), at the level alpha leaves to this look. `narrow_half_width`
-    belongs to the plain interval at 1 - 2 * alpha, which holds two one-sided tests of equivalence.
+    belongs to the interval of two one-sided tests of equivalence, which has the level 1 - 2 * alpha
+    over the looks: narrower than the other, but for the first looks.
     `p_value` is over all looks. Too few pairs have `p_value` 1 and infinite widths.
     `unqueued` is the narrow interval of a step time without the wait for other programs.
     """
@@ -151,8 +156,8 @@ def t_tests(
     p_values = overall_p_values(np.array([_p_value(each) for each in moments]), looks)
     signs = np.array([np.sign(each.mean) for each in moments])
     smallest = np.where(signs == signs[-1], p_values, 1.0).min(axis=0)
-    level = nominal_levels(looks, alpha)[-1]
-    return _results(moments[-1], np.minimum(smallest, 1.0), level=level, alpha=alpha)
+    level, one_sided = nominal_levels(looks, alpha)[-1], equivalence_level(looks, alpha)
+    return _results(moments[-1], np.minimum(smallest, 1.0), level=level, narrow_level=2 * one_sided)
 
 
 def exact_result(base: float, head: float, *, pairs: int, is_enough: bool = True) -> TTestResult:
@@ -264,7 +269,7 @@ def _half_width(moments: _Moments, level: float) -> FloatArray:
 
 
 def _results(
-    moments: _Moments, p_values: FloatArray, *, level: float, alpha: float
+    moments: _Moments, p_values: FloatArray, *, level: float, narrow_level: float
 ) -> tuple[TTestResult, ...]:
     columns = (
         moments.pairs,
@@ -273,7 +278,7 @@ def _results(
         moments.degrees,
         moments.share,
         _half_width(moments, level),
-        _half_width(moments, 2 * alpha),
+        _half_width(moments, narrow_level),
         p_values,
     )
     return tuple(

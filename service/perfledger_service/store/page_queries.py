@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, func
 from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.projects import project_named, projects
 from perfledger_service.store.tables import (
@@ -132,9 +133,20 @@ def _with_verdicts(session: Session, upload: UploadView) -> UploadView:
     )
     ids = {(workload, metric): series for workload, metric, series in observed}
     verdicts = tuple(
-        row.to_value(VerdictView, series_id=ids.get((row.workload, row.metric))) for row in rows
+        _verdict_view(row, series_id=ids.get((row.workload, row.metric))) for row in rows
     )
     return replace(upload, verdicts=verdicts)
+
+
+def _verdict_view(row: VerdictRow, *, series_id: int | None) -> VerdictView:
+    """Return a stored verdict with the interval that decided it."""
+    is_proof = row.outcome == Outcome.UNCHANGED
+    return row.to_value(
+        VerdictView,
+        low=row.narrow_low if is_proof else row.low,
+        high=row.narrow_high if is_proof else row.high,
+        series_id=series_id,
+    )
 
 
 def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:

@@ -32,7 +32,7 @@ class VerdictView:
     outcome: str  # one of the judge's five words
     base: float | None
     head: float | None
-    change: float | None  # head / base - 1, and so are low and high
+    change: float | None  # head / base - 1, and so are the ends of the interval that decided
     low: float | None
     high: float | None
     is_warning: bool

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.metrics import STEP_TIME
-from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 
 VERDICT = Verdict(
     workload="m:f",
@@ -21,6 +21,27 @@ def test_only_what_regressed_is_a_regression(outcome):
     verdict = replace(VERDICT, outcome=outcome, is_warning=True)
 
     assert verdict.is_regression is (outcome is Outcome.REGRESSED)
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_the_interval_that_is_shown_is_the_one_that_decided(outcome):
+    estimate = EffectEstimate(
+        base=1.0,
+        head=1.0,
+        change=0.0,
+        low=-0.107,
+        high=0.129,
+        narrow_low=-0.08,
+        narrow_high=0.09,
+        pairs=5,
+        p_value=1.0,
+        smallest_detectable=0.1,
+    )
+    shown = replace(VERDICT, outcome=outcome, estimate=estimate).shown_estimate
+
+    expected = (-0.08, 0.09) if outcome is Outcome.UNCHANGED else (-0.107, 0.129)
+    assert (shown.low, shown.high) == expected
+    assert replace(VERDICT, outcome=outcome).shown_estimate is None
 
 
 def test_there_are_five_outcomes():

@@ -63,7 +63,7 @@ def test_doubt_ends_with_the_last_look(build):
 
 
 def test_between_looks_nobody_looks(build):
-    doubtful_then_equal = [(1.0, ratio) for ratio in (1.012, 1.0, 0.994, 1.002)] + [(1.0, 1.0)] * 4
+    doubtful_then_equal = [(1.0, ratio) for ratio in (1.01, 1.0, 0.996, 1.001)] + [(1.0, 1.0)] * 4
     at_every_pair = feed(
         build, started("m:f", looks=(4, 5, 6, 7, 8)), "m:f", 8, step_time_p50=doubtful_then_equal
     )

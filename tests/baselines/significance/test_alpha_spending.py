@@ -8,7 +8,11 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import norm
 
 from perfledger_baselines.significance import alpha_spending
-from perfledger_baselines.significance.alpha_spending import nominal_levels, overall_p_values
+from perfledger_baselines.significance.alpha_spending import (
+    equivalence_level,
+    nominal_levels,
+    overall_p_values,
+)
 from perfledger_baselines.significance.interim_looks import InterimLooks, looks_until, planned_looks
 
 PLAN = planned_looks(40, fewest=2)
@@ -33,6 +37,18 @@ def test_the_first_look_of_four_spends_the_root_of_its_share():
     first = looks_until((10, 20, 30, 40), 10)
 
     assert nominal_levels(first, 0.05) == pytest.approx([0.05 * math.sqrt(0.25)])
+
+
+def test_equivalence_spends_alpha_of_each_side_by_the_share_of_the_pairs():
+    """With all of it at a single look, and more than a change has at the last of many."""
+    planned = (10, 20, 30, 40)
+
+    levels = [equivalence_level(looks_until(planned, pairs), 0.05) for pairs in planned]
+
+    assert equivalence_level(looks_until((), 7), 0.05) == pytest.approx(0.05)
+    assert levels[0] == pytest.approx(0.05 / 4)
+    assert levels == sorted(levels)
+    assert levels[-1] > nominal_levels(looks_until(planned, 40), 0.1)[-1] / 2
 
 
 def test_two_looks_leave_what_theory_says():

@@ -5,7 +5,11 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import t as student, ttest_1samp
 
-from perfledger_baselines.significance.alpha_spending import nominal_levels, overall_p_values
+from perfledger_baselines.significance.alpha_spending import (
+    equivalence_level,
+    nominal_levels,
+    overall_p_values,
+)
 from perfledger_baselines.significance.interim_looks import (
     FEWEST_PAIRS_WITH_HISTORY,
     looks_until,
@@ -51,11 +55,33 @@ def test_one_look_is_the_paired_t_test_with_its_interval():
     assert evidence.mean + evidence.half_width == pytest.approx(interval.high)
 
 
-def test_the_narrow_interval_has_two_one_sided_tests_at_its_ends():
-    evidence = weigh_one(FIVE, (4, 5, 9))
+@pytest.mark.parametrize("planned", [(), (4, 5, 9)])
+def test_the_narrow_interval_has_two_one_sided_tests_at_its_ends(planned):
+    evidence = weigh_one(FIVE, planned)
 
-    interval = ttest_1samp(FIVE, 0).confidence_interval(0.90)
+    one_sided = equivalence_level(looks_until(planned, 5), 0.05)
+    interval = ttest_1samp(FIVE, 0).confidence_interval(1 - 2 * one_sided)
     assert evidence.mean - evidence.narrow_half_width == pytest.approx(interval.low)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", [None, PRIOR])
+def test_a_change_of_the_margin_is_seldom_proven_absent_at_any_look(prior):
+    margin = 0.01
+    planned = planned_looks(20, fewest=FEWEST_PAIRS_WITH_HISTORY if prior else 5)
+    rows = np.random.default_rng(23).normal(margin, 0.01, (2000, 20))
+    is_proven = np.zeros(len(rows), dtype=bool)
+
+    for pairs in planned:
+        results = t_tests(
+            rows[:, :pairs],
+            looks=looks_until(planned, pairs),
+            alpha=0.05,
+            priors=[prior] * len(rows) if prior else (),
+        )
+        is_proven |= [abs(each.mean) + each.narrow_half_width <= margin for each in results]
+
+    assert 0.02 < is_proven.mean() < 0.05 + 3 * 0.005
 
 
 def test_a_look_is_paid_for_in_p_value_and_interval():

@@ -18,7 +18,7 @@ from perfledger_service.store.page_queries import (
     upload_view,
 )
 from perfledger_service.store.tables import BundleRow, SeriesRow, UploadRow
-from perfledger_service.store.uploads import set_status
+from perfledger_service.store.uploads import set_status, verdicts_of
 from perfledger_service.values.upload_views import UploadStatus
 
 SERIES: dict[str, Any] = {
@@ -58,6 +58,19 @@ def test_a_verdict_leads_to_its_series(any_engine, judged, make_bundle):
             assert verdict.series_id is not None
             series = series_view(session, verdict.series_id)
             assert (series.workload, series.metric) == (verdict.workload, verdict.metric)
+
+
+@pytest.mark.parametrize(("ratio", "outcome"), [(1.0, "unchanged"), (1.5, "regressed")])
+def test_a_verdict_is_shown_with_the_interval_that_decided_it(
+    engine, judged, make_bundle, ratio, outcome
+):
+    upload = judged(engine, make_bundle(ratio=ratio, pairs=10))
+
+    with read_session(engine) as session:
+        shown = upload_view(session, upload.id).verdicts[0]
+        stored = verdicts_of(session, upload.id)[0].shown_estimate
+    assert shown.outcome == outcome
+    assert (shown.low, shown.high) == (stored.low, stored.high)
 
 
 def test_a_pull_request_nobody_measured_is_not_found(engine, judged, make_bundle):

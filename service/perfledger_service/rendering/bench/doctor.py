@@ -150,7 +150,7 @@ def _false_alarms(noise: NoiseFloor) -> Iterator[Block]:
 
 def _picture(noise: MetricNoise, margin: float) -> str:
     """Return the pairs, the interval and the margin of a metric."""
-    estimate = noise.verdict.estimate
+    estimate = noise.verdict.shown_estimate
     if estimate is None or noise.test.is_exact:
         return ""
     changes = [head / base - 1 for base, head in noise.test.pairs]

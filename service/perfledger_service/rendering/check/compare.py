@@ -104,7 +104,7 @@ def _style(verdict: Verdict) -> TextStyle:
 
 
 def _picture(verdict: Verdict, margin: float) -> str:
-    estimate = verdict.estimate
+    estimate = verdict.shown_estimate
     return "" if estimate is None else interval_text(estimate, margin=margin)
 
 
@@ -123,7 +123,7 @@ def _baselines(view: ComparisonView) -> tuple[str, ...]:
 
 def _figures(verdict: Verdict) -> tuple[str, str, str, str]:
     """Return the values of both sides, the change and its interval; dashes for missing ones."""
-    estimate = verdict.estimate
+    estimate = verdict.shown_estimate
     if estimate is None:
         return NO_FIGURE, NO_FIGURE, NO_FIGURE, ""
     unit = verdict.metric.unit

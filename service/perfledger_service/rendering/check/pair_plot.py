@@ -35,7 +35,7 @@ def pair_chart(verdict: Verdict, test: PairedTest, *, margin: float) -> Chart | 
 
     `margin` is relative: smaller changes count as unchanged.
     """
-    estimate = verdict.estimate
+    estimate = verdict.shown_estimate
     changes = {
         number: head / base - 1
         for number, base, head in zip(test.numbers, test.base, test.head, strict=True)

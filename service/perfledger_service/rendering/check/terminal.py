@@ -103,11 +103,12 @@ def _pictures(
     for verdict in report.verdicts:
         test = tests.get((verdict.workload, verdict.metric.name))
         is_quiet = verdict.outcome is Outcome.UNCHANGED and not verdict.is_warning
-        if verdict.workload != workload or verdict.estimate is None or is_quiet or test is None:
+        estimate = verdict.shown_estimate
+        if verdict.workload != workload or estimate is None or is_quiet or test is None:
             continue
         changes = [head / base - 1 for base, head in test.pairs]
         margin = report.plan.margin_of(workload)
-        picture = interval_text(verdict.estimate, margin=margin, changes=changes)
+        picture = interval_text(estimate, margin=margin, changes=changes)
         if picture:
             name = vocabulary.metric_label(verdict.metric.name) or clean(
                 verdict.metric.name, limit=40

@@ -74,7 +74,8 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
         f"Unchanged: proven to lie within {margin} either way{_own_margins(report)}. Undecided: "
         "neither is proven."
     )
-    level = f"Each interval has level {number_format.margin(1 - plan.alpha)}"
+    wide, narrow = (number_format.margin(1 - share * plan.alpha) for share in (1, 2))
+    level = f"Each interval has level {wide} ({narrow} beside unchanged, which it proves)"
     stop = f"{level}."
     if looks:
         stop = f"{level}, whichever look it stopped at; it could stop after {looks} pairs."

@@ -331,7 +331,7 @@ def _pairs(needed: int | None) -> str:
 def _verdict_row(
     verdict: Verdict, report: Report, *, has_traded: bool, needed: str
 ) -> VerdictTableRow:
-    metric, estimate = verdict.metric, verdict.estimate
+    metric, estimate = verdict.metric, verdict.shown_estimate
     label = vocabulary.metric_label(metric.name)
     figures = change = ("", "")
     detectable = pairs = p_value = ""

@@ -55,7 +55,9 @@ def test_a_plan_without_looks_names_none(reports):
         replace(report, plan=replace(report.plan, looks=()))
     )[-1]
 
-    assert last.replace("\u00a0", " ") == "Each interval has level 95 %."
+    assert last.replace("\u00a0", " ") == (
+        "Each interval has level 95 % (90 % beside unchanged, which it proves)."
+    )
 
 
 def test_a_check_without_pairs_says_so(reports, make):
