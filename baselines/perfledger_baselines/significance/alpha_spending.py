@@ -44,8 +44,8 @@ def equivalence_level(looks: InterimLooks, alpha: float) -> float:
 
     Over all looks either of them rejects a true bound with a chance of at most alpha.
     """
-    both = _nominal_levels(_schedule(looks), 2 * alpha, EQUIVALENCE_POWER)
-    return both[len(looks.completed) - 1] / 2
+    two_sided_levels = _nominal_levels(_schedule(looks), 2 * alpha, EQUIVALENCE_POWER)
+    return two_sided_levels[len(looks.completed) - 1] / 2
 
 
 def overall_p_values(p_values: FloatArray, looks: InterimLooks) -> FloatArray:
