@@ -155,13 +155,19 @@ class _FolderSource:
             raise RepositoryError(msg)
         if start.is_symlink() or start.is_file():
             yield top
-        for here, folders, names in os.walk(start):
+        for here, folders, names in os.walk(start, onerror=self._refuse):
             place = Path(here)
             links = [name for name in folders if (place / name).is_symlink()]
             folders[:] = sorted(set(folders) - LEFT_OUT)
             for name in sorted((*names, *links)):
                 if not name.endswith(".pyc"):
                     yield (place / name).relative_to(self.root).as_posix()
+
+    def _refuse(self, error: OSError) -> None:
+        """Raise RepositoryError for a folder that cannot be listed: its workloads would be lost."""
+        if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            msg = f"{error.filename} in {self.name} cannot be read: {error.strerror}"
+            raise RepositoryError(msg) from error
 
     def _stored(self, paths: Sequence[str]) -> dict[str, str]:
         """Store files in the user's repository; return the hash of each."""

@@ -54,7 +54,11 @@ def activation(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
 
 def _choose(root: Path, configured: str) -> Path:
     if configured:
-        return root / Path(configured).expanduser()
+        try:
+            return root / Path(configured).expanduser()
+        except RuntimeError as error:  # "~" of a user that there is not, or without a home folder
+            msg = f"{configured} names no home folder here: set `python` to a path without ~"
+            raise InterpreterError(msg) from error
     python = environment_python(root / ".venv")
     return python if python.exists() else Path(sys.executable)
 

@@ -220,3 +220,15 @@ def test_configurations_are_read_from_where_the_workloads_are(history, tmp_path)
     with pytest.raises(RepositoryError, match="larger than 10 bytes"):
         folder.read_file("pyproject.toml", max_bytes=10)
     assert folder.read_file("pyproject.toml", max_bytes=11) == b"x" * 11
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+def test_a_folder_that_cannot_be_read_is_refused(history, tmp_path):
+    closed = tmp_path / "elsewhere" / "bench" / "closed"
+    closed.mkdir(parents=True)
+    (closed.parent / "new.py").write_text("NEW")
+    closed.chmod(0o000)
+
+    with pytest.raises(RepositoryError, match=r"closed in .* cannot be read: Permission denied"):
+        overlay_of(history, str(tmp_path / "elsewhere"))
+    closed.chmod(0o700)

@@ -42,6 +42,11 @@ def test_the_configured_one_comes_first_and_is_below_the_repository(tmp_path):
     assert find_python(tmp_path, "tools/py").path == python
 
 
+def test_a_home_folder_that_there_is_not_is_an_answer(tmp_path):
+    with pytest.raises(InterpreterError, match="~no-such-user/py names no home folder here: set"):
+        find_python(tmp_path, "~no-such-user/py")
+
+
 def test_one_that_is_too_old_says_so(tmp_path):
     fake_python(tmp_path / "old", "printf 3.10.14")
 
