@@ -59,7 +59,7 @@ def unproven_gains(bundle: Bundle, gains: Mapping[str, float]) -> dict[str, Fail
             doubt = doubt or _lost_check_doubt(pairs.get(name, {}))
             doubt = doubt or _count_doubt(bundle, name, gain)
         if doubt:
-            detail = f"{DOUBT}: it is {gain:.0%} faster, and {doubt}; {WAY_ON}"
+            detail = f"{DOUBT}: it is {100 * gain:.0f} % faster, and {doubt}; {WAY_ON}"
             failures[name] = _failure(name, FailureReason.UNPROVEN, detail)
     return failures
 
@@ -67,7 +67,8 @@ def unproven_gains(bundle: Bundle, gains: Mapping[str, float]) -> dict[str, Fail
 def huge_gains(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     """Return a warning for each improvement that is large enough to be a mistake."""
     return tuple(
-        f"{verdict.workload} is {_gain(verdict):.0%} faster: look whether its result is still right"
+        f"{verdict.workload} is {100 * _gain(verdict):.0f} % faster: look whether its result is "
+        "still right"
         for verdict in verdicts
         if verdict.outcome is Outcome.IMPROVED and _gain(verdict) > HUGE_GAIN
     )

@@ -353,7 +353,9 @@ def _with_discount(price: Price, discount: PriceDiscount) -> Price:
         price,
         usd_per_hour=price.usd_per_hour * (1 - discount.share),
         source=f"{price.source}; {discount.source}",
-        note=_join_notes(price.note, f"list {price.usd_per_hour} less {discount.share:.2%}"),
+        note=_join_notes(
+            price.note, f"list {price.usd_per_hour} less {100 * discount.share:.2f} %"
+        ),
         layer=PriceLayer.DERIVED,
     )
 
@@ -362,7 +364,7 @@ def _with_tax(price: Price, tax: PurchaseTax) -> Price:
     return replace(
         price,
         usd_per_hour=price.usd_per_hour * (1 + tax.share),
-        note=_join_notes(price.note, f"with {tax.share:.2%} tax: {tax.source}"),
+        note=_join_notes(price.note, f"with {100 * tax.share:.2f} % tax: {tax.source}"),
         layer=PriceLayer.DERIVED,
     )
 

@@ -138,7 +138,7 @@ def _sizes(listed: Sequence[PricedRow]) -> RowFindings:
             share = unit_prices[place] / (unit_prices[1 - place] if is_pair else middle) - 1
             if abs(share) > MAX_SIZE_SCALING:
                 reference = "the other size" if is_pair else "the median of its family's sizes"
-                reason = f"{share:+.0%} per accelerator from {reference}"
+                reason = f"{100 * share:+.0f} % per accelerator from {reference}"
                 yield one, FindingSeverity.WARN, reason
 
 

@@ -132,5 +132,7 @@ def _steps(listed: list[PricedRow], previous: PriceSheet) -> RowFindings:
             continue
         step = price.usd_per_hour / previous_price.usd_per_hour - 1
         if abs(step) > MAX_STEP:
-            reason = f"{step:+.1%} since {previous_price.as_of}: approve it before it is used"
+            reason = (
+                f"{100 * step:+.1f} % since {previous_price.as_of}: approve it before it is used"
+            )
             yield one, FindingSeverity.WARN, reason

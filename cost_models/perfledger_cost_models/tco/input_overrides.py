@@ -100,7 +100,9 @@ def _with_tax(parameter: HardwareInput, tax: PurchaseTax) -> HardwareInput:
         return parameter
     factor = 1 + tax.share if is_bought else 1 / (1 + tax.share)
     tax_note = (
-        f"with {tax.share:.2%} tax: {tax.source}" if is_bought else "of the price without tax"
+        f"with {100 * tax.share:.2f} % tax: {tax.source}"
+        if is_bought
+        else "of the price without tax"
     )
     return replace(
         parameter,

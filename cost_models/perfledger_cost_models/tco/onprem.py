@@ -169,7 +169,7 @@ def owned_rate(
     price = sheet.find(server.price)
     return HourlyRate(
         option=server.option,
-        label=f"{server.label} at {share:.0%} use",
+        label=f"{server.label} at {100 * share:.0f} % use",
         accelerator=server.accelerator,
         usd_per_device_hour=to_decimal(cost.p50_usd),
         low=to_decimal(cost.p5_usd),

@@ -42,7 +42,7 @@ def gpu_findings(
 
 def _processes(condition: GpuCondition) -> HostFinding:
     count, active = condition.processes, condition.active_share
-    busy = "" if active is None else f", active {active:.0%} of the time"
+    busy = "" if active is None else f", active {100 * active:.0f} % of the time"
     advice = "stop them (nvidia-smi lists them), or choose another GPU: CUDA_VISIBLE_DEVICES"
     if count:
         detail = f"{count} other process{'es' * (count != 1)} on this GPU{busy}"

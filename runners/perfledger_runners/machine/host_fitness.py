@@ -110,7 +110,7 @@ def _steal(load: HostLoad) -> HostFinding:
     share = load.stolen_share
     if share is None:
         return unknown("stolen time", "the kernel does not tell what other virtual machines take")
-    detail = f"other virtual machines take {share:.0%} of the cores' time"
+    detail = f"other virtual machines take {100 * share:.0f} % of the cores' time"
     if share < NOISY_STEAL:
         return finding("stolen time", FindingLevel.FINE, detail)
     level = FindingLevel.BUSY if share >= BUSY_STEAL else FindingLevel.NOISY
@@ -125,7 +125,9 @@ def _quota(limits: CgroupLimits, load: HostLoad) -> HostFinding:
         return finding("CPU quota", FindingLevel.FINE, "none")
     detail = f"{cores:g} cores' worth of time on {len(load.usable)} usable cores"
     if limits.throttled_share is not None:
-        detail += f"; processes waited for more in {limits.throttled_share:.0%} of its periods"
+        detail += (
+            f"; processes waited for more in {100 * limits.throttled_share:.0f} % of its periods"
+        )
     if cores >= len(load.usable):
         return finding("CPU quota", FindingLevel.FINE, detail)
     advice = "remove the container's CPU limit, and give it whole cores (cpuset) instead"
@@ -139,10 +141,10 @@ def _memory(memory: MemoryState) -> HostFinding:
     parts: list[str] = []
     level = FindingLevel.FINE
     if available is not None:
-        parts.append(f"{available:.0%} free")
+        parts.append(f"{100 * available:.0f} % free")
         level = FindingLevel.NOISY if available < LOW_MEMORY else level
     if stalled is not None:
-        parts.append(f"tasks wait for it {stalled:.0%} of the time")
+        parts.append(f"tasks wait for it {100 * stalled:.0f} % of the time")
         level = FindingLevel.NOISY if stalled >= NOISY_STALL else level
         level = FindingLevel.BUSY if stalled >= BUSY_STALL else level
     return finding("memory", level, ", ".join(parts), "stop programs that hold memory")

@@ -95,8 +95,8 @@ def test_an_unproven_gain_says_why_and_how_to_go_on(checked):
     (verdict,) = judgement.verdicts
     assert (failure.why, failure.side) == (FailureReason.UNPROVEN, Side.HEAD)
     assert failure.detail == (
-        "cannot tell whether head still does the work: it is 98% faster, and its counted work fell "
-        "from 6e+08 to 0 FLOP; give the workload a check=, or name it in accepted_work"
+        "cannot tell whether head still does the work: it is 98 % faster, and its counted work "
+        "fell from 6e+08 to 0 FLOP; give the workload a check=, or name it in accepted_work"
     )
     assert verdict.metric is STEP_TIME
     assert verdict.estimate is None
@@ -255,5 +255,5 @@ def test_a_huge_gain_is_improved_with_a_warning(checked, ratio, is_huge):
 
     assert verdicts[0].outcome is Outcome.IMPROVED
     assert huge_gains(verdicts) == (
-        ("m:f is 95% faster: look whether its result is still right",) if is_huge else ()
+        ("m:f is 95 % faster: look whether its result is still right",) if is_huge else ()
     )

@@ -69,7 +69,7 @@ def test_a_discount_is_taken_off_exactly_and_said():
     price = applied(DISCOUNT).find(P5)
 
     assert price.usd_per_hour == Decimal("55.04") * Decimal("0.88")
-    assert "list 55.04 less 12.00%" in price.note
+    assert "list 55.04 less 12.00 %" in price.note
     assert price.source.endswith("enterprise agreement 4711")
 
 

@@ -231,7 +231,7 @@ def test_of_two_sizes_that_differ_each_is_noted_against_the_other():
 
     found = [one.reason for one in check_sheet(sheet_of(*rows), "s").findings]
 
-    assert found == [f"{share} per accelerator from the other size" for share in ("-44%", "+79%")]
+    assert found == [f"{share} per accelerator from the other size" for share in ("-44 %", "+79 %")]
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_a_large_step_since_the_last_sheet_has_to_be_approved():
     check = check_sheet(PACKAGED, "s", previous=replace(before, prices=raised))
 
     steps = [found for found in check.findings if found.rule == "step since the last sheet"]
-    assert "-23.1% since" in steps[0].reason
+    assert "-23.1 % since" in steps[0].reason
     assert len(steps) > 100
 
 

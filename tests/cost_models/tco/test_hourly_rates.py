@@ -14,8 +14,8 @@ def test_the_standard_rates_are_two_owned_servers_two_instances_and_a_chip():
 
     assert tuple(rate.option for rate in rates) == STANDARD_OPTIONS
     assert [(rate.label, rate.accelerator) for rate in rates] == [
-        ("On-premises 8xH100 at 40% use", "H100-80GB"),
-        ("On-premises 8xA100 at 40% use", "A100-80GB"),
+        ("On-premises 8xH100 at 40 % use", "H100-80GB"),
+        ("On-premises 8xA100 at 40 % use", "A100-80GB"),
         ("AWS p5.48xlarge, on demand", "H100-80GB"),
         ("AWS p4d.24xlarge, on demand", "A100-40GB"),
         ("Google Cloud tpu-v4, on demand", "TPU-v4"),

@@ -94,7 +94,7 @@ def test_the_rate_is_the_median_with_the_fifth_and_ninety_fifth_percentile():
     cost = hourly_cost(H100, PARAMETERS, utilization=0.7)
     found = owned_rate(H100, utilization=0.7)
 
-    assert found.label == "On-premises 8xH100 at 70% use"
+    assert found.label == "On-premises 8xH100 at 70 % use"
     assert found.accelerator == "H100-80GB"
     assert (float(found.low), float(found.usd_per_device_hour), float(found.high)) == (
         cost.p5_usd,

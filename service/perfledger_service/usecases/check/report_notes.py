@@ -91,7 +91,7 @@ def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...
     waited = _queued_share(bundle, names)
     cause, advice = "", list[str]()
     if waited is not None and waited >= LOADED_SHARE:
-        cause = f", steps waited {waited:.0%} of their time for a core"
+        cause = f", steps waited {100 * waited:.0f} % of their time for a core"
         advice.append("stop other programs or give the check cores of its own with taskset")
     has_openmp = any(
         spec.id in names and spec.framework is not Framework.JAX for spec in bundle.workloads
@@ -145,8 +145,8 @@ def _cpu_activity_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[st
         cpu_time = outcomes.get((spec.id, CPU_TIME.name))
         words = f"step time {step_time}" + (f", CPU time {cpu_time}" if cpu_time else "")
         notes.append(
-            f"{spec.id}: {words}; it kept {base:.0%} of all cores busy on base and {head:.0%} on "
-            "head, which other load changes too and is not judged"
+            f"{spec.id}: {words}; it kept {100 * base:.0f} % of all cores busy on base "
+            f"and {100 * head:.0f} % on head, which other load changes too and is not judged"
         )
     return tuple(notes)
 

@@ -72,8 +72,8 @@ def test_without_the_drivers_library_the_gpu_is_unknown(near):
     [
         ({"processes": 2, "active_share": 0.5}, "GPU processes", "busy", "2 other processes on"),
         ({"processes": 1, "active_share": None}, "GPU processes", "busy", "1 other process on"),
-        ({"active_share": 0.05}, "GPU processes", "busy", "the GPU was active 5% of the time"),
-        ({"active_share": 0.04}, "GPU processes", "fine", "none, active 4% of the time"),
+        ({"active_share": 0.05}, "GPU processes", "busy", "the GPU was active 5 % of the time"),
+        ({"active_share": 0.04}, "GPU processes", "fine", "none, active 4 % of the time"),
         ({"processes": None}, "GPU processes", "unknown", "the driver does not list them"),
         ({"reasons": CLOCKS_SET | 0x40}, "GPU throttling", "busy", "lowered by heat"),
         ({"reasons": 0x4}, "GPU throttling", "noisy", "lowered by its power cap"),

@@ -144,7 +144,7 @@ def test_a_quota_below_the_usable_cores_makes_steps_wait(cores, level):
 
     assert told.level == level
     assert told.detail == (
-        f"{cores:g} cores' worth of time on 4 usable cores; processes waited for more in 25% of "
+        f"{cores:g} cores' worth of time on 4 usable cores; processes waited for more in 25 % of "
         "its periods"
     )
 

@@ -149,7 +149,7 @@ def test_no_work_is_not_fast_unless_the_workloads_own_check_agrees(repository):
         assert outcome == "not measured"
         assert "cannot tell whether head still does the work" in reason
     assert outcomes["bench.sums:caches"][0] == "improved"
-    assert any("bench.sums:caches is 100% faster" in note for note in report["notes"])
+    assert any("bench.sums:caches is 100 % faster" in note for note in report["notes"])
 
 
 def test_work_that_is_accepted_is_judged_as_it_is(repository):

@@ -50,7 +50,7 @@ def test_what_moved_since_the_last_sheet_is_to_be_approved(run, tmp_path):
     shown = run("prices", "check", "--previous", before)
 
     assert "step since the last sheet" in shown
-    assert "+37.6%" in shown
+    assert "+37.6 %" in shown
 
 
 def test_a_missing_sheet_says_which(tmp_path):

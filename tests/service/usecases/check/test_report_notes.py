@@ -65,8 +65,8 @@ def test_a_change_says_which_of_wall_time_cpu_time_and_use_moved(notes_of):
     (note,) = notes_of(idler, ratio=2.0)
 
     assert note == (
-        "gpt:step: step time regressed, CPU time unchanged; it kept 90% of all cores busy on base "
-        "and 45% on head, which other load changes too and is not judged"
+        "gpt:step: step time regressed, CPU time unchanged; it kept 90 % of all cores busy on base "
+        "and 45 % on head, which other load changes too and is not judged"
     )
 
 
@@ -104,7 +104,7 @@ def test_noise_under_load_says_so_and_what_to_do(make_bundle):
     (note,) = report_notes(bundle, judge_bundle(bundle))
 
     assert note == (
-        "noise left gpt:step undecided, steps waited 30% of their time for a core: stop other "
+        "noise left gpt:step undecided, steps waited 30 % of their time for a core: stop other "
         "programs or give the check cores of its own with taskset; set OMP_NUM_THREADS below the 8 "
         "cores"
     )
