@@ -1,6 +1,6 @@
 """Holds the evidence that a process's step does its work."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -38,3 +38,7 @@ class StepEvidence:
     steps_per_reading: int = 1
     empty_step_s: float | None = None
     paused_cores: float | None = None
+
+    def seconds_of(self, step_times_s: Iterable[float]) -> float:
+        """Return the seconds of all steps that were read as these times per step."""
+        return self.steps_per_reading * sum(step_times_s)

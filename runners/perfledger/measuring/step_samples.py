@@ -39,6 +39,7 @@ class StepSamples:
     turns: tuple[int, ...]  # readings per turn; empty if not interleaved
     cores: CoreUse
     steps_per_reading: int
+    is_prepared: bool  # before each reading, which is not timed
     empty_step_s: float | None  # of an empty step that is read alike; None for long steps
 
 
@@ -85,6 +86,7 @@ def measure(
             else watch.use(bench.readings_s, settling_s=bench.settling_s, turns=turns)
         ),
         steps_per_reading=bench.steps_per_reading,
+        is_prepared=bench.is_prepared,
         empty_step_s=bench.empty_step_s,
     )
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
-from perfledger.measuring.core_use import CoreUse
+from perfledger.measuring.core_use import PREPARED_ON_DEVICE, CoreUse
 from perfledger.measuring.step_results import check_answer, result_state, worst_state
 from perfledger.measuring.step_samples import StepSamples, measure
 from perfledger.meters.device_meter import DeviceMeter
@@ -44,7 +44,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             on_result=results.examine,
         )
         samples = _samples(sampled, peaks.first(), device)
-    cores = sampled.cores if device is Device.CPU else CoreUse()
+    cores = sampled.cores if device is Device.CPU else _beside_device(sampled)
     return {
         "started_at": started_at,
         "samples": samples,
@@ -116,6 +116,11 @@ def turn_of(channel: MessageChannel, name: str) -> Callable[[], None]:
         channel.wait()
 
     return turn
+
+
+def _beside_device(sampled: StepSamples) -> CoreUse:
+    """Return what is said of the cores beside a device: nothing, but what is left out."""
+    return CoreUse(left_out={PREPARED_ON_DEVICE: 1} if sampled.is_prepared else {})
 
 
 def _samples(

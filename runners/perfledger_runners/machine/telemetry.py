@@ -1,5 +1,6 @@
 """Samples a GPU's state while a child measures on it, and adds it to the run."""
 
+import math
 import threading
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Protocol
 
+from perfledger.measuring.core_use import PREPARED_ON_DEVICE
 from perfledger.metrics import ENERGY_PER_STEP, SM_ACTIVE, STEP_TIME
 from perfledger.records import Device, Failure, FailureReason, Run
 from perfledger_profiles.hardware.efficiency_metrics import (
@@ -123,13 +125,15 @@ def with_telemetry(
     """Return the run with the readings taken during its measured steps.
 
     Readings in its first `settling_s`, which belong to the warm-up, and after its last step do not
-    count. Nor do readings of a GPU beside a run on the CPU.
+    count. Nor do readings of a GPU beside a run on the CPU. The activity and the energy of steps
+    that are prepared are unknown.
     """
     during = _during(run, readings, settling_s)
-    shares = tuple(each.sm_active for each in during if each.sm_active is not None)
+    steady = () if _is_prepared(run) else during
+    shares = tuple(each.sm_active for each in steady if each.sm_active is not None)
     slowed = sum(bool(each.state.reasons & HARD_THROTTLE) for each in during)
     readings_by_metric = {SM_ACTIVE.name: shares} if shares else {}
-    joules = _energy_per_step(run, during)
+    joules = _energy_per_step(run, steady)
     if joules is not None:
         readings_by_metric[ENERGY_PER_STEP.name] = (joules,)
     left_out = {THROTTLED_KEY: slowed} if slowed else {}
@@ -203,5 +207,13 @@ def _during(
 ) -> tuple[TelemetrySample, ...]:
     if run.device is not Device.CUDA:
         return ()
-    end_s = settling_s + sum(run.samples[STEP_TIME.name])
+    # Beside preparations, the steps' own times do not say when the last one ended.
+    step_times_s = run.samples[STEP_TIME.name]
+    steps_s = math.inf if _is_prepared(run) else run.evidence.seconds_of(step_times_s)
+    end_s = settling_s + steps_s
     return tuple(each for each in readings if settling_s <= each.at_s <= end_s)
+
+
+def _is_prepared(run: Run) -> bool:
+    """Return whether something was prepared before each reading, which the device shows too."""
+    return PREPARED_ON_DEVICE in run.left_out

@@ -193,8 +193,7 @@ def _times(watcher: "TerminalProgress", bundle: "Bundle") -> str:
     times = watcher.stage_times()
     stages = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in times)
     steps_s = sum(
-        run.evidence.steps_per_reading * sum(run.samples.get(STEP_TIME.name, ()))
-        for run in bundle.runs
+        run.evidence.seconds_of(run.samples.get(STEP_TIME.name, ())) for run in bundle.runs
     )
     total_s = sum(seconds for _, seconds in times)
     return f"took {total_s:.0f} s: {stages}; {steps_s:.0f} s are measured steps"

@@ -74,7 +74,8 @@ def _startup_seconds(starts: Sequence[float], runs: Sequence[Run]) -> float:
         start = _moment(run)
         following = bisect_right(starts, start)
         if following < len(starts):
-            startups.append(starts[following] - start - sum(run.samples[STEP_TIME.name]))
+            steps_s = run.evidence.seconds_of(run.samples[STEP_TIME.name])
+            startups.append(starts[following] - start - steps_s)
     return median(startups) if startups else 0.0
 
 

@@ -131,7 +131,8 @@ def _pair_seconds(bundle: Bundle) -> dict[str, float]:
     steps: dict[str, float] = {}
     pairs: dict[str, set[int]] = {}
     for run in bundle.runs:
-        timed = sum(run.warmups_s) + sum(run.samples.get(STEP_TIME.name, ()))
+        steps_s = run.evidence.seconds_of(run.samples.get(STEP_TIME.name, ()))
+        timed = sum(run.warmups_s) + steps_s
         steps[run.workload] = steps.get(run.workload, 0.0) + timed
         pairs.setdefault(run.workload, set()).add(run.pair)
     return {

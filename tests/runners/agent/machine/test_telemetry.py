@@ -3,7 +3,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger.measuring.core_use import PREPARED_ON_DEVICE
 from perfledger.records import Device, FailureReason, Run, Side
+from perfledger.step_evidence import StepEvidence
 from perfledger_runners.machine.nvml import Gpu, GpuState
 from perfledger_runners.machine.telemetry import (
     MAX_THROTTLED_SHARE,
@@ -68,6 +70,32 @@ def test_what_the_gpu_did_beside_a_run_on_the_cpu_is_nobodys_business():
 
     assert with_telemetry(on_cpu, readings) == on_cpu
     assert throttling_failure(on_cpu, readings) is None
+
+
+def test_readings_during_steps_that_are_read_several_at_a_time_count():
+    short = replace(
+        RUN,
+        samples={"step_time_p50": (1e-4, 1e-4)},
+        evidence=StepEvidence(steps_per_reading=5000),
+    )
+    readings = [reading(0.9, reasons=0x40, sm_active=0.5), reading(1.1, sm_active=0.1)]
+
+    assert with_telemetry(short, readings).samples["sm_active"] == (0.5,)
+    assert throttling_failure(short, readings) is not None
+
+
+def test_steps_that_are_prepared_have_no_activity_and_no_energy_but_may_be_throttled():
+    prepared = replace(LONG_RUN, left_out={PREPARED_ON_DEVICE: 1})
+    readings = [
+        reading(0.1, sm_active=0.5, joules=1000.0),
+        reading(5.0, reasons=0x40, sm_active=0.5, joules=1690.0),
+    ]
+
+    run = with_telemetry(prepared, readings)
+
+    assert run.samples == prepared.samples
+    assert run.left_out == {PREPARED_ON_DEVICE: 1, "throttled": 1}
+    assert throttling_failure(prepared, readings) is not None
 
 
 LONG_RUN = replace(RUN, samples={"step_time_p50": (0.5, 0.25, 0.75, 0.5, 0.5)})

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from perfledger.measuring.core_use import PREPARED_ON_DEVICE
 from perfledger.protocol import BenchmarkSuite, Command
-from perfledger.records import FailureReason, Side, WorkloadSpec
+from perfledger.records import Device, FailureReason, Side, WorkloadSpec
+from perfledger_runners.children.child_process import run_request
+from perfledger_runners.children.protocol_parser import RunMessage
 from perfledger_runners.measuring.discovery import discover
 from perfledger_runners.measuring.paired_runs import measure_pairs
 
@@ -130,3 +133,28 @@ def test_a_benchmark_that_skips_itself_on_head_alone_is_a_failure(harness, sides
     assert [(each.side, each.why) for each in pairs.failures] == [
         (Side.HEAD, FailureReason.SKIPPED)
     ]
+
+
+ON_GPU = """
+import torch
+
+def time_it():
+    sum(range(100), len(torch.__version__))
+time_it.number = 2
+"""
+
+
+def test_a_prepared_step_on_a_device_says_what_is_not_read_of_it(
+    harness, write_benchmarks, request_for, tmp_path, fake_torch
+):
+    root = write_benchmarks(tmp_path / "checkout", w=ON_GPU)
+    for name, text in fake_torch.items():
+        file = root / "torch" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    name = "benchmarks.w:time_it"
+    request = request_for(root, [name], suite=BenchmarkSuite.ASV, paths=(), device="auto")
+
+    (run,) = [each for each in run_request(harness, request) if isinstance(each, RunMessage)]
+
+    assert (run.device, run.left_out) == (Device.CUDA, {PREPARED_ON_DEVICE: 1})
