@@ -27,7 +27,7 @@ class RequestedAbRun:
     base_sha: str
     head_sha: str
     max_pairs: int
-    suspicions: tuple[SuspectedMetric, ...]
+    suspects: tuple[SuspectedMetric, ...]
     devices: tuple[str, ...] = ()  # a run on another of the class is stronger evidence
 
 

@@ -10,12 +10,12 @@ from perfledger_baselines.judging.false_alarms import FalseAlarmRate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbRequestView:
-    """A requested A/B run, and the suspicions that it tests."""
+    """A requested A/B run, and the suspects that it tests."""
 
     request: AbRequest
     base_sha: str
     head_sha: str
-    suspicions: tuple[AbCandidate, ...]
+    suspects: tuple[AbCandidate, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +32,9 @@ class AlertView:
 
     @property
     def is_other_device(self) -> bool | None:
-        """Return whether another device than the suspicions' confirmed it; None if unknown."""
-        suspicion_devices = {
-            device for one in self.alert.changes for device in one.candidate.devices
-        }
-        return self.device not in suspicion_devices if self.device and suspicion_devices else None
+        """Return whether another device than the suspects' confirmed it; None if unknown."""
+        suspect_devices = {device for one in self.alert.changes for device in one.candidate.devices}
+        return self.device not in suspect_devices if self.device and suspect_devices else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

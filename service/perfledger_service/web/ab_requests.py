@@ -12,7 +12,7 @@ from perfledger_service.web.uploads import PROBLEMS
 router = APIRouter(prefix="/api/v1/ab-requests", tags=["uploads"])
 
 
-class SuspicionResponse(BaseModel):
+class SuspectResponse(BaseModel):
     """A metric that may have changed, and by how much."""
 
     metric: str
@@ -29,7 +29,7 @@ class AbRequestResponse(BaseModel):
     max_pairs: int
     purpose: str
     requested_on: str
-    suspicions: tuple[SuspicionResponse, ...]
+    suspects: tuple[SuspectResponse, ...]
     devices: tuple[str, ...]  # devices; a run on another of the class is stronger evidence
 
 
@@ -60,9 +60,9 @@ def _response_of(view: AbRequestView) -> AbRequestResponse:
         max_pairs=request.max_pairs,
         purpose=request.purpose,
         requested_on=request.window,
-        suspicions=tuple(
-            SuspicionResponse(metric=one.series.metric.name, change=one.change)
-            for one in view.suspicions
+        suspects=tuple(
+            SuspectResponse(metric=one.series.metric.name, change=one.change)
+            for one in view.suspects
         ),
-        devices=tuple(sorted({device for one in view.suspicions for device in one.devices})),
+        devices=tuple(sorted({device for one in view.suspects for device in one.devices})),
     )

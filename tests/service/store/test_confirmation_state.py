@@ -25,7 +25,7 @@ def read_state(engine, project_id):
         return confirmation_state_of(session, project_id)
 
 
-def test_of_a_project_without_suspicions_the_state_is_empty(any_engine, upload):
+def test_of_a_project_without_suspects_the_state_is_empty(any_engine, upload):
     assert read_state(any_engine, upload.project_id) == ConfirmationState()
 
 

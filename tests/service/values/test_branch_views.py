@@ -1,4 +1,4 @@
-"""Tests whether an alert was confirmed on another device than that of its suspicion."""
+"""Tests whether an alert was confirmed on another device than that of its suspect."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from perfledger_service.values.branch_views import AlertView
-from tests.service.suspicions import an_alert
+from tests.service.suspects import an_alert
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from tests.service.suspicions import an_alert
         ((), "", None),
     ],
 )
-def test_another_device_is_one_that_no_suspicion_was_seen_on(suspected, confirmed, is_other):
+def test_another_device_is_one_that_no_suspect_was_seen_on(suspected, confirmed, is_other):
     view = AlertView(
         alert=an_alert(devices=suspected),
         upload_id="1" * 32,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.service.suspicions import MACHINE, SHAS, store_suspicion
+from tests.service.suspects import MACHINE, SHAS, store_suspect
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
@@ -14,7 +14,7 @@ def suspected(site, make_bundle):
     """A site on which the newest commit of octo/models is suspected, seen on two devices."""
     bundle = make_bundle(pull_request=None)
     upload = site.upload(bundle).json()["id"]
-    store_suspicion(site.engine, upload, bundle, devices=("GPU-2", "GPU-1"))
+    store_suspect(site.engine, upload, bundle, devices=("GPU-2", "GPU-1"))
     return site
 
 
@@ -33,7 +33,7 @@ def test_a_project_is_told_what_to_measure_and_why(suspected):
                 "max_pairs": 8,
                 "purpose": "confirm",
                 "requested_on": "2026-11-20",
-                "suspicions": [{"metric": "step_time_p50", "change": 0.05}],
+                "suspects": [{"metric": "step_time_p50", "change": 0.05}],
                 "devices": ["GPU-1", "GPU-2"],
             }
         ],

@@ -61,7 +61,7 @@ def _candidates(series: CandidateSeries, suspects: Sequence[Suspect]) -> Iterato
         if suspect.observations >= YOUNG:
             continue
         try:
-            suspicion = AbCandidate.from_suspect(
+            candidate = AbCandidate.from_suspect(
                 Suspect(
                     index=series.commits[suspect.index],
                     observations=suspect.observations,
@@ -75,4 +75,4 @@ def _candidates(series: CandidateSeries, suspects: Sequence[Suspect]) -> Iterato
         except ConfirmationError:
             continue
         odd = {device for device in series.devices[suspect.index :] if device}
-        yield replace(suspicion, devices=tuple(sorted(odd)))
+        yield replace(candidate, devices=tuple(sorted(odd)))

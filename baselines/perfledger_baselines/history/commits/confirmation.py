@@ -63,7 +63,7 @@ def request_ab_runs(
         state = replace(state, window=window, pairs=0)
     trials = [
         PendingConfirmation(_confirmation_request(state, group, limits), group)
-        for group in _by_commit(suspicion for suspicion in candidates if _is_open(state, suspicion))
+        for group in _by_commit(candidate for candidate in candidates if _is_open(state, candidate))
     ]
     nexts = [_bisection_request(state, search, limits) for search in state.bisections]
     requests = _affordable([*nexts, *(trial.request for trial in trials)], state, limits)
@@ -100,7 +100,7 @@ def record_ab_result(
     by_metric = {v.metric.name: v for v in verdicts if v.workload == request.workload}
     trials = [trial for trial in state.pending_confirmations if trial.request == request]
     searches = [search for search in state.bisections if search.request == request]
-    candidates = [suspicion for trial in trials for suspicion in trial.candidates]
+    candidates = [candidate for trial in trials for candidate in trial.candidates]
     confirmed, cleared = _confirmations(request, candidates, by_metric, pairs)
     parts = [
         part
@@ -193,7 +193,7 @@ def _confirmation_request(
     An A/B of that commit against such a commit that is under way serves as well.
     """
     series, head = candidates[0].series, candidates[0].bad
-    good = min(suspicion.good for suspicion in candidates)
+    good = min(candidate.good for candidate in candidates)
     bases = [
         request.base
         for request in state.requests
@@ -231,8 +231,8 @@ def _request(
     limits: ConfirmationLimits,
 ) -> AbRequest:
     series = candidates[0].series
-    seconds = limits.max_pairs * max(suspicion.pair_seconds for suspicion in candidates)
-    strength = max(suspicion.strength for suspicion in candidates)
+    seconds = limits.max_pairs * max(candidate.pair_seconds for candidate in candidates)
+    strength = max(candidate.strength for candidate in candidates)
     return AbRequest(
         workload=series.workload,
         machine_class=series.machine_class,
@@ -341,8 +341,8 @@ def _ab_key(request: AbRequest) -> tuple[str, str, int, int]:
 
 
 def _urgency(request: AbRequest) -> tuple[bool, float, tuple[str, str, int, int]]:
-    is_suspicion = request.purpose is AbPurpose.CONFIRM
-    return (is_suspicion, -request.priority, _ab_key(request))
+    is_confirmation = request.purpose is AbPurpose.CONFIRM
+    return (is_confirmation, -request.priority, _ab_key(request))
 
 
 def _strongest_first(

@@ -17,15 +17,15 @@ def suspects(
     The output is a shell script: `perfledger history suspects | sh` runs them all, and the bundle
     of each check confirms or clears its suspect. Exits with 0, with or without requests.
     """
-    from perfledger_service.rendering.history.ab_requests import (
-        ab_requests_document,
-        ab_requests_script,
+    from perfledger_service.rendering.history.suspects import (
+        suspects_document,
+        suspects_script,
     )
-    from perfledger_service.usecases.history.suspects import ab_requests_of_service
+    from perfledger_service.usecases.history.suspects import suspects_of_service
 
     target = service_at(upload_url)
     output.write(
-        ab_requests_of_service(target),
-        document_formats(partial(ab_requests_document, url=target.url))
-        | {Format.SHELL: partial(ab_requests_script, url=target.url)},
+        suspects_of_service(target),
+        document_formats(partial(suspects_document, url=target.url))
+        | {Format.SHELL: partial(suspects_script, url=target.url)},
     )

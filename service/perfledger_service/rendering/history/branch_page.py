@@ -2,8 +2,8 @@
 
 from perfledger_baselines.judging.false_alarms import FalseAlarmRate
 from perfledger_service.rendering.history import stored_verdict_rows
-from perfledger_service.rendering.history.ab_requests import ab_request_rows, alert_rows
 from perfledger_service.rendering.history.event_rows import doubtful_events_sentence, event_rows
+from perfledger_service.rendering.history.suspects import ab_request_rows, alert_rows
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.branch_views import BranchView

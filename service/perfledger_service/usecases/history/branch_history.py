@@ -35,7 +35,7 @@ def branch_view(session: Session, project: Project) -> BranchView:
 
 
 def requested_ab_runs(session: Session, project_id: int) -> tuple[AbRequestView, ...]:
-    """Return the A/B runs that would test a project's suspicions, the most promising first."""
+    """Return the A/B runs that would test a project's suspects, the most promising first."""
     state = confirmation_state_of(session, project_id)
     commits = commits_of_branch(session, project_id)
     return tuple(
@@ -43,20 +43,20 @@ def requested_ab_runs(session: Session, project_id: int) -> tuple[AbRequestView,
             request=request,
             base_sha=commits[request.base],
             head_sha=commits[request.head],
-            suspicions=_suspicions(state, request),
+            suspects=_suspects(state, request),
         )
         for request in sorted(state.requests, key=lambda request: -request.priority)
     )
 
 
-def _suspicions(state: ConfirmationState, request: AbRequest) -> tuple[AbCandidate, ...]:
+def _suspects(state: ConfirmationState, request: AbRequest) -> tuple[AbCandidate, ...]:
     tried = (trial.candidates for trial in state.pending_confirmations if trial.request == request)
     searched = (
         tuple(change.candidate for change in search.changes)
         for search in state.bisections
         if search.request == request
     )
-    return tuple(suspicion for group in (*tried, *searched) for suspicion in group)
+    return tuple(suspect for group in (*tried, *searched) for suspect in group)
 
 
 def _observed_series(series: Sequence[BranchSeries]) -> list[ObservedSeries]:

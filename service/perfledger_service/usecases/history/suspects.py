@@ -5,7 +5,7 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 
-def ab_requests_of_service(target: UploadTarget) -> ServiceAbRequests:
+def suspects_of_service(target: UploadTarget) -> ServiceAbRequests:
     """Return the A/Bs that a service asks for. Raises PerfledgerError if it does not answer."""
     with translate_errors():
         return fetch_ab_requests(target.url, target.token)

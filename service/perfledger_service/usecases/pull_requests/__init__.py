@@ -1,1 +1,1 @@
-"""Owns uploads: judging, posting on GitHub, approvals and confirmation of suspicions."""
+"""Owns uploads: judging, posting on GitHub, approvals and confirmation of suspects."""

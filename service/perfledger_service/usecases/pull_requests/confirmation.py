@@ -46,7 +46,7 @@ MAX_REQUEST_AGE = timedelta(days=7)
 _SHORTEST_PAIR_SECONDS = 1e-3
 
 
-def confirm_suspicions(
+def confirm_suspects(
     session: Session,
     bundle: Bundle,
     verdicts: Sequence[Verdict],
@@ -58,7 +58,7 @@ def confirm_suspicions(
     """Add a judged upload's commits to the default branch, and update the confirmation state.
 
     If its two commits are a requested A/B run, its verdicts are the answer. Then the series of the
-    upload are searched for suspicions, and A/B runs requested, at most 200 pairs a day. The caller
+    upload are searched for suspects, and A/B runs requested, at most 200 pairs a day. The caller
     holds the project's lock and commits.
     """
     head = (bundle.head.sha,) if is_of_branch(bundle) else ()

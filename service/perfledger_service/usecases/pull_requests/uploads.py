@@ -34,7 +34,7 @@ from perfledger_service.store.uploads import (
     upload_of_bundle,
 )
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.pull_requests.confirmation import confirm_suspicions
+from perfledger_service.usecases.pull_requests.confirmation import confirm_suspects
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.workflows import QueuedUpload
@@ -80,7 +80,7 @@ def receive_bundle(
 def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now: datetime) -> bool:
     """Judge a received upload by its pairs and the spreads of earlier uploads.
 
-    Verdicts, observations, pair differences and suspicions are stored in one transaction. Return
+    Verdicts, observations, pair differences and suspects are stored in one transaction. Return
     whether there is a pull request to post the report on. A judged upload stays as it is.
     """
     with read_session(engine) as session:
@@ -106,7 +106,7 @@ def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now:
                 session, observations, project_id=upload.project_id, upload_id=upload_id
             )
             add_differences(session, differences, project_id=upload.project_id, upload_id=upload_id)
-            confirm_suspicions(
+            confirm_suspects(
                 session,
                 bundle,
                 report.verdicts,

@@ -100,7 +100,7 @@ def test_a_metric_that_becomes_suspect_while_the_ab_runs_joins_it(ab):
     assert len(alert.changes) == 2
 
 
-def test_of_two_suspicions_of_the_same_commits_the_stronger_is_asked_for(ab):
+def test_of_two_suspects_of_the_same_commits_the_stronger_is_asked_for(ab):
     _, requests = ab.request(
         ConfirmationState(),
         ab.candidate(97, 100, strength=4.0),

@@ -135,7 +135,7 @@ def said_of(ab, request, outcome):
 
 @pytest.mark.slow
 @given(candidates, st.randoms(use_true_random=False))
-def test_the_order_of_suspicions_does_not_matter(ab, drawn, random):
+def test_the_order_of_suspects_does_not_matter(ab, drawn, random):
     given_ = built(ab, drawn)
     shuffled = random.sample(given_, len(given_))
 
@@ -144,7 +144,7 @@ def test_the_order_of_suspicions_does_not_matter(ab, drawn, random):
 
 @pytest.mark.slow
 @given(candidates)
-def test_the_same_suspicions_are_never_asked_for_twice(ab, drawn):
+def test_the_same_suspects_are_never_asked_for_twice(ab, drawn):
     given_ = built(ab, drawn)
     limits = ConfirmationLimits(max_pairs=8, pairs_per_window=8000)
 

@@ -59,7 +59,7 @@ def shares(ab, change, count, *, seed):
 
 
 @pytest.mark.slow
-def test_of_suspicions_without_a_change_one_in_forty_becomes_an_alert(ab):
+def test_of_suspects_without_a_change_one_in_forty_becomes_an_alert(ab):
     found = shares(ab, 0.0, 1, seed=20261121)
 
     assert found["silent"] > 0.95

@@ -87,10 +87,10 @@ def test_a_step_of_five_noise_spreads_is_suspected_within_three_commits(make):
 
 
 def test_few_commits_that_change_nothing_are_suspected(make):
-    suspicions = sum(
+    suspects = sum(
         tail_suspects([make.series(make.noise(count, seed=[seed, count]))]) != (None,)
         for seed in range(4)
         for count in range(60, 110)
     )
 
-    assert suspicions / 200 <= 0.05
+    assert suspects / 200 <= 0.05

@@ -21,7 +21,7 @@ ANSWER = {
             "base_sha": "a" * 40,
             "head_sha": "b" * 40,
             "max_pairs": 20,
-            "suspicions": [{"metric": "step_time_p50", "change": 0.03}],
+            "suspects": [{"metric": "step_time_p50", "change": 0.03}],
         }
     ],
 }
@@ -59,7 +59,7 @@ def test_the_requested_runs_are_read_from_their_route():
                 base_sha="a" * 40,
                 head_sha="b" * 40,
                 max_pairs=20,
-                suspicions=(SuspectedMetric("step_time_p50", 0.03),),
+                suspects=(SuspectedMetric("step_time_p50", 0.03),),
             ),
         ),
     )

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perfledger_service.cli.app import app
-from tests.service.suspicions import an_alert, store_suspicion
+from tests.service.suspects import an_alert, store_suspect
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 HOSTILE = "gpt:<script>alert(1)</script>[x='$(reboot)']"
@@ -14,12 +14,12 @@ HOSTILE = "gpt:<script>alert(1)</script>[x='$(reboot)']"
 
 @pytest.fixture
 def suspect(site, make_bundle):
-    """Store a suspicion and alerts of a workload, as judging an upload would."""
+    """Store a suspect and alerts of a workload, as judging an upload would."""
 
     def store(workload, **values):
         bundle = make_bundle(pull_request=None)
         upload = site.upload(bundle).json()["id"]
-        store_suspicion(site.engine, upload, bundle, workload=workload, **values)
+        store_suspect(site.engine, upload, bundle, workload=workload, **values)
         return upload
 
     return store
@@ -77,11 +77,11 @@ def test_json_has_the_same_command(site, suspect):
 
     [asked] = json.loads(done.stdout)["requests"]
     assert asked["base_sha"] == "a" * 40
-    assert asked["suspicions"] == [{"metric": "step_time_p50", "change": 0.05}]
+    assert asked["suspects"] == [{"metric": "step_time_p50", "change": 0.05}]
     assert asked["command"].endswith(f"--workload gpt:step --upload-url {site.url}")
 
 
-def test_the_device_of_a_suspicion_is_shown_for_another_device_to_confirm_it(site, suspect):
+def test_the_device_of_a_suspect_is_shown_for_another_device_to_confirm_it(site, suspect):
     suspect("gpt:step", devices=("GPU-1\nreboot", "GPU-2"))
     done = CliRunner().invoke(
         app,
@@ -94,7 +94,7 @@ def test_the_device_of_a_suspicion_is_shown_for_another_device_to_confirm_it(sit
     assert command.startswith("PERFLEDGER_MAX_PAIRS=8 ")
 
 
-def test_no_suspicion_is_a_comment(site):
+def test_no_suspect_is_a_comment(site):
     done = CliRunner().invoke(
         app,
         ["history", "suspects", "--upload-url", site.url],
@@ -110,7 +110,7 @@ def test_without_a_service_the_command_says_what_to_set():
     assert "PERFLEDGER_UPLOAD_URL" in str(done.exception)
 
 
-def test_the_page_shows_requested_and_confirmed_suspicions(site, suspect):
+def test_the_page_shows_requested_and_confirmed_suspects(site, suspect):
     upload = suspect("gpt:step", alerts=(an_alert("gpt:step"),))
 
     page = site.get("/octo/models").text

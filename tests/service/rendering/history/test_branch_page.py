@@ -11,7 +11,7 @@ from perfledger_service.rendering.history.branch_page import (
     false_alarm_sentence,
 )
 from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
-from tests.service.suspicions import a_request, a_suspicion, an_alert
+from tests.service.suspects import a_candidate, a_request, an_alert
 
 HOSTILE = "gpt:<script>alert(1)</script>[x='$(reboot)']"
 SHAS = tuple(f"{place + 10:x}" * 40 for place in range(7))
@@ -36,7 +36,7 @@ def branch(workload, grouped_changes):
         request=a_request(workload),
         base_sha=SHAS[0],
         head_sha=SHAS[1],
-        suspicions=(a_suspicion(workload),),
+        suspects=(a_candidate(workload),),
     )
     return replace(QUIET, alerts=(alert,), requests=(request,), grouped_changes=grouped_changes)
 

@@ -15,13 +15,13 @@ from perfledger_service.store.confirmation_state import save_confirmation_state
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.history.branch_history import branch_view, requested_ab_runs
-from tests.service.suspicions import (
+from tests.service.suspects import (
     SHAS,
     WORKLOAD,
+    a_candidate,
     a_request,
-    a_suspicion,
     an_alert,
-    store_suspicion,
+    store_suspect,
 )
 
 
@@ -38,12 +38,12 @@ def view(engine):
 
 @pytest.fixture
 def suspect(engine, received, make_bundle):
-    """Store a suspicion and alerts of octo/models, as judging an upload would."""
+    """Store a suspect and alerts of octo/models, as judging an upload would."""
 
     def suspect(**values):
         bundle = make_bundle(pull_request=None)
         upload = received(engine, bundle)
-        store_suspicion(engine, upload.id, bundle, **values)
+        store_suspect(engine, upload.id, bundle, **values)
         return upload
 
     return suspect
@@ -78,7 +78,7 @@ def test_the_view_has_commits_requests_and_alerts(suspect, view):
     assert found.commits == SHAS
     (request,) = found.requests
     assert (request.base_sha, request.head_sha) == SHAS
-    assert request.suspicions == (a_suspicion(),)
+    assert request.suspects == (a_candidate(),)
     assert [alert.upload_id for alert in found.alerts] == [upload.id]
 
 
@@ -109,11 +109,11 @@ def test_final_alerts_stay_and_so_do_those_of_other_changes(suspect, view):
     assert [one.alert.workload for one in view().alerts] == [WORKLOAD, "vit:step", WORKLOAD]
 
 
-def test_the_most_promising_request_comes_first_with_its_own_suspicions(suspect, engine):
+def test_the_most_promising_request_comes_first_with_its_own_suspects(suspect, engine):
     upload = suspect()
     trials = tuple(
         PendingConfirmation(
-            a_request(workload, priority=priority), (a_suspicion(workload, (workload,)),)
+            a_request(workload, priority=priority), (a_candidate(workload, (workload,)),)
         )
         for workload, priority in (("a:step", 1.0), ("b:step", 3.0), ("c:step", 2.0))
     )
@@ -122,7 +122,7 @@ def test_the_most_promising_request_comes_first_with_its_own_suspicions(suspect,
     requests = requests_of(engine, upload)
 
     assert [one.request.workload for one in requests] == ["b:step", "c:step", "a:step"]
-    assert [one.suspicions[0].devices for one in requests] == [
+    assert [one.suspects[0].devices for one in requests] == [
         ("b:step",),
         ("c:step",),
         ("a:step",),
@@ -138,7 +138,7 @@ def test_the_series_of_judged_checks_are_watched(judged, engine, make_bundle, vi
     assert found.watched == 2  # the step time and the memory of one workload
 
 
-def test_a_bisections_request_has_the_suspicions_that_were_confirmed(suspect, engine):
+def test_a_bisections_request_has_the_suspects_that_were_confirmed(suspect, engine):
     upload = suspect()
     alert = an_alert(devices=("GPU-0",))
     request = a_request(purpose=AbPurpose.BISECT)
@@ -157,7 +157,7 @@ def test_a_bisections_request_has_the_suspicions_that_were_confirmed(suspect, en
     (asked,) = requests_of(engine, upload)
 
     assert asked.request == request
-    assert asked.suspicions == (a_suspicion(devices=("GPU-0",)),)
+    assert asked.suspects == (a_candidate(devices=("GPU-0",)),)
 
 
 def test_checks_of_unchanged_code_say_how_often_the_gate_is_red(judged, engine, make_bundle, view):

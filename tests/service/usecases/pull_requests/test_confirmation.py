@@ -87,7 +87,7 @@ def branch(engine, judged, make_bundle, now):
 
 
 @pytest.mark.slow
-def test_commits_that_change_nothing_raise_no_suspicion(branch):
+def test_commits_that_change_nothing_have_no_suspect(branch):
     branch.quiet(20)
 
     assert branch.docket.requests == ()
@@ -117,7 +117,7 @@ def suspected(branch):
 
 
 @pytest.mark.slow
-def test_the_a_b_that_bears_a_suspicion_out_is_an_alert(suspected):
+def test_the_a_b_that_confirms_a_suspect_is_an_alert(suspected):
     branch, request = suspected
     branch.check(request.base, request.head, ratio=1.1)
 

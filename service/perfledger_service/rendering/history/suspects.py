@@ -74,7 +74,7 @@ def ab_request_rows(views: Sequence[AbRequestView], *, url: str) -> tuple[AbRequ
     )
 
 
-def ab_requests_script(service_requests: ServiceAbRequests, *, url: str) -> str:
+def suspects_script(service_requests: ServiceAbRequests, *, url: str) -> str:
     """Return the requests of a service as lines of a shell script, with the reasons as comments."""
     if not service_requests.requests:
         return f"# no suspects in {escape.clean(service_requests.repository)}\n"
@@ -83,7 +83,7 @@ def ab_requests_script(service_requests: ServiceAbRequests, *, url: str) -> str:
     )
 
 
-def ab_requests_document(service_requests: ServiceAbRequests, *, url: str) -> Document:
+def suspects_document(service_requests: ServiceAbRequests, *, url: str) -> Document:
     """Return the requests of a service, each with its command, for programs."""
     requests = [
         asdict(one) | {"command": _command(one, url=url)} for one in service_requests.requests
@@ -116,7 +116,7 @@ def command_of(workload: str, *, base_sha: str, head_sha: str, max_pairs: int, u
 
 def _lines(request: RequestedAbRun, *, url: str) -> tuple[str, str]:
     looks = ", ".join(
-        f"{_label(one.metric)} {number_format.percent(one.change)}" for one in request.suspicions
+        f"{_label(one.metric)} {number_format.percent(one.change)}" for one in request.suspects
     )
     device = escape.clean(stored_verdict_rows.device(request.device_class))
     why = f"# {escape.clean(request.workload, limit=_MAX_PATTERN)} on {device}: {looks}"
@@ -138,7 +138,7 @@ def _command(request: RequestedAbRun, *, url: str) -> str:
 
 
 def _why(view: AbRequestView) -> str:
-    looks = ", ".join(_suspected(one) for one in view.suspicions)
+    looks = ", ".join(_suspected(one) for one in view.suspects)
     match view.request.purpose:
         case AbPurpose.CONFIRM:
             return f"suspected change: {looks}"
@@ -146,8 +146,8 @@ def _why(view: AbRequestView) -> str:
             return f"bisection of a confirmed change: {looks}"
 
 
-def _suspected(suspicion: AbCandidate) -> str:
-    return f"{_label(suspicion.series.metric.name)} {number_format.percent(suspicion.change)}"
+def _suspected(suspect: AbCandidate) -> str:
+    return f"{_label(suspect.series.metric.name)} {number_format.percent(suspect.change)}"
 
 
 def _alert_row(view: AlertView, commits: Sequence[str]) -> AlertTableRow:
@@ -167,10 +167,10 @@ def _alert_row(view: AlertView, commits: Sequence[str]) -> AlertTableRow:
 
 
 def _change(confirmed: ConfirmedChange) -> tuple[str, str, str, str]:
-    estimate, suspicion = confirmed.estimate, confirmed.candidate
-    tone = "regressed" if suspicion.harm is Harm.WORSE else "improved"
+    estimate, candidate = confirmed.estimate, confirmed.candidate
+    tone = "regressed" if candidate.harm is Harm.WORSE else "improved"
     size = number_format.change(estimate.change, estimate.low, estimate.high)
-    return (_label(suspicion.series.metric.name), *size, tone)
+    return (_label(candidate.series.metric.name), *size, tone)
 
 
 def _label(metric: str) -> str:

@@ -12,16 +12,16 @@ from perfledger_runners.bundles.service_ab_requests import (
     ServiceAbRequests,
     SuspectedMetric,
 )
-from perfledger_service.rendering.history.ab_requests import (
+from perfledger_service.rendering.history.suspects import (
     ab_request_rows,
-    ab_requests_document,
-    ab_requests_script,
     alert_rows,
     command_of,
+    suspects_document,
+    suspects_script,
 )
 from perfledger_service.rendering.layout.writers import to_json
 from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
-from tests.service.suspicions import MACHINE, SHAS, a_request, a_suspicion, an_alert
+from tests.service.suspects import MACHINE, SHAS, a_candidate, a_request, an_alert
 
 URL = "https://perf.example"
 HOSTILE = "gpt:<script>alert(1)</script>[x='$(reboot)']"
@@ -31,7 +31,7 @@ RUN = RequestedAbRun(
     base_sha=SHAS[0],
     head_sha=SHAS[1],
     max_pairs=8,
-    suspicions=(SuspectedMetric("step_time_p50", 0.05), SuspectedMetric("loss\x1b", -0.5)),
+    suspects=(SuspectedMetric("step_time_p50", 0.05), SuspectedMetric("loss\x1b", -0.5)),
 )
 VIEW = BranchView(
     repository="octo/models",
@@ -76,7 +76,7 @@ def test_a_name_that_cannot_be_shown_whole_chooses_nothing(workload):
 
 
 def test_a_script_has_a_comment_with_the_reason_above_each_command():
-    script = ab_requests_script(ServiceAbRequests("octo/models", (RUN, RUN)), url=URL)
+    script = suspects_script(ServiceAbRequests("octo/models", (RUN, RUN)), url=URL)
 
     why, command, *_ = script.splitlines()
     assert why.replace("\xa0", " ") == (
@@ -94,11 +94,11 @@ def test_no_foreign_name_begins_a_line_of_the_script():
         workload=evil,
         device_class=evil,
         devices=(evil,),
-        suspicions=(SuspectedMetric(evil, 1.0),),
+        suspects=(SuspectedMetric(evil, 1.0),),
     )
 
-    script = ab_requests_script(ServiceAbRequests(evil, (run,)), url=URL)
-    quiet = ab_requests_script(ServiceAbRequests(evil, ()), url=URL)
+    script = suspects_script(ServiceAbRequests(evil, (run,)), url=URL)
+    quiet = suspects_script(ServiceAbRequests(evil, ()), url=URL)
 
     assert [line.split()[0] for line in script.splitlines()] == ["#", "PERFLEDGER_MAX_PAIRS=8"]
     assert quiet.startswith("# no suspects in x reboot #")
@@ -108,19 +108,19 @@ def test_no_foreign_name_begins_a_line_of_the_script():
 def test_devices_are_named_so_that_another_can_confirm_it():
     run = replace(RUN, devices=("GPU-1", "GPU-2"))
 
-    why, _ = ab_requests_script(ServiceAbRequests("octo/models", (run,)), url=URL).splitlines()
+    why, _ = suspects_script(ServiceAbRequests("octo/models", (run,)), url=URL).splitlines()
 
     assert why.endswith("; seen on GPU-1, GPU-2, another device can confirm it")
 
 
 def test_json_has_every_request_with_its_command():
     document = json.loads(
-        to_json(ab_requests_document(ServiceAbRequests("octo/models", (RUN,)), url=URL))
+        to_json(suspects_document(ServiceAbRequests("octo/models", (RUN,)), url=URL))
     )
 
     assert (document["format"], document["repository"]) == ("perfledger-ab-requests", "octo/models")
     (request,) = document["requests"]
-    assert request["suspicions"][0] == {"metric": "step_time_p50", "change": 0.05}
+    assert request["suspects"][0] == {"metric": "step_time_p50", "change": 0.05}
     assert request["command"].endswith(f"--workload 'gpt:step[batch=8]' --upload-url {URL}")
     assert (request["base_sha"], request["max_pairs"]) == (SHAS[0], 8)
 
@@ -137,7 +137,7 @@ def test_a_request_says_why_it_is_made_where_and_since_when(purpose, why):
         request=a_request(purpose=purpose),
         base_sha=SHAS[0],
         head_sha=SHAS[1],
-        suspicions=(a_suspicion(),),
+        suspects=(a_candidate(),),
     )
 
     (row,) = ab_request_rows((view,), url=URL)

@@ -1,4 +1,4 @@
-"""A suspicion of one step time, the A/B request that tests it, and its alert; all made up."""
+"""A suspect of one step time, the A/B request that tests it, and its alert; all made up."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def a_request(workload=WORKLOAD, **values):
     return replace(request, **values)
 
 
-def a_suspicion(workload=WORKLOAD, devices=()):
+def a_candidate(workload=WORKLOAD, devices=()):
     return AbCandidate(
         series=Series(workload, STEP_TIME, MACHINE),
         good=0,
@@ -71,15 +71,15 @@ def an_alert(workload=WORKLOAD, narrowing=BisectionStatus.ONE_COMMIT, *, devices
         machine_class=MACHINE,
         suspected_range=CommitRange(1, 1),
         commits=CommitRange(1, 1),
-        changes=(ConfirmedChange(a_suspicion(workload, devices), estimate),),
+        changes=(ConfirmedChange(a_candidate(workload, devices), estimate),),
         narrowing=narrowing,
         pairs=8,
     )
 
 
-def store_suspicion(engine, upload_id, bundle, *, workload=WORKLOAD, alerts=(), devices=()):
-    """Store a suspicion and alerts of project 1, as judging an upload of a bundle would."""
-    trial = PendingConfirmation(a_request(workload), (a_suspicion(workload, devices),))
+def store_suspect(engine, upload_id, bundle, *, workload=WORKLOAD, alerts=(), devices=()):
+    """Store a suspect and alerts of project 1, as judging an upload of a bundle would."""
+    trial = PendingConfirmation(a_request(workload), (a_candidate(workload, devices),))
     state = ConfirmationState(pending_confirmations=(trial,), window="2026-11-20")
     with write_session(engine) as session:
         add_observations(session, observations_in(bundle), project_id=1, upload_id=upload_id)
