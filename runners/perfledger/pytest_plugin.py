@@ -201,6 +201,11 @@ class WorkingFolderPlugin:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table."""
         terminalreporter.section("perfledger")
+        if not self._results:
+            terminalreporter.write_line(
+                "No test was measured in this process: with pytest-xdist, add -n 0."
+            )
+            return
         for line in table_lines(self._results):
             terminalreporter.write_line(line)
         terminalreporter.write_line(

@@ -178,19 +178,21 @@ def test_a_file_that_cannot_be_imported_does_not_hide_the_others(run_child, writ
     assert "ZeroDivisionError" in broken["detail"]
 
 
-def test_pytest_measures_the_working_folder_and_prints_a_table(write):
-    root = write(FILES)
+def run_pytest(root, *words):
     command = [sys.executable, "-m", "pytest", "-p", "perfledger.pytest_plugin", "--perfledger"]
     environment = {**os.environ, "PYTHONPATH": str(Path(perfledger.__file__).parents[1])}
-
-    done = subprocess.run(
-        [*command, "-k", "decorated or pedantic or usual", "tests"],
+    return subprocess.run(
+        [*command, *words, "tests"],
         cwd=root,
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_pytest_measures_the_working_folder_and_prints_a_table(write):
+    done = run_pytest(write(FILES), "-k", "decorated or pedantic or usual")
 
     assert done.returncode == 0, done.stdout + done.stderr
     table = done.stdout.partition(" perfledger ")[2].splitlines()
@@ -200,3 +202,11 @@ def test_pytest_measures_the_working_folder_and_prints_a_table(write):
     ]
     assert "step time" in table[1]
     assert "2 passed" in done.stdout
+
+
+@pytest.mark.parametrize("words", [("--collect-only",), ("-n", "2", "-k", "decorated")])
+def test_a_session_that_measures_nothing_itself_prints_no_empty_table(write, words):
+    done = run_pytest(write(FILES), *words)
+
+    assert "No test was measured in this process: with pytest-xdist, add -n 0." in done.stdout
+    assert "step time" not in done.stdout
