@@ -19,6 +19,7 @@ from typing import Any, Final
 from perfledger.load import Load
 from perfledger.package_code import SourcePackage
 from perfledger.records import Param
+from perfledger.statement import Statement
 
 # 1: first version. 2: `is_interleaved`, and the `reason` of a failure.
 PROTOCOL_VERSION: Final = 2
@@ -41,6 +42,7 @@ class BenchmarkSuite(StrEnum):
     PERFLEDGER = "perfledger"  # functions with @perfledger.workload
     ASV = "asv"  # functions and methods named time_*
     PYTEST = "pytest"  # tests with the fixture `benchmark`
+    STATEMENT = "statement"  # the request's own statement
 
 
 class MessageType(StrEnum):
@@ -105,6 +107,7 @@ class ChildRequest:
     )
     load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with
     packages: tuple[SourcePackage, ...] = ()  # the revision's own: imported from it, and recorded
+    statement: Statement = field(default_factory=Statement)  # of its suite
     environment: str = ""  # the virtual environment that was built for this side; "": the user's
     version: int = PROTOCOL_VERSION
 
@@ -137,6 +140,7 @@ def read_request(path: Path) -> ChildRequest:
     fields["command"] = Command(fields["command"])
     fields["suite"] = BenchmarkSuite(fields["suite"])
     fields["effort"] = MeasuringEffort(**fields["effort"])
+    fields["statement"] = Statement(**fields["statement"])
     fields["packages"] = tuple(SourcePackage(**each) for each in fields["packages"])
     load: dict[str, Any] = fields["load"]
     lists = ("concurrency", "rates", "arrivals_s")

@@ -13,6 +13,7 @@ from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reas
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters import process_memory
 from perfledger.meters.device_meter import DeviceMeter
+from perfledger.meters.framework_detection import framework_of
 from perfledger.meters.meter_choice import choose_meter
 from perfledger.process.asv_benchmarks import collect_asv
 from perfledger.process.command_context import (
@@ -35,7 +36,8 @@ from perfledger.process.process_state import preserved_state
 from perfledger.process.registered_workloads import collect_registered
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
 from perfledger.records import Device, FailureReason
-from perfledger.workload import AnyStep, PreparedStep, Step
+from perfledger.statement import STATEMENT_FILE, statement_function
+from perfledger.workload import AnyStep, PreparedStep, Step, Workload
 
 # Answers a request, given what collects its workloads, within the session of another tool.
 SuiteRunner = Callable[[CommandContext, Callable[[WorkloadCollector], None]], None]
@@ -78,6 +80,8 @@ def run_command(
             _answer_request(context, partial(collect_registered, context))
         case BenchmarkSuite.ASV:
             _answer_request(context, partial(collect_asv, context))
+        case BenchmarkSuite.STATEMENT:
+            _answer_request(context, lambda _: _collect_statement(context))
         case BenchmarkSuite.PYTEST if in_pytest is not None:
             in_pytest(context, partial(_answer_request, context))
         case BenchmarkSuite.PYTEST:
@@ -85,6 +89,22 @@ def run_command(
         case _ as unreachable:
             assert_never(unreachable)
     channel.send(MessageType.DONE)
+
+
+def _collect_statement(context: CommandContext) -> CollectedWorkloads:
+    try:
+        function = statement_function(context.request.statement, str(context.root / STATEMENT_FILE))
+    except SyntaxError as error:
+        return CollectedWorkloads(broken=(_syntax_failure(error),))
+    workload = Workload(function=function, place=STATEMENT_FILE)
+    (spec,) = workload.specs(framework=framework_of(workload, root=context.root))
+    return CollectedWorkloads(workloads=(BoundWorkload(workload, spec),))
+
+
+def _syntax_failure(error: SyntaxError) -> ImportFailure:
+    where = f"line {error.lineno}: " if error.lineno else ""
+    line = f": {error.text.strip()}" if error.text else ""
+    return ImportFailure(path=STATEMENT_FILE, detail=f"{where}{error.msg}{line}")
 
 
 def _without_pytest() -> CollectedWorkloads:

@@ -120,6 +120,27 @@ class PairMeasurement:
         )
 
 
+def run_of(message: RunMessage, *, side: Side, pair: int, position: int, process: int) -> Run:
+    """Return the run that a child reports, at its place in the check."""
+    return Run(
+        workload=message.workload,
+        side=side,
+        pair=pair,
+        position=position,
+        process=process,
+        started_at=message.started_at,
+        samples=message.samples,
+        warmups_s=message.warmups_s,
+        left_out=message.left_out,
+        device=message.device,
+        devices=message.devices,
+        turns=message.turns,
+        core_times=message.core_times,
+        packages=tuple(each.package() for each in message.packages),
+        evidence=message.evidence.step_evidence(),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
     """A child's place in the check."""
@@ -248,22 +269,8 @@ class _PairOfChildren:
     def _keep(self, message: RunMessage, place: _Place, process: int) -> None:
         measurement = self.measurement
         readings = measurement.telemetry.stop()
-        run = Run(
-            workload=message.workload,
-            side=place.side,
-            pair=place.pair,
-            position=place.position,
-            process=process,
-            started_at=message.started_at,
-            samples=message.samples,
-            warmups_s=message.warmups_s,
-            left_out=message.left_out,
-            device=message.device,
-            devices=message.devices,
-            turns=message.turns,
-            core_times=message.core_times,
-            packages=tuple(each.package() for each in message.packages),
-            evidence=message.evidence.step_evidence(),
+        run = run_of(
+            message, side=place.side, pair=place.pair, position=place.position, process=process
         )
         failure = measurement.check_run(run) or throttling_failure(
             run, readings, settling_s=message.settling_s

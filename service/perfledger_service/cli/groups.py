@@ -52,9 +52,10 @@ ROOT = Group(
         "review": "review.review:review",
         "config": Group("Show the settings.", {"show": "check.config_show:config_show"}),
         "bench": Group(
-            "List workloads, load-test them, and compute which changes are detectable.",
+            "List workloads, time and load-test them, and compute which changes are detectable.",
             {
                 "list": "bench.list:list_workloads",
+                "time": "bench.time:time_statement",
                 "load": "bench.load:load",
                 "power": "bench.power:power",
                 "doctor": "bench.doctor:doctor",

@@ -24,6 +24,7 @@ COMMANDS = (
     "compare before.csv after.csv",
     "bench power bundle.json",
     "bench doctor --pairs 5 --budget 10h",
+    "bench time pass --processes 2",
     "history detect bundles",
     "trace summary trace.json",
     "trace summary rank0.json rank1.json",

@@ -1,0 +1,57 @@
+"""Times a statement."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.output import DocumentOutput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeFlags:
+    """How a statement is timed."""
+
+    processes: Annotated[int, how("fresh processes to time it in", metavar="COUNT")] = 5
+    device: Annotated[
+        str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
+    ] = None
+
+
+@command(
+    examples=(
+        "perfledger bench time 'sum(range(1000))'",
+        "perfledger bench time 'sorted(numbers)' --setup 'numbers = list(range(1000))[::-1]'",
+        "perfledger bench time 'sum(range(1000))' --processes 3 --json",
+    )
+)
+def time_statement(
+    statement: Annotated[str, argument("Python code to time", metavar="STATEMENT")],
+    *,
+    setup: Annotated[
+        str, what("code that runs once in each process before it, untimed", metavar="CODE")
+    ] = "",
+    time_flags: TimeFlags,
+    output: DocumentOutput,
+) -> None:
+    """Time a statement in fresh processes, with an interval and a picture of the spread.
+
+    Its code sees the repository's own packages and runs with the repository's Python. Short
+    statements are read many at a time.
+    """
+    from rich.console import Console
+
+    from perfledger_service.cli.progress import TerminalProgress
+    from perfledger_service.rendering.bench.time import time_document
+    from perfledger_service.usecases.bench.time import TimeRequest, time_statement
+
+    request = TimeRequest(
+        statement=statement,
+        set_up=setup,
+        processes=time_flags.processes,
+        device=time_flags.device,
+    )
+    with TerminalProgress(Console(stderr=True)) as progress:
+        timed = time_statement(Path(), request, progress=progress)
+    output.write_document(timed, time_document)

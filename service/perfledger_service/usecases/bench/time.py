@@ -1,0 +1,198 @@
+"""Times a statement in fresh processes, as `timeit` does in its own."""
+
+import math
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean, median, quantiles
+from typing import Protocol
+
+from perfledger.metrics import CPU_TIME, PEAK_MEMORY, STEP_TIME
+from perfledger.protocol import BenchmarkSuite, ChildRequest
+from perfledger.records import Failure, HostFinding, Machine, Run
+from perfledger.statement import Statement
+from perfledger_baselines.estimation.estimators import point_estimates
+from perfledger_baselines.estimation.typical_range import typical_range
+from perfledger_runners.children.harness import ChildLimits, Harness, prepare_harness
+from perfledger_runners.children.interpreter import find_python
+from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.fingerprint import read_machine
+from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
+from perfledger_runners.machine.telemetry import GpuTelemetry, NoTelemetry, Telemetry
+from perfledger_runners.measuring.discovery import Discovery, discover
+from perfledger_runners.measuring.single_runs import measure_processes
+from perfledger_service.errors import NotMeasuredError, UsageError
+from perfledger_service.settings.sources import check_settings
+from perfledger_service.usecases.check.child_requests import request_for
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
+from perfledger_service.values.timed_statement import TimedProcess, TimedStatement
+
+FEWEST_PROCESSES, MOST_PROCESSES = 2, 100
+# A shorter statement is called several times in one reading: the harness's own cost of a reading,
+# some 0.1 µs, is then a ten-thousandth of it.
+READING_SECONDS = 1e-3
+MOST_CALLS = 10_000_000
+
+
+class TimingProgress(Protocol):
+    """A listener to the progress of a timing."""
+
+    def stage(self, name: str) -> None:
+        """Report what is done next."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRequest:
+    """A statement with its set-up, and in how many processes it is timed."""
+
+    statement: str
+    set_up: str = ""
+    processes: int = 5
+    device: str | None = None  # None: as configured
+
+    def __post_init__(self) -> None:
+        if not self.statement.strip():
+            msg = "the statement is empty: give Python code, such as 'sum(range(100))'"
+            raise UsageError(msg)
+        if not FEWEST_PROCESSES <= self.processes <= MOST_PROCESSES:
+            msg = f"--processes {self.processes}: give {FEWEST_PROCESSES} to {MOST_PROCESSES}"
+            raise UsageError(msg)
+
+
+def time_statement(
+    folder: Path, request: TimeRequest, *, progress: TimingProgress
+) -> TimedStatement:
+    """Time a statement with the configured Python, in the repository that `folder` is in or there.
+
+    One more process, the first, finds how many calls make a reading. It takes its turn among the
+    checks of the machine. Raises NotMeasuredError if the statement cannot be timed.
+    """
+    with translate_errors(), ExitStack() as stack:
+        root = root_of(folder).resolve()
+        name, table = configured_table(root) or ("", None)
+        settings, _ = check_settings(flags={"device": request.device}, table=table, table_name=name)
+        queue = stack.enter_context(CheckQueue(folder=settings.lock_folder, waiting=progress.stage))
+        harness = stack.enter_context(
+            prepare_harness(
+                find_python(root, settings.python),
+                environment=os.environ,
+                variable_names=settings.env,
+                sandbox=settings.sandbox,
+                limits=ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout),
+            )
+        )
+        statement = Statement(text=request.statement, set_up=request.set_up)
+        child_request = replace(
+            request_for(root, root, settings), suite=BenchmarkSuite.STATEMENT, statement=statement
+        )
+        progress.stage("compiling the statement")
+        discovery = discover(harness, child_request)
+        workload = _workload(discovery)
+        machine, gpu = read_machine(
+            discovery.facts, requested=settings.device, environment=os.environ
+        )
+        queue.measure_on(machine)
+        findings = (*read_fitness(machine.device, gpu), queue.finding)
+        telemetry = NoTelemetry() if gpu is None else GpuTelemetry(gpu)
+        progress.stage("finding how many calls make a reading")
+        (first,) = _runs(harness, child_request, workload, processes=1, telemetry=telemetry)
+        repeats = _calls(first)
+        progress.stage(f"timing it in {request.processes} processes")
+        runs = _runs(
+            harness,
+            replace(child_request, statement=replace(statement, repeats=repeats)),
+            workload,
+            processes=request.processes,
+            telemetry=telemetry,
+        )
+    findings += (read_fitness_afterwards(),)
+    return _timed(request, runs, machine, repeats=repeats, findings=findings)
+
+
+def _workload(discovery: Discovery) -> str:
+    if discovery.broken:
+        msg = f"not measured: {discovery.broken[0].path}: {discovery.broken[0].detail}"
+        raise NotMeasuredError(msg)
+    return discovery.workloads[0].id
+
+
+def _runs(
+    harness: Harness,
+    request: ChildRequest,
+    workload: str,
+    *,
+    processes: int,
+    telemetry: Telemetry,
+) -> tuple[Run, ...]:
+    runs: list[Run] = []
+    for answer in measure_processes(
+        harness, request, workload, processes=processes, telemetry=telemetry
+    ):
+        if isinstance(answer, Failure):
+            lines = answer.log_tail.strip()
+            log = f"\n{lines}" if lines else ""
+            msg = f"not measured: {answer.detail}{log}"
+            raise NotMeasuredError(msg)
+        runs.append(answer)
+    return tuple(runs)
+
+
+def _calls(run: Run) -> int:
+    """Return how many calls last about READING_SECONDS, rounded to a power of ten as timeit's."""
+    typical_s = median(run.samples[STEP_TIME.name])
+    if typical_s >= READING_SECONDS:
+        return 1
+    calls = READING_SECONDS / max(typical_s, READING_SECONDS / MOST_CALLS)
+    return int(10 ** math.ceil(math.log10(calls)))
+
+
+def _timed(
+    request: TimeRequest,
+    runs: Sequence[Run],
+    machine: Machine,
+    *,
+    repeats: int,
+    findings: tuple[HostFinding, ...],
+) -> TimedStatement:
+    interval = typical_range(runs, metric=STEP_TIME)
+    if interval is None:
+        msg = "not measured: a reading is zero or not a number"
+        raise NotMeasuredError(msg)
+    low_s, typical_s, high_s = (each / repeats for each in interval)
+    estimates = [each for each in point_estimates(runs, STEP_TIME) if each is not None]
+    cpu_times = [each / repeats for run in runs for each in run.samples.get(CPU_TIME.name, ())]
+    peaks = [each for run in runs for each in run.samples.get(PEAK_MEMORY.name, ())]
+    return TimedStatement(
+        statement=request.statement,
+        set_up=request.set_up,
+        machine=machine.part_used_by(runs[0]),
+        processes=tuple(
+            _process(run, estimate, repeats) for run, estimate in zip(runs, estimates, strict=True)
+        ),
+        typical_s=typical_s,
+        low_s=low_s,
+        high_s=high_s,
+        calls=repeats * runs[0].evidence.steps_per_reading,
+        cpu_time_s=fmean(cpu_times) if cpu_times else None,
+        memory_bytes=max(peaks, default=None),
+        findings=findings,
+    )
+
+
+def _process(run: Run, typical_s: float, repeats: int) -> TimedProcess:
+    times_s = [each / repeats for each in run.samples[STEP_TIME.name]]
+    if len(times_s) < 2:  # noqa: PLR2004 - two have quantiles
+        times_s = times_s * 2
+    ends = quantiles(times_s, n=20, method="inclusive")
+    return TimedProcess(
+        typical_s=typical_s / repeats,
+        p5_s=ends[0],
+        p25_s=ends[4],
+        p75_s=ends[14],
+        p95_s=ends[18],
+        readings=len(run.samples[STEP_TIME.name]),
+    )
