@@ -31,6 +31,7 @@ from perfledger.profile import Profile
 from perfledger.records import Framework, Side
 from perfledger_profiles.diff.cause import Cause, StepTimeExplanation
 from perfledger_profiles.diff.diff import explain
+from perfledger_profiles.timeline.recorded_shapes import with_shapes
 from perfledger_profiles.torch_profiler.kineto import read_kineto
 from perfledger_profiles.xla.xplane import read_xplane
 
@@ -108,6 +109,9 @@ class Recorder:
             self._ask(kind.framework, kind=kind.name, side=str(side), folder=str(folder))
         said = json.loads(kept.read_text(encoding="utf-8"))
         windows = [_read(Path(trace), kind, side) for trace in said["traces"]]
+        if said["shapes"]:
+            shaped = _read(Path(said["shapes"]), kind, side)
+            windows = [with_shapes(window, shaped) for window in windows]
         return Recording(windows=tuple(windows), seconds=said["seconds"])
 
     def close(self) -> None:

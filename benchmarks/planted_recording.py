@@ -1,7 +1,7 @@
 """Planted changes run in processes forked from this one: their traces and unprofiled times out.
 
 python benchmarks/planted_recording.py FRAMEWORK SEED reads lines of {"kind", "side", "folder"} and
-answers each with a file of {"traces", "seconds"} in the folder. The framework is imported once;
+answers each with a file of {"traces", "shapes", "seconds"} there. The framework is imported once;
 each recording is a process of its own all the same, since what a step leaves behind ends with it.
 """
 
@@ -49,7 +49,7 @@ def record(kind: Kind, side: Side, folder: Path, *, module: Any, seed: int) -> N
     traced = meter.trace(lambda: step, folder, "trace")
     assert traced is not None
     traces = [str(trace) for trace in (traced.trace, *traced.repeats)]
-    said = {"traces": traces, "seconds": seconds}
+    said = {"traces": traces, "shapes": str(traced.shapes or ""), "seconds": seconds}
     (folder / "recording.json").write_text(json.dumps(said), encoding="utf-8")
 
 

@@ -1,7 +1,8 @@
 """Prints the profiles in files as a JSON list: READER WORKLOAD SIDE FILE [FILE ...].
 
 READER is a format, or "auto" to detect it from the file's content and name. The files are windows
-of the same code: of those after the first only the operations are printed. With --speedscope the
+of the same code: of those after the first only the operations are printed. --shapes names the file
+of a window that recorded shapes, if the others did not. With --speedscope the
 whole recording is written for that viewer, after a line that lists what is left out.
 
 The files are untrusted, so the caller limits memory and time. A file that cannot be read gives one
@@ -14,6 +15,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from perfledger.profile import Profile
@@ -21,6 +23,7 @@ from perfledger.records import Side
 from perfledger_profiles.export.speedscope import omission_note, speedscope
 from perfledger_profiles.formats import ProfileFormat, read_calls, read_profile
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline.recorded_shapes import with_shapes
 
 AUTO = "auto"
 # The agent accepts no more; the largest profile seen so far is half a megabyte.
@@ -31,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read the files and print their profiles; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m perfledger_profiles", description=__doc__)
     parser.add_argument("--speedscope", action="store_true")
+    parser.add_argument("--shapes", type=Path)
     parser.add_argument("reader", choices=(AUTO, *(one.value for one in ProfileFormat)))
     parser.add_argument("workload")
     parser.add_argument("side", type=Side, choices=tuple(Side))
@@ -42,10 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.speedscope:
             _write_speedscope(first, format_, name=options.workload)
             return 0
-        profiles = [
-            read_profile(path, workload=options.workload, side=options.side, format=format_)
-            for path in options.files
-        ]
+        read = partial(read_profile, workload=options.workload, side=options.side, format=format_)
+        profiles = [read(path) for path in options.files]
+        if options.shapes is not None:
+            shaped = read(options.shapes)
+            profiles = [with_shapes(profile, shaped) for profile in profiles]
         windows = [*profiles[:1], *map(_operations_only, profiles[1:])]
         answer = json.dumps([asdict(profile) for profile in windows], allow_nan=False)
     except (ProfileError, OSError) as error:

@@ -26,6 +26,7 @@ class ProfiledPass:
     steps: int  # kept: the first profiled one includes the profiler's start
     step_seconds: float
     repeats: tuple[Path, ...] = ()  # the files of the other windows, in the order of time
+    shapes: Path | None = None  # the file of a window that recorded shapes, where that distorts
 
 
 class DeviceMeter(Protocol):

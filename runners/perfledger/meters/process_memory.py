@@ -33,11 +33,6 @@ def peak_bytes(path: Path = STATUS) -> int:
     return most if sys.platform == "darwin" else most * 1024  # getrusage(2): bytes there, else KiB
 
 
-def page_faults() -> int:
-    """Return the number of page faults of this process since its start."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-
-
 def give_back() -> None:
     """Collect garbage and return free memory to the system for the next workload."""
     gc.collect()

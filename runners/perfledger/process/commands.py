@@ -226,7 +226,11 @@ def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fiel
         traced = meter.trace(_windows(context, bound, bench), folder, str(number))
     if traced is None:  # plain Python has no profiler: answer without a trace
         return NO_PROFILE
-    paths = {"trace": str(traced.trace), "repeats": [*map(str, traced.repeats)]}
+    paths = {
+        "trace": str(traced.trace),
+        "repeats": [*map(str, traced.repeats)],
+        "shapes": str(traced.shapes or ""),
+    }
     return {**asdict(traced), **paths}
 
 

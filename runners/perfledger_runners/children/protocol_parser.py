@@ -164,12 +164,16 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
 
 
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
-    """A profiled workload: the file `trace` of one window, and the files of the other windows."""
+    """A profiled workload: the file `trace` of one window, and the files of the other windows.
+
+    `shapes` is the file of a window that recorded shapes, "" if all of them did.
+    """
 
     workload: Id
     tool: ShortText
     trace: TracePath
     repeats: Annotated[tuple[TracePath, ...], Meta(max_length=MAX_WINDOWS)] = ()
+    shapes: TracePath = ""
     steps: Annotated[int, Meta(ge=0)] = 0
     step_seconds: Seconds = 0.0
 

@@ -108,15 +108,18 @@ def read_windows(
     workload: str,
     side: Side,
     environment: Mapping[str, str],
+    shapes: Path | None = None,
     wall_s: float = READER_WALL_S,
 ) -> tuple[Profile, ...]:
     """Return the profiles in traces of one code, read by a limited child of our interpreter.
 
-    Those after the first have operations only. `environment` is the child's, without secrets.
+    Those after the first have operations only. `shapes` is a trace with shapes, if the others have
+    none. `environment` is the child's, without secrets.
     Nothing is written beside the traces. Raises ReaderError.
     """
     # "--" because a workload's name may begin with a dash.
-    arguments = ["--", reader, workload, side, *map(str, traces)]
+    with_shapes = [] if shapes is None else [f"--shapes={shapes}"]
+    arguments = [*with_shapes, "--", reader, workload, side, *map(str, traces)]
     answer = _answer(arguments, environment, wall_s=wall_s)
     try:
         # Names of a foreign process, cleaned for a bundle.
@@ -203,8 +206,10 @@ def _read_traces(
         note = f"{message.workload} was not profiled: its framework has no profiler here"
         return ProfileRuns(notes=(note,))
     traces = [Path(path).resolve() for path in (message.trace, *message.repeats)]
+    shapes = Path(message.shapes).resolve() if message.shapes else None
+    files = [*traces, *([] if shapes is None else [shapes])]
     unreadable = f"the profile of {message.workload} on {side} could not be read"
-    if not all(one.is_relative_to(folder.resolve()) and one.is_file() for one in traces):
+    if not all(one.is_relative_to(folder.resolve()) and one.is_file() for one in files):
         note = f"{unreadable}: the child named a file outside its trace folder"
         return ProfileRuns(notes=(note,))
     try:
@@ -214,13 +219,14 @@ def _read_traces(
             workload=message.workload,
             side=side,
             environment=harness.environment,
+            shapes=shapes,
             wall_s=min(READER_WALL_S, max(0.0, harness.seconds_left())),
         )
     except ReaderError as error:
         return ProfileRuns(notes=(f"{unreadable}: {error}",))
     finally:
-        for trace in traces:
-            trace.unlink()
+        for file in files:
+            file.unlink()
     return ProfileRuns(profiles=windows[:1], repeats=windows[1:])
 
 

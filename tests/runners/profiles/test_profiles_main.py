@@ -33,6 +33,20 @@ def test_of_further_windows_only_the_operations_are_printed(trace, tmp_path, cap
         assert (bool(first["slices"]), other["slices"], other["each_step"]) == (True, [], [])
 
 
+def test_shapes_may_be_of_a_window_of_their_own(trace, tmp_path, capsys):
+    files = []
+    for name, inputs in (("timed", {}), ("shaped", {"Input Dims": [[8, 8]]})):
+        files.append(tmp_path / f"{name}.json.gz")
+        step = type(trace)().step(1, 0, 100)
+        files[-1].write_bytes(step.add("aten::relu", 0, 60, **inputs).packed())
+
+    status = command.main(["kineto", "m:f", "head", str(files[0]), f"--shapes={files[1]}"])
+
+    (profile,) = json.loads(capsys.readouterr().out)
+    assert status == 0
+    assert "[8,8]" in {operation["shapes"] for operation in profile["operations"]}
+
+
 def test_a_reader_need_not_be_named(tmp_path, capsys):
     path = tmp_path / "scrape"
     path.write_text('DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n')

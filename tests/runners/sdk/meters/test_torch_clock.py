@@ -226,14 +226,17 @@ def test_a_profile_on_cuda_watches_the_device_too_and_drops_the_first_active_ste
     tmp_path, scripted_clock, profiling
 ):
     torch, made = profiling
-    clock = scripted_clock([9.0, 9.0, 9.0, 1.0, 2.0, 3.0, 4.0])
+    clock = scripted_clock([*[9.0] * 7, 9.0, 9.0, 9.0, 1.0, 2.0, 3.0, 4.0])
 
     path = tmp_path / "0.kineto.json.gz"
     traced = torch_profile.trace(torch, lambda: list, clock, path=path, has_cuda=True)
 
-    assert made[0].activities == ["cpu", "cuda"]
-    assert made[0].schedule == {"wait": 0, "warmup": 2, "active": 5, "repeat": 1}
-    assert (made[0].steps, made[0].path) == (7, str(path))
+    assert [each.has_shapes for each in made] == [True, False]
+    for each in made:
+        assert each.activities == ["cpu", "cuda"]
+        assert each.schedule == {"wait": 0, "warmup": 2, "active": 5, "repeat": 1}
+        assert each.steps == 7
+    assert [each.path for each in made] == [str(traced.shapes), str(path)]
     assert (traced.trace, traced.steps, traced.step_seconds) == (path, 4, 2.5)
     assert traced.repeats == ()  # it took long enough
 
@@ -243,13 +246,14 @@ def test_every_profiled_window_has_a_file_and_the_median_one_is_first(
 ):
     torch, made = profiling
     seconds = (0.03, 0.01, 0.04, 0.02, 0.05, 0.07, 0.06, 0.08)
-    clock = scripted_clock([one for each in seconds for one in [each] * 7])
+    clock = scripted_clock([one for each in (0.09, *seconds) for one in [each] * 7])
 
     path = tmp_path / "0.kineto.json.gz"
     traced = torch_profile.trace(torch, lambda: list, clock, path=path, has_cuda=False)
 
     files = {each.path: place for place, each in enumerate(made)}
-    assert [files[str(one)] for one in (traced.trace, *traced.repeats)] == [2, 0, 1, 3, 4, 5, 6, 7]
+    assert [files[str(one)] for one in (traced.trace, *traced.repeats)] == [3, 1, 2, 4, 5, 6, 7, 8]
+    assert files[str(traced.shapes)] == 0
     assert {one.parent for one in traced.repeats} == {tmp_path}
     assert traced.step_seconds == pytest.approx(0.04)
 

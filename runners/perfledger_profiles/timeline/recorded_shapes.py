@@ -1,0 +1,58 @@
+"""Takes the shapes of operations from a window that recorded them over to one that did not.
+
+Recording shapes distorts a window's times, so the times come from windows without shapes.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from perfledger.profile import Bucket, Operation, Profile
+from perfledger_profiles.timeline.breakdown import longest_operations
+
+_Place = tuple[str, Bucket, str]  # an operation's name, bucket and path
+
+
+def with_shapes(timed: Profile, shaped: Profile) -> Profile:
+    """Return the timed profile with the shaped one's shapes, and the readings that need them.
+
+    The seconds and calls of an operation at one place are divided among its shapes as in the shaped
+    window, by calls where that has no time. An operation that the shaped window lacks has none.
+    """
+    shapes: defaultdict[_Place, list[Operation]] = defaultdict(list)
+    for operation in shaped.operations:
+        shapes[_place(operation)].append(operation)
+    names = {(reading.name, reading.subject) for reading in timed.readings}
+    return replace(
+        timed,
+        operations=longest_operations(
+            [part for one in timed.operations for part in _divided(one, shapes)]
+        ),
+        readings=(
+            *timed.readings,
+            *(one for one in shaped.readings if (one.name, one.subject) not in names),
+        ),
+    )
+
+
+def _divided(
+    operation: Operation, shapes: Mapping[_Place, Sequence[Operation]]
+) -> Iterator[Operation]:
+    parts = shapes.get(_place(operation), ())
+    seconds, count = sum(one.seconds for one in parts), sum(one.count for one in parts)
+    if not parts or not (seconds or count):
+        yield operation
+        return
+    for part in parts:
+        by_count = part.count / count if count else 0.0
+        by_time = part.seconds / seconds if seconds else by_count
+        yield replace(
+            operation,
+            shapes=part.shapes,
+            seconds=operation.seconds * by_time,
+            count=operation.count * (by_count if count else by_time),
+        )
+
+
+def _place(operation: Operation) -> _Place:
+    return operation.name, operation.bucket, operation.path
