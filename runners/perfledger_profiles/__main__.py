@@ -14,11 +14,10 @@ import gc
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles.export.speedscope import omission_note, speedscope
 from perfledger_profiles.formats import ProfileFormat, read_calls, read_profile
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.shapes is not None:
             shaped = read(options.shapes)
             profiles = [with_shapes(profile, shaped) for profile in profiles]
-        windows = [*profiles[:1], *map(_operations_only, profiles[1:])]
+        windows = [*profiles[:1], *(profile.operations_only() for profile in profiles[1:])]
         answer = json.dumps([asdict(profile) for profile in windows], allow_nan=False)
     except (ProfileError, OSError) as error:
         return _fail(str(error))
@@ -61,21 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"the profile in {first.name} is too large: record fewer steps")
     sys.stdout.write(answer)
     return 0
-
-
-def _operations_only(profile: Profile) -> Profile:
-    """Return a profile with only what noise is learnt from, a tenth of its size."""
-    return replace(
-        profile,
-        kernels=(),
-        each_step=(),
-        streams=(),
-        readings=(),
-        slices=(),
-        memory=(),
-        collectives=(),
-        notes=(),
-    )
 
 
 def _write_speedscope(path: Path, format_: ProfileFormat | None, *, name: str) -> None:

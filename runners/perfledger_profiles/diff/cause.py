@@ -53,7 +53,7 @@ class Cause:
     evidence: str = ""  # of the reason: "float[64,64] became double[64,64]"
     count_effect_seconds: float = 0.0
     rate_effect_seconds: float = 0.0
-    error_seconds: float | None = None  # half the 99 % interval of the delta, if known
+    error_seconds: float | None = None  # half the 95 % interval of the delta, if known
     reverted_step_seconds: float | None = None  # head's step without this change (Amdahl)
 
     @property

@@ -21,10 +21,10 @@ TRIM_SHARE = 0.25
 # Two profiles of the same code on an idle GPU differed by a quarter of a percent of a step.
 NOISE_SHARE = 0.002
 MIN_WINDOWS = 2  # one has no spread
-# Student's t at 99 %, two-sided, for 1, 2, ... degrees of freedom; further ones count as the last.
-T_99 = (
-    *(63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169),
-    *(3.106, 3.055, 3.012, 2.977, 2.947, 2.921, 2.898, 2.878, 2.861, 2.845),
+# Student's t at 95 %, two-sided, for 1, 2, ... degrees of freedom; further ones count as the last.
+T_95 = (
+    *(12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
 )
 
 OperationKey = tuple[str, Bucket, str, str]
@@ -34,7 +34,7 @@ OperationKey = tuple[str, Bucket, str, str]
 class ProfileNoise:
     """The windows of both sides, and what their spread says of a difference.
 
-    Errors are half-widths of 99 % intervals, in seconds per step. A side with one window has the
+    Errors are half-widths of 95 % intervals, in seconds per step. A side with one window has the
     relative spread of the other; without two windows on any side no error is known.
     """
 
@@ -121,7 +121,7 @@ def _error_of(base: Sequence[float], head: Sequence[float]) -> float:
     degrees = first.degrees + second.degrees
     if degrees == 0:
         return 0.0
-    return T_99[min(degrees, len(T_99)) - 1] * sqrt(first.variance + second.variance)
+    return T_95[min(degrees, len(T_95)) - 1] * sqrt(first.variance + second.variance)
 
 
 def typical_profile(windows: Sequence[Profile]) -> Profile:

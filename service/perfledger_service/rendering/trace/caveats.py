@@ -51,4 +51,4 @@ def _residual(explanation: StepTimeExplanation) -> Iterator[str]:
 def _noise(explanation: StepTimeExplanation) -> Iterator[str]:
     if explanation.noise_seconds is not None:
         error = number_format.seconds(explanation.noise_seconds)
-        yield f"The difference of the profiled steps is accurate to ±{error} (99 %)."
+        yield f"The difference of the profiled steps is accurate to ±{error} (95 %)."

@@ -20,9 +20,8 @@ def with_profiles(
 ) -> Bundle:
     """Add one profile per side of each regressed workload; others are not worth the time.
 
-    If the profiles do not explain the change, they are taken once more in new processes, because a
-    busy neighbour may have disturbed them. The second profiles are used if they explain it. Nothing
-    is profiled once the budget is spent.
+    If the profiles do not explain the change, they are taken once more in new processes, and all
+    windows count. Nothing is profiled once the budget is spent.
     """
     verdicts = judge_bundle(bundle)
     slower = {verdict.workload for verdict in verdicts if verdict.is_regression}
@@ -38,22 +37,15 @@ def with_profiles(
     if not unclear or not has_time():
         return first
     stage("profiling again where the profiles do not explain the change")
-    second_profiles = profile([spec for spec in regressed_specs if spec.id in unclear])
-    explained_by_second = _attributable(_add_profiles(bundle, second_profiles), verdicts)
-    explained = {workload for workload in unclear if explained_by_second.get(workload, False)}
-    newer = {
-        (one.workload, one.side): one
-        for one in second_profiles.profiles
-        if one.workload in explained
-    }
+    second = profile([spec for spec in regressed_specs if spec.id in unclear])
     return replace(
         first,
-        profiles=tuple(newer.get((one.workload, one.side), one) for one in first.profiles),
         repeats=(
-            *(one for one in first.repeats if one.workload not in explained),
-            *(one for one in second_profiles.repeats if one.workload in explained),
+            *first.repeats,
+            *(one.operations_only() for one in second.profiles),
+            *second.repeats,
         ),
-        notes=(*first.notes, *map(_second_profile_note, sorted(unclear)), *second_profiles.notes),
+        notes=(*first.notes, *map(_second_profile_note, sorted(unclear)), *second.notes),
     )
 
 

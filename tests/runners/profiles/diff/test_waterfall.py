@@ -53,7 +53,7 @@ def test_a_bars_noise_is_the_error_of_the_windows_difference():
 
     bars = waterfall(base[0], head[0], ProfileNoise(base, head))
 
-    expected = 9.925 * 0.1  # Student's t of two degrees of freedom, and the standard error
+    expected = 4.303 * 0.1  # Student's t of two degrees of freedom, and the standard error
     assert bars[0].noise_seconds == pytest.approx(expected)
     assert {bar.noise_seconds for bar in bars[1:]} == {0.0}
 
@@ -72,7 +72,7 @@ def test_of_lone_windows_it_is_the_error_of_their_steps_difference():
     # The middle steps remain, winsorized to 2 2 3 3: a variance of 1/3, for either side.
     squared_error = 1.0 / (2 * 1)
     relative = 1 / 2.5  # head's one step has base's relative spread
-    expected = 9.925 * (squared_error * (1 + relative**2)) ** 0.5
+    expected = 4.303 * (squared_error * (1 + relative**2)) ** 0.5
     assert bars[0].noise_seconds == pytest.approx(expected)
 
 

@@ -39,7 +39,7 @@ def test_what_only_the_timing_shows_is_said(explanation):
 
 def test_the_error_of_the_difference_is_said(explanation):
     assert said(replace(explanation, noise_seconds=0.002)) == (
-        "The difference of the profiled steps is accurate to ±2.00 ms (99 %)."
+        "The difference of the profiled steps is accurate to ±2.00 ms (95 %)."
     )
 
 
