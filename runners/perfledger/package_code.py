@@ -30,7 +30,7 @@ class CompiledModule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedPackage:
-    """A package of the repository as one process has loaded it.
+    """A package of the repository, or a shared library, as one process has loaded it.
 
     `is_own` says that all of it came from the side's checkout or from the environment that was
     built for the side. `folder` is below the checkout then, if it lies there.

@@ -67,13 +67,16 @@ def run_command(
         at=len(roots),
         environment=request.environment,
     )
-    own_folders = [root, *([Path(request.environment)] if request.environment else [])]
+    own_places = (request.environment, os.environ.get("TORCH_EXTENSIONS_DIR", ""))
+    own_folders = [root, *(Path(place) for place in own_places if place)]
     context = CommandContext(
         request=request,
         channel=channel,
         root=root,
         roots=roots,
-        recorder=PackageRecorder(request.packages, own_folders=own_folders),
+        recorder=PackageRecorder(
+            request.packages, own_folders=own_folders, repository=Path(request.repository)
+        ),
     )
     match request.suite:
         case BenchmarkSuite.PERFLEDGER:

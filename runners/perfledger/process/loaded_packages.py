@@ -2,7 +2,9 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -15,15 +17,20 @@ from perfledger.package_code import (
     LoadedPackage,
     SourcePackage,
 )
+from perfledger.process.module_origin import INSTALL_FOLDERS
 
 MAPPED_FILES = Path("/proc/self/maps")  # Linux: shared objects that are loaded without an import
 COMPILED_SUFFIXES = (*EXTENSION_SUFFIXES, ".so")
+SHARED_OBJECT = re.compile(r"/.*\.so(\.\d+)*$")
+TORCH_EXTENSIONS = "torch.utils.cpp_extension"
 
 
 class PackageRecorder:
     """A recorder of the packages that are the repository's own; each file is read once.
 
     What lies below `own_folders` is the side's own code: its checkout first, and its environment.
+    Shared libraries are recorded too: those of the side, those of the user's checkout
+    `repository`, and what torch compiled in this process; never an installed one.
     """
 
     def __init__(
@@ -31,25 +38,32 @@ class PackageRecorder:
         packages: Iterable[SourcePackage],
         *,
         own_folders: Sequence[Path],
+        repository: Path,
+        prefixes: Sequence[str] = (sys.prefix, sys.base_prefix),
         mapped_files: Path = MAPPED_FILES,
     ) -> None:
         self._names = {package.name for package in packages}
         self._own = [Path(os.path.realpath(folder)) for folder in own_folders]
+        self._watched = [*self._own, Path(os.path.realpath(repository))]
+        real = [Path(os.path.realpath(prefix)) for prefix in prefixes]
+        self._installed = [prefix for prefix in real if prefix not in self._watched]
         self._mapped_files = mapped_files
         self._digests: dict[tuple[str, int, int], str] = {}
 
     def record(self, modules: Mapping[str, object]) -> tuple[LoadedPackage, ...]:
-        """Return the packages of which one of `modules` is a part, by name."""
+        """Return the packages of which one of `modules` is a part, then other libraries."""
         files: dict[str, dict[str, str]] = {}
         for name, module in tuple(modules.items()):
             package = self._package_of(str(name))  # sys.modules may have any key
             path = None if package is None else _file_of(module)
             if package is not None and path is not None:
                 files.setdefault(package, {})[str(name)] = path
-        mapped = self._mapped() if files else ()
-        return tuple(self._loaded(name, files[name], mapped) for name in sorted(files))[
-            :MAX_PACKAGES
-        ]
+        mapped = self._mapped()
+        packages = [self._loaded(name, files[name], mapped) for name in sorted(files)]
+        package_paths = {each.path for package in packages for each in package.compiled}
+        libraries = [path for path in mapped if self._relative(Path(path)) not in package_paths]
+        packages += self._libraries(libraries, _torch_extensions(modules))
+        return tuple(packages)[:MAX_PACKAGES]
 
     def _package_of(self, module: str) -> str | None:
         """Return the longest of the packages' names that holds the module."""
@@ -76,6 +90,33 @@ class PackageRecorder:
             compiled=tuple(self._compiled(sorted(set(compiled))[:MAX_COMPILED_MODULES])),
         )
 
+    def _libraries(
+        self, paths: Iterable[str], compiled_here: Collection[str]
+    ) -> Iterator[LoadedPackage]:
+        for path in paths:
+            name = Path(path).name.partition(".")[0]
+            if not (name in compiled_here or self._is_watched(path)):
+                continue
+            modules = tuple(self._compiled([path]))
+            if modules:
+                yield LoadedPackage(
+                    name=name,
+                    folder=self._relative(Path(path).parent),
+                    is_own=self._is_own(path),
+                    modules=1,
+                    digest=modules[0].digest,
+                    compiled=modules,
+                )
+
+    def _is_watched(self, path: str) -> bool:
+        """Return whether a library lies in a checkout, or is the side's own, and not installed."""
+        real = Path(os.path.realpath(path))
+        return (
+            any(real.is_relative_to(folder) for folder in self._watched)
+            and not any(real.is_relative_to(prefix) for prefix in self._installed)
+            and not any(part in INSTALL_FOLDERS for part in real.parts)
+        )
+
     def _compiled(self, paths: Iterable[str]) -> Iterator[CompiledModule]:
         for path in paths:
             with suppress(OSError):  # it was deleted after loading
@@ -90,8 +131,8 @@ class PackageRecorder:
             lines = self._mapped_files.read_text(errors="replace").splitlines()
         except OSError:
             return ()
-        paths = dict.fromkeys(line[line.find("/") :] for line in lines if line.endswith(".so"))
-        return tuple(paths)
+        matches = (SHARED_OBJECT.search(line) for line in lines)
+        return tuple(dict.fromkeys(path[0] for path in matches if path))
 
     def _is_own(self, path: str) -> bool:
         real = Path(os.path.realpath(path))
@@ -125,3 +166,16 @@ def _file_of(module: object) -> str | None:
     path = names.get("__file__")
     is_path = isinstance(path, str) and os.path.isabs(path) and "\0" not in path  # noqa: PTH117
     return cast("str", path) if is_path else None
+
+
+def _torch_extensions(modules: Mapping[str, object]) -> frozenset[str]:
+    """Return the names of what torch compiled from sources in this process."""
+    versions = getattr(modules.get(TORCH_EXTENSIONS), "JIT_EXTENSION_VERSIONER", None)
+    entries = getattr(versions, "entries", None)
+    if not isinstance(entries, dict):
+        return frozenset()
+    names: set[str] = set()
+    for name, entry in cast("Mapping[object, object]", entries).items():
+        # A second version in one process has its number behind the name.
+        names |= {str(name), f"{name}_v{getattr(entry, 'version', 0)}"}
+    return frozenset(names)

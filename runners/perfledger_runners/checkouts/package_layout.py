@@ -60,11 +60,14 @@ def is_within(path: str, names: Collection[str]) -> bool:
 def extension_names(setup_file: bytes) -> set[str]:
     """Return the names that a setup.py gives its extension modules as plain text."""
     names: set[str] = set()
-    for call in _calls(setup_file):
+    for call in calls(setup_file):
         function = getattr(call.func, "attr", getattr(call.func, "id", ""))
         if str(function).endswith("Extension"):
-            texts = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "name")]
-            names |= {text for each in texts for text in _texts(each)}
+            arguments = [
+                *call.args[:1],
+                *(each.value for each in call.keywords if each.arg == "name"),
+            ]
+            names |= {text for each in arguments for text in texts(each)}
     return names
 
 
@@ -73,12 +76,12 @@ def _named_folders(file: str, content: bytes) -> Iterator[str]:
         case "pyproject.toml":
             yield from _of_pyproject(content)
         case "setup.py":
-            for call in _calls(content):
+            for call in calls(content):
                 for keyword in call.keywords:
                     if keyword.arg in SETUP_ARGUMENTS:
-                        yield from _texts(keyword.value)
+                        yield from texts(keyword.value)
                 if getattr(call.func, "id", getattr(call.func, "attr", "")) == "find_packages":
-                    yield from (text for each in call.args[:1] for text in _texts(each))
+                    yield from (text for each in call.args[:1] for text in texts(each))
         case _:
             yield from _of_setup_cfg(content.decode(errors="replace"))
 
@@ -90,17 +93,17 @@ def _of_pyproject(content: bytes) -> Iterator[str]:
     except (ValueError, RecursionError):
         return
     setuptools = table(tool, "setuptools")
-    yield from _strings(table(setuptools, "package-dir").values())
-    yield from _strings(table(setuptools, "packages", "find").get("where"))
-    yield from _strings(table(tool, "maturin").get("python-source"))
-    yield from _strings(table(tool, "uv", "build-backend").get("module-root"))
-    yield from _strings(table(tool, "pdm", "build").get("package-dir"))
+    yield from strings(table(setuptools, "package-dir").values())
+    yield from strings(table(setuptools, "packages", "find").get("where"))
+    yield from strings(table(tool, "maturin").get("python-source"))
+    yield from strings(table(tool, "uv", "build-backend").get("module-root"))
+    yield from strings(table(tool, "pdm", "build").get("package-dir"))
     poetry = table(tool, "poetry").get("packages")
     for each in cast("list[object]", poetry) if isinstance(poetry, list) else ():
-        yield from _strings(table(each).get("from"))
+        yield from strings(table(each).get("from"))
     wheels = (table(tool, "hatch", "build", "targets", "wheel"), table(tool, "scikit-build"))
     packages = (wheels[0].get("packages"), table(wheels[1], "wheel").get("packages"))
-    for path in (text for each in packages for text in _strings(each)):
+    for path in (text for each in packages for text in strings(each)):
         yield str(PurePosixPath(path).parent)
 
 
@@ -125,7 +128,8 @@ def table(value: object, *keys: str) -> Table:
     return cast("Table", value) if isinstance(value, dict) else {}
 
 
-def _strings(value: object) -> Iterator[str]:
+def strings(value: object) -> Iterator[str]:
+    """Yield a text, or the texts of a list."""
     match value:
         case str():
             yield value
@@ -135,7 +139,8 @@ def _strings(value: object) -> Iterator[str]:
             pass
 
 
-def _calls(source: bytes) -> Iterator[ast.Call]:
+def calls(source: bytes) -> Iterator[ast.Call]:
+    """Yield the calls of a program, none of one that cannot be parsed."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -143,15 +148,15 @@ def _calls(source: bytes) -> Iterator[ast.Call]:
     yield from (node for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
-def _texts(node: ast.expr) -> Iterator[str]:
+def texts(node: ast.expr) -> Iterator[str]:
     """Yield the texts of a literal; of a dictionary those of its values."""
     match node:
         case ast.Constant(value=str(text)):
             yield text
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            yield from (text for each in items for text in _texts(each))
+            yield from (text for each in items for text in texts(each))
         case ast.Dict(values=values):
-            yield from (text for each in values for text in _texts(each))
+            yield from (text for each in values for text in texts(each))
         case _:
             pass
 

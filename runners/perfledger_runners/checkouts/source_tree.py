@@ -1,13 +1,19 @@
 """Reads a revision's own packages and files from git, and compares two revisions."""
 
 import hashlib
-import re
-import tomllib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from perfledger.package_code import SourcePackage
+from perfledger_runners.checkouts.dependency_files import (
+    NOTHING_DECLARED,
+    DeclaredDependencies,
+    ProjectBuild,
+    declared_dependencies,
+    is_dependency_file,
+    project_build,
+)
 from perfledger_runners.checkouts.git import GitFailedError, git
 from perfledger_runners.checkouts.package_layout import (
     ASIDE,
@@ -17,25 +23,23 @@ from perfledger_runners.checkouts.package_layout import (
     is_within,
     join,
     project_folders,
-    table,
 )
 from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.checkouts.submodules import submodule_files
 
 COMPILED_SUFFIXES = frozenset(
     (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hip", ".pyx", ".pxd", ".rs")
 )
 COMPILED_FILES = frozenset({"CMakeLists.txt", "Cargo.toml", "Cargo.lock", "meson.build"})
-DEPENDENCY_FILE = re.compile(
-    r"(uv|poetry|pdm|pixi|Pipfile)\.lock|conda-lock\.yml|environment\.ya?ml|Pipfile"
-    r"|requirements[\w.-]*\.txt"
-)
 EXTENSION_MACROS = (
     r"(PYBIND11_MODULE|NB_MODULE|BOOST_PYTHON_MODULE)[[:space:]]*\([[:space:]]*\w+|PyInit_\w+"
 )
 MAX_PROJECT_FILE_BYTES = 2**20
+MAX_LOCK_BYTES = 2**24
 SDK = "perfledger"
 # More are not sent to a child.
 MAX_TRACKED = 2000
+MAX_NAMED = 3  # files in a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +58,20 @@ class PackageFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTree:
-    """The files of a revision with their hashes, its packages, and names of extension modules."""
+    """The files of a revision with their hashes, its packages, and names of extension modules.
+
+    `dependencies` is what files declare that is installed; `projects` says how folders are. The
+    files of submodules are among the files; those that the clone lacks are `missing_submodules`.
+    """
 
     hashes: dict[str, str]
     packages: tuple[PackageFolder, ...]
     extensions: frozenset[str]
-    requirements: dict[str, str]  # of each pyproject.toml, as text to compare
+    dependencies: dict[str, DeclaredDependencies] = field(
+        default_factory=dict[str, DeclaredDependencies]
+    )
+    projects: dict[str, ProjectBuild] = field(default_factory=dict[str, ProjectBuild])
+    missing_submodules: frozenset[str] = frozenset()
 
     @property
     def digest(self) -> str:
@@ -78,6 +90,11 @@ class SourceTree:
             unique.setdefault(name, SourcePackage(name))
         return tuple(unique.values())[:MAX_TRACKED]
 
+    def project_of(self, path: str) -> str:
+        """Return the folder of the innermost project that holds the file, "." without one."""
+        homes = (folder for folder in self.projects if is_below(path, folder))
+        return max(homes, key=_depth, default=".")
+
 
 def read_source_tree(
     repository: Repository, sha: str, *, import_paths: Sequence[str]
@@ -86,13 +103,22 @@ def read_source_tree(
     hashes = _hashes(repository, sha)
 
     def read(path: str) -> bytes | None:
-        blob = hashes[path]
-        content = git(repository.root, "cat-file", "blob", blob)
-        return content if len(content) <= MAX_PROJECT_FILE_BYTES else None
+        content = git(repository.root, "cat-file", "blob", hashes[path])
+        limit = MAX_LOCK_BYTES if is_dependency_file(path) else MAX_PROJECT_FILE_BYTES
+        return content if len(content) <= limit else None
 
     projects = project_folders(hashes.keys())
     folders = import_folders(hashes.keys(), projects, read)
     folders |= {join(path, ".") for path in import_paths}
+    builds = {
+        folder: project_build(
+            *(
+                read(path) if (path := join(folder, name)) in hashes else None
+                for name in ("pyproject.toml", "setup.py")
+            )
+        )
+        for folder in projects
+    }
     extensions: set[str] = set()
     if any(map(is_compiled_source, hashes)):
         extensions = {
@@ -101,12 +127,19 @@ def read_source_tree(
             if (path := join(project, "setup.py")) in hashes
             for name in extension_names(read(path) or b"")
         } | _macro_names(repository, sha)
-    files = [path for each in projects if (path := join(each, "pyproject.toml")) in hashes]
+        extensions |= _cython_names(hashes)
+    submodules = submodule_files(repository.root, sha)
     return SourceTree(
-        hashes=hashes,
-        packages=tuple(_packages(hashes, folders, projects)),
+        hashes=hashes | submodules.hashes,
+        packages=(*_packages(hashes, folders, projects), *_submodule_packages(submodules.hashes)),
         extensions=frozenset(name for name in extensions if name.isidentifier()),
-        requirements={path: _requirements(read(path) or b"") for path in files},
+        dependencies={
+            path: declared_dependencies(path, read(path) or hashes[path].encode())
+            for path in hashes
+            if is_dependency_file(path)
+        },
+        projects=builds,
+        missing_submodules=submodules.missing,
     )
 
 
@@ -124,23 +157,27 @@ def is_compiled_source(path: str) -> bool:
 
 
 def changed_dependencies(base: SourceTree, head: SourceTree) -> tuple[str, ...]:
-    """Return the changed files that say which packages are installed."""
-    names = [
-        path
-        for path in changed_paths(base, head)
-        if DEPENDENCY_FILE.fullmatch(PurePosixPath(path).name) and not is_within(path, ASIDE)
-    ]
-    names += [
-        path
-        for path in sorted(base.requirements.keys() | head.requirements.keys())
-        if base.requirements.get(path) != head.requirements.get(path)
-    ]
-    return tuple(names)
+    """Return the files whose changes may change what is installed."""
+    paths = base.dependencies.keys() | head.dependencies.keys()
+    return tuple(
+        sorted(
+            path
+            for path in paths
+            if base.dependencies.get(path, NOTHING_DECLARED)
+            != head.dependencies.get(path, NOTHING_DECLARED)
+        )
+    )
 
 
 def is_below(path: str, folder: str) -> bool:
     """Return whether a path is the folder or lies below it; every path lies below "."."""
     return folder in {".", path} or path.startswith(f"{folder}/")
+
+
+def listed(files: Sequence[str]) -> str:
+    """Return the first of some files as words of a sentence, and how many more there are."""
+    more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
+    return ", ".join(files[:MAX_NAMED]) + more
 
 
 def _hashes(repository: Repository, sha: str) -> dict[str, str]:
@@ -180,6 +217,14 @@ def _packages(
     yield from guesses
 
 
+def _submodule_packages(paths: Iterable[str]) -> Iterator[PackageFolder]:
+    """Yield the packages of submodules, none of which is imported from its place for sure."""
+    for folder in _top_folders(paths):
+        name = PurePosixPath(folder).name
+        if name.isidentifier() and not is_within(folder, ASIDE):
+            yield PackageFolder(name=name, root="", folder=folder, project=folder)
+
+
 def _top_folders(paths: Iterable[str]) -> Iterator[str]:
     """Yield the packages' folders whose parents are no packages, and the files beside them."""
     files = {PurePosixPath(path) for path in paths if path.endswith(".py")}
@@ -200,19 +245,11 @@ def _macro_names(repository: Repository, sha: str) -> set[str]:
     return {text.removeprefix("PyInit_") for text in texts if text}
 
 
-def _requirements(content: bytes) -> str:
-    """Return the parts of a pyproject.toml that say what is installed."""
-    try:
-        document = tomllib.loads(content.decode(errors="replace"))
-    except (ValueError, RecursionError):
-        return ""
-    project, poetry = table(document, "project"), table(document, "tool", "poetry")
-    parts = (
-        document.get("build-system"),
-        document.get("dependency-groups"),
-        project.get("dependencies"),
-        project.get("optional-dependencies"),
-        poetry.get("dependencies"),
-        poetry.get("group"),
-    )
-    return repr(parts)
+def _cython_names(paths: Collection[str]) -> set[str]:
+    """Return the names of modules in Cython that are part of no package."""
+    files = (PurePosixPath(path) for path in paths if path.endswith(".pyx"))
+    return {file.stem for file in files if str(file.parent / "__init__.py") not in paths}
+
+
+def _depth(folder: str) -> int:
+    return len(PurePosixPath(folder).parts)

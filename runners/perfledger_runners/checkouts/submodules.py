@@ -1,7 +1,8 @@
-"""Fills a checkout's submodules from the user's clone."""
+"""Fills a checkout's submodules from the user's clone, and lists their files."""
 
 import tempfile
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
 
 from perfledger_runners.checkouts.git import GitFailedError, git
@@ -19,6 +20,41 @@ def fill_submodules(root: Path, checkout: Path, sha: str) -> tuple[str, ...]:
     """
     git_dir = root / git(root, "rev-parse", "--absolute-git-dir").decode().strip()
     return tuple(_fill(git_dir, checkout, sha, left=[MAX_SUBMODULES]))
+
+
+@dataclass(frozen=True, slots=True)
+class SubmoduleFiles:
+    """The files of a commit's submodules with their hashes; `missing` are not in the clone."""
+
+    hashes: dict[str, str]
+    missing: frozenset[str]
+
+
+def submodule_files(root: Path, sha: str) -> SubmoduleFiles:
+    """Return the files that `fill_submodules` would write for commit `sha` of `root`."""
+    git_dir = root / git(root, "rev-parse", "--absolute-git-dir").decode().strip()
+    hashes: dict[str, str] = {}
+    missing = set(_list(git_dir, sha, "", hashes, left=[MAX_SUBMODULES]))
+    return SubmoduleFiles(hashes, frozenset(missing))
+
+
+def _list(
+    git_dir: Path, sha: str, place: str, hashes: dict[str, str], *, left: list[int]
+) -> Generator[str]:
+    """Add the hashes of the files of submodules below `place`; yield those that are missing."""
+    entries = _entries(git_dir, sha)
+    links = {path: blob for path, (mode, blob) in entries.items() if mode == GITLINK}
+    if place:
+        files = {path: blob for path, (_, blob) in entries.items() if path not in links}
+        hashes |= {f"{place}{path}": blob for path, blob in files.items()}
+    names = _names(git_dir, sha) if links else {}
+    for path, commit in links.items():
+        left[0] -= 1
+        modules = git_dir / "modules" / names.get(path, "")
+        if left[0] < 0 or not _has(git_dir, modules, commit):
+            yield f"{place}{path}"
+        else:
+            yield from _list(modules, commit, f"{place}{path}/", hashes, left=left)
 
 
 def _fill(git_dir: Path, checkout: Path, sha: str, *, left: list[int]) -> Generator[str]:
@@ -45,14 +81,20 @@ def _fill(git_dir: Path, checkout: Path, sha: str, *, left: list[int]) -> Genera
 
 def _links(git_dir: Path, sha: str) -> dict[str, str]:
     """Return the commits of the submodules in a commit's tree, by path."""
+    entries = _entries(git_dir, sha)
+    return {path: commit for path, (mode, commit) in entries.items() if mode == GITLINK}
+
+
+def _entries(git_dir: Path, sha: str) -> dict[str, tuple[str, str]]:
+    """Return the modes and hashes of the entries of a commit's tree, by path."""
     listing = git(git_dir, "--git-dir", str(git_dir), "ls-tree", "-r", "-z", "--full-tree", sha)
-    links: dict[str, str] = {}
+    entries: dict[str, tuple[str, str]] = {}
     for entry in listing.decode(errors="surrogateescape").split("\0"):
         facts, _, path = entry.partition("\t")
-        mode, _, commit = facts.partition(" commit ")
-        if mode == GITLINK:
-            links[path] = commit
-    return links
+        if path:
+            mode, _, digest = facts.split()
+            entries[path] = (mode, digest)
+    return entries
 
 
 def _names(git_dir: Path, sha: str) -> dict[str, str]:

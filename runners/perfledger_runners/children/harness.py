@@ -17,6 +17,7 @@ from perfledger_runners.children.interpreter import (
     Interpreter,
     activation,
     environment_python,
+    package_folders,
 )
 from perfledger_runners.children.sandbox import Sandbox, SandboxPaths, find_sandbox
 
@@ -127,7 +128,10 @@ def sandbox_command(harness: Harness, request: ChildRequest, folder: Path) -> li
         SandboxPaths(
             private=harness.folder / "sandbox" / Path(request.root).name,
             checkout=Path(request.root),
-            writable=(Path(request.trace_folder),) if request.trace_folder else (),
+            writable=(
+                _extension_folder(harness, request),
+                *((Path(request.trace_folder),) if request.trace_folder else ()),
+            ),
             readable=(harness.sdk, folder, *built),
             hidden=(_git_folder(Path(request.repository)),),
         )
@@ -151,15 +155,19 @@ def child_environment(
 ) -> dict[str, str]:
     """Return the variables of a child, with the SDK's folder first on PYTHONPATH.
 
-    They are the same on both sides, apart from an environment built for a side. Both use the same
-    hash seed, so that the order of sets does not differ between them.
+    They are the same on both sides, apart from folders of a side's own. Both use the same hash
+    seed, so that the order of sets does not differ between them.
     """
     variables = child_variables(harness.environment, named=harness.variable_names)
-    paths = (str(harness.sdk), variables.get("PYTHONPATH", ""))
+    paths = [str(harness.sdk), variables.get("PYTHONPATH", "")]
+    if request.environment and paths[1]:  # it would hide what was built for the side
+        paths[1:1] = package_folders(Path(request.environment))
     variables["PYTHONPATH"] = ":".join(path for path in paths if path)
     variables["PYTHONHASHSEED"] = "0"
     variables[FD_VARIABLE] = str(descriptor)
     variables[MARK_VARIABLE] = mark
+    if request.root != request.repository:
+        variables["TORCH_EXTENSIONS_DIR"] = str(_extension_folder(harness, request))
     if request.environment:
         variables |= activation(Path(request.environment), variables)
     if request.device == "cpu":
@@ -191,3 +199,14 @@ def waiting_notes(environment: Mapping[str, str], device: Device) -> tuple[str, 
         "variables to choose otherwise"
     )
     return (note,)
+
+
+def _extension_folder(harness: Harness, request: ChildRequest) -> Path:
+    """Return the folder of a side's own for what torch compiles while a workload runs.
+
+    torch names its results by the extension alone: in one folder both sides would load the code of
+    that side which compiled first.
+    """
+    folder = harness.folder / "extensions" / Path(request.root).name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

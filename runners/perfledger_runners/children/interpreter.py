@@ -46,6 +46,11 @@ def environment_python(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
+def package_folders(environment: Path) -> tuple[str, ...]:
+    """Return the folders of a virtual environment's own packages."""
+    return tuple(sorted(map(str, environment.glob("lib/python*/site-packages"))))
+
+
 def activation(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a virtual environment's `activate` sets."""
     path = (str(folder / "bin"), environment.get("PATH", os.defpath))

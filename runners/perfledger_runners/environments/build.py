@@ -2,7 +2,7 @@
 
 import secrets
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from perfledger_runners.children.harness import MARK_VARIABLE
@@ -18,20 +18,6 @@ class BuildError(Exception):
     def __init__(self, message: str, *, output: str = "") -> None:
         super().__init__(message)
         self.output = output
-
-
-def default_build(files: Collection[str]) -> str:
-    """Return the usual command for a checkout with these files, "" if there is none.
-
-    uv's environment must not be editable: its checkout is gone after the check.
-    """
-    if "uv.lock" in files:
-        return "uv sync --frozen --no-editable"
-    commands = [
-        *(["pip install -r requirements.txt"] if "requirements.txt" in files else []),
-        *(["pip install ."] if {"pyproject.toml", "setup.py"} & set(files) else []),
-    ]
-    return " && ".join(commands)
 
 
 def run_build(

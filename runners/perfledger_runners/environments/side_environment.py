@@ -4,9 +4,10 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from perfledger_runners.children.interpreter import (
     Interpreter,
     activation,
     environment_python,
+    package_folders,
 )
 from perfledger_runners.environments.build import BuildError, run_build
 from perfledger_runners.environments.environment_cache import EnvironmentCache
@@ -106,6 +108,31 @@ def side_environment(
         yield entry / VENV
 
 
+@dataclass(frozen=True, slots=True)
+class EnvironmentDistributions:
+    """The versions of what an environment holds itself and of what it inherits, by name."""
+
+    built: Mapping[str, str]
+    inherited: Mapping[str, str]
+
+    @property
+    def importable(self) -> Mapping[str, str]:
+        """Return the versions that its interpreter imports."""
+        return {**self.inherited, **self.built}
+
+
+def environment_distributions(venv: Path, request: BuildRequest) -> EnvironmentDistributions:
+    """Return the distributions of a virtual environment by the names that uv.lock gives them.
+
+    Raises BuildError.
+    """
+    named = filter(None, request.environment.get("PYTHONPATH", "").split(os.pathsep))
+    return EnvironmentDistributions(
+        built=_distributions(package_folders(venv)),
+        inherited=_distributions((*named, *_site_folders(request))),
+    )
+
+
 def installer_variables(venv: Path, request: BuildRequest) -> dict[str, str]:
     """Return the variables with which pip and uv install into the virtual environment."""
     variables = build_variables(request.environment, named=request.variable_names)
@@ -142,13 +169,13 @@ def _key(request: BuildRequest, inherited: tuple[str, ...]) -> str:
 
 def _make_venv(venv: Path, request: BuildRequest, inherited: tuple[str, ...]) -> None:
     _ask(request, "-E", "-m", "venv", "--without-pip", str(venv))
-    own_folders = sorted(venv.glob("lib/python*/site-packages"))
+    own_folders = package_folders(venv)
     if not own_folders:
         msg = f"{request.interpreter.path} made no usable virtual environment"
         raise BuildError(msg)
     # addsitedir also follows the .pth files of the inherited folders.
     lines = (f"import site; site.addsitedir({folder!r})" for folder in inherited)
-    (own_folders[0] / INHERIT_FILE).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    Path(own_folders[0], INHERIT_FILE).write_text("\n".join([*lines, ""]), encoding="utf-8")
     for name in ("pip", "pip3"):
         script = venv / "bin" / name
         script.write_text(PIP_SCRIPT.format(environment_python(venv)), encoding="utf-8")
@@ -188,6 +215,15 @@ def _ask(request: BuildRequest, *arguments: str) -> str:
     return done.stdout
 
 
+def _distributions(folders: Iterable[str]) -> dict[str, str]:
+    """Return the versions by name; of the same name the first is imported."""
+    versions: dict[str, str] = {}
+    for path in (path for folder in folders for path in sorted(Path(folder).glob("*.dist-info"))):
+        name, _, version = path.name.removesuffix(".dist-info").partition("-")
+        versions.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)
+    return versions
+
+
 def _files(folder: Path) -> dict[str, tuple[int, int]]:
     """Return the files below a folder, with their times and sizes."""
     files: dict[str, tuple[int, int]] = {}
@@ -220,8 +256,8 @@ def _points_into(venv: Path, checkout: Path) -> bool:
     place = str(checkout).encode()
     files = (
         path
-        for folder in venv.glob("lib/python*/site-packages")
-        for path in folder.iterdir()
+        for folder in package_folders(venv)
+        for path in Path(folder).iterdir()
         if path.suffix in {".pth", ".py", ".egg-link"} and path.is_file()
     )
     return any(place in path.read_bytes() for path in files)

@@ -1,12 +1,14 @@
 """Checks that the code that ran is the code of its side."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfledger.package_code import LoadedPackage
+from perfledger.process.module_origin import INSTALL_FOLDERS
 from perfledger.records import Failure, FailureReason, Run, Side
+from perfledger_runners.checkouts.package_layout import ASIDE, is_within
 from perfledger_runners.checkouts.source_tree import (
     PackageFolder,
     SourceTree,
@@ -14,28 +16,34 @@ from perfledger_runners.checkouts.source_tree import (
     changed_paths,
     is_below,
     is_compiled_source,
+    listed,
 )
 from perfledger_runners.safe_text import MAX_DETAIL
 
 BUILD_ADVICE = "set `build` in [tool.perfledger] or run with --isolated"
+DEPENDENCY_ADVICE = "set `build` in [tool.perfledger] to a command that installs them"
 # git's hash of an empty file, which every package has.
 EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-NOT_IMPORTED = "not imported"
-MAX_NAMED = 3  # files in a sentence
+ABSENT = "none"
 
 
 @dataclass(slots=True, kw_only=True)
 class CodeOriginCheck:
     """A check of the code that runs loaded, against what differs between the two revisions.
 
-    `is_built` says that each side has an environment of its own.
+    `is_built` says that each side has an environment of its own; `installed` are the files whose
+    dependencies it has.
     """
 
     base: SourceTree
     head: SourceTree
     is_built: bool = False
+    installed: Collection[str] = ()
     _changed: tuple[str, ...] = field(init=False)
     _notes: dict[str, None] = field(default_factory=dict[str, None])
+    _libraries: dict[tuple[str, str, Side], LoadedPackage] = field(
+        default_factory=dict[tuple[str, str, Side], LoadedPackage]
+    )
     _compiled: dict[tuple[str, Side], dict[str, set[str]]] = field(
         default_factory=dict[tuple[str, Side], dict[str, set[str]]]
     )
@@ -56,7 +64,12 @@ class CodeOriginCheck:
                 f"{package.name} ran from its installed copy at {package.folder} on both sides; "
                 "its files are the same in base and head"
             )
-        return None if self.is_built else self._stale_binary(run)
+        return (
+            self._unseen_submodule(run)
+            or self._stale_dependencies(run)
+            or self._shared_library(run)
+            or (None if self.is_built else self._stale_binary(run))
+        )
 
     def notes(self) -> tuple[str, ...]:
         """Return notes on installed copies that ran, and on changes that need a build."""
@@ -93,7 +106,58 @@ class CodeOriginCheck:
     def _installed_detail(self, package: LoadedPackage, files: Iterable[str]) -> str:
         copy = f"the installed copy of {package.name} at {package.folder} ran, not this commit"
         advice = "let `build` install the package" if self.is_built else BUILD_ADVICE
-        return f"{copy} ({_listed(files)} changed): {advice}"
+        return f"{copy} ({listed(tuple(files))} changed): {advice}"
+
+    def _unseen_submodule(self, run: Run) -> Failure | None:
+        """Return a failure if a submodule changed whose files are not in the clone."""
+        missing = self.base.missing_submodules | self.head.missing_submodules
+        paths = [path for path in self._changed if path in missing and not is_within(path, ASIDE)]
+        if not paths:
+            return None
+        detail = (
+            f"submodule {listed(paths)} changed, and a commit of it is not in this clone, so it is "
+            "unknown what ran: git submodule update --init --recursive, with its history, gets it"
+        )
+        return _failure(run, detail)
+
+    def _shared_library(self, run: Run) -> Failure | None:
+        """Return a failure if both sides loaded one library of neither, and sources changed."""
+        sources = [path for path in self._changed if is_compiled_source(path)]
+        facing = Side.HEAD if run.side is Side.BASE else Side.BASE
+        for package in run.packages:
+            if not _is_library(package):
+                continue
+            self._libraries[run.workload, package.name, run.side] = package
+            same = self._libraries.get((run.workload, package.name, facing))
+            if sources and same is not None and same.digest == package.digest:
+                detail = (
+                    f"both sides loaded {package.name} from {package.folder}, which is no "
+                    f"checkout of theirs, although {listed(sources)} changed: load it from a path "
+                    "below the file that loads it, and let `build` in [tool.perfledger] make it"
+                )
+                return _failure(run, detail)
+        return None
+
+    def _stale_dependencies(self, run: Run) -> Failure | None:
+        """Return a failure if what a project requires changed and was not installed."""
+        missing = [
+            path
+            for path in changed_dependencies(self.base, self.head)
+            if path not in self.installed
+        ]
+        projects = {".", *(each.project for one in run.packages for each in self._folders(one))}
+        files = [
+            path
+            for path in missing
+            if {tree.project_of(path) for tree in (self.base, self.head)} & projects
+        ]
+        if not files:
+            return None
+        detail = (
+            f"dependencies changed ({listed(files)}), but both sides ran with what is installed: "
+            f"{DEPENDENCY_ADVICE}"
+        )
+        return _failure(run, detail)
 
     def _stale_binary(self, run: Run) -> Failure | None:
         """Return a failure if sources changed that a project's compiled modules do not show."""
@@ -111,7 +175,7 @@ class CodeOriginCheck:
             ]
             if sources and digests and digests == binaries.get(project):
                 detail = (
-                    f"the same compiled modules ran on both sides although {_listed(sources)} "
+                    f"the same compiled modules ran on both sides although {listed(sources)} "
                     f"changed: {BUILD_ADVICE}"
                 )
                 return _failure(run, detail)
@@ -120,24 +184,19 @@ class CodeOriginCheck:
 
 def build_note(base: SourceTree, head: SourceTree) -> str:
     """Return what a check without builds cannot see of a change, "" if there is nothing."""
-    dependencies = changed_dependencies(base, head)
     sources = [path for path in changed_paths(base, head) if is_compiled_source(path)]
-    if not (dependencies or sources):
+    if not sources:
         return ""
-    kinds = [
-        *(["dependencies"] if dependencies else []),
-        *(["compiled sources"] if sources else []),
-    ]
     return (
-        f"{' and '.join(kinds)} changed ({_listed((*dependencies, *sources))}); both sides ran "
-        "with what is installed: set `build` in [tool.perfledger] or run with --isolated"
+        f"compiled sources changed ({listed(sources)}); both sides ran with what is installed: "
+        f"{BUILD_ADVICE}"
     )
 
 
 def distribution_notes(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[str, ...]:
     """Return a note that names the distributions that differ between the sides, if any do."""
     versions = (
-        (name, base.get(name, NOT_IMPORTED), head.get(name, NOT_IMPORTED))
+        (name, base.get(name, ABSENT), head.get(name, ABSENT))
         for name in sorted(base.keys() | head.keys())
     )
     changes = [
@@ -165,6 +224,12 @@ def _is_part(path: str, package: LoadedPackage, folder: PackageFolder) -> bool:
     return bool(package.compiled) and is_compiled_source(path) and is_below(path, folder.project)
 
 
+def _is_library(package: LoadedPackage) -> bool:
+    """Return whether this is a shared library from outside the side's folders and not installed."""
+    is_installed = any(part in INSTALL_FOLDERS for part in Path(package.folder).parts)
+    return bool(package.compiled) and not (package.is_own or is_installed)
+
+
 def _failure(run: Run, detail: str) -> Failure:
     """Return a failure of head: what is installed is base's code rather than the change's."""
     return Failure(
@@ -174,12 +239,6 @@ def _failure(run: Run, detail: str) -> Failure:
         detail=detail[:MAX_DETAIL],
         pair=run.pair,
     )
-
-
-def _listed(files: Iterable[str]) -> str:
-    names = tuple(files)
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return ", ".join(names[:MAX_NAMED]) + more
 
 
 def _blob(path: Path) -> str:

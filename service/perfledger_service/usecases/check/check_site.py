@@ -21,10 +21,17 @@ from perfledger_runners.children.harness import (
     with_timeouts,
 )
 from perfledger_runners.children.interpreter import Interpreter, find_python
+from perfledger_runners.environments.derived_build import BuildInputs, build_inputs
 from perfledger_runners.measuring.measured_pair import MeasuringProgress
 from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.check.revisions import CheckConfiguration, RevisionPair
-from perfledger_service.usecases.check.side_code import BuiltCode, SideCode, build_code, pair_code
+from perfledger_service.usecases.check.side_code import (
+    BuiltCode,
+    SideCode,
+    build_code,
+    needs_build,
+    pair_code,
+)
 
 
 class CheckProgress(MeasuringProgress, Protocol):
@@ -77,6 +84,7 @@ class CheckoutFolder:
     configuration: CheckConfiguration
     harness: Harness
     interpreter: Interpreter
+    inputs: BuildInputs
     folder: Path
     progress: CheckProgress
 
@@ -91,12 +99,13 @@ class CheckoutFolder:
         with repository.worktree(sha, self.folder / secrets.token_hex(4)) as root:
             notes = fill_submodules(repository.root, root, sha)
             tree = read_source_tree(repository, sha, import_paths=settings.import_paths)
-            if settings.build or settings.isolated:
+            if needs_build(settings, self.inputs):
                 self.progress.stage(f"building {name}")
             with build_code(
                 tree,
                 request_for(root, repository.root, settings),
                 settings,
+                inputs=self.inputs,
                 interpreter=self.interpreter,
                 environment=os.environ,
             ) as code:
@@ -116,10 +125,24 @@ class CheckoutFolder:
 
 @contextmanager
 def open_checkouts(
-    repository: Repository, configuration: CheckConfiguration, progress: CheckProgress
+    repository: Repository,
+    sides: RevisionPair,
+    configuration: CheckConfiguration,
+    progress: CheckProgress,
 ) -> Generator[CheckoutFolder]:
-    """Prepare a folder for checkouts, and the harness of their children; remove both at the end."""
+    """Prepare a folder for checkouts, and the harness of their children; remove both at the end.
+
+    What differs between `sides` decides whether commits are built.
+    """
     settings = configuration.settings
+    base, head = (
+        read_source_tree(
+            repository,
+            configuration.checked_out_sha(repository, revision.sha),
+            import_paths=settings.import_paths,
+        )
+        for revision in (sides.base, sides.head)
+    )
     interpreter = find_python(repository.root, settings.python)
     limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
     with (
@@ -137,6 +160,7 @@ def open_checkouts(
             configuration=configuration,
             harness=harness,
             interpreter=interpreter,
+            inputs=build_inputs(base, head, paths=settings.paths),
             folder=Path(folder),
             progress=progress,
         )
@@ -151,7 +175,7 @@ def check_out_revisions(
 ) -> Generator[CheckSite]:
     """Check out and build both revisions side by side, and remove the checkouts at the end."""
     with (
-        open_checkouts(repository, configuration, progress) as checkouts,
+        open_checkouts(repository, sides, configuration, progress) as checkouts,
         checkouts.check_out(sides.base, "base") as base,
         checkouts.check_out(sides.head, "head") as head,
     ):

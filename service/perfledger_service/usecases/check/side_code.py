@@ -2,25 +2,44 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import FailureReason, Side
-from perfledger_runners.checkouts.source_tree import SourceTree
+from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, listed
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.interpreter import Interpreter
-from perfledger_runners.environments.build import BuildError, default_build
+from perfledger_runners.environments.build import BuildError
+from perfledger_runners.environments.derived_build import (
+    ADVICE,
+    UV_SYNC,
+    BuildInputs,
+    derived_build,
+)
 from perfledger_runners.environments.environment_cache import EnvironmentCache, cache_folder
-from perfledger_runners.environments.side_environment import BuildRequest, side_environment
+from perfledger_runners.environments.side_environment import (
+    BuildRequest,
+    EnvironmentDistributions,
+    environment_distributions,
+    side_environment,
+)
 from perfledger_runners.measuring.code_origin import CodeOriginCheck, build_note, distribution_notes
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath, discover
+from perfledger_runners.safe_text import MAX_DETAIL
 from perfledger_service.settings.check import CheckSettings
 
 NO_BUILD_NOTE = (
     "{} has no uv.lock, requirements.txt, pyproject.toml or setup.py to build an environment from: "
     "it ran with what is installed; set `build` in [tool.perfledger]"
 )
+SAME_VERSIONS_NOTE = "{} changed, but both environments have the same versions of all packages"
+OWN_ENVIRONMENT_NOTE = "{} changed: each side ran in an environment of its own, made by {}"
+OUTSIDE_SANDBOX = (
+    "{} changed, which needs a build of each side, and a build runs outside the sandbox: set "
+    "`isolated` or `build` in [tool.perfledger] if the changes of pull requests may do so"
+)
+MAX_COMMAND = 200  # characters of one in a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,22 +71,31 @@ class SideCode:
     def notes(self, base: Discovery, head: Discovery) -> tuple[str, ...]:
         """Return what the author should know about the code that ran, after it ran."""
         differences: tuple[str, ...] = ()
-        # A side without workloads has imported nothing.
-        if base.facts and head.facts and base.workloads and head.workloads:
+        # A side without workloads has imported nothing; built sides are compared as a whole.
+        if (
+            not self.origin.is_built
+            and base.facts
+            and head.facts
+            and base.workloads
+            and head.workloads
+        ):
             differences = distribution_notes(base.facts.distributions, head.facts.distributions)
         return self.build_notes + differences + self.origin.notes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltCode:
-    """The code of one commit, checked out, and built if the settings say so.
+    """The code of one commit, checked out, and built if the settings or a change need it.
 
-    `request` names its packages and its environment; `command` is "" without a build.
+    `request` names its packages and its environment; `command` is "" without a build; `inputs` are
+    why it was built though no setting says so.
     """
 
     request: ChildRequest
     tree: SourceTree
-    command: str
+    inputs: BuildInputs
+    command: str = ""
+    distributions: Mapping[str, str] = field(default_factory=dict[str, str])
     failure: BuildError | None = None
 
 
@@ -77,62 +105,130 @@ def build_code(
     request: ChildRequest,
     settings: CheckSettings,
     *,
+    inputs: BuildInputs,
     interpreter: Interpreter,
     environment: Mapping[str, str],
 ) -> Generator[BuiltCode]:
-    """Build the environment of a complete checkout if the settings say so.
+    """Build the environment of a complete checkout if the settings or the changed inputs need it.
 
-    A build that fails is a failure of this code, never an error.
+    A build that fails, or is not known, is a failure of this code, never an error.
     """
-    command = _command(tree, settings)
-    code = BuiltCode(request=replace(request, packages=tree.tracked()), tree=tree, command=command)
-    if not command:
-        yield code
-        return
-    cache = EnvironmentCache(folder=cache_folder(environment))
-    build = BuildRequest(
-        command=command,
-        sources=tree.digest,
-        interpreter=interpreter,
-        environment=environment,
-        variable_names=settings.env,
-        timeout_s=settings.build_timeout,
-    )
+    code = BuiltCode(request=replace(request, packages=tree.tracked()), tree=tree, inputs=inputs)
     with ExitStack() as stack:
         try:
-            folder = stack.enter_context(side_environment(cache, build, Path(request.root)))
+            code = replace(code, command=_command(tree, settings, inputs))
+            if code.command:
+                build = BuildRequest(
+                    command=code.command,
+                    sources=tree.digest,
+                    interpreter=interpreter,
+                    environment=environment,
+                    variable_names=settings.env,
+                    timeout_s=settings.build_timeout,
+                )
+                folder = stack.enter_context(_environment(build, Path(request.root)))
+                distributions = environment_distributions(folder, build)
+                _check_locked(distributions, code.command, inputs)
+                code = replace(
+                    code,
+                    request=replace(code.request, environment=str(folder)),
+                    distributions=distributions.importable,
+                )
         except BuildError as error:
-            code = replace(code, failure=error)
-        else:
-            cache.clean()
-            code = replace(code, request=replace(code.request, environment=str(folder)))
+            code = replace(code, failure=error if settings.build else _explained(error, inputs))
         yield code
+
+
+def needs_build(settings: CheckSettings, inputs: BuildInputs) -> bool:
+    """Return whether each side gets an environment of its own."""
+    return bool(settings.build or settings.isolated or inputs.files)
 
 
 def pair_code(base: BuiltCode, head: BuiltCode, settings: CheckSettings) -> SideCode:
     """Return the code of two commits as the sides of a check."""
     sides = {Side.BASE: base, Side.HEAD: head}
+    is_built = all(code.request.environment for code in sides.values())
+    dependencies = changed_dependencies(base.tree, head.tree)
+    installed = dependencies if settings.build else head.inputs.dependencies
     return SideCode(
         requests={side: code.request for side, code in sides.items()},
         origin=CodeOriginCheck(
             base=base.tree,
             head=head.tree,
-            is_built=all(code.request.environment for code in sides.values()),
+            is_built=is_built,
+            installed=installed if is_built else (),
         ),
         failures={side: code.failure for side, code in sides.items() if code.failure is not None},
         build_notes=_notes(sides, settings),
     )
 
 
-def _command(tree: SourceTree, settings: CheckSettings) -> str:
+def _command(tree: SourceTree, settings: CheckSettings, inputs: BuildInputs) -> str:
     """Return the command that builds a side, "" if it runs with what is installed."""
-    if settings.build or not settings.isolated:
+    if settings.build or not needs_build(settings, inputs):
         return settings.build
-    return default_build(tree.hashes.keys())
+    if settings.sandbox and not settings.isolated:
+        msg = OUTSIDE_SANDBOX.format(listed(inputs.files))
+        raise BuildError(msg)
+    return derived_build(tree, inputs)
+
+
+@contextmanager
+def _environment(build: BuildRequest, checkout: Path) -> Generator[Path]:
+    cache = EnvironmentCache(folder=cache_folder(build.environment))
+    with side_environment(cache, build, checkout) as folder:
+        cache.clean()
+        yield folder
+
+
+def _check_locked(
+    distributions: EnvironmentDistributions, command: str, inputs: BuildInputs
+) -> None:
+    """Raise BuildError if packages that differ in uv.lock would be those of neither side."""
+    if command != UV_SYNC:
+        return
+    names = tuple(sorted((distributions.inherited.keys() - distributions.built) & inputs.locked))
+    if names:
+        msg = (
+            f"`{UV_SYNC}` leaves out {listed(names)}, which differs in uv.lock and would run as "
+            "installed: set `build` in [tool.perfledger] to one that installs its extra or group, "
+            f"such as `{UV_SYNC} --all-extras`"
+        )
+        raise BuildError(msg)
+
+
+def _explained(error: BuildError, inputs: BuildInputs) -> BuildError:
+    """Return the error of a build that no setting asked for by its words, with what to do."""
+    text = str(error)
+    if not inputs.files or "`build`" in text:
+        return error
+    msg = f"{text} ({listed(inputs.files)} changed, which needs a build of each side): {ADVICE}"
+    return BuildError(msg[:MAX_DETAIL], output=error.output)
 
 
 def _notes(sides: Mapping[Side, BuiltCode], settings: CheckSettings) -> tuple[str, ...]:
+    """Return how the sides were built, and what differs between their environments."""
+    base, head = (sides[side] for side in Side)
+    if base.request.environment and head.request.environment:
+        differences = distribution_notes(base.distributions, head.distributions)
+        changed = listed(changed_dependencies(base.tree, head.tree))
+        if changed and not differences:
+            differences = (SAME_VERSIONS_NOTE.format(changed),)
+        return _own_environment_notes(sides, settings) + differences
+    if head.inputs.files or settings.build:
+        return ()
     if settings.isolated:
         return tuple(NO_BUILD_NOTE.format(side) for side in Side if not sides[side].command)
-    note = "" if settings.build else build_note(sides[Side.BASE].tree, sides[Side.HEAD].tree)
+    note = build_note(base.tree, head.tree)
     return (note,) if note else ()
+
+
+def _own_environment_notes(
+    sides: Mapping[Side, BuiltCode], settings: CheckSettings
+) -> tuple[str, ...]:
+    """Return why each side was built although no setting says so."""
+    files = listed(sides[Side.HEAD].inputs.files)
+    if settings.build or settings.isolated or not files:
+        return ()
+    commands = dict.fromkeys(f"`{code.command[:MAX_COMMAND]}`" for code in sides.values())
+    return (OWN_ENVIRONMENT_NOTE.format(files, " and ".join(commands)),)

@@ -123,11 +123,12 @@ def bisect(
     with translate_errors():
         repository = Repository.open(folder)
         commits = commit_range(repository, request.good, request.bad)
-        configuration = _configuration(repository, commits, request, folder=folder, flags=flags)
+        ends = RevisionPair(base=commits[0], head=commits[-1])
+        configuration = _configuration(repository, ends, request, folder=folder, flags=flags)
         settings = configuration.settings
         with (
             CheckQueue(folder=settings.lock_folder, waiting=progress.stage) as queue,
-            open_checkouts(repository, configuration, progress) as checkouts,
+            open_checkouts(repository, ends, configuration, progress) as checkouts,
             CommitMeasurements(
                 checkouts=checkouts,
                 commits=commits,
@@ -274,18 +275,17 @@ def _metric(name: str) -> Metric:
 
 def _configuration(
     repository: Repository,
-    commits: tuple[Revision, ...],
+    ends: RevisionPair,
     request: BisectRequest,
     *,
     folder: Path,
     flags: Mapping[str, object],
 ) -> CheckConfiguration:
     """Return the good commit's configuration, or that of where the workloads come from."""
-    sides = RevisionPair(base=commits[0], head=commits[-1])
     if not request.workloads_from:
-        return configuration_of(repository, sides, flags=flags)
+        return configuration_of(repository, ends, flags=flags)
     source = find_workload_source(repository, request.workloads_from, folder=folder)
-    return configuration_from(source, sides, flags=flags)
+    return configuration_from(source, ends, flags=flags)
 
 
 def _result(

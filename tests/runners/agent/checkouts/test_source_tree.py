@@ -1,11 +1,13 @@
 import pytest
 
 from perfledger.package_code import SourcePackage
+from perfledger_runners.checkouts.dependency_files import NOTHING_DECLARED
 from perfledger_runners.checkouts.source_tree import (
     changed_dependencies,
     changed_paths,
     is_below,
     is_compiled_source,
+    listed,
     read_source_tree,
 )
 
@@ -136,13 +138,12 @@ def test_changed_dependencies_are_locks_requirements_and_what_a_project_requires
 
     assert changed_dependencies(base, same) == ()
     assert changed_dependencies(base, head) == (
-        *("requirements-gpu.txt", "uv.lock"),
-        "pyproject.toml",
+        *("pyproject.toml", "requirements-gpu.txt", "uv.lock"),
     )
 
 
 def test_a_broken_project_file_requires_nothing(tree_of):
-    assert tree_of({"pyproject.toml": "= ="}).requirements == {"pyproject.toml": ""}
+    assert tree_of({"pyproject.toml": "= ="}).dependencies == {"pyproject.toml": NOTHING_DECLARED}
 
 
 def test_a_path_is_below_its_folders_and_not_below_others_of_the_same_beginning():
@@ -150,3 +151,41 @@ def test_a_path_is_below_its_folders_and_not_below_others_of_the_same_beginning(
     assert is_below("src/mypkg", "src/mypkg")
     assert is_below("anything", ".")
     assert not is_below("src/mypkg2/a.py", "src/mypkg")
+
+
+def test_modules_in_cython_outside_packages_are_extensions(tree_of):
+    tree = tree_of({"fast.pyx": "", "mypkg/__init__.py": "", "mypkg/inner.pyx": ""})
+
+    assert tree.extensions == {"fast"}
+
+
+def test_packages_in_submodules_are_guesses_with_their_files(tree_of, theirs, users_repository):
+    outer = users_repository(theirs.root.parent / "outer")
+    for path in ("python/lib/__init__.py", "tests/check/__init__.py"):
+        outer.write(path, "A = 1")
+    outer.commit("outer")
+    theirs.commit("first")
+    local = ("-c", "protocol.file.allow=always")
+    theirs.git(*local, "submodule", "add", "--quiet", str(outer.root), "third_party/outer")
+
+    tree = tree_of({"a.py": ""})
+
+    assert packages(tree)["lib"] == ("", "third_party/outer/python/lib")
+    assert "check" not in packages(tree)
+    assert SourcePackage("lib", "") in tree.tracked()
+    assert "third_party/outer/python/lib/__init__.py" in tree.hashes
+    assert tree.missing_submodules == frozenset()
+
+
+def test_a_file_belongs_to_the_innermost_project(tree_of):
+    tree = tree_of({"setup.py": "", "sub/pyproject.toml": "[project]\nname = 'a'"})
+
+    assert [tree.project_of(path) for path in ("sub/a/b.c", "other/b.c")] == ["sub", "."]
+    assert tree.projects["sub"].is_installable
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(1, "f0"), (3, "f0, f1, f2"), (5, "f0, f1, f2 and 2 more")]
+)
+def test_a_sentence_names_three_files_at_most(count, text):
+    assert listed([f"f{number}" for number in range(count)]) == text

@@ -2,7 +2,11 @@
 
 import pytest
 
-from perfledger_runners.checkouts.submodules import fill_submodules
+from perfledger_runners.checkouts.submodules import (
+    SubmoduleFiles,
+    fill_submodules,
+    submodule_files,
+)
 
 LOCAL = ("-c", "protocol.file.allow=always")  # git refuses to clone files by default
 
@@ -83,3 +87,27 @@ def test_a_repository_without_submodules_has_nothing_to_say(theirs, tmp_path):
 
     with theirs.open().worktree(sha, tmp_path / "tree") as folder:
         assert fill_submodules(theirs.root, folder, sha) == ()
+
+
+def test_the_files_of_submodules_have_their_places_and_hashes(nested):
+    sha = nested.git("rev-parse", "HEAD")
+    text = nested.git("rev-parse", "HEAD:libs/outer")
+
+    files = submodule_files(nested.root, sha)
+
+    assert files.missing == frozenset()
+    assert files.hashes["libs/outer/vendor/inner/deep.txt"] == nested.git(
+        "-C", "libs/outer/vendor/inner", "rev-parse", "HEAD:deep.txt"
+    )
+    assert files.hashes["libs/outer/lib.txt"] == nested.git(
+        "-C", "libs/outer", "rev-parse", f"{text}:lib.txt"
+    )
+
+
+def test_the_files_of_a_submodule_that_is_not_here_are_missing(nested, users_repository, tmp_path):
+    clone = users_repository(tmp_path / "clone")
+    clone.git("fetch", "--quiet", str(nested.root), "main")
+
+    files = submodule_files(clone.root, clone.git("rev-parse", "FETCH_HEAD"))
+
+    assert files == SubmoduleFiles({}, frozenset({"libs/outer"}))

@@ -76,7 +76,9 @@ def test_variables_that_the_setting_names_reach_it_on_both_sides(interpreter):
             for root in sides
         ]
 
+    folders = {each.pop("TORCH_EXTENSIONS_DIR") for each in made}
     assert made[0] == made[1]
+    assert len(folders) == 2
     assert made[0]["WANDB_API_KEY"] == "x"
 
 
@@ -169,3 +171,23 @@ def test_a_sandbox_hides_the_history_also_from_a_linked_work_tree(theirs, interp
     for repository in (theirs.root, linked):
         hidden = hidden_folders(interpreter, repository, theirs.root)
         assert hidden == [theirs.root / ".git"]
+
+
+def test_each_side_has_a_folder_of_its_own_for_what_torch_compiles(interpreter):
+    theirs = {"TORCH_EXTENSIONS_DIR": "/theirs"}
+    with prepare_harness(interpreter, environment=theirs) as harness:
+        folders = [
+            child_environment(
+                harness,
+                ChildRequest(command=Command.LIST, root=root, repository="/checkout"),
+                descriptor=7,
+                mark="abc",
+            )["TORCH_EXTENSIONS_DIR"]
+            for root in ("/checkouts/base", "/checkouts/head", "/checkout")
+        ]
+
+        assert folders == [
+            str(harness.folder / "extensions" / "base"),
+            str(harness.folder / "extensions" / "head"),
+            "/theirs",
+        ]

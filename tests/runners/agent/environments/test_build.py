@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from perfledger_runners.environments.build import BuildError, default_build, run_build
+from perfledger_runners.environments.build import BuildError, run_build
 
 
 @pytest.fixture
@@ -22,24 +22,6 @@ def build(tmp_path):
         return (tmp_path / "log").read_text()
 
     return run
-
-
-@pytest.mark.parametrize(
-    ("files", "command"),
-    [
-        (("uv.lock", "pyproject.toml", "requirements.txt"), "uv sync --frozen --no-editable"),
-        (("requirements.txt",), "pip install -r requirements.txt"),
-        (("pyproject.toml",), "pip install ."),
-        (("setup.py", "setup.cfg"), "pip install ."),
-        (
-            ("requirements.txt", "setup.py"),
-            "pip install -r requirements.txt && pip install .",
-        ),
-        (("Makefile", "sub/setup.py"), ""),
-    ],
-)
-def test_the_usual_command_follows_from_the_files(files, command):
-    assert default_build(files) == command
 
 
 def test_a_build_runs_in_its_checkout_with_its_variables(build):

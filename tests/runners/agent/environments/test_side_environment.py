@@ -13,6 +13,7 @@ from perfledger_runners.environments.build import BuildError
 from perfledger_runners.environments.environment_cache import EnvironmentCache
 from perfledger_runners.environments.side_environment import (
     BuildRequest,
+    environment_distributions,
     installer_variables,
     side_environment,
 )
@@ -176,3 +177,14 @@ def test_installers_are_led_to_the_environment_and_see_no_credentials():
     assert variables["VIRTUAL_ENV"] == variables["UV_PROJECT_ENVIRONMENT"] == "/cache/venv"
     assert variables["PIP_INDEX_URL"] == "https://index.example"
     assert not {"PIP_TARGET", "PYTHONHOME", "GITHUB_TOKEN"} & variables.keys()
+
+
+def test_an_environment_imports_its_own_distributions_before_inherited_ones(cache, checkout):
+    request = request_of('mkdir "$SITE/My_Own.thing-1.dist-info" "$SITE/msgspec-0.0.dist-info"')
+    with side_environment(cache, request, checkout()) as venv:
+        distributions = environment_distributions(venv, request)
+
+    assert distributions.built == {"my-own-thing": "1", "msgspec": "0.0"}
+    assert distributions.inherited["msgspec"] != "0.0"
+    assert distributions.importable["msgspec"] == "0.0"
+    assert "pytest" in distributions.importable

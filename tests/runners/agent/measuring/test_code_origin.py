@@ -7,6 +7,7 @@ import pytest
 from perfledger.metrics import STEP_TIME
 from perfledger.package_code import CompiledModule, LoadedPackage
 from perfledger.records import FailureReason, Run, Side
+from perfledger_runners.checkouts.dependency_files import DeclaredDependencies, ProjectBuild
 from perfledger_runners.checkouts.source_tree import PackageFolder, SourceTree
 from perfledger_runners.measuring.code_origin import (
     CodeOriginCheck,
@@ -22,13 +23,13 @@ INSTALLED = LoadedPackage(
 OWN = replace(INSTALLED, folder="python/mypkg", is_own=True)
 
 
-def tree(*packages, extensions=(), requirements=None, **hashes):
+def tree(*packages, extensions=(), dependencies=None, **hashes):
     files = {path.replace("__", "/"): digest for path, digest in hashes.items()}
     return SourceTree(
         hashes={path.replace("_dot_", "."): digest for path, digest in files.items()},
         packages=packages,
         extensions=frozenset(extensions),
-        requirements=requirements or {},
+        dependencies=dependencies or {},
     )
 
 
@@ -141,13 +142,76 @@ def test_a_guessed_name_needs_an_installed_file_that_is_the_revisions(tmp_path):
     assert CodeOriginCheck(base=stranger, head=head).failure(run(copy)) is None
 
 
-def test_what_needs_a_build_is_noted():
-    locked = tree(MYPKG, uv_dot_lock="1")
-
+def test_compiled_sources_that_nobody_built_are_noted():
     assert build_note(BASE, PYTHON_CHANGED) == ""
     assert build_note(BASE, SOURCES_CHANGED).startswith("compiled sources changed (csrc/a.cu)")
-    assert build_note(tree(MYPKG), locked).startswith("dependencies changed (uv.lock)")
-    assert "run with --isolated" in build_note(tree(MYPKG), locked)
+    assert "run with --isolated" in build_note(BASE, SOURCES_CHANGED)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_failure"), [("uv.lock", True), ("mine/uv.lock", True), ("other/uv.lock", False)]
+)
+def test_changed_dependencies_that_nobody_installed_are_not_measured(path, is_failure):
+    projects = {each: ProjectBuild() for each in (".", "mine", "other")}
+    package = replace(MYPKG, project="mine")
+    base, head = (
+        replace(
+            tree(package, dependencies={path: DeclaredDependencies(rest=text)}), projects=projects
+        )
+        for text in ("1", "2")
+    )
+
+    failure = CodeOriginCheck(base=base, head=head).failure(run(OWN))
+    installed = CodeOriginCheck(base=base, head=head, is_built=True, installed=(path,))
+
+    assert (failure is not None) is is_failure
+    assert failure is None or failure.detail.startswith(f"dependencies changed ({path}), but both")
+    assert installed.failure(run(OWN)) is None
+
+
+LIBRARY = with_binary(replace(INSTALLED, name="libfast", folder="/home/u/repository/build"))
+
+
+@pytest.mark.parametrize("is_built", [True, False])
+def test_a_library_that_both_sides_share_is_not_measured_where_sources_changed(is_built):
+    check = CodeOriginCheck(base=BASE, head=SOURCES_CHANGED, is_built=is_built)
+
+    assert check.failure(run(LIBRARY, side=Side.BASE)) is None
+    failure = check.failure(run(LIBRARY))
+
+    assert failure.why is FailureReason.WRONG_CODE
+    assert failure.detail.startswith(
+        "both sides loaded libfast from /home/u/repository/build, which is no checkout of theirs, "
+        "although csrc/a.cu changed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "library"),
+    [
+        (PYTHON_CHANGED, LIBRARY),
+        (SOURCES_CHANGED, replace(LIBRARY, digest="e" * 64)),
+        (SOURCES_CHANGED, replace(LIBRARY, is_own=True, folder="build")),
+    ],
+)
+def test_a_library_that_is_as_different_as_its_sources_is_measured(head, library):
+    check = CodeOriginCheck(base=BASE, head=head)
+    before = replace(LIBRARY, is_own=library.is_own, folder=library.folder)
+
+    assert [check.failure(run(before, side=Side.BASE)), check.failure(run(library))] == [None] * 2
+
+
+@pytest.mark.parametrize(
+    ("path", "is_failure"), [("libs/outer", True), ("docs/theme", False), ("same", False)]
+)
+def test_a_changed_submodule_that_is_not_in_the_clone_is_not_measured(path, is_failure):
+    base = replace(tree(**{path: "1", "same": "1"}), missing_submodules=frozenset({path}))
+    head = tree(**{path: "1" if path == "same" else "2", "same": "1"})
+
+    failure = CodeOriginCheck(base=base, head=head).failure(run(OWN))
+
+    assert (failure is not None) is is_failure
+    assert failure is None or f"submodule {path} changed" in failure.detail
 
 
 def test_distributions_that_differ_are_named():
@@ -156,6 +220,4 @@ def test_distributions_that_differ_are_named():
 
     assert distribution_notes(base, base) == ()
     (note,) = distribution_notes(base, head)
-    assert note == (
-        "dependencies differ on head: new not imported → 1, old 1 → not imported, torch 2.12 → 2.13"
-    )
+    assert note == ("dependencies differ on head: new none → 1, old 1 → none, torch 2.12 → 2.13")

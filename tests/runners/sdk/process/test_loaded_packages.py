@@ -1,5 +1,5 @@
 import hashlib
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -38,7 +38,11 @@ def recorder(tmp_path):
         maps.write_text("".join(f"7f00-7f01 r-xp 0000 08:01 1 {path}\n" for path in mapped))
         packages = [SourcePackage(name, "src") for name in names]
         return PackageRecorder(
-            packages, own_folders=[tmp_path / each for each in own], mapped_files=maps
+            packages,
+            own_folders=[tmp_path / each for each in own],
+            repository=tmp_path / "repository",
+            prefixes=[str(tmp_path / "repository" / "conda")],
+            mapped_files=maps,
         )
 
     return make
@@ -100,6 +104,49 @@ def test_compiled_modules_are_recorded_however_they_were_loaded(recorder, write)
         (str(path), len(path.name), hashlib.sha256(path.name.encode()).hexdigest())
         for path in (imported, mapped)
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_own"),
+    [
+        ("checkout/lib/fast.so", True),
+        ("environment/fast/fast.so.1.2", True),
+        ("repository/build/fast.so", False),
+    ],
+)
+def test_a_library_of_a_checkout_is_recorded_however_it_was_loaded(recorder, write, path, is_own):
+    library = write({path: "code"}) / path
+
+    (recorded,) = recorder(library, own=("checkout", "environment")).record({})
+
+    assert (recorded.name, recorded.is_own, recorded.modules) == ("fast", is_own, 1)
+    assert recorded.digest == recorded.compiled[0].digest == hashlib.sha256(b"code").hexdigest()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "elsewhere/fast.so",
+        "repository/.venv/lib/python3/site-packages/numpy/core.so",
+        "environment/lib/python3/site-packages/numpy/core.so",
+        "repository/conda/lib/libmkl.so",
+    ],
+)
+def test_an_installed_library_and_one_of_the_system_are_not_recorded(recorder, write, path):
+    library = write({path: "code"}) / path
+
+    assert recorder(library, own=("checkout", "environment")).record({}) == ()
+
+
+def test_what_torch_compiled_in_this_process_is_recorded_wherever_it_lies(recorder, write):
+    root = write({"cache/scan/scan.so": "one", "cache/scan/scan_v2.so": "two"})
+    versions = SimpleNamespace(entries={"scan": SimpleNamespace(version=2)})
+    extensions = SimpleNamespace(JIT_EXTENSION_VERSIONER=versions)
+    libraries = [root / "cache" / "scan" / name for name in ("scan.so", "scan_v2.so")]
+
+    recorded = recorder(*libraries).record({"torch.utils.cpp_extension": extensions})
+
+    assert [(each.name, each.is_own) for each in recorded] == [("scan", False), ("scan_v2", False)]
 
 
 def test_a_package_within_a_namespace_is_told_from_its_neighbours(recorder):

@@ -5,44 +5,19 @@ import os
 import subprocess
 import sys
 import sysconfig
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from perfledger.protocol import ChildRequest, Command, MeasuringEffort
 from perfledger.records import FailureReason, Side
-from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.checkouts.source_tree import read_source_tree
 from perfledger_runners.children.harness import prepare_harness
 from perfledger_runners.children.interpreter import Interpreter
 from perfledger_runners.measuring.discovery import Discovery
-from perfledger_runners.measuring.paired_runs import measure_pairs
-from perfledger_service.settings.check import CheckSettings
-from perfledger_service.usecases.check.side_code import build_code, pair_code
-from perfledger_service.usecases.check.workload_plan import plan_workloads
-from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 pytestmark = pytest.mark.slow
 
-IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
 EXTENSION = sysconfig.get_config_var("EXT_SUFFIX")
-WORKLOAD = """
-import perfledger
-
-@perfledger.workload(device="cpu")
-def step():
-    import mypkg
-
-    def run():
-        from mypkg import late
-        late.work()
-    return run
-"""
 WORK = "def work():\n    return sum(range({}))\n"
-QUICK = MeasuringEffort(
-    min_steps=2, max_steps=2, min_seconds=0.0, max_seconds=0.1, min_warmups=1, max_warmups=1
-)
 # Copies the package into the environment that is active, as `pip install .` would.
 SITE = "$VIRTUAL_ENV/lib/python3.*/site-packages"
 INSTALL = f"cp -r {{}}/mypkg {SITE}"
@@ -60,145 +35,13 @@ PyMODINIT_FUNC PyInit_late(void) { return PyModule_Create(&module); }
 """
 
 
-class OnePair:
-    """A stopping rule that is content with one pair."""
-
-    def __init__(self):
-        self.open = frozenset()
-
-    def start(self, workloads):
-        self.open = frozenset(workloads)
-
-    def add(self, base, head):
-        self.open -= {base.workload, head.workload}
-
-    def decision(self):
-        return self.open
-
-    def next_pair(self, _):
-        return None
-
-    def hopeless(self, _):
-        return frozenset()
-
-    def regressions(self):
-        return frozenset()
-
-
-class Project:
-    """A repository with a package, and a folder of installed packages with a copy of it."""
-
-    def __init__(self, folder, layout):
-        self.root = folder / "repository"
-        self.site = folder / "venv" / "site-packages"
-        self.cache = folder / "cache"
-        self.layout = layout
-        self.site.mkdir(parents=True)
-        self.root.mkdir()
-        self.git("init", "-q", "-b", "main")
-        self.write(".gitignore", "build\n__pycache__\n*.egg-info\n")
-        self.write("perfledger.toml", 'paths = ["bench.py"]\n')
-        self.write("bench.py", WORKLOAD)
-        self.write(f"{layout}/mypkg/__init__.py", "NAME = 'mypkg'\n")
-
-    def git(self, *arguments):
-        subprocess.run(["git", *IDENTITY, *arguments], cwd=self.root, check=True)
-
-    def write(self, path, text):
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-
-    def commit(self):
-        self.git("add", "-A")
-        self.git("commit", "-q", "--allow-empty", "-m", "a change")
-
-    def change(self, path, before, after):
-        """Commit a file with one text, and then with another."""
-        self.write(path, before)
-        self.commit()
-        self.write(path, after)
-        self.commit()
-
-    def install_copy(self, *, compiled=False):
-        """Copy the package of the last but one commit; its extension is never imported."""
-        names = ("__init__", "late")
-        (self.site / "mypkg").mkdir()
-        for name in names:
-            text = subprocess.run(
-                ["git", "show", f"HEAD~1:{self.layout}/mypkg/{name}.py"],
-                cwd=self.root,
-                check=True,
-                capture_output=True,
-            ).stdout
-            (self.site / "mypkg" / f"{name}.py").write_bytes(text)
-        if compiled:
-            (self.site / "mypkg" / f"_C{EXTENSION}").write_bytes(b"machine code")
-
-    def environment(self):
-        return {
-            **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
-            "PYTHONPATH": str(self.site),
-            "XDG_CACHE_HOME": str(self.cache),
-            "PIP_NO_INDEX": "1",
-        }
-
-    @contextmanager
-    def code(self, harness, **settings):
-        repository = Repository.open(self.root)
-        interpreter = Interpreter(Path(sys.executable), sys.version_info[:3])
-        check_settings = CheckSettings(**settings)
-        with ExitStack() as stack:
-            codes = []
-            for name in ("HEAD~1", "HEAD"):
-                sha = repository.resolve(name).sha
-                checkout = stack.enter_context(repository.worktree(sha, harness.folder / name))
-                request = ChildRequest(
-                    command=Command.LIST,
-                    root=str(checkout),
-                    repository=str(self.root),
-                    paths=("bench.py",),
-                    device="cpu",
-                    effort=QUICK,
-                )
-                code = build_code(
-                    read_source_tree(repository, sha, import_paths=check_settings.import_paths),
-                    request,
-                    check_settings,
-                    interpreter=interpreter,
-                    environment=self.environment(),
-                )
-                codes.append(stack.enter_context(code))
-            base, head = codes
-            yield pair_code(base, head, check_settings)
-
-    def measure(self, **settings):
-        """Measure one pair; return the runs by side, the failures and the notes."""
-        interpreter = Interpreter(Path(sys.executable), sys.version_info[:3])
-        with (
-            prepare_harness(interpreter, environment=self.environment()) as harness,
-            self.code(harness, **settings) as code,
-        ):
-            base, head = (code.discover(harness, side) for side in Side)
-            plan = plan_workloads(base, head, choice=WorkloadChoice())
-            paired = measure_pairs(
-                harness,
-                code.requests,
-                plan.to_measure,
-                OnePair(),
-                seed=1,
-                max_pairs=1,
-                budget_s=600.0,
-                check_run=code.origin.failure,
-            )
-            notes = code.notes(base, head)
-        runs = {run.side: run for run in paired.runs}
-        return runs, plan.failures + paired.failures, notes
-
-
-@pytest.fixture
-def project(tmp_path):
-    return lambda layout="python": Project(tmp_path, layout)
+# A step that works with the wheel of its own side alone.
+NAMED = """
+        import slowdep as late
+        from pathlib import Path
+        assert Path("requirements.txt").read_text()[2:5] == late.NAME
+"""
+WHEELS = "--find-links wheels\n"
 
 
 def loaded(runs, side):
@@ -281,14 +124,78 @@ def test_a_failing_build_of_one_side_fails_its_workloads_with_its_output(project
     assert failure.log_tail == "30\n"
 
 
-def test_what_needs_a_build_is_noted_when_there_is_none(project):
+def test_a_changed_pin_is_installed_on_each_side_without_a_setting(project):
+    mine = project()
+    imported = "import slowdep as late"
+    mine.write("bench.py", mine.WORKLOAD.replace("from mypkg import late", imported))
+    mine.write("python/mypkg/late.py", WORK.format(10))
+    for version in (1, 2):
+        mine.write_wheel("slowdep", version, WORK.format(10 * version))
+    mine.change("requirements.txt", f"{WHEELS}slowdep==1\n", f"{WHEELS}slowdep==2\n")
+
+    runs, failures, notes = mine.measure()
+
+    assert failures == ()
+    assert set(runs) == set(Side)
+    build_note, versions_note = notes
+    assert build_note.startswith("requirements.txt changed: each side ran in an environment of its")
+    assert build_note.endswith("made by `pip install -r requirements.txt`")
+    assert versions_note == "dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
+
+
+def test_a_dependency_of_the_same_version_from_elsewhere_replaces_the_installed_one(project):
+    mine = project()
+    mine.write("bench.py", mine.WORKLOAD.replace("from mypkg import late", NAMED))
+    mine.write("python/mypkg/late.py", WORK.format(10))
+    for folder in ("one", "two"):
+        mine.write_wheel("slowdep", 1, f"NAME = {folder!r}\n" + WORK.format(10), folder=folder)
+    name = "slowdep-1-py3-none-any.whl"
+    mine.change("requirements.txt", f"./one/{name}\n", f"./two/{name}\n")
+    mine.install_wheel("two")
+
+    _, failures, notes = mine.measure()
+
+    assert failures == ()
+    assert notes[1] == (
+        "requirements.txt changed, but both environments have the same versions of all packages"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "texts", "detail"),
+    [
+        (
+            "requirements.txt",
+            ("no-such==1", "no-such==2"),
+            "failed: exit status 1 (req",
+        ),
+        ("poetry.lock", ("1", "2"), "poetry.lock changed, and perfledger cannot install from it"),
+    ],
+)
+def test_changed_dependencies_that_cannot_be_installed_are_not_measured(
+    project, path, texts, detail
+):
     mine = project()
     mine.write("python/mypkg/late.py", WORK.format(10))
-    mine.change("requirements.txt", "torch==2.12", "torch==2.13")
+    mine.change(path, *texts)
 
-    _, _, (note,) = mine.measure()
+    runs, failures, _ = mine.measure()
 
-    assert note.startswith("dependencies changed (requirements.txt); both sides ran with")
+    assert runs == {}
+    assert {failure.why for failure in failures} == {FailureReason.BUILD}
+    assert all(detail in failure.detail for failure in failures)
+    assert all("set `build` in [tool.perfledger]" in failure.detail for failure in failures)
+
+
+def test_a_build_that_no_setting_asks_for_is_not_made_outside_a_sandbox(project):
+    mine = project()
+    mine.write("python/mypkg/late.py", WORK.format(10))
+    mine.change("requirements.txt", "a==1", "a==2")
+
+    _, failures, _ = mine.measure(sandbox="env")
+
+    assert all("a build runs outside the sandbox" in failure.detail for failure in failures)
+    assert failures
 
 
 def test_isolated_sides_without_a_usual_build_say_so(project):
@@ -317,9 +224,7 @@ def test_changed_dependencies_are_named(project):
     assert notes == ("dependencies differ on head: helper 2.12 → 2.13",)
 
 
-def test_a_compiled_extension_is_not_measured_as_installed_and_measured_as_built(
-    project, require_system
-):
+def test_a_compiled_extension_is_measured_as_built_and_never_as_installed(project, require_system):
     require_system("cc", package="gcc")
     mine = project()
     mine.write("setup.py", SETUP)
@@ -330,16 +235,18 @@ def test_a_compiled_extension_is_not_measured_as_installed_and_measured_as_built
     subprocess.run([*pip, *target], cwd=mine.root, check=True, env=mine.environment() | os.environ)
     mine.git("checkout", "-q", "main")
 
-    _, (failure, other_side), (note,) = mine.measure()
+    unbuilt, without_compiler, _ = mine.measure()
+    mine.variables["PIP_NO_BUILD_ISOLATION"] = "0"  # the name says the opposite of the value
+    by_itself, no_failures, (note,) = mine.measure()
     built = "pip install -q --no-build-isolation --no-deps --no-index ."
     runs, failures, notes = mine.measure(build=built)
     in_place, none, _ = mine.measure(build="python setup.py -q build_ext --inplace")
 
-    assert failure.why is other_side.why is FailureReason.WRONG_CODE
-    assert "csrc/late.c changed" in failure.detail
-    assert note.startswith("compiled sources changed (csrc/late.c)")
-    assert (failures, none, notes) == ((), (), ())
-    for measured in (runs, in_place):
+    assert unbuilt == {}
+    assert all("`pip install .` failed" in failure.detail for failure in without_compiler)
+    assert note.startswith("csrc/late.c changed: each side ran in an environment of its own")
+    assert (failures, no_failures, none, notes) == ((), (), (), ())
+    for measured in (by_itself, runs, in_place):
         base, head = (loaded(measured, side).compiled for side in Side)
         assert [Path(each.path).name for each in base] == [f"late{EXTENSION}"]
         assert base[0].digest != head[0].digest

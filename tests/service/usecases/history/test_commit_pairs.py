@@ -69,7 +69,7 @@ def measurements(repository, stages):
         commits = commit_range(repository, f"HEAD~{len(TEXTS) - 1}", bad)
         sides = RevisionPair(base=commits[0], head=commits[-1])
         configuration = configuration_of(repository, sides, flags={})
-        return open_checkouts(repository, configuration, stages), commits
+        return open_checkouts(repository, sides, configuration, stages), commits
 
     return open_to
 

@@ -1,0 +1,226 @@
+"""Reads what a repository's files say about the packages that are installed."""
+
+import ast
+import configparser
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from perfledger_runners.checkouts.package_layout import (
+    ASIDE,
+    PROJECT_FILES,
+    VENDORED,
+    calls,
+    is_within,
+    strings,
+    table,
+    texts,
+)
+
+LOCK_FILE = re.compile(
+    r"(uv|poetry|pdm|pixi|Pipfile)\.lock|pylock(\.[\w-]+)?\.toml|conda-lock\.yml"
+    r"|environment\.ya?ml|Pipfile|constraints[\w.-]*\.txt"
+)
+REQUIREMENTS_FILE = re.compile(r"requirements[\w.-]*\.txt")
+UV_LOCK = "uv.lock"
+UV_PACKAGE = re.compile(
+    r'^\[\[package\]\]\nname = "([^"]+)"\n((?:version = .*\n)?(?:source = .*\n)?)', re.MULTILINE
+)
+COMMENT = re.compile(r"(^|\s)#.*")
+# Of a requirements file: these also decide what a single requirement becomes.
+INDEX_OPTION = re.compile(
+    r"(-f|-i|--find-links|--index-url|--extra-index-url|--trusted-host|--no-index|--pre"
+    r"|--no-binary|--only-binary|--prefer-binary)\b"
+)
+# Arguments of setup() that change nothing that is installed or compiled.
+METADATA_ARGUMENTS = frozenset(
+    (
+        *("version", "description", "long_description", "long_description_content_type", "url"),
+        *("author", "author_email", "maintainer", "maintainer_email", "license", "license_files"),
+        *("classifiers", "keywords", "project_urls", "download_url", "platforms"),
+    )
+)
+COMPILING_BACKENDS = ("maturin", "scikit_build_core", "mesonpy", "py_build_cmake")
+COMPILING_ARGUMENTS = frozenset({"ext_modules", "rust_extensions", "cffi_modules", "cmake_args"})
+# Tables of pyproject.toml that say how a package is compiled.
+COMPILER_TABLES = ("setuptools", "scikit-build", "maturin", "meson-python", "py-build-cmake")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredDependencies:
+    """What one file declares: requirements, pip's options for them, and the rest as text."""
+
+    requirements: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    rest: str = ""
+
+
+NOTHING_DECLARED = DeclaredDependencies()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectBuild:
+    """How a folder with project files is installed.
+
+    `needs_installed` says that its setup.py imports what must be installed before, such as torch.
+    """
+
+    is_installable: bool = False
+    is_compiled: bool = False
+    needs_installed: bool = False
+
+
+def is_dependency_file(path: str) -> bool:
+    """Return whether the file may say which packages are installed."""
+    name = PurePosixPath(path).name
+    is_known = name in PROJECT_FILES or LOCK_FILE.fullmatch(name) or _is_requirements(path)
+    return bool(is_known) and not is_within(path, ASIDE | VENDORED)
+
+
+def is_lock(path: str) -> bool:
+    """Return whether the file pins packages for a tool, so that only that tool can install them."""
+    return LOCK_FILE.fullmatch(PurePosixPath(path).name) is not None
+
+
+def declared_dependencies(path: str, content: bytes) -> DeclaredDependencies:
+    """Return what the file declares, the same for texts that install the same."""
+    text = content.decode(errors="replace")
+    match PurePosixPath(path).name:
+        case "pyproject.toml":
+            return _of_pyproject(text)
+        case "setup.py":
+            return _of_setup_py(content)
+        case "setup.cfg":
+            return _of_setup_cfg(text)
+        case _ if is_lock(path):
+            return DeclaredDependencies(rest=text)
+        case _:
+            return _of_requirements(text)
+
+
+def locked_packages(text: str) -> dict[str, str]:
+    """Return the versions and sources of the packages of a uv.lock, by name."""
+    packages: dict[str, str] = {}
+    for name, facts in UV_PACKAGE.findall(text):
+        packages[name] = packages.get(name, "") + facts
+    return packages
+
+
+def project_build(pyproject: bytes | None, setup_file: bytes | None) -> ProjectBuild:
+    """Return how the project of these files is installed; None stands for a missing file."""
+    document = _document((pyproject or b"").decode(errors="replace"))
+    backend = table(document, "build-system").get("build-backend")
+    names = {
+        name
+        for call in calls(setup_file or b"")
+        for name in (_function(call), *(each.arg or "" for each in call.keywords))
+    }
+    is_compiling = any(name.endswith("Extension") or name == "cythonize" for name in names)
+    return ProjectBuild(
+        is_installable=setup_file is not None
+        or any(table(document, *keys) for keys in (("project",), ("build-system",)))
+        or bool(table(document, "tool", "poetry")),
+        is_compiled=is_compiling
+        or bool(names & COMPILING_ARGUMENTS)
+        or (isinstance(backend, str) and backend.startswith(COMPILING_BACKENDS))
+        or "ext-modules" in table(document, "tool", "setuptools"),
+        needs_installed=b"torch.utils.cpp_extension" in (setup_file or b"")
+        and not any("torch" in each for each in _required(document)),
+    )
+
+
+def _is_requirements(path: str) -> bool:
+    """Return whether pip reads the file: requirements-gpu.txt, requirements/gpu.txt."""
+    pure = PurePosixPath(path)
+    is_in_folder = pure.parent.name == "requirements" and pure.suffix == ".txt"
+    return is_in_folder or REQUIREMENTS_FILE.fullmatch(pure.name) is not None
+
+
+def _of_requirements(text: str) -> DeclaredDependencies:
+    lines = [COMMENT.sub("", line).strip() for line in re.sub(r"\\\r?\n", " ", text).splitlines()]
+    return DeclaredDependencies(
+        requirements=tuple(line for line in lines if line and not line.startswith("-")),
+        options=tuple(line for line in lines if INDEX_OPTION.match(line)),
+        rest="\n".join(
+            line for line in lines if line.startswith("-") and not INDEX_OPTION.match(line)
+        ),
+    )
+
+
+def _of_pyproject(text: str) -> DeclaredDependencies:
+    document = _document(text)
+    project, poetry = table(document, "project"), table(document, "tool", "poetry")
+    groups = (*table(project, "optional-dependencies").values(), *_groups(document))
+    rest = (
+        document.get("build-system"),
+        poetry.get("dependencies"),
+        poetry.get("group"),
+        *(table(document, "tool").get(name) for name in COMPILER_TABLES),
+    )
+    return DeclaredDependencies(
+        requirements=(
+            *strings(project.get("dependencies")),
+            *(text for group in groups for text in strings(group)),
+        ),
+        rest=repr(rest) if any(rest) else "",
+    )
+
+
+def _of_setup_py(content: bytes) -> DeclaredDependencies:
+    requirements: list[str] = []
+    for call in calls(content):
+        for keyword in call.keywords if _function(call) == "setup" else ():
+            if keyword.arg in {"install_requires", "extras_require"}:
+                requirements += texts(keyword.value)
+    return DeclaredDependencies(requirements=tuple(requirements), rest=_program(content))
+
+
+def _of_setup_cfg(text: str) -> DeclaredDependencies:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return DeclaredDependencies(rest=text)
+    values = [parser.get("options", "install_requires", fallback="")]
+    if parser.has_section("options.extras_require"):
+        values += [value for _, value in parser.items("options.extras_require")]
+    lines = (line.strip() for value in values for line in value.splitlines())
+    compiling = [parser.items(name) for name in parser.sections() if name.startswith("build")]
+    return DeclaredDependencies(
+        requirements=tuple(line for line in lines if line),
+        rest=repr(compiling) if compiling else "",
+    )
+
+
+def _program(content: bytes) -> str:
+    """Return a setup.py without its comments and what describes the package, as text to compare."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return content.decode(errors="replace")
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        call.keywords = [each for each in call.keywords if each.arg not in METADATA_ARGUMENTS]
+    return ast.dump(tree)
+
+
+def _document(text: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _groups(document: dict[str, object]) -> Iterator[object]:
+    yield from table(document, "dependency-groups").values()
+    yield table(document, "tool", "uv").get("dev-dependencies")
+
+
+def _required(document: dict[str, object]) -> tuple[str, ...]:
+    """Return what the build of a project needs."""
+    return tuple(strings(table(document, "build-system").get("requires")))
+
+
+def _function(call: ast.Call) -> str:
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))

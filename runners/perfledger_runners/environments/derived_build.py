@@ -1,0 +1,189 @@
+"""Derives the command that makes the environment of a side from the files of its revision."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from perfledger_runners.checkouts.dependency_files import (
+    NOTHING_DECLARED,
+    UV_LOCK,
+    is_lock,
+    locked_packages,
+)
+from perfledger_runners.checkouts.package_layout import PROJECT_FILES, join
+from perfledger_runners.checkouts.source_tree import (
+    SourceTree,
+    changed_dependencies,
+    changed_paths,
+    is_below,
+    is_compiled_source,
+    listed,
+)
+from perfledger_runners.environments.build import BuildError
+
+# uv's environment must not be editable: its checkout is gone after the check.
+UV_SYNC = "uv sync --frozen --no-editable"
+REQUIREMENTS = "requirements.txt"
+ADVICE = "set `build` in [tool.perfledger] to the command that installs a checkout"
+EXACT_PIN = re.compile(r"==[^*,;]+(;|$)")
+LOWER_BOUND = re.compile(r">=?[^,;]+,?")
+OPTION_VALUE = re.compile(r"^(--[\w-]+)=")
+ARCHIVES = (".whl", ".tar.gz", ".zip")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildInputs:
+    """What differs between revisions of that which their environments are made from.
+
+    `dependencies` are files that declare packages, `sources` those that are compiled into an
+    installed one. `common` has the requirements that all revisions share, by file and without lower
+    bounds; `locked` has the names of packages that differ in uv.lock.
+    """
+
+    dependencies: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    common: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    locked: frozenset[str] = frozenset()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files that differ."""
+        return tuple(dict.fromkeys((*self.dependencies, *self.sources)))
+
+
+def build_inputs(base: SourceTree, head: SourceTree, *, paths: Sequence[str]) -> BuildInputs:
+    """Return what differs, of the projects that hold the workloads' `paths` or are compiled."""
+    dependencies = tuple(
+        path for path in changed_dependencies(base, head) if is_needed(path, base, head, paths)
+    )
+    before, after = (_locked(tree) for tree in (base, head))
+    return BuildInputs(
+        dependencies=dependencies,
+        sources=tuple(
+            path
+            for path in changed_paths(base, head)
+            if is_compiled_source(path)
+            and any(tree.projects[tree.project_of(path)].is_compiled for tree in (base, head))
+        ),
+        common={
+            path: _requirements(base, path) & _requirements(head, path) for path in dependencies
+        },
+        locked=frozenset(name for name in before | after if before.get(name) != after.get(name)),
+    )
+
+
+def is_needed(path: str, base: SourceTree, head: SourceTree, paths: Sequence[str]) -> bool:
+    """Return whether the file is of a project that holds workloads: the top one holds all."""
+    for tree in (base, head):
+        project = tree.project_of(path)
+        if project == "." or any(is_below(each, project) for each in paths):
+            return True
+    return False
+
+
+def derived_build(tree: SourceTree, inputs: BuildInputs) -> str:
+    """Return the usual command for a revision, "" if there is none and nothing differs.
+
+    Raises BuildError if what differs may not be installed by it.
+    """
+    if UV_LOCK in tree.hashes:
+        is_locked = UV_LOCK in inputs.dependencies
+        uninstallable = [
+            path
+            for path in _present(tree, inputs)
+            if not (is_locked or (_is_project_file(path) and tree.project_of(path) == "."))
+        ]
+        command = UV_SYNC
+    else:
+        uninstallable = [path for path in _present(tree, inputs) if is_lock(path)]
+        command = " && ".join(_pip_commands(tree, inputs))
+    if uninstallable:
+        msg = f"{listed(uninstallable)} changed, and perfledger cannot install from it: {ADVICE}"
+        raise BuildError(msg)
+    if inputs.files and not command:
+        msg = f"{listed(inputs.files)} changed, and this side has nothing to install: {ADVICE}"
+        raise BuildError(msg)
+    return command
+
+
+def _pip_commands(tree: SourceTree, inputs: BuildInputs) -> Iterator[str]:
+    if REQUIREMENTS in tree.hashes:
+        yield f"pip install -r {REQUIREMENTS}"
+    changed = {tree.project_of(path) for path in inputs.files}
+    for folder, build in sorted(tree.projects.items()):
+        if build.is_installable and (folder == "." or folder in changed):
+            options = ["--no-build-isolation"] if build.needs_installed else []
+            place = "." if folder == "." else f"./{folder}"
+            yield shlex.join(["pip", "install", *options, place])
+    for path in _present(tree, inputs):
+        yield from _changed_requirements(tree, path, inputs)
+
+
+def _changed_requirements(tree: SourceTree, path: str, inputs: BuildInputs) -> Iterator[str]:
+    """Yield the commands that replace installed packages which pip would keep.
+
+    It keeps what satisfies a requirement; what is inherited may be what the other side requires.
+    """
+    declared = tree.dependencies[path]
+    changed = [
+        each.partition(" --")[0].strip()
+        for each in declared.requirements
+        if _without_lower_bound(each) not in inputs.common[path]
+    ]
+    direct = [each for each in changed if _is_direct(each)]
+    # An exact pin that another command installs needs none of its own.
+    named = [
+        each
+        for each in changed
+        if not (_is_direct(each) or (path == REQUIREMENTS and EXACT_PIN.search(each)))
+    ]
+    options = [word for line in declared.options for word in _option_words(line, path)]
+    if named:
+        yield shlex.join(["pip", "install", "--upgrade", *options, *named])
+    if direct:
+        forced = ("--force-reinstall", "--no-deps")
+        yield shlex.join(["pip", "install", *forced, *options, *direct])
+
+
+def _present(tree: SourceTree, inputs: BuildInputs) -> tuple[str, ...]:
+    return tuple(path for path in inputs.dependencies if path in tree.dependencies)
+
+
+def _requirements(tree: SourceTree, path: str) -> frozenset[str]:
+    declared = tree.dependencies.get(path, NOTHING_DECLARED)
+    return frozenset(map(_without_lower_bound, declared.requirements))
+
+
+def _without_lower_bound(requirement: str) -> str:
+    """Return a requirement without its lower bound, which does not decide what is the newest."""
+    versions, mark, marker = requirement.partition(";")
+    return f"{LOWER_BOUND.sub('', versions)}{mark}{marker}".replace(" ", "")
+
+
+def _is_direct(requirement: str) -> bool:
+    """Return whether the requirement is a URL or a path, whose version may stay the same."""
+    place = requirement.partition(";")[0].strip()
+    return (
+        "://" in place
+        or " @ " in place
+        or place.startswith((".", "/"))
+        or (place.endswith(ARCHIVES))
+    )
+
+
+def _option_words(line: str, path: str) -> list[str]:
+    """Return one of pip's options in a requirements file; its folders are below the file's."""
+    words = shlex.split(OPTION_VALUE.sub(r"\1 ", line))
+    folder = str(PurePosixPath(path).parent)
+    is_folder = words[0] in {"-f", "--find-links"} and "://" not in words[-1]
+    return [*words[:-1], join(folder, words[-1])] if is_folder else words
+
+
+def _is_project_file(path: str) -> bool:
+    return PurePosixPath(path).name in PROJECT_FILES
+
+
+def _locked(tree: SourceTree) -> dict[str, str]:
+    return locked_packages(tree.dependencies.get(UV_LOCK, NOTHING_DECLARED).rest)

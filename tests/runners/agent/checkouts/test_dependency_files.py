@@ -1,0 +1,155 @@
+import pytest
+
+from perfledger_runners.checkouts.dependency_files import (
+    NOTHING_DECLARED,
+    DeclaredDependencies,
+    ProjectBuild,
+    declared_dependencies,
+    is_dependency_file,
+    is_lock,
+    locked_packages,
+    project_build,
+)
+
+PYPROJECT = b"""
+[project]
+version = "%d"
+dependencies = ["torch>=2"]
+optional-dependencies.gpu = ["flash-attn==2.5"]
+[dependency-groups]
+dev = ["ruff", {include-group = "test"}]
+[tool.perfledger]
+paths = ["%d"]
+"""
+LOCK = """version = 1
+
+[[package]]
+name = "numpy"
+version = "2.0"
+source = { registry = "https://pypi.org/simple" }
+
+[[package]]
+name = "numpy"
+version = "1.0"
+source = { registry = "https://pypi.org/simple" }
+resolution-markers = ["python_version < '3.9'"]
+
+[[package]]
+name = "mine"
+source = { virtual = "." }
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "is_known", "is_pinned"),
+    [
+        ("uv.lock", True, True),
+        ("sub/environment.yml", True, True),
+        ("constraints.txt", True, True),
+        ("requirements-gpu.txt", True, False),
+        ("requirements/cuda.txt", True, False),
+        ("sub/pyproject.toml", True, False),
+        ("setup.py", True, False),
+        ("notes.txt", False, False),
+        ("tests/requirements.txt", False, False),
+        ("third_party/x/setup.py", False, False),
+    ],
+)
+def test_files_that_say_what_is_installed(path, is_known, is_pinned):
+    assert (is_dependency_file(path), is_lock(path)) == (is_known, is_pinned)
+
+
+def test_requirements_are_lines_without_comments_and_with_what_is_continued():
+    text = b"# pins\n-f wheels\n-r other.txt\ntorch==2.1 \\\n  --hash=sha256:a  # why\n\nurl#egg\n"
+
+    assert declared_dependencies("requirements.txt", text) == DeclaredDependencies(
+        requirements=("torch==2.1    --hash=sha256:a", "url#egg"),
+        options=("-f wheels",),
+        rest="-r other.txt",
+    )
+
+
+def test_a_projects_requirements_are_also_those_of_extras_and_groups():
+    first, second = (
+        declared_dependencies("a/pyproject.toml", PYPROJECT % (number, number)) for number in (1, 2)
+    )
+
+    assert first == second
+    assert first.requirements == ("torch>=2", "flash-attn==2.5", "ruff")
+
+
+@pytest.mark.parametrize(
+    "text", [b"= =", b"[tool.perfledger]\npaths = ['a']", b"[tool.ruff]\nline-length = 1"]
+)
+def test_a_project_file_without_requirements_declares_as_much_as_none(text):
+    assert declared_dependencies("pyproject.toml", text) == NOTHING_DECLARED
+
+
+def test_how_a_project_is_compiled_is_declared_too():
+    texts = (b"[tool.scikit-build]\ncmake.args = ['-O%d']" % level for level in (0, 3))
+
+    assert len({declared_dependencies("pyproject.toml", text).rest for text in texts}) == 2
+
+
+def test_a_setup_file_is_the_same_without_its_comments_and_its_version():
+    setup = "setup(version='{}', install_requires=['numpy'], ext_modules=[Extension('a', {})])"
+    texts = [setup.format(1, []), f"# new\n{setup.format(2, [])}", setup.format(1, ["a.c"])]
+
+    first, second, third = (declared_dependencies("setup.py", text.encode()) for text in texts)
+
+    assert first == second != third
+    assert first.requirements == ("numpy",)
+    assert declared_dependencies("setup.py", b"setup(").rest == "setup("
+
+
+def test_a_setup_cfg_declares_its_options_and_nothing_else():
+    text = "[options]\ninstall_requires =\n  numpy\n[options.extras_require]\ngpu = torch\n"
+
+    declared = declared_dependencies("setup.cfg", text.encode())
+
+    assert declared == DeclaredDependencies(requirements=("numpy", "torch"))
+    assert declared_dependencies("setup.cfg", b"[flake8]\nmax = 1") == NOTHING_DECLARED
+    assert declared_dependencies("setup.cfg", b"[build_ext]\nflags = -O0").rest
+    assert declared_dependencies("setup.cfg", b"broken").rest == "broken"
+
+
+def test_locked_packages_have_all_their_versions_and_sources():
+    packages = locked_packages(LOCK)
+
+    assert list(packages) == ["numpy", "mine"]
+    assert packages["numpy"].count("version") == 2
+    assert packages["mine"] == 'source = { virtual = "." }\n'
+
+
+@pytest.mark.parametrize(
+    ("pyproject", "setup", "build"),
+    [
+        (None, None, ProjectBuild()),
+        (b"[tool.ruff]\nline-length = 1", None, ProjectBuild()),
+        (b"[project]\nname = 'a'", None, ProjectBuild(is_installable=True)),
+        (b"[tool.poetry]\nname = 'a'", None, ProjectBuild(is_installable=True)),
+        (None, b"setup()", ProjectBuild(is_installable=True)),
+        (
+            b"[build-system]\nbuild-backend = 'maturin'",
+            None,
+            ProjectBuild(is_installable=True, is_compiled=True),
+        ),
+        (
+            None,
+            b"setup(ext_modules=cythonize('a.pyx'))",
+            ProjectBuild(is_installable=True, is_compiled=True),
+        ),
+        (
+            None,
+            b"from torch.utils.cpp_extension import CUDAExtension\nsetup(e=[CUDAExtension('a')])",
+            ProjectBuild(is_installable=True, is_compiled=True, needs_installed=True),
+        ),
+        (
+            b"[build-system]\nrequires = ['torch']",
+            b"from torch.utils.cpp_extension import CppExtension\nsetup(e=[CppExtension('a')])",
+            ProjectBuild(is_installable=True, is_compiled=True),
+        ),
+    ],
+)
+def test_how_a_project_is_installed(pyproject, setup, build):
+    assert project_build(pyproject, setup) == build

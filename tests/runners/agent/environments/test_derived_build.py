@@ -1,0 +1,150 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger_runners.checkouts.dependency_files import declared_dependencies, project_build
+from perfledger_runners.checkouts.package_layout import join
+from perfledger_runners.checkouts.source_tree import SourceTree
+from perfledger_runners.environments.build import BuildError
+from perfledger_runners.environments.derived_build import (
+    BuildInputs,
+    build_inputs,
+    derived_build,
+)
+
+PROJECT = "[project]\nname = 'a'\ndependencies = ['torch', 'numpy{}']\n"
+UV = "uv sync --frozen --no-editable"
+LOCK = '[[package]]\nname = "numpy"\nversion = "{}"\nsource = {{ registry = "x" }}\n'
+
+
+def tree(files, projects=(".",)):
+    def content(folder, name):
+        text = files.get(join(folder, name))
+        return None if text is None else text.encode()
+
+    return SourceTree(
+        hashes=dict(files),
+        packages=(),
+        extensions=frozenset(),
+        dependencies={
+            path: declared_dependencies(path, text.encode())
+            for path, text in files.items()
+            if not path.endswith(".c")
+        },
+        projects={
+            each: project_build(content(each, "pyproject.toml"), content(each, "setup.py"))
+            for each in projects
+        },
+    )
+
+
+def commands(base, head, *, paths=("benchmarks",), projects=(".",)):
+    trees = tree(base, projects), tree(head, projects)
+    inputs = build_inputs(*trees, paths=paths)
+    return [derived_build(each, inputs) for each in trees]
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({"uv.lock": "", "pyproject.toml": PROJECT, "requirements.txt": "a"}, UV),
+        ({"requirements.txt": "a"}, "pip install -r requirements.txt"),
+        ({"pyproject.toml": PROJECT}, "pip install ."),
+        ({"pyproject.toml": "[tool.ruff]"}, ""),
+        (
+            {"requirements.txt": "a", "setup.py": "setup()"},
+            "pip install -r requirements.txt && pip install .",
+        ),
+        (
+            {"setup.py": "import torch.utils.cpp_extension\nsetup()"},
+            "pip install --no-build-isolation .",
+        ),
+        ({"sub/setup.py": "setup()"}, ""),
+    ],
+)
+def test_the_usual_command_follows_from_the_files(files, command):
+    assert derived_build(tree(files, (".", "sub")), BuildInputs()) == command
+
+
+def test_nothing_differs_between_files_that_install_the_same():
+    base = tree({"requirements.txt": "torch # why", "pyproject.toml": "[tool.a]\nb = 1"})
+    head = tree({"requirements.txt": "torch", "pyproject.toml": "[tool.a]\nb = 2"})
+
+    assert build_inputs(base, head, paths=()).files == ()
+
+
+def test_a_changed_lock_is_installed_by_uv_and_its_changed_packages_are_known():
+    files = {"pyproject.toml": PROJECT.format("")}
+    base, head = (tree(files | {"uv.lock": LOCK.format(version)}) for version in (1, 2))
+
+    inputs = build_inputs(base, head, paths=())
+
+    assert (inputs.dependencies, inputs.locked) == (("uv.lock",), frozenset({"numpy"}))
+    assert derived_build(head, inputs) == UV
+
+
+def test_an_exact_pin_is_installed_and_what_pip_would_keep_is_replaced():
+    base = {"requirements.txt": "-f wheels\ntorch\na==1\nb<2\nc @ git+https://x/c@1\n"}
+    head = {"requirements.txt": "-f wheels\ntorch\na==2\nb\nc @ git+https://x/c@2\n"}
+
+    assert commands(base, head) == [
+        "pip install -r requirements.txt"
+        f" && pip install --upgrade -f wheels {name}"
+        f" && pip install --force-reinstall --no-deps -f wheels 'c @ git+https://x/c@{number}'"
+        for name, number in (("'b<2'", 1), ("b", 2))
+    ]
+
+
+def test_a_higher_lower_bound_replaces_nothing():
+    base, head = ({"requirements.txt": f"torch>={bound},<3\n"} for bound in ("2.0", "2.1"))
+
+    assert commands(base, head) == ["pip install -r requirements.txt"] * 2
+
+
+def test_extras_and_further_requirements_are_installed_if_they_changed():
+    base = {"pyproject.toml": PROJECT.format("==1"), "requirements/gpu.txt": "-f w\nx==1\ny\n"}
+    head = {"pyproject.toml": PROJECT.format("==2"), "requirements/gpu.txt": "-f w\nx==2\ny\n"}
+
+    assert commands(base, head)[1] == (
+        "pip install . && pip install --upgrade numpy==2"
+        " && pip install --upgrade -f requirements/w x==2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "words"),
+    [
+        ({"poetry.lock": "1"}, {"poetry.lock": "2"}, "poetry.lock changed, and perfledger cannot"),
+        (
+            {"uv.lock": "", "requirements.txt": "a"},
+            {"uv.lock": "", "requirements.txt": "b"},
+            "requirements.txt changed, and perfledger cannot",
+        ),
+        ({}, {"requirements.txt": "b"}, "this side has nothing to install"),
+    ],
+)
+def test_what_cannot_be_installed_is_an_error_that_names_it(base, head, words):
+    with pytest.raises(BuildError, match=f"{words}.*set `build`"):
+        commands(base, head)
+
+
+def test_dependencies_of_projects_without_workloads_are_left_to_the_check_of_what_ran():
+    base, head = ({"sub/pyproject.toml": PROJECT.format(pin)} for pin in ("==1", "==2"))
+    projects = (".", "sub")
+
+    assert commands(base, head, projects=projects) == ["", ""]
+    assert commands(base, head, projects=projects, paths=("sub/benchmarks",))[1] == (
+        "pip install ./sub && pip install --upgrade numpy==2"
+    )
+
+
+def test_compiled_sources_need_a_build_where_the_project_compiles_them():
+    setup = {"setup.py": "setup(ext_modules=[Extension('a', ['a.c'])])"}
+    base, head = (tree(setup | {"a.c": text}) for text in ("1", "2"))
+    inputs = build_inputs(base, head, paths=())
+    pure = {".": project_build(b"[project]\nname = 'a'", None)}
+
+    assert (inputs.files, derived_build(head, inputs)) == (("a.c",), "pip install .")
+    assert not build_inputs(
+        replace(base, projects=pure), replace(head, projects=pure), paths=()
+    ).files
