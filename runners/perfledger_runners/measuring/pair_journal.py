@@ -95,6 +95,7 @@ class PairJournal:
             self.failure = f"{self.path} would exceed {MAX_JOURNAL_BYTES} bytes"
             return
         try:
+            os.ftruncate(self.descriptor, self.size)  # without a torn line of the interruption
             _write(self.descriptor, line)
         except OSError as error:
             self.failure = f"{self.path}: {error.strerror}"
@@ -133,8 +134,6 @@ def reopen_journal(path: Path) -> PairJournal:
     try:
         header, saved, size = _read(path, descriptor)
         has_torn_line = os.fstat(descriptor).st_size > size
-        if has_torn_line:
-            os.ftruncate(descriptor, size)
         os.lseek(descriptor, size, os.SEEK_SET)
     except BaseException:
         os.close(descriptor)

@@ -83,6 +83,19 @@ def test_another_check_is_told_what_differs(checks, changes, difference):
     assert "0 pairs" in str(raised.value)
 
 
+def test_what_another_check_was_writing_is_left_for_its_own_resumption(checks):
+    checks.start(HEADER).close()
+    (path,) = checks.folder.iterdir()
+    with path.open("ab") as file:
+        file.write(b"torn")
+    content = path.read_bytes()
+
+    with pytest.raises(JournalError, match="head was"):
+        checks.reopen(replace(CHECK, head="c" * 40))
+
+    assert path.read_bytes() == content
+
+
 def test_another_repositorys_check_is_none(checks):
     checks.start(HEADER).close()
 
