@@ -62,6 +62,8 @@ def test_a_list_is_the_facts_then_the_workloads_then_done(write, send_command):
         "framework": "host",
         "timeout": None,
         "tags": [],
+        "margin": None,
+        "metrics": [],
     }
 
 

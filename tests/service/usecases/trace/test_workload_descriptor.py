@@ -124,7 +124,8 @@ def test_host_time_is_the_profiled_share_of_the_time_without_a_profiler(bundle):
 def test_copies_messages_and_kernels_are_no_host_time(bundle, bucket):
     fixed = described(replace(bundle, profiles=(profile(**{bucket: 0.005}),))).fixed
 
-    on_device = {Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.COPY, Bucket.MEMSET}
+    copies = {Bucket.COPY, Bucket.DEVICE_COPY, Bucket.PEER_COPY, Bucket.MEMSET}
+    on_device = {Bucket.COMPUTE, Bucket.COMMUNICATION} | copies
     assert fixed.seconds == (0 if bucket in on_device else pytest.approx(0.005))
     assert (bucket in HOST_BUCKETS) is (bucket not in on_device)
 
