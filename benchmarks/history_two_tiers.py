@@ -2,10 +2,11 @@
 
 python benchmarks/history_two_tiers.py [--series 12] [--seed N]
 
-After every commit `detect` searches the series and alarms each change once; `tail_suspects` asks
-for an A/B of a commit and its parent. The A/B is made of made-up pairs with the judge of a check,
-and its pairs are counted. An alarm on a stretch of fewer than twenty commits is confirmed the same
-way. What the machine does to both runs of a pair (drift, dependence, bursts) is not in it.
+After every commit the service's watching runs: `ab_candidates` finds suspects and changes,
+`request_ab_runs` asks for A/Bs, and only what they confirm is an alarm. An A/B is a check of at
+most eight made-up pairs, with the spreads that the service learns from six earlier checks and from
+the A/Bs before; its pairs are counted. What the machine does to both runs of a pair (drift,
+dependence, bursts) is not in it.
 """
 
 import argparse
@@ -14,29 +15,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from made_up_series import NOISES, Values
+from simulated_checks import History, Pairs, bundle_of, measured_check, pairs_of, plan_of
 
 from perfledger.metrics import STEP_TIME
-from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.history.commits.ab_candidates import CandidateSeries, ab_candidates
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.history.commits.confirmation import record_ab_result, request_ab_runs
 from perfledger_baselines.history.commits.confirmation_state import (
-    AbCandidate,
     AbRequest,
     ConfirmationLimits,
     ConfirmationState,
 )
-from perfledger_baselines.history.detection.changes import ChangePoint, Suspect
-from perfledger_baselines.history.detection.detect import detect
-from perfledger_baselines.history.detection.tail_suspects import tail_suspects
-from perfledger_baselines.judging.judge import judge_tests
-from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_baselines.significance.interim_looks import planned_looks
-from perfledger_baselines.significance.spread_prior import prior_from_runs
+from perfledger_baselines.judging.judge import judgement_of
+from perfledger_baselines.judging.verdict import Verdict
 
 BEFORE, AFTER, FIRST = 60, 30, 30  # commits before the step, after it, and not watched yet
-YOUNG = 20  # commits of a stretch whose alarm is not believed alone
 PAIRS = 8
+EARLIER_CHECKS, EARLIER_PAIRS = 6, 5
 LIMITS = ConfirmationLimits(max_pairs=PAIRS, pairs_per_window=200)
 WORKLOAD, MACHINE = "made_up:step", "cuda:made up:1"
 NEAR = 2  # commits
@@ -65,11 +60,15 @@ class Bench:
         logs[BEFORE:] += math.log1p(change)
         self.values: Values = 100 * np.exp(logs)
         self.state = ConfirmationState()
-        self.alarmed: list[ChangePoint] = []
+        self.history = History()
         self.reported: list[int] = []
+        for _ in range(EARLIER_CHECKS):
+            runs = [run for pair in self.pairs(0.0, EARLIER_PAIRS) for run in pair]
+            plan = plan_of(EARLIER_PAIRS, has_history=False)
+            bundle = bundle_of([WORKLOAD], runs, STEP_TIME, plan)
+            self.history.keep(judgement_of(bundle).tests, bundle.machines())
 
     def run(self, tally: Tally) -> None:
-        self.new_alarms(FIRST - 1)
         delay = math.inf
         for commit in range(FIRST, BEFORE + AFTER):
             tally.commits += 1
@@ -85,87 +84,56 @@ class Bench:
 
     def look(self, commit: int, tally: Tally) -> list[int]:
         """Take in one commit; return the places of alarms."""
-        alarms = self.new_alarms(commit)
-        old = [alarm for alarm in alarms if commit - alarm.index >= YOUNG]
-        young = [self.young_candidate(alarm, commit) for alarm in alarms if alarm not in old]
-        (odd,) = tail_suspects([self.values[: commit + 1].tolist()])
-        candidates = young + ([self.candidate(odd, commit)] if odd else [])
-        self.state, requests = request_ab_runs(
-            self.state, candidates, window=str(commit), limits=LIMITS
+        watched_series = CandidateSeries(
+            series=SERIES,
+            commits=tuple(range(commit + 1)),
+            values=tuple(self.values[: commit + 1].tolist()),
+            pair_seconds=30.0,
         )
-        places = [alarm.index for alarm in old]
+        candidates = ab_candidates([watched_series])
+        places: list[int] = []
+        window = str(commit)
+        self.state, requests = request_ab_runs(self.state, candidates, window=window, limits=LIMITS)
         while requests:
             for request in requests:
-                places += self.measured(request, commit, tally)
-            self.state, requests = request_ab_runs(
-                self.state, [], window=str(commit), limits=LIMITS
-            )
+                places += self.answer(request, tally)
+            self.state, requests = request_ab_runs(self.state, [], window=window, limits=LIMITS)
         return places
 
-    def new_alarms(self, commit: int) -> list[ChangePoint]:
-        """Search the series up to a commit; return the changes that no earlier search found."""
-        alarms = [
-            change
-            for change in detect(self.values[: commit + 1].tolist()).changes
-            if not any(is_same_change(change, other) for other in self.alarmed)
-        ]
-        self.alarmed += alarms
-        return alarms
-
-    def candidate(self, odd: Suspect, commit: int) -> AbCandidate:
-        return AbCandidate.from_suspect(
-            odd, series=SERIES, commits=range(commit + 1), pair_seconds=30.0
-        )
-
-    def young_candidate(self, alarm: ChangePoint, commit: int) -> AbCandidate:
-        """Return an alarm of a young stretch as a candidate."""
-        odd = Suspect(
-            index=alarm.index,
-            observations=commit + 1 - alarm.index,
-            change=alarm.change,
-            strength=10.0,
-        )
-        return self.candidate(odd, commit)
-
-    def measured(self, request: AbRequest, commit: int, tally: Tally) -> list[int]:
+    def answer(self, request: AbRequest, tally: Tally) -> list[int]:
         """Measure an A/B, record its result, and return the confirmed commits."""
-        shift = self.change if request.base < BEFORE <= request.head else 0.0
-        verdict, pairs = self.judged(shift, commit)
+        verdict, pairs = self.check(self.change if request.base < BEFORE <= request.head else 0.0)
         tally.requests += 1
         tally.pairs += pairs
         self.state, alerts = record_ab_result(self.state, request, verdicts=[verdict], pairs=pairs)
         return [alert.commits.first for alert in alerts if alert.is_final]
 
-    def judged(self, shift: float, commit: int) -> tuple[Verdict, int]:
-        """Draw pairs until the judge of a check has decided, or all are drawn."""
-        count = 2 * PAIRS
+    def check(self, shift: float) -> tuple[Verdict, int]:
+        """Measure pairs until the check may stop, judge its bundle, and learn from it."""
+        priors = self.history.priors(STEP_TIME)
+        bundle = measured_check(
+            {WORKLOAD: self.pairs(shift, PAIRS)},
+            plan=plan_of(PAIRS, has_history=bool(priors)),
+            metric=STEP_TIME,
+            priors=priors,
+        )
+        judgement = judgement_of(bundle, priors=priors)
+        self.history.keep(judgement.tests, bundle.machines())
+        (verdict,) = judgement.verdicts
+        return verdict, len(bundle.runs) // 2
+
+    def pairs(self, shift: float, count: int) -> Pairs:
         if self.noise in PROCESS_SD:
-            logs = PROCESS_SD[self.noise] * self.rng.standard_normal(count)
+            logs = PROCESS_SD[self.noise] * self.rng.standard_normal(2 * count)
         else:
-            logs = NOISES[self.noise](self.rng, 40)[:count]
-        base, head = np.exp(logs[::2]), np.exp(logs[1::2]) * (1 + shift)
-        history = self.values[max(0, commit - 40) : commit - 5]
-        priors = {(WORKLOAD, STEP_TIME.name): prior_from_runs(history.tolist())}
-        looks = planned_looks(PAIRS, fewest=1)
-        rule = DecisionRule(looks=looks, alpha=0.05, margin=0.01, floor=0.003)
-        for pairs in looks:
-            test = PairedTest(
-                workload=WORKLOAD,
-                metric=STEP_TIME,
-                base=tuple(base[:pairs].tolist()),
-                head=tuple(head[:pairs].tolist()),
-                numbers=tuple(range(1, pairs + 1)),
-            )
-            (verdict,) = judge_tests([test], rule=rule, priors=priors)
-            if verdict.outcome is not Outcome.UNDECIDED or pairs == PAIRS:
-                return verdict, pairs
-        raise AssertionError
-
-
-def is_same_change(change: ChangePoint, other: ChangePoint) -> bool:
-    """Return whether two change points may be one: in one direction, at places that overlap."""
-    overlap = min(change.latest, other.latest) - max(change.earliest, other.earliest)
-    return overlap >= 0 and change.movement is other.movement
+            logs = NOISES[self.noise](self.rng, 40)[: 2 * count]
+        logs[1::2] += math.log1p(shift)
+        return pairs_of(
+            np.exp(logs).reshape(count, 2, 1),
+            metric=STEP_TIME,
+            workload=WORKLOAD,
+            head_position=np.ones(count, dtype=np.int64),
+        )
 
 
 SERIES = Series(WORKLOAD, STEP_TIME, MACHINE)

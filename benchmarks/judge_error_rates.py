@@ -12,35 +12,21 @@ with a service; every fifty checks a new history starts, with ten checks that do
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from simulated_checks import Draws, History, Pairs, measured_check, pairs_of, plan_of
 
-from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import SM_ACTIVE, STEP_TIME, Metric
-from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
-from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.judge import judgement_of
-from perfledger_baselines.judging.pair_spreads import PairDifferences, pair_differences
 from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_baselines.planning.stopping import GroupSequentialStopping
-from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS_WITH_HISTORY, planned_looks
-from perfledger_baselines.significance.spread_prior import (
-    PriorError,
-    SpreadPrior,
-    prior_from_checks,
-)
 
 MAX_PAIRS = 20
 SAMPLES = 5
 FAMILY = 12
 CHANGES = (0.02, 0.05, 0.10)
 FIRST_CHECKS, CHECKS_A_HISTORY = 10, 50
-PLAN = Plan(seed=0, order=(), looks=planned_looks(MAX_PAIRS))
-
-Draws = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -77,32 +63,6 @@ class Tally:
         self.unchanged += verdict.outcome is Outcome.UNCHANGED
         self.covered += estimate.low <= change <= estimate.high
         self.pairs.append(estimate.pairs)
-
-
-@dataclass
-class History:
-    """What earlier checks left behind, the newest first; it stays empty unless it is kept."""
-
-    is_kept: bool
-    differences: list[PairDifferences] = field(default_factory=list)
-
-    def keep(
-        self, tests: Iterable[PairedTest], machines: Mapping[tuple[str, Side], Machine]
-    ) -> None:
-        if self.is_kept:
-            self.differences[:0] = pair_differences(tests, machines)
-
-    def priors(self, metric: Metric) -> dict[tuple[str, str], SpreadPrior]:
-        by_workload: dict[str, list[tuple[float, ...]]] = {}
-        for each in self.differences:
-            by_workload.setdefault(each.workload, []).append(each.values)
-        found = {}
-        for workload, checks in by_workload.items():
-            try:
-                found[workload, metric.name] = prior_from_checks(checks)
-            except PriorError:
-                continue
-        return found
 
 
 def offsets(rng: np.random.Generator, per_process: Draws, within: float = 0.005) -> Draws:
@@ -153,33 +113,14 @@ NOISES = (
 )
 
 
-def make_pairs(
-    noise: Noise, change: float, workload: str, rng: np.random.Generator
-) -> tuple[tuple[Run, Run], ...]:
+def make_pairs(noise: Noise, change: float, workload: str, rng: np.random.Generator) -> Pairs:
     """Draw all pairs that a check of one workload could ever ask for."""
     values = noise.level * np.exp(noise.draw(rng).reshape(MAX_PAIRS, 2, SAMPLES))
     head_position = rng.integers(0, 2, MAX_PAIRS)
-    numbers = np.arange(MAX_PAIRS)
-    values[numbers, head_position] *= 1 + change
+    values[np.arange(MAX_PAIRS), head_position] *= 1 + change
     if noise.resolution:
         values = np.round(values / noise.resolution) * noise.resolution
-    sides = {Side.BASE: 1 - head_position, Side.HEAD: head_position}
-    base, head = (
-        [
-            Run(
-                workload=workload,
-                side=side,
-                pair=number,
-                position=int(positions[number]),
-                process=2 * number + int(positions[number]),
-                started_at="",
-                samples={noise.metric.name: tuple(values[number, positions[number]].tolist())},
-            )
-            for number in range(MAX_PAIRS)
-        ]
-        for side, positions in sides.items()
-    )
-    return tuple(zip(base, head, strict=True))
+    return pairs_of(values, metric=noise.metric, workload=workload, head_position=head_position)
 
 
 def check(
@@ -188,42 +129,12 @@ def check(
     """Measure until the rule is satisfied, judge, and remember."""
     names = [f"made_up:w{k}" for k in range(tests)]
     priors = history.priors(noise.metric)
-    is_known = len(priors) == tests
-    looks = planned_looks(MAX_PAIRS, fewest=FEWEST_PAIRS_WITH_HISTORY) if is_known else PLAN.looks
-    plan = replace(PLAN, looks=looks)
+    plan = plan_of(MAX_PAIRS, has_history=len(priors) == tests)
     drawn = {name: make_pairs(noise, change, name, rng) for name in names}
-    rule = GroupSequentialStopping(
-        looks=plan.looks,
-        alpha=plan.alpha,
-        margin=plan.margin,
-        floor=plan.floor,
-        metrics=(noise.metric,),
-        priors=priors,
-    )
-    rule.start(names)
-    runs: list[Run] = []
-    for number in range(MAX_PAIRS):
-        for name in sorted(rule.decision()):
-            rule.add(*drawn[name][number])
-            runs += drawn[name][number]
-    bundle = bundle_of(names, runs, noise.metric, plan)
+    bundle = measured_check(drawn, plan=plan, metric=noise.metric, priors=priors)
     judgement = judgement_of(bundle, priors=priors)
     history.keep(judgement.tests, bundle.machines())
     return tuple(verdict for verdict in judgement.verdicts if verdict.metric is noise.metric)
-
-
-def bundle_of(names: Sequence[str], runs: Sequence[Run], metric: Metric, plan: Plan) -> Bundle:
-    return Bundle(
-        id="0" * 32,
-        created_at="",
-        base=Revision(sha="a" * 40),
-        head=Revision(sha="b" * 40),
-        machine=Machine(device=Device.CPU, model="made up"),
-        plan=plan,
-        workloads=tuple(WorkloadSpec(id=name, module="made_up", function=name) for name in names),
-        metrics=(metric,),
-        runs=tuple(runs),
-    )
 
 
 def check_often(

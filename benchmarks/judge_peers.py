@@ -1,32 +1,35 @@
-"""Compares the judge with the tests that people use, on made-up pairs of processes.
+"""Compares a check with the tests that people use, on made-up pairs of processes.
 
-python benchmarks/judge_peers.py [--checks 400] [--seed N]
+python benchmarks/judge_peers.py [--checks 200] [--seed N]
 
-Seven kinds of noise, 1, 2, 4 and 8 pairs of five samples a process, no change and changes of 1, 2
-and 5 %. Every method gets the same samples; ours also the series' history, thirty earlier runs.
+Seven kinds of noise, at most 4, 8 and 16 pairs of five samples a process, no change and changes of
+1, 2 and 5 %. Every method gets the same pairs. Ours measures as `perfledger check` does: its
+stopping rule asks for pairs, at most so many, and the bundle is judged; with a history it has the
+spreads that the service learns from six earlier checks of five pairs. The peers get all pairs.
 "False" of a method far above 5 % makes its "found" worthless: it finds what is not there, too.
-Then the same noises measured until the answer is known, against always twenty pairs.
+Then the same check with at most forty pairs.
 """
 
 import argparse
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from simulated_checks import History, Pairs, Priors, bundle_of, measured_check, pairs_of, plan_of
 
-from perfledger_baselines.estimation.estimators import hodges_lehmann
-from perfledger_baselines.significance.interim_looks import looks_until, planned_looks
-from perfledger_baselines.significance.paired_t_tests import t_tests
-from perfledger_baselines.significance.spread_prior import SpreadPrior, prior_from_runs
+from perfledger.metrics import STEP_TIME
+from perfledger_baselines.judging.judge import judge_bundle, judgement_of
+from perfledger_baselines.judging.verdict import Outcome
 
-ALPHA, FLOOR, MARGIN = 0.05, math.log1p(0.003), math.log1p(0.01)
-SAMPLES, MOST_PAIRS, HISTORY = 5, 40, 30
-PAIRS = (1, 2, 4, 8)
+ALPHA = 0.05
+SAMPLES, MOST_PAIRS = 5, 40
+EARLIER_CHECKS, EARLIER_PAIRS = 6, 5
+PAIRS = (4, 8, 16)
 CHANGES = (0.0, 0.01, 0.02, 0.05)
+WORKLOAD = "made_up:step"
 
 Values = NDArray[np.float64]
 
@@ -36,20 +39,22 @@ class Drawn:
     """Logs of (pairs, 2, samples), base first, without any change, and what history knows."""
 
     logs: Values
-    prior: SpreadPrior
+    priors: Priors
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method says: is there a change, which way, and in which interval, on the log scale."""
+    """What a method says: is there a change, which way, and in which interval; all relative."""
 
     is_change: bool
-    mean: float
-    half_width: float = math.nan
+    change: float
+    low: float = math.nan
+    high: float = math.nan
+    pairs: int = 0
 
 
 Noise = Callable[[np.random.Generator, int], Values]
-Method = Callable[[Values, SpreadPrior], Answer]
+Method = Callable[[Drawn, float], Answer]
 
 
 def quiet(rng: np.random.Generator, runs: int) -> Values:
@@ -92,70 +97,86 @@ NOISES: tuple[Noise, ...] = (quiet, noisy, spikes, processes, states, weather, r
 
 
 def draw(noise: Noise, pairs: int, rng: np.random.Generator) -> Drawn:
-    """Draw a session of pairs, and thirty runs of earlier sessions.
+    """Draw the pairs of a check, and what the service learnt from earlier ones."""
+    history = History()
+    for _ in range(EARLIER_CHECKS):
+        runs = runs_of(session(noise, EARLIER_PAIRS, rng), 0.0)
+        plan = plan_of(EARLIER_PAIRS, has_history=False)
+        bundle = bundle_of([WORKLOAD], [run for pair in runs for run in pair], STEP_TIME, plan)
+        history.keep(judgement_of(bundle).tests, bundle.machines())
+    return Drawn(session(noise, pairs, rng), history.priors(STEP_TIME))
 
-    Of two pairs each side goes first in one, as the runner has it; which one is drawn.
-    """
+
+def session(noise: Noise, pairs: int, rng: np.random.Generator) -> Values:
+    """Draw pairs; of two each side goes first in one, as in the runner, and which one is drawn."""
     logs = noise(rng, 2 * pairs).reshape(pairs, 2, SAMPLES)
     swapped = np.repeat(rng.random((pairs + 1) // 2) < 0.5, 2)[:pairs]
     swapped[1::2] = ~swapped[1::2]
     logs[swapped] = logs[swapped][:, ::-1]
-    earlier = np.array([noise(rng, 2 * pairs)[-1] for _ in range(HISTORY)])
-    return Drawn(logs, prior_from_runs(np.exp(hodges_lehmann(earlier)).tolist()))
+    return logs
 
 
-def located(logs: Values) -> Values:
-    """Return the pairs' differences of the processes' locations."""
-    locations = hodges_lehmann(logs.reshape(-1, SAMPLES)).reshape(-1, 2)
-    return locations[:, 1] - locations[:, 0]
+def runs_of(logs: Values, change: float) -> Pairs:
+    heads = np.ones(len(logs), dtype=np.int64)
+    values = 0.01 * np.exp(shifted(logs, change))
+    return pairs_of(values, metric=STEP_TIME, workload=WORKLOAD, head_position=heads)
 
 
-def ours(logs: Values, prior: SpreadPrior) -> Answer:
-    rows = located(logs)[np.newaxis, :]
-    (found,) = t_tests(rows, looks=looks_until((), rows.shape[1]), alpha=ALPHA, priors=[prior])
-    is_change = found.p_value < ALPHA and abs(found.mean) >= FLOOR
-    return Answer(is_change, found.mean, found.half_width)
+def check(drawn: Drawn, change: float, priors: Priors, *, most: int) -> Answer:
+    """Measure pairs until the stopping rule is satisfied, and judge their bundle."""
+    plan = plan_of(most, has_history=bool(priors))
+    pairs = {WORKLOAD: runs_of(drawn.logs[:most], change)}
+    bundle = measured_check(pairs, plan=plan, metric=STEP_TIME, priors=priors)
+    (verdict,) = judge_bundle(bundle, priors=priors)
+    estimate = verdict.shown_estimate
+    assert estimate is not None
+    is_change = verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}
+    return Answer(is_change, estimate.change, estimate.low, estimate.high, estimate.pairs)
 
 
-def ours_without_history(logs: Values, prior: SpreadPrior) -> Answer:
-    del prior
-    rows = located(logs)[np.newaxis, :]
-    (found,) = t_tests(rows, looks=looks_until((), rows.shape[1]), alpha=ALPHA)
-    is_change = found.p_value < ALPHA and abs(found.mean) >= FLOOR
-    return Answer(is_change, found.mean, found.half_width)
+def ours(drawn: Drawn, change: float) -> Answer:
+    return check(drawn, change, drawn.priors, most=len(drawn.logs))
 
 
-def sides(logs: Values) -> tuple[Values, Values]:
+def ours_without_history(drawn: Drawn, change: float) -> Answer:
+    return check(drawn, change, {}, most=len(drawn.logs))
+
+
+def sides(drawn: Drawn, change: float) -> tuple[Values, Values]:
+    logs = shifted(drawn.logs, change)
     return logs[:, 0].ravel(), logs[:, 1].ravel()
 
 
-def welch(logs: Values, prior: SpreadPrior) -> Answer:
-    del prior
-    base, head = sides(logs)
-    found = stats.ttest_ind(head, base, equal_var=False)
-    interval = found.confidence_interval(1 - ALPHA)
+def answer(is_change: bool, mean: float, low: float, high: float, drawn: Drawn) -> Answer:
+    pairs = len(drawn.logs)
+    return Answer(is_change, math.expm1(mean), math.expm1(low), math.expm1(high), pairs)
+
+
+def welch(drawn: Drawn, change: float) -> Answer:
+    base, head = sides(drawn, change)
+    test = stats.ttest_ind(head, base, equal_var=False)
+    interval = test.confidence_interval(1 - ALPHA)
     mean = float(head.mean() - base.mean())
-    return Answer(bool(found.pvalue < ALPHA), mean, float(interval.high - interval.low) / 2)
+    return answer(bool(test.pvalue < ALPHA), mean, interval.low, interval.high, drawn)
 
 
-def mann_whitney(logs: Values, prior: SpreadPrior) -> Answer:
-    del prior
-    base, head = sides(logs)
+def mann_whitney(drawn: Drawn, change: float) -> Answer:
+    base, head = sides(drawn, change)
     p_value = stats.mannwhitneyu(head, base).pvalue
-    return Answer(bool(p_value < ALPHA), float(np.median(head) - np.median(base)))
+    mean = float(np.median(head) - np.median(base))
+    return answer(bool(p_value < ALPHA), mean, math.nan, math.nan, drawn)
 
 
-def bootstrap(logs: Values, prior: SpreadPrior) -> Answer:
-    del prior
+def bootstrap(drawn: Drawn, change: float) -> Answer:
     rng = np.random.default_rng(12345)
-    base, head = sides(logs)
+    base, head = sides(drawn, change)
     after, before = (
         np.median(side[rng.integers(0, len(side), (400, len(side)))], axis=1)
         for side in (head, base)
     )
     low, high = np.quantile(after - before, [ALPHA / 2, 1 - ALPHA / 2])
     middle = float(np.median(head) - np.median(base))
-    return Answer(bool(low > 0 or high < 0), middle, float(high - low) / 2)
+    return answer(bool(low > 0 or high < 0), middle, float(low), float(high), drawn)
 
 
 METHODS: dict[str, Method] = {
@@ -170,28 +191,28 @@ METHODS: dict[str, Method] = {
 def compared(name: str, *, checks: int, seed: int) -> str:
     """Return a method's line of the table."""
     false: list[float] = []
-    found: dict[float, list[float]] = {change: [] for change in CHANGES[1:]}
+    shares: dict[float, list[float]] = {change: [] for change in CHANGES[1:]}
     covered: list[bool] = []
-    spent = calls = 0.0
+    pairs_of_change: dict[float, list[int]] = {change: [] for change in CHANGES}
     for number, noise in enumerate(NOISES):
         for pairs in PAIRS:
             rng = np.random.default_rng([seed, number, pairs])
             drawn = [draw(noise, pairs, rng) for _ in range(checks)]
             for change in CHANGES:
-                began = time.perf_counter()
-                answers = [METHODS[name](shifted(each.logs, change), each.prior) for each in drawn]
-                spent, calls = spent + time.perf_counter() - began, calls + len(answers)
+                answers = [METHODS[name](each, change) for each in drawn]
+                pairs_of_change[change] += [each.pairs for each in answers]
+                intervals = [each for each in answers if math.isfinite(each.high - each.low)]
+                covered += [each.low <= change <= each.high for each in intervals]
                 if change:
-                    right = [each.is_change and each.mean > 0 for each in answers]
-                    found[change].append(float(np.mean(right)))
+                    right = [each.is_change and each.change > 0 for each in answers]
+                    shares[change].append(float(np.mean(right)))
                 else:
                     false.append(float(np.mean([each.is_change for each in answers])))
-                    known = [each for each in answers if math.isfinite(each.half_width)]
-                    covered += [abs(each.mean) <= each.half_width for each in known]
-    shares = " / ".join(f"{np.mean(found[change]):.2f}" for change in CHANGES[1:])
+    powers = " / ".join(f"{np.mean(each):.2f}" for each in shares.values())
     interval = f"{np.mean(covered):.3f}" if covered else "-"
-    cells = (name, f"{np.mean(false):.3f} / {max(false):.2f}", shares, interval)
-    return "| " + " | ".join(cells) + f" | {1e6 * spent / calls:.0f} |"
+    means = " / ".join(f"{np.mean(each):.1f}" for each in pairs_of_change.values())
+    cells = (name, f"{np.mean(false):.3f} / {max(false):.2f}", powers, interval, means)
+    return "| " + " | ".join(cells) + " |"
 
 
 def shifted(logs: Values, change: float) -> Values:
@@ -200,52 +221,32 @@ def shifted(logs: Values, change: float) -> Values:
     return moved
 
 
-def until_known(drawn: Drawn, change: float) -> tuple[Answer, int]:
-    """Measure pair by pair until it is decided, and return the answer with the pairs it took."""
-    differences = located(shifted(drawn.logs, change))[np.newaxis, :]
-    planned = planned_looks(MOST_PAIRS, fewest=1)
-    answer, pairs = Answer(is_change=False, mean=0.0), 0
-    for pairs in planned:
-        (found,) = t_tests(
-            differences[:, :pairs],
-            looks=looks_until(planned, pairs),
-            alpha=ALPHA,
-            priors=[drawn.prior],
-        )
-        is_change = (
-            found.p_value < ALPHA
-            and abs(found.mean) > found.half_width
-            and abs(found.mean) >= FLOOR
-        )
-        answer = Answer(is_change, found.mean, found.half_width)
-        if is_change or abs(found.mean) + found.narrow_half_width <= MARGIN:
-            break
-    return answer, pairs
-
-
 def sequential(*, checks: int, seed: int) -> Sequence[str]:
     """Return a line for each change: how often it is found, and after how many pairs."""
     lines: list[str] = []
     for change in CHANGES:
-        shares: list[float] = []
-        pairs: list[int] = []
+        answers: list[Answer] = []
         for number, noise in enumerate(NOISES):
             rng = np.random.default_rng([seed, number, MOST_PAIRS])
-            for _ in range(checks // 4):
-                answer, used = until_known(draw(noise, MOST_PAIRS, rng), change)
-                shares.append(answer.is_change and (change == 0 or answer.mean > 0))
-                pairs.append(used)
+            answers += [
+                ours(draw(noise, MOST_PAIRS, rng), change) for _ in range(max(1, checks // 2))
+            ]
+        share = np.mean([each.is_change and (change == 0 or each.change > 0) for each in answers])
+        pairs = np.mean([each.pairs for each in answers])
         what = "false" if change == 0 else "found"
-        lines.append(f"| {change:.0%} | {np.mean(shares):.3f} {what} | {np.mean(pairs):.1f} |")
+        lines.append(f"| {change:.0%} | {share:.3f} {what} | {pairs:.1f} |")
     return lines
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--checks", type=int, default=400)
+    parser.add_argument("--checks", type=int, default=200)
     parser.add_argument("--seed", type=int, default=20261121)
     arguments = parser.parse_args()
-    print("| method | false: mean / worst | found at 1 / 2 / 5 % | interval covers | us a call |")
+    print(
+        "| method | false: mean / worst | found at 1 / 2 / 5 % | interval covers "
+        "| pairs at 0 / 1 / 2 / 5 % |"
+    )
     print("|---|---|---|---|---|")
     for name in METHODS:
         print(compared(name, checks=arguments.checks, seed=arguments.seed), flush=True)

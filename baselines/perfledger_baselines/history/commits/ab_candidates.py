@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate, ConfirmationError
-from perfledger_baselines.history.detection.changes import ChangePoint, Suspect
+from perfledger_baselines.history.detection.changes import Suspect
 from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
 
-# Observations. A change point of a shorter stretch is confirmed by an A/B before it is an alert;
-# `benchmarks/history_two_tiers.py` measures how often the two tiers together are wrong.
+# Observations. A suspect, and a change of a shorter stretch than this, is measured at the newest
+# commit, which all metrics of a workload share. An older change is measured where it happened:
+# later changes must not mix with it, and its place is known by then.
 YOUNG = 20
 # Standard errors that such a change point counts as: nearly every suspect has fewer.
 STRENGTH_OF_CHANGE = 10.0
@@ -31,48 +32,41 @@ class CandidateSeries:
 
 
 def ab_candidates(all_series: Sequence[CandidateSeries]) -> tuple[AbCandidate, ...]:
-    """Return the candidates at the end of each series: suspects, and its youngest change.
+    """Return the candidates of each series: the suspect at its end, and its youngest change.
 
-    A change relative to zero is not a candidate: no A/B could confirm it. Raises SeriesError as
-    `detect` does.
+    However old that change is, only an A/B makes an alert of it. A change relative to zero is not a
+    candidate: no A/B could confirm it. Raises SeriesError as `detect` does.
     """
     values = [series.values for series in all_series]
     candidates: list[AbCandidate] = []
-    for series, odd, findings in zip(
-        all_series, tail_suspects(values), detect_many(values), strict=True
+    newest = [len(series.values) - 1 for series in all_series]
+    for series, odd, findings, last in zip(
+        all_series, tail_suspects(values), detect_many(values), newest, strict=True
     ):
-        suspects = [odd] if odd is not None else []
-        suspects += [_as_suspect(change, series) for change in findings.changes[-1:]]
-        candidates += _candidates(series, suspects)
+        if odd is not None:
+            candidates += _candidates(series, odd, last=last)
+        for change in findings.changes[-1:]:
+            is_young = len(series.values) - change.index < YOUNG
+            suspect = Suspect(
+                index=change.index if is_young else change.earliest,
+                observations=len(series.values) - change.index,
+                change=change.change,
+                strength=STRENGTH_OF_CHANGE,
+            )
+            candidates += _candidates(series, suspect, last=last if is_young else change.latest)
     return tuple(candidates)
 
 
-def _as_suspect(change: ChangePoint, series: CandidateSeries) -> Suspect:
-    return Suspect(
-        index=change.index,
-        observations=len(series.values) - change.index,
-        change=change.change,
-        strength=STRENGTH_OF_CHANGE,
-    )
-
-
-def _candidates(series: CandidateSeries, suspects: Sequence[Suspect]) -> Iterator[AbCandidate]:
-    for suspect in suspects:
-        if suspect.observations >= YOUNG:
-            continue
-        try:
-            candidate = AbCandidate.from_suspect(
-                Suspect(
-                    index=series.commits[suspect.index],
-                    observations=suspect.observations,
-                    change=suspect.change,
-                    strength=suspect.strength,
-                ),
-                series=series.series,
-                commits=series.commits,
-                pair_seconds=series.pair_seconds,
-            )
-        except ConfirmationError:
-            continue
-        odd = {device for device in series.devices[suspect.index :] if device}
-        yield replace(candidate, devices=tuple(sorted(odd)))
+def _candidates(series: CandidateSeries, suspect: Suspect, *, last: int) -> Iterator[AbCandidate]:
+    """Yield the candidate that is measured at observation `last`, if an A/B could confirm it."""
+    try:
+        candidate = AbCandidate.from_suspect(
+            replace(suspect, index=series.commits[suspect.index]),
+            series=series.series,
+            commits=series.commits[: last + 1],
+            pair_seconds=series.pair_seconds,
+        )
+    except ConfirmationError:
+        return
+    odd_devices = {device for device in series.devices[suspect.index :] if device}
+    yield replace(candidate, newest=series.commits[-1], devices=tuple(sorted(odd_devices)))

@@ -9,6 +9,7 @@ from perfledger_baselines.history.commits.ab_candidates import (
     ab_candidates,
 )
 from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series
+from perfledger_baselines.history.commits.confirmation_state import ConfirmationState
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
 
 
@@ -32,14 +33,41 @@ def test_an_odd_end_is_a_candidate_of_the_newest_commit_against_one_surely_befor
     assert found.strength < STRENGTH_OF_CHANGE
 
 
-def test_a_change_of_a_young_stretch_is_a_candidate_and_an_old_one_is_not(make):
-    logs = make.noise(100, seed=2)
-
-    [young] = ab_candidates([watched(make.series(logs, [(88, 0.06)]))])
+def test_a_change_of_a_young_stretch_is_measured_at_the_newest_commit(make):
+    [young] = ab_candidates([watched(make.series(make.noise(100, seed=2), [(88, 0.06)]))])
 
     assert young.strength == STRENGTH_OF_CHANGE
     assert CommitRange(88, 88).distance(young.commits) == 0
-    assert ab_candidates([watched(make.series(logs, [(60, 0.06)]))]) == ()
+    assert (young.bad, young.newest) == (99, 99)
+
+
+@pytest.mark.parametrize("place", [30, 60, 80])
+def test_a_change_of_twenty_observations_and_more_is_measured_where_it_happened(make, place):
+    """Nobody may have measured it while it was young, and without an A/B it never alerts."""
+    [old] = ab_candidates([watched(make.series(make.noise(100, seed=2), [(place, 0.06)]))])
+
+    assert old.strength == STRENGTH_OF_CHANGE
+    assert old.good < place <= old.bad < place + 5
+    assert old.good >= place - 8
+    assert old.newest == 99
+
+
+def test_an_old_change_that_nobody_requested_leads_to_an_alert(make, ab):
+    candidates = ab_candidates([watched(make.series(make.noise(100, seed=2), [(60, 0.06)]))])
+    state, requests = ab.request(ConfirmationState(), *candidates)
+    alerts = []
+    for _ in range(10):
+        if not requests:
+            break
+        is_changed = requests[0].base < 60 <= requests[0].head
+        verdict = ab.regressed if is_changed else ab.unchanged
+        state, new_alerts = ab.answer(state, verdict, request=requests[0])
+        alerts += new_alerts
+        state, requests = ab.request(state, *candidates)
+
+    assert alerts[-1].is_final
+    assert alerts[-1].commits == CommitRange(60, 60)
+    assert requests == ()
 
 
 def test_a_candidate_names_the_devices_of_its_odd_points(make):

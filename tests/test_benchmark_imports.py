@@ -1,0 +1,69 @@
+"""Published figures come from what runs: benchmarks import only what the product itself calls."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = ("service/perfledger_service", "runners/perfledger", "runners/perfledger_runners")
+# Those whose tables are published as the rates of a check and of the history.
+BENCHMARKS = sorted(
+    path
+    for pattern in ("judge_*.py", "history_*.py", "simulated_checks.py", "*_gate.py")
+    for path in (ROOT / "benchmarks").glob(pattern)
+)
+
+
+def judging_imports(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the module and name of whatever a file imports from perfledger_baselines."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                if module.split(".")[0] == "perfledger_baselines":
+                    yield from ((module, alias.name) for alias in names)
+            case ast.Import(names=names):
+                yield from (
+                    (alias.name, "*")
+                    for alias in names
+                    if alias.name.split(".")[0] == "perfledger_baselines"
+                )
+            case _:
+                pass
+
+
+@pytest.fixture(scope="module")
+def product_imports() -> frozenset[tuple[str, str]]:
+    return frozenset(
+        name
+        for folder in PRODUCT
+        for path in (ROOT / folder).rglob("*.py")
+        for name in judging_imports(path)
+    )
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
+def test_a_benchmark_imports_only_what_commands_and_service_import(path, product_imports):
+    assert set(judging_imports(path)) <= product_imports
+
+
+def test_an_import_of_anything_else_is_noticed(tmp_path, product_imports):
+    module = "perfledger_baselines.significance.paired_t_tests"
+    forms = (f"from {module} import t_tests", f"import {module}")
+    for number, line in enumerate(forms):
+        path = tmp_path / f"judge_{number}.py"
+        path.write_text(line)
+
+        assert not set(judging_imports(path)) <= product_imports
+
+
+def test_the_figures_of_checks_come_from_the_stopping_rule_and_the_judge():
+    """Each benchmark of whole checks measures through them, directly or by `simulated_checks`."""
+    names = {path.stem: {name for _, name in judging_imports(path)} for path in BENCHMARKS}
+
+    assert "GroupSequentialStopping" in names["simulated_checks"]
+    for stem in ("judge_error_rates", "judge_peers", "history_two_tiers"):
+        source = (ROOT / "benchmarks" / f"{stem}.py").read_text()
+        assert "measured_check(" in source
+        assert names[stem] & {"judge_bundle", "judgement_of"}
