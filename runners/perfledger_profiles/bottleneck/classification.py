@@ -12,10 +12,15 @@ class Bottleneck(StrEnum):
     COMMUNICATION = "communication"
     TRANSFER = "transfer"  # copies between host and device that nothing overlaps
     HOST = "host"
+    DEVICE = "device"  # its own work, where nothing measured says what limits it
     COMPUTE = "compute"
     MEMORY = "memory"  # the device's memory bandwidth
     LATENCY = "latency"  # neither: too little parallel work for each kernel
     UNKNOWN = "unknown"
+
+
+# What a device's own work is bound by; together they are its share of the step.
+OF_THE_DEVICE = (Bottleneck.COMPUTE, Bottleneck.MEMORY, Bottleneck.LATENCY, Bottleneck.DEVICE)
 
 
 class BottleneckDetail(StrEnum):
@@ -47,12 +52,16 @@ class BottleneckConfidence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BottleneckShare:
-    """A candidate's exclusive share of the step, and the speed-up without it."""
+    """A candidate's exclusive share of the step, and the speed-up without it.
+
+    The device's share is split by what its kernels are bound by; DEVICE is the rest of it.
+    """
 
     bottleneck: Bottleneck
     share: float  # 0 to 1, median over the steps
     is_high: bool
     is_moderate: bool
+    is_estimate: bool = False  # by kernel names, without counters or counts
 
     @property
     def ceiling(self) -> float:
@@ -70,7 +79,14 @@ class Classification:
     detail: BottleneckDetail = BottleneckDetail.NONE
     secondary: tuple[Bottleneck, ...] = ()
     reasons: tuple[str, ...] = ()  # the evidence, and the doubts that lower the confidence
-    is_estimate: bool = False  # by the kernels' names or shapes, without counters
+    is_estimate: bool = False  # by kernel names, without counters or counts
+
+    @property
+    def primary_share(self) -> float | None:
+        """Return the bottleneck's share of the step: all of the device's own work for DEVICE."""
+        names = OF_THE_DEVICE if self.primary is Bottleneck.DEVICE else (self.primary,)
+        shares = [one.share for one in self.shares if one.bottleneck in names]
+        return sum(shares) if shares else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Classifies the bottleneck of a profile's step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from perfledger.profile import Profile
 from perfledger_profiles.bottleneck.classification import (
@@ -30,6 +31,8 @@ MIN_STEPS = 3
 # Two shares closer than this may swap order from one profile to the next.
 MIN_LEAD = 0.05
 
+# Parts that sum to all of the kernels' time leave no rest but rounding.
+_ROUNDING = 1e-9
 _NOTHING = "no step and no kernel of the file has a time: a bottleneck needs times"
 _ON_CPU = "compute and memory are not separated on a CPU: its counters are not read"
 _NO_STEPS = "the file marks no steps: all of it counts as one"
@@ -55,16 +58,15 @@ def classify(
     if environment or not shares:
         return _unclassified(shares, vote, environment)
     primary = _primary(shares, vote)
-    is_estimate = primary not in OVERHEAD_THRESHOLDS and vote.basis in (None, VoteBasis.FAMILY)
     doubts = _doubts(shares, primary, profile, perturbation=perturbation)
     return Classification(
         primary=primary,
         shares=_bottleneck_shares(shares, vote),
-        confidence=_confidence(profile, doubts, is_estimate=is_estimate),
+        confidence=_confidence(profile, doubts),
         detail=_detail(primary, profile, vote),
         secondary=_secondary(shares, primary),
         reasons=(*_evidence(shares, primary, vote), *doubts),
-        is_estimate=is_estimate,
+        is_estimate=primary is Bottleneck.DEVICE,
     )
 
 
@@ -87,10 +89,7 @@ def _unclassified(
 def _vote(profile: Profile, hardware: HardwareSpec | None) -> DeviceVote:
     if is_on_cpu(profile):
         return DeviceVote(
-            bottleneck=Bottleneck.COMPUTE,
-            share=0.0,
-            detail=BottleneckDetail.OPERATORS,
-            reason=_ON_CPU,
+            bottleneck=Bottleneck.DEVICE, detail=BottleneckDetail.OPERATORS, reason=_ON_CPU
         )
     return device_vote(profile, hardware)
 
@@ -111,8 +110,7 @@ def _secondary(shares: Mapping[Bottleneck, float], primary: Bottleneck) -> tuple
 def _bottleneck_shares(
     shares: Mapping[Bottleneck, float], vote: DeviceVote
 ) -> tuple[BottleneckShare, ...]:
-    """Return the shares, largest first; the device's share is named after its own bottleneck."""
-    is_known = vote.bottleneck is not Bottleneck.UNKNOWN
+    """Return the shares, largest first; the device's is split by what its kernels are bound by."""
     listed = [
         BottleneckShare(
             bottleneck=name,
@@ -123,15 +121,19 @@ def _bottleneck_shares(
         for name, share in overhead_shares(shares)
     ]
     if ON_DEVICE in shares:
-        listed.append(
-            BottleneckShare(
-                bottleneck=vote.bottleneck if is_known else ON_DEVICE,
-                share=shares[ON_DEVICE],
-                is_high=False,
-                is_moderate=False,
-            )
-        )
+        listed.extend(_device_shares(shares[ON_DEVICE], vote))
     return tuple(sorted(listed, key=lambda share: -share.share))
+
+
+def _device_shares(share: float, vote: DeviceVote) -> Iterator[BottleneckShare]:
+    """Yield the parts of the device's share of the step, the rest as DEVICE."""
+    part_of = partial(BottleneckShare, is_high=False, is_moderate=False)
+    for part in vote.parts:
+        is_estimate = part.basis is VoteBasis.FAMILY
+        yield part_of(bottleneck=part.bottleneck, share=share * part.share, is_estimate=is_estimate)
+    rest = max(1 - sum(part.share for part in vote.parts), 0.0)
+    if rest > _ROUNDING:
+        yield part_of(bottleneck=Bottleneck.DEVICE, share=share * rest)
 
 
 def _detail(primary: Bottleneck, profile: Profile, vote: DeviceVote) -> BottleneckDetail:
@@ -182,9 +184,7 @@ def _doubts(
     return tuple(doubts)
 
 
-def _confidence(
-    profile: Profile, doubts: Sequence[str], *, is_estimate: bool
-) -> BottleneckConfidence:
-    if doubts or is_estimate:
+def _confidence(profile: Profile, doubts: Sequence[str]) -> BottleneckConfidence:
+    if doubts:
         return BottleneckConfidence.LOW
     return BottleneckConfidence.HIGH if profile.each_step else BottleneckConfidence.MEDIUM

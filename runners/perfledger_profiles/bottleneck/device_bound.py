@@ -42,6 +42,8 @@ TAIL_SHARE = 0.2
 # With fewer of the possible warps, latencies may not be hidden.
 LOW_OCCUPANCY = 0.5
 
+# Smaller rests are left out of a sentence.
+_LEAST_SHOWN = 0.005
 # The types that matrix units are rated for, the more common first.
 _MATRIX_TYPES = ("bfloat16", "float16")
 _VECTOR_TYPE = "float32"
@@ -60,14 +62,25 @@ class VoteBasis(StrEnum):
     FAMILY = "kernel names"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceVote:
-    """The bottleneck of the device's own time: COMPUTE, MEMORY, LATENCY, or UNKNOWN."""
+@dataclass(frozen=True, slots=True)
+class VotePart:
+    """The kernels that are bound by one thing."""
 
     bottleneck: Bottleneck
-    share: float  # of the kernels' time that voted for it
+    share: float  # of the kernels' time, 0 to 1
+    basis: VoteBasis  # of most of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceVote:
+    """What the device's own time is bound by: COMPUTE, MEMORY or LATENCY, else DEVICE.
+
+    `parts` are of all the kernels that show their limit, the largest first.
+    """
+
+    bottleneck: Bottleneck
+    parts: tuple[VotePart, ...] = ()
     detail: BottleneckDetail = BottleneckDetail.NONE
-    basis: VoteBasis | None = None  # of most of that time
     reason: str = ""
 
 
@@ -87,30 +100,44 @@ def device_vote(profile: Profile, hardware: HardwareSpec | None) -> DeviceVote:
     kernels = _computing(profile)
     counters = {(r.name, r.subject): r.value for r in profile.readings if not r.is_estimate}
     votes = [(kernel, _vote(kernel, counters, profile, hardware)) for kernel in kernels]
-    seconds: dict[Bottleneck, float] = defaultdict(float)
+    by_bottleneck: dict[Bottleneck, list[tuple[Kernel, _Vote]]] = defaultdict(list)
     for kernel, vote in votes:
         if vote is not None:
-            seconds[vote.bottleneck] += kernel.seconds
-    total = sum(kernel.seconds for kernel in kernels)
-    if not seconds or total <= 0:
-        return _unknown("no kernel shows whether compute or memory limits it")
-    winner = max(seconds, key=lambda name: seconds[name])
-    share = seconds[winner] / total
-    if share < MIN_COVERED_SHARE:
-        return _unknown(f"{share:.0%} of the kernels' time is bound by {winner}, less than half")
-    mine = [(kernel, vote) for kernel, vote in votes if vote and vote.bottleneck is winner]
-    basis = _main_basis(mine)
+            by_bottleneck[vote.bottleneck].append((kernel, vote))
+    parts = _parts(by_bottleneck, sum(kernel.seconds for kernel in kernels))
+    if not parts:
+        reason = "no kernel shows whether compute or memory limits it"
+        return DeviceVote(bottleneck=Bottleneck.DEVICE, reason=reason)
+    largest = parts[0]
+    is_known = largest.share >= MIN_COVERED_SHARE and largest.basis is not VoteBasis.FAMILY
+    winner = largest.bottleneck if is_known else Bottleneck.DEVICE
+    mine = [kernel for kernel, _ in by_bottleneck[winner]]
     return DeviceVote(
         bottleneck=winner,
-        share=share,
-        detail=_detail(winner, [kernel for kernel, _ in mine], profile, hardware),
-        basis=basis,
-        reason=f"{share:.0%} of the kernels' time is bound by {winner}, by {basis}",
+        parts=parts,
+        detail=_detail(winner, mine, profile, hardware),
+        reason=_sentence(parts),
     )
 
 
-def _unknown(reason: str) -> DeviceVote:
-    return DeviceVote(bottleneck=Bottleneck.UNKNOWN, share=0.0, reason=reason)
+def _parts(
+    votes: Mapping[Bottleneck, Sequence[tuple[Kernel, _Vote]]], total: float
+) -> tuple[VotePart, ...]:
+    """Return what the kernels are bound by, the largest part first."""
+    parts = [
+        VotePart(name, sum(kernel.seconds for kernel, _ in mine) / total, _main_basis(mine))
+        for name, mine in votes.items()
+    ]
+    return tuple(sorted(parts, key=lambda part: -part.share))
+
+
+def _sentence(parts: Sequence[VotePart]) -> str:
+    """Return what share of the kernels' time is bound by what, and by which evidence."""
+    bound = [f"{part.share:.0%} by {part.bottleneck} ({part.basis})" for part in parts]
+    rest = 1 - sum(part.share for part in parts)
+    if rest >= _LEAST_SHOWN:
+        bound.append(f"{rest:.0%} by what it does not show")
+    return f"the kernels' time is bound {', '.join(bound)}"
 
 
 def _computing(profile: Profile) -> list[Kernel]:

@@ -26,8 +26,8 @@ OVERHEAD_THRESHOLDS: Mapping[Bottleneck, OverheadThresholds] = {
     Bottleneck.TRANSFER: OverheadThresholds(0.05, 0.10),
     Bottleneck.HOST: OverheadThresholds(0.15, 0.25),
 }
-# Stands for the device's time until its own bottleneck is known.
-ON_DEVICE = Bottleneck.COMPUTE
+# The device's own time, before its kernels tell what they are bound by.
+ON_DEVICE = Bottleneck.DEVICE
 
 # The candidate that each bucket counts for.
 BOTTLENECKS: Mapping[Bucket, Bottleneck] = {

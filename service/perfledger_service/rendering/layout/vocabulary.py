@@ -108,6 +108,7 @@ _BOTTLENECKS = {
     Bottleneck.COMMUNICATION: "communication",
     Bottleneck.TRANSFER: "copies between host and device",
     Bottleneck.HOST: "the host",
+    Bottleneck.DEVICE: "work on the device",
     Bottleneck.COMPUTE: "compute",
     Bottleneck.MEMORY: "memory bandwidth",
     Bottleneck.LATENCY: "latency",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from perfledger_profiles.bottleneck.classification import (
+    OF_THE_DEVICE,
     Bottleneck,
     BottleneckConfidence,
     BottleneckShare,
@@ -29,7 +30,7 @@ class ShareRow:
     share: str
     part: float  # 0 to 1: the length of a bar
     ceiling: str  # "1.5 times as fast"; "" if negligible
-    mark: str  # "bound by this", "high", "moderate" or ""
+    mark: str  # "bound by this", "most likely this", "high", "moderate" or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,40 +53,45 @@ class AdviceRow:
 
 
 def bottleneck_phrase(classification: Classification) -> str:
-    """Return the bottleneck of a step: "input (55.2 % of the step, high confidence)"."""
+    """Return what a step is bound by: "bound by input (55.2 % of the step, high confidence)".
+
+    A bottleneck of low confidence is named as the most likely one.
+    """
     what = vocabulary.bottleneck(classification.primary)
     if classification.primary in (Bottleneck.UNKNOWN, Bottleneck.ENVIRONMENT):
-        return what
+        return f"bound by {what}"
     if classification.detail:
         what += f", {classification.detail}"
-    facts = [f"{classification.confidence} confidence"]
-    if classification.is_estimate and classification.confidence is not BottleneckConfidence.LOW:
-        facts.append("estimated")
-    share = next(
-        (one for one in classification.shares if one.bottleneck is classification.primary), None
-    )
-    if share is not None:
-        facts.insert(0, f"{number_format.share(share.share)} of the step")
-    return f"{what} ({', '.join(facts)})"
+    share = classification.primary_share
+    facts = [f"{number_format.share(share)} of the step"] if share is not None else []
+    if classification.confidence is BottleneckConfidence.LOW:
+        return f"no sure bottleneck, most likely {what}" + (f" ({facts[0]})" if facts else "")
+    facts.append(f"{classification.confidence} confidence")
+    return f"bound by {what} ({', '.join(facts)})"
+
+
+def bottleneck_heading(classification: Classification) -> str:
+    """Return the phrase with an initial capital."""
+    phrase = bottleneck_phrase(classification)
+    return phrase[:1].upper() + phrase[1:]
 
 
 def bottleneck_change_sentence(base: Classification | None, head: Classification | None) -> str:
     """Return a sentence on the bottlenecks of both sides; "" if neither is known."""
     if base is None or head is None:
         side = head or base
-        return f"Bound by {bottleneck_phrase(side)}." if side is not None else ""
+        return f"{bottleneck_heading(side)}." if side is not None else ""
     if (base.primary, base.detail) == (head.primary, head.detail):
-        return (
-            f"Bound by {bottleneck_phrase(base)} on base, and by the same on head{_share_on(head)}."
-        )
-    return f"Bound by {bottleneck_phrase(base)} on base, and by {bottleneck_phrase(head)} on head."
+        return f"{bottleneck_heading(base)} on base, and by the same on head{_share_on(head)}."
+    after = bottleneck_phrase(head).removeprefix("bound ")
+    return f"{bottleneck_heading(base)} on base, and {after} on head."
 
 
 def share_rows(classification: Classification) -> tuple[ShareRow, ...]:
     """Return all the shares that led to a classification, largest first."""
     return tuple(
         ShareRow(
-            name=vocabulary.bottleneck(one.bottleneck),
+            name=_row_name(one, classification),
             share=number_format.share(one.share),
             part=min(max(one.share, 0.0), 1.0) if isfinite(one.share) else 0.0,
             ceiling=_ceiling(one),
@@ -127,10 +133,17 @@ def _bound(recommendation: Recommendation) -> str:
 
 
 def _share_on(classification: Classification) -> str:
-    share = next(
-        (one for one in classification.shares if one.bottleneck is classification.primary), None
-    )
-    return f" ({number_format.share(share.share)})" if share is not None else ""
+    share = classification.primary_share
+    return f" ({number_format.share(share)})" if share is not None else ""
+
+
+def _row_name(share: BottleneckShare, classification: Classification) -> str:
+    """Return the name of a share; DEVICE is a rest if kernels show what they are bound by."""
+    name = vocabulary.bottleneck(share.bottleneck)
+    is_split = any(one.bottleneck in OF_THE_DEVICE[:-1] for one in classification.shares)
+    if share.bottleneck is Bottleneck.DEVICE and is_split:
+        return f"other {name}"
+    return f"{name}, estimated" if share.is_estimate else name
 
 
 def _ceiling(share: BottleneckShare) -> str:
@@ -141,8 +154,10 @@ def _ceiling(share: BottleneckShare) -> str:
 
 
 def _mark(share: BottleneckShare, classification: Classification) -> str:
-    if share.bottleneck is classification.primary:
-        return "bound by this"
+    is_part = classification.primary is Bottleneck.DEVICE and share.bottleneck in OF_THE_DEVICE
+    if is_part or share.bottleneck is classification.primary:
+        is_sure = classification.confidence is not BottleneckConfidence.LOW
+        return "bound by this" if is_sure else "most likely this"
     if share.is_high:
         return "high"
     return "moderate" if share.is_moderate else ""

@@ -21,7 +21,7 @@ _CAUSE = (
     *("head_count", "suggestion", "bucket", "path", "reason", "evidence", "count_effect_seconds"),
     *("rate_effect_seconds", "error_seconds", "reverted_step_seconds"),
 )
-_SHARE = ("bottleneck", "share", "ceiling", "is_high", "is_moderate")
+_SHARE = ("bottleneck", "share", "ceiling", "is_high", "is_moderate", "is_estimate")
 
 
 def trace_diff_record(view: TraceDiffView) -> Record:

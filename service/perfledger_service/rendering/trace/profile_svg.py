@@ -60,7 +60,7 @@ def trace_picture(view: TraceView) -> Picture:
     )
     return Picture(
         title=view.name,
-        summary=f"{step}; bound by {bottleneck_phrase(view.classification)}",
+        summary=f"{step}; {bottleneck_phrase(view.classification)}",
         charts=tuple(charts),
         notes=tuple(notes),
     )

@@ -68,7 +68,7 @@ def _columns(view: RanksView) -> tuple[Column[_Rank], ...]:
         words(
             "",
             "bound by",
-            lambda row: f"bound by {bottleneck_phrase(row[0].classification)}",
+            lambda row: bottleneck_phrase(row[0].classification),
             kind=CellKind.REMARK,
         ),
         fact(

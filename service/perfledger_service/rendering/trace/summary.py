@@ -26,7 +26,7 @@ from perfledger_service.rendering.trace.bottlenecks import (
     AdviceRow,
     ShareRow,
     advice_rows,
-    bottleneck_phrase,
+    bottleneck_heading,
     share_rows,
 )
 from perfledger_service.rendering.trace.kernel_rows import bucket_rows, kernel_rows, operation_rows
@@ -155,11 +155,11 @@ def _device_notes(device: ProfiledDevice | None) -> tuple[Paragraph, ...]:
 def _bottleneck_blocks(view: TraceView) -> Iterator[Block]:
     """Yield the bottleneck of the step, its shares, and what to do."""
     classification = view.classification
-    yield heading(f"Bound by {bottleneck_phrase(classification)}")
+    yield heading(bottleneck_heading(classification))
     yield table(
         _SHARE_COLUMNS,
         share_rows(classification),
-        style=lambda row: TextStyle.STRONG if row.mark == "bound by this" else TextStyle.PLAIN,
+        style=lambda row: TextStyle.STRONG if row.mark.endswith("this") else TextStyle.PLAIN,
     )
     yield from notes(clean_sentence(reason) for reason in classification.reasons[:MAX_NOTES])
     advice = advice_rows(view.recommendations)

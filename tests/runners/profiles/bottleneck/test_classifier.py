@@ -52,16 +52,16 @@ def profile_of(*, steps=4, counters=(), kernels=None, **shares):
     ("shares", "primary"),
     [
         ({"input": 0.20}, Bottleneck.INPUT),
-        ({"input": 0.199}, Bottleneck.COMPUTE),
+        ({"input": 0.199}, Bottleneck.DEVICE),
         ({"communication": 0.15}, Bottleneck.COMMUNICATION),
-        ({"communication": 0.149}, Bottleneck.COMPUTE),
+        ({"communication": 0.149}, Bottleneck.DEVICE),
         ({"copy": 0.10}, Bottleneck.TRANSFER),
-        ({"copy": 0.099}, Bottleneck.COMPUTE),
-        ({"copy": 0.099, "memset": 0.2, "device_copy": 0.5}, Bottleneck.COMPUTE),
+        ({"copy": 0.099}, Bottleneck.DEVICE),
+        ({"copy": 0.099, "memset": 0.2, "device_copy": 0.5}, Bottleneck.DEVICE),
         ({"communication": 0.10, "peer_copy": 0.05}, Bottleneck.COMMUNICATION),
         ({"cpu": 0.25}, Bottleneck.HOST),
-        ({"sync": 0.1, "runtime": 0.05, "cpu": 0.05, "other": 0.049}, Bottleneck.COMPUTE),
-        ({"input": 0.21, "other": 0.24}, Bottleneck.COMPUTE),  # the largest is not high
+        ({"sync": 0.1, "runtime": 0.05, "cpu": 0.05, "other": 0.049}, Bottleneck.DEVICE),
+        ({"input": 0.21, "other": 0.24}, Bottleneck.DEVICE),  # the largest is not high
         ({"other": 0.64, "communication": 0.15}, Bottleneck.HOST),
         ({"input": 0.33, "other": 0.1}, Bottleneck.INPUT),
     ],
@@ -106,8 +106,35 @@ def test_what_binds_the_device_names_its_share():
 
     found = classify(profile_of(kernels=(memory,)))
 
-    assert found.primary is Bottleneck.MEMORY
-    assert found.shares[0].bottleneck is Bottleneck.MEMORY
+    assert (found.primary, found.primary_share) == (Bottleneck.DEVICE, 1.0)
+    assert (found.shares[0].bottleneck, found.shares[0].is_estimate) == (Bottleneck.MEMORY, True)
+
+
+def test_the_devices_share_is_split_by_what_its_kernels_are_bound_by():
+    gemm = Kernel(name="gemm", family=OperationFamily.GEMM, seconds=0.5, count=1.0)
+    add = Kernel(name="add", family=OperationFamily.ELEMENTWISE, seconds=0.3, count=1.0)
+    other = Kernel(name="x", family=OperationFamily.OTHER, seconds=0.2, count=1.0)
+
+    found = classify(profile_of(cpu=0.1, kernels=(gemm, add, other)))
+
+    assert {one.bottleneck: one.share for one in found.shares if one.share} == {
+        Bottleneck.COMPUTE: pytest.approx(0.45),
+        Bottleneck.MEMORY: pytest.approx(0.27),
+        Bottleneck.DEVICE: pytest.approx(0.18),
+        Bottleneck.HOST: pytest.approx(0.1),
+    }
+    assert found.primary_share == pytest.approx(0.9)
+
+
+def test_the_winner_does_not_own_the_whole_busy_time():
+    fast = Kernel(
+        name="add", family=OperationFamily.OTHER, seconds=0.6, count=1.0, flops=1e9, bytes=1e9
+    )
+    other = Kernel(name="x", family=OperationFamily.OTHER, seconds=0.4, count=1.0)
+
+    found = classify(profile_of(kernels=(fast, other)))
+
+    assert (found.primary, found.primary_share) == (Bottleneck.MEMORY, pytest.approx(0.6))
 
 
 def test_counters_make_it_sure():
@@ -121,7 +148,8 @@ def test_kernel_names_alone_are_an_estimate():
     found = classify(profile_of())
 
     assert found.is_estimate
-    assert found.confidence is BottleneckConfidence.LOW
+    assert found.primary is Bottleneck.DEVICE
+    assert found.confidence is BottleneckConfidence.HIGH  # in the device, not in its parts
 
 
 def test_the_device_that_the_profile_states_is_looked_up():
@@ -134,12 +162,12 @@ def test_the_device_that_the_profile_states_is_looked_up():
     assert (found.primary, found.confidence) == (Bottleneck.MEMORY, BottleneckConfidence.HIGH)
 
 
-def test_a_device_that_tells_nothing_is_unknown():
+def test_a_device_without_kernels_is_bound_by_its_own_work():
     found = classify(profile_of(kernels=()))
 
-    assert found.primary is Bottleneck.UNKNOWN
-    assert found.shares[0].bottleneck is Bottleneck.COMPUTE
-    assert found.confidence is BottleneckConfidence.LOW
+    assert found.primary is Bottleneck.DEVICE
+    assert found.shares[0].bottleneck is Bottleneck.DEVICE
+    assert found.reasons[-1] == "no kernel shows whether compute or memory limits it"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +268,7 @@ def test_the_detail_is_of_the_label_alone():
 @pytest.mark.parametrize(
     ("operations", "primary", "detail"),
     [
-        ((("aten::mm", Bucket.COMPUTE, 9), ("x", Bucket.OTHER, 1)), "compute", "operators"),
+        ((("aten::mm", Bucket.COMPUTE, 9), ("x", Bucket.OTHER, 1)), "device", "operators"),
         ((("aten::mm", Bucket.COMPUTE, 5), ("x", Bucket.OTHER, 5)), "host", "python"),
         ((("aten::mm", Bucket.COMPUTE, 5), ("load", Bucket.INPUT, 5)), "input", ""),
         (
@@ -261,7 +289,6 @@ def test_on_a_cpu_the_operators_are_what_computes(make, operations, primary, det
 def test_on_a_cpu_compute_and_memory_are_not_told_apart(make):
     found = classify(make.profile(make.operation("aten::mm", 1.0)))
 
-    assert found.confidence is BottleneckConfidence.LOW
     assert found.is_estimate
     assert any("compute and memory" in reason for reason in found.reasons)
 
@@ -281,8 +308,7 @@ def test_a_label_never_comes_without_its_share(spents):
 
     found = classify(replace(profile_of(), each_step=steps))
 
-    labels = {share.bottleneck for share in found.shares}
-    assert found.primary in labels or found.primary is Bottleneck.UNKNOWN
+    assert found.primary_share is not None or found.primary is Bottleneck.UNKNOWN
     assert found.primary not in found.secondary
     assert found.reasons
 

@@ -4,7 +4,7 @@ import pytest
 
 from perfledger.profile import Bucket, Kernel, OperationFamily, ProfiledDevice, ProfileReading
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckDetail
-from perfledger_profiles.bottleneck.device_bound import VoteBasis, device_vote
+from perfledger_profiles.bottleneck.device_bound import VoteBasis, VotePart, device_vote
 from perfledger_profiles.hardware.device_lookup import match_hardware
 
 A100 = match_hardware("NVIDIA A100-SXM4-40GB").hardware
@@ -24,6 +24,11 @@ def intense(share, *, ridge=RIDGE, seconds=1.0, **more):
 def vote(make, *kernels, readings=(), operations=(), device=None, hardware=A100):
     profile = replace(make.profile(*operations), kernels=kernels, readings=readings, device=device)
     return device_vote(profile, hardware)
+
+
+def basis_of(found):
+    """Return the basis of the largest part, None if no kernel shows its limit."""
+    return found.parts[0].basis if found.parts else None
 
 
 def counters(subject="", **values):
@@ -46,8 +51,8 @@ def test_xprofs_pair_of_counters_decides_at_70_and_50_percent(make, tensor, memo
 
     found = vote(make, kernel(), readings=readings)
 
-    assert found.bottleneck is (expected or Bottleneck.UNKNOWN)
-    assert found.basis is (VoteBasis.COUNTERS if expected else None)
+    assert found.bottleneck is (expected or Bottleneck.DEVICE)
+    assert basis_of(found) is (VoteBasis.COUNTERS if expected else None)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +60,8 @@ def test_xprofs_pair_of_counters_decides_at_70_and_50_percent(make, tensor, memo
     [
         (0.2359, 0.2168, Bottleneck.LATENCY),
         (0.599, 0.599, Bottleneck.LATENCY),
-        (0.60, 0.10, Bottleneck.UNKNOWN),
-        (0.10, 0.60, Bottleneck.UNKNOWN),
+        (0.60, 0.10, Bottleneck.DEVICE),
+        (0.10, 0.60, Bottleneck.DEVICE),
         (0.80, 0.40, Bottleneck.COMPUTE),
         (0.40, 0.80, Bottleneck.MEMORY),
     ],
@@ -79,7 +84,7 @@ def test_a_kernel_of_several_launch_shapes_has_counters_for_each(make):
 
     found = vote(make, one, other, readings=readings)
 
-    assert (found.bottleneck, found.share) == (Bottleneck.MEMORY, 0.75)
+    assert (found.bottleneck, found.parts[0].share) == (Bottleneck.MEMORY, 0.75)
 
 
 def test_an_estimate_is_no_counter(make):
@@ -88,15 +93,15 @@ def test_an_estimate_is_no_counter(make):
         for reading in counters(tensor_active=0.0, dram_bw_util=0.9)
     )
 
-    assert vote(make, kernel(), readings=readings).bottleneck is Bottleneck.UNKNOWN
+    assert vote(make, kernel(), readings=readings).bottleneck is Bottleneck.DEVICE
 
 
 @pytest.mark.parametrize(
     ("share", "expected"),
     [
         (0.49, Bottleneck.MEMORY),
-        (0.51, Bottleneck.UNKNOWN),
-        (0.79, Bottleneck.UNKNOWN),
+        (0.51, Bottleneck.DEVICE),
+        (0.79, Bottleneck.DEVICE),
         (0.81, Bottleneck.COMPUTE),
     ],
 )
@@ -104,7 +109,7 @@ def test_the_intensity_decides_away_from_the_ridge(make, share, expected):
     found = vote(make, intense(share))
 
     assert found.bottleneck is expected
-    assert found.basis is (None if expected is Bottleneck.UNKNOWN else VoteBasis.INTENSITY)
+    assert basis_of(found) is (None if expected is Bottleneck.DEVICE else VoteBasis.INTENSITY)
 
 
 def test_a_kernel_off_the_matrix_units_has_the_ridge_of_float32(make):
@@ -135,16 +140,16 @@ def test_without_facts_the_peaks_that_the_profile_states_are_used(make):
         (OperationFamily.REDUCTION, Bottleneck.MEMORY),
         (OperationFamily.EMBEDDING, Bottleneck.MEMORY),
         (OperationFamily.OPTIMIZER, Bottleneck.MEMORY),
-        (OperationFamily.FUSION, Bottleneck.UNKNOWN),
-        (OperationFamily.OTHER, Bottleneck.UNKNOWN),
-        (OperationFamily.COMMUNICATION, Bottleneck.UNKNOWN),
+        (OperationFamily.FUSION, Bottleneck.DEVICE),
+        (OperationFamily.OTHER, Bottleneck.DEVICE),
+        (OperationFamily.COMMUNICATION, Bottleneck.DEVICE),
     ],
 )
 def test_without_counts_the_family_is_an_estimate(make, family, expected):
     found = vote(make, kernel(family=family))
 
-    assert found.bottleneck is expected
-    assert found.basis is (None if expected is Bottleneck.UNKNOWN else VoteBasis.FAMILY)
+    parts = () if expected is Bottleneck.DEVICE else (VotePart(expected, 1.0, VoteBasis.FAMILY),)
+    assert (found.bottleneck, found.parts) == (Bottleneck.DEVICE, parts)
 
 
 def test_kernels_vote_with_their_time(make):
@@ -155,15 +160,20 @@ def test_kernels_vote_with_their_time(make):
         kernel("x", OperationFamily.OTHER, 1.0),
     )
 
-    assert (found.bottleneck, found.share) == (Bottleneck.COMPUTE, 0.6)
-    assert found.reason == "60% of the kernels' time is bound by compute, by kernel names"
-
-
-@pytest.mark.parametrize(("seconds", "expected"), [(1.0, "compute"), (0.99, "unknown")])
-def test_less_than_half_of_the_time_is_no_majority(make, seconds, expected):
-    found = vote(
-        make, kernel("gemm", OperationFamily.GEMM, seconds), kernel("x", OperationFamily.OTHER, 1.0)
+    assert found.bottleneck is Bottleneck.DEVICE  # names alone name no bottleneck
+    assert [(part.bottleneck, part.share) for part in found.parts] == [
+        (Bottleneck.COMPUTE, 0.6),
+        (Bottleneck.MEMORY, 0.3),
+    ]
+    assert found.reason == (
+        "the kernels' time is bound 60% by compute (kernel names), 30% by memory (kernel names), "
+        "10% by what it does not show"
     )
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(1.0, "compute"), (0.99, "device")])
+def test_less_than_half_of_the_time_is_no_majority(make, seconds, expected):
+    found = vote(make, intense(2.0, seconds=seconds), kernel("x", OperationFamily.OTHER, 1.0))
 
     assert found.bottleneck == expected
 
@@ -182,7 +192,7 @@ def test_transfers_and_collectives_have_no_vote(make):
         operations=(waits,),
     )
 
-    assert (found.bottleneck, found.share) == (Bottleneck.COMPUTE, 1.0)
+    assert found.parts == (VotePart(Bottleneck.COMPUTE, 1.0, VoteBasis.FAMILY),)
 
 
 def test_copies_within_the_device_and_memsets_are_memory_work(make):
@@ -197,11 +207,11 @@ def test_copies_within_the_device_and_memsets_are_memory_work(make):
         ),
     )
 
-    assert (found.bottleneck, found.share) == (Bottleneck.MEMORY, 0.9)
+    assert (found.parts[0].bottleneck, found.parts[0].share) == (Bottleneck.MEMORY, 0.9)
 
 
 def test_no_kernels_say_nothing(make):
-    assert vote(make).bottleneck is Bottleneck.UNKNOWN
+    assert vote(make).bottleneck is Bottleneck.DEVICE
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_each_bucket_belongs_to_one_candidate(make):
     shares = median_shares(stepped(make, *steps))
 
     assert shares == {
-        Bottleneck.COMPUTE: pytest.approx(3 / 11),  # with copies on the device and memsets
+        Bottleneck.DEVICE: pytest.approx(3 / 11),  # with copies on the device and memsets
         Bottleneck.COMMUNICATION: pytest.approx(2 / 11),  # with copies between devices
         Bottleneck.TRANSFER: pytest.approx(1 / 11),
         Bottleneck.INPUT: pytest.approx(1 / 11),
@@ -85,7 +85,7 @@ def test_a_copy_on_the_cpu_is_work(make):
 
     shares = median_shares(profile)
 
-    assert shares[Bottleneck.COMPUTE] == 1.0
+    assert shares[Bottleneck.DEVICE] == 1.0
     assert shares[Bottleneck.TRANSFER] == 0.0
 
 
@@ -117,7 +117,7 @@ def test_overheads_are_without_the_devices_own_work(make):
     shares = median_shares(stepped(make, step(0, compute=6.0, input=1.0, sync=2.0, copy=1.0)))
 
     assert [name for name, _ in overhead_shares(shares)[:1]] == [Bottleneck.HOST]
-    assert Bottleneck.COMPUTE not in dict(overhead_shares(shares))
+    assert Bottleneck.DEVICE not in dict(overhead_shares(shares))
 
 
 spent = st.fixed_dictionaries(

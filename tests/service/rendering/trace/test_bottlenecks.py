@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -10,6 +11,7 @@ from perfledger_profiles.bottleneck.classification import (
 from perfledger_service.rendering.trace.bottlenecks import (
     advice_rows,
     bottleneck_change_sentence,
+    bottleneck_heading,
     bottleneck_phrase,
     share_pairs,
     share_rows,
@@ -25,14 +27,39 @@ def test_a_label_stands_with_its_share_and_its_confidence(make):
 
     assert (
         plain(bottleneck_phrase(found))
-        == "latency, occupancy (50.0 % of the step, high confidence)"
+        == "bound by latency, occupancy (50.0 % of the step, high confidence)"
     )
 
 
-def test_a_label_by_names_alone_is_an_estimate(make):
-    found = replace(make.classification(), is_estimate=True, confidence=BottleneckConfidence.MEDIUM)
+def test_a_label_of_low_confidence_is_no_headline(make):
+    found = replace(make.classification(), confidence=BottleneckConfidence.LOW)
 
-    assert plain(bottleneck_phrase(found)).endswith("medium confidence, estimated)")
+    assert plain(bottleneck_phrase(found)) == (
+        "no sure bottleneck, most likely compute (72.0 % of the step)"
+    )
+    assert bottleneck_heading(found).startswith("No sure bottleneck")
+    assert share_rows(found)[0].mark == "most likely this"
+
+
+def test_the_parts_of_the_devices_work_are_all_its_bottleneck(make):
+    of = partial(BottleneckShare, is_high=False, is_moderate=False)
+    shares = (
+        of(bottleneck=Bottleneck.MEMORY, share=0.5, is_estimate=True),
+        of(bottleneck=Bottleneck.DEVICE, share=0.25),
+        of(bottleneck=Bottleneck.HOST, share=0.25),
+    )
+    found = replace(make.classification(Bottleneck.DEVICE), shares=shares)
+
+    rows = share_rows(found)
+
+    assert plain(bottleneck_phrase(found)) == (
+        "bound by work on the device (75.0 % of the step, high confidence)"
+    )
+    assert [(row.name, row.mark) for row in rows] == [
+        ("memory bandwidth, estimated", "bound by this"),
+        ("other work on the device", "bound by this"),
+        ("the host", ""),
+    ]
 
 
 @pytest.mark.parametrize("primary", [Bottleneck.ENVIRONMENT, Bottleneck.UNKNOWN])

@@ -156,6 +156,7 @@ def test_json_has_the_profile_its_buckets_and_what_it_is_bound_by(make):
         "ceiling": pytest.approx(1.19, abs=0.01),
         "is_high": False,
         "is_moderate": True,
+        "is_estimate": False,
     }
     assert document["profile"]["kernels"][0]["flops"] is None
     assert document["roof"]["dtype"] == "bfloat16"
