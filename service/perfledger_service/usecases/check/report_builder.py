@@ -134,11 +134,11 @@ def _deciding_outcomes(verdicts: tuple[Verdict, ...]) -> frozenset[Outcome]:
 
 
 def _measured_nothing(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
-    return not (verdicts or bundle.new_workloads or bundle.skipped)
+    return not (verdicts or bundle.new_workloads)
 
 
 def _is_all_new(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
-    return bool(bundle.new_workloads) and not (verdicts or bundle.skipped)
+    return bool(bundle.new_workloads) and not verdicts
 
 
 def _is_first_use(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
@@ -172,7 +172,7 @@ def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
 
 
 def _title_without_verdicts(bundle: Bundle) -> str:
-    if not (bundle.new_workloads or bundle.skipped):
+    if not bundle.new_workloads:
         return "Not measured"
     if _is_first_use(bundle, ()):
         number = len(bundle.new_workloads)

@@ -70,6 +70,27 @@ def failure(workload="gpt:step", why=FailureReason.RAISED):
             {"workloads": (), "runs": ()}, "failure", 3, "Not measured", id="nothing at all"
         ),
         pytest.param(
+            {"workloads": (), "runs": (), "skipped": {"gpt:step": "no such feature"}},
+            "failure",
+            3,
+            "Not measured",
+            id="all skipped",
+        ),
+        pytest.param(
+            {**ONLY_NEW, "skipped": {"gpt:step": "no such feature"}},
+            "failure",
+            3,
+            "Nothing to compare",
+            id="new ones and skipped ones",
+        ),
+        pytest.param(
+            {"ratio": 1.0, "skipped": {"vit:step": "no such feature"}},
+            "success",
+            0,
+            "Performance unchanged",
+            id="a skipped one among others",
+        ),
+        pytest.param(
             {**ONLY_NEW, "base_configuration": "perfledger.toml"},
             "failure",
             3,
