@@ -125,9 +125,8 @@ def _noise_blocks(noise: NoiseFloor | None) -> Iterator[Block]:
     if not noise.metrics:
         return
     each_takes = number_format.duration(noise.seconds_per_pair)
-    yield from sentences(
-        [f"{noise.pairs} pairs of the same code on both sides, {each_takes} for each."]
-    )
+    pairs = f"{noise.pairs} pair{'s' * (noise.pairs != 1)}"
+    yield from sentences([f"{pairs} of the same code on both sides, {each_takes} for each."])
     yield from _false_alarms(noise)
     for each in noise.metrics:
         if picture := _picture(each, noise.margin):

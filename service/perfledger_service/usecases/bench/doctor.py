@@ -6,11 +6,11 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfledger.protocol import BenchmarkSuite, ChildRequest
-from perfledger.records import Device, Failure, Side, WorkloadSpec
+from perfledger.records import Device, Failure, FailureReason, Side, WorkloadSpec
 from perfledger.workload_pattern import is_match
 from perfledger_baselines.judging.judge import judge_tests
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
@@ -222,7 +222,7 @@ def _noise_floor(
     )
     began = clock()
     paired_runs = measure_pairs(
-        site.harness,
+        replace(site.harness, ends_at=site.harness.clock() + request.budget_s),
         interleaved_requests(dict.fromkeys(Side, site.request), device),
         [site.workload],
         GroupSequentialStopping(
@@ -237,6 +237,10 @@ def _noise_floor(
         budget_s=request.budget_s,
         telemetry=None if gpu is None else GpuTelemetry(gpu),
         progress=progress,
+    )
+    skipped = (
+        Failure(workload=name, side=Side.HEAD, why=FailureReason.SKIPPED, detail=why)
+        for name, why in paired_runs.skipped.items()
     )
     pairs = len(paired_runs.order)
     seconds = (clock() - began) / max(pairs, 1)
@@ -258,7 +262,7 @@ def _noise_floor(
             MetricNoise(test=test, verdict=verdict, spread=spread)
             for (test, spread), verdict in zip(spreads, verdicts, strict=True)
         ),
-        failures=tuple(map(_failure, paired_runs.failures)),
+        failures=tuple(map(_failure, (*paired_runs.failures, *skipped))),
     )
 
 

@@ -131,6 +131,31 @@ def test_a_workload_measured_against_itself_tells_what_pairs_find():
 
 
 @pytest.mark.slow
+def test_a_workload_that_skips_itself_says_why(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "perfledger.toml").write_text(f'python = "{sys.executable}"\nsuite = "asv"\n')
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "w.py").write_text(
+        "class Absent:\n    def setup(self):\n        raise NotImplementedError('no GPU')\n"
+        "    def time_it(self):\n        pass\n"
+    )
+
+    shown = " ".join(run(*FEW, status=3).split())
+
+    assert "benchmarks.w:Absent.time_it skipped itself: its setup raised" in shown
+    assert "NotImplementedError no GPU" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("repository")
+def test_the_budget_ends_a_pair():
+    shown = " ".join(run("--pairs", "5", "--budget", "1ms", status=3).split())
+
+    assert "Not measured: benchmarks.w:sums[size=1]" in shown
+    assert "budget" in shown
+
+
+@pytest.mark.slow
 def test_without_a_workload_a_built_in_step_is_measured_and_said_to_be(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
