@@ -31,7 +31,7 @@ from perfledger_profiles.timeline.intervals import (
     union,
 )
 from perfledger_profiles.timeline.launch_links import launches_of
-from perfledger_profiles.timeline.step_windows import keep_one_process, steps_of
+from perfledger_profiles.timeline.step_windows import steps_of
 from perfledger_profiles.timeline.trace import (
     TORCH_PROFILER,
     UNKNOWN,
@@ -73,14 +73,13 @@ class _Linked:
     is_collective: BoolArray  # by the name of its operator or annotation
 
 
-def tensorboard_overview(whole: Trace) -> Iterator[ProfileReading]:
+def tensorboard_overview(trace: Trace) -> Iterator[ProfileReading]:
     """Yield the plugin's figures: seconds of a step by role, then those of devices and kernels.
 
     Nothing for the files of other tools, which it does not read.
     """
-    if whole.tool != TORCH_PROFILER:
+    if trace.tool != TORCH_PROFILER:
         return
-    trace = keep_one_process(whole)
     linked = _linked(trace, nest_threads(trace, ~steps_of(trace).is_marker))
     steps = _steps(linked)
     if steps.length_ns() == 0:

@@ -168,8 +168,29 @@ class ProfiledDevice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceStep:
+    """The mean step of one device in a recording of several."""
+
+    name: str  # "device 1", "TPU:0"
+    model: str = ""  # "NVIDIA H100 80GB HBM3"
+    rank: int | None = None  # as recorded, else in the order of the devices
+    steps: int  # kept
+    step_seconds: float
+    buckets: tuple[float, ...]  # in the order of Bucket; they sum to the step
+    communication_seconds: float | None = None  # of collectives, exposed or not; None without any
+    overlap: float | None = None  # the share of it that compute overlaps
+
+    def seconds(self, *buckets: Bucket) -> float:
+        """Return the time of the step in these buckets."""
+        spent = dict(zip(Bucket, self.buckets, strict=False))
+        return sum(spent.get(bucket, 0.0) for bucket in buckets)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """The breakdown of one step's wall time.
+
+    If several devices were recorded, it is the mean over `devices`.
 
     `operations` are sorted by time, longest first, and their seconds sum to `step_seconds`: time
     that no operation accounts for is the operation "(outside operations)" of bucket OTHER.
@@ -195,6 +216,8 @@ class Profile:
     memory: tuple[MemoryPoint, ...] = ()
     rank: int | None = None  # of the process in its job
     collectives: tuple[CollectiveTimes, ...] = ()
+    devices: tuple[DeviceStep, ...] = ()  # if several were recorded
+    is_host_known: bool = True  # else the host's calls do not say what a device waits for
 
     def bucket_seconds(self) -> dict[Bucket, float]:
         """Return the seconds per step of each bucket; they sum to `step_seconds`."""

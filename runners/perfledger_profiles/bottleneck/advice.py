@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from perfledger.profile import Kernel, Operation, Profile
 from perfledger_profiles.bottleneck.classification import Bottleneck, Classification, Recommendation
 from perfledger_profiles.bottleneck.kernel_time import kernel_operations
-from perfledger_profiles.bottleneck.step_shares import typical_step_seconds
+from perfledger_profiles.bottleneck.step_shares import BOTTLENECKS, typical_step_seconds
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 
 # The least share of a step that is worth advice.
@@ -32,8 +32,15 @@ class AdviceContext:
         return self.profile.tool == "jax.profiler"
 
     def select(self, is_chosen: Callable[[Operation], bool]) -> tuple[Operation, ...]:
-        """Return the operations that match, longest first."""
-        return tuple(operation for operation in self.profile.operations if is_chosen(operation))
+        """Return the operations that match, longest first.
+
+        None of the host's, if its calls do not show what the device waits for.
+        """
+        return tuple(
+            operation
+            for operation in self.profile.operations
+            if is_chosen(operation) and self._is_known(operation)
+        )
 
     def matching(self, pattern: re.Pattern[str]) -> tuple[Operation, ...]:
         """Return the operations whose path and name match."""
@@ -49,6 +56,10 @@ class AdviceContext:
             return 0.0
         spent = sum(operation.seconds for operation in operations)
         return min(spent / self.profile.step_seconds, 1.0)
+
+    def _is_known(self, operation: Operation) -> bool:
+        is_hosts = BOTTLENECKS[operation.bucket] is Bottleneck.HOST
+        return self.profile.is_host_known or not is_hosts
 
     def overhead(self, bottleneck: Bottleneck) -> float:
         """Return a bottleneck's share of the step by the classification."""

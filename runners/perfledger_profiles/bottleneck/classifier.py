@@ -35,6 +35,10 @@ MIN_LEAD = 0.05
 _ROUNDING = 1e-9
 _NOTHING = "no step and no kernel of the file has a time: a bottleneck needs times"
 _ON_CPU = "compute and memory are not separated on a CPU: its counters are not read"
+_HOST_UNKNOWN = (
+    "{:.2%} of the step has no work on the device, and the host's recorded calls do not show why: "
+    "they cover too little of it, or another clock timed them"
+)
 _NO_STEPS = "the file marks no steps: all of it counts as one"
 
 
@@ -57,15 +61,15 @@ def classify(
     vote = _vote(profile, hardware or hardware_of(profile).hardware)
     if environment or not shares:
         return _unclassified(shares, vote, environment)
-    primary = _primary(shares, vote)
+    primary = _primary(shares, vote, profile)
     doubts = _doubts(shares, primary, profile, perturbation=perturbation)
     return Classification(
         primary=primary,
-        shares=_bottleneck_shares(shares, vote),
-        confidence=_confidence(profile, doubts),
+        shares=_bottleneck_shares(shares, vote, is_host_known=profile.is_host_known),
+        confidence=_confidence(profile, primary, doubts),
         detail=_detail(primary, profile, vote),
-        secondary=_secondary(shares, primary),
-        reasons=(*_evidence(shares, primary, vote), *doubts),
+        secondary=_secondary(shares, primary, profile),
+        reasons=(*_evidence(shares, primary, vote, profile), *doubts),
         is_estimate=primary is Bottleneck.DEVICE,
     )
 
@@ -94,26 +98,36 @@ def _vote(profile: Profile, hardware: HardwareSpec | None) -> DeviceVote:
     return device_vote(profile, hardware)
 
 
-def _primary(shares: Mapping[Bottleneck, float], vote: DeviceVote) -> Bottleneck:
+def _primary(shares: Mapping[Bottleneck, float], vote: DeviceVote, profile: Profile) -> Bottleneck:
     largest, share = overhead_shares(shares)[0]
-    return largest if share >= OVERHEAD_THRESHOLDS[largest].high else vote.bottleneck
+    if share < OVERHEAD_THRESHOLDS[largest].high:
+        return vote.bottleneck
+    return _overhead(largest, is_host_known=profile.is_host_known)
 
 
-def _secondary(shares: Mapping[Bottleneck, float], primary: Bottleneck) -> tuple[Bottleneck, ...]:
-    return tuple(
-        name
+def _secondary(
+    shares: Mapping[Bottleneck, float], primary: Bottleneck, profile: Profile
+) -> tuple[Bottleneck, ...]:
+    high = [
+        _overhead(name, is_host_known=profile.is_host_known)
         for name, share in overhead_shares(shares)
-        if share >= OVERHEAD_THRESHOLDS[name].moderate and name is not primary
-    )
+        if share >= OVERHEAD_THRESHOLDS[name].moderate
+    ]
+    return tuple(name for name in high if name is not primary)
+
+
+def _overhead(name: Bottleneck, *, is_host_known: bool) -> Bottleneck:
+    """Return what an overhead is called: time of an unrecorded host has an unknown reason."""
+    return Bottleneck.UNKNOWN if name is Bottleneck.HOST and not is_host_known else name
 
 
 def _bottleneck_shares(
-    shares: Mapping[Bottleneck, float], vote: DeviceVote
+    shares: Mapping[Bottleneck, float], vote: DeviceVote, *, is_host_known: bool = True
 ) -> tuple[BottleneckShare, ...]:
     """Return the shares, largest first; the device's is split by what its kernels are bound by."""
     listed = [
         BottleneckShare(
-            bottleneck=name,
+            bottleneck=_overhead(name, is_host_known=is_host_known),
             share=share,
             is_high=share >= OVERHEAD_THRESHOLDS[name].high,
             is_moderate=share >= OVERHEAD_THRESHOLDS[name].moderate,
@@ -145,15 +159,18 @@ def _detail(primary: Bottleneck, profile: Profile, vote: DeviceVote) -> Bottlene
 
 
 def _evidence(
-    shares: Mapping[Bottleneck, float], primary: Bottleneck, vote: DeviceVote
+    shares: Mapping[Bottleneck, float], primary: Bottleneck, vote: DeviceVote, profile: Profile
 ) -> tuple[str, ...]:
     largest, share = overhead_shares(shares)[0]
+    name = _overhead(largest, is_host_known=profile.is_host_known)
     if share <= 0:
         return ("the whole step is the device's own work", vote.reason)
+    if primary is Bottleneck.UNKNOWN and share >= OVERHEAD_THRESHOLDS[largest].high:
+        return (_HOST_UNKNOWN.format(share),)
     mark = f"has {share:.2%} of the step (high from {OVERHEAD_THRESHOLDS[largest].high:.0%} on)"
     if primary in OVERHEAD_THRESHOLDS:
         return (f"{largest} {mark}",)
-    return (f"no overhead is high: the largest, {largest}, {mark}", vote.reason)
+    return (f"no overhead is high: the largest, {name}, {mark}", vote.reason)
 
 
 def _doubts(
@@ -184,7 +201,9 @@ def _doubts(
     return tuple(doubts)
 
 
-def _confidence(profile: Profile, doubts: Sequence[str]) -> BottleneckConfidence:
-    if doubts:
+def _confidence(
+    profile: Profile, primary: Bottleneck, doubts: Sequence[str]
+) -> BottleneckConfidence:
+    if doubts or primary is Bottleneck.UNKNOWN:
         return BottleneckConfidence.LOW
     return BottleneckConfidence.HIGH if profile.each_step else BottleneckConfidence.MEDIUM

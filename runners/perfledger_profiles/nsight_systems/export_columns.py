@@ -35,7 +35,7 @@ class NsysColumns:
     def __init__(self, strings: Mapping[int, str]) -> None:
         self._strings = strings
         self._names: dict[str, int] = {}
-        self._lanes: dict[tuple[int, int, bool], int] = {}
+        self._lanes: dict[tuple[int, int, bool, int | None], int] = {}
         self._launches: dict[LaunchConfiguration, int] = {}
         self._rows: list[tuple[int, ...]] = []
         self._dropped = 0
@@ -56,14 +56,15 @@ class NsysColumns:
         memory.
         """
         start, end, device, stream, correlation, process = where
-        lane = (_number(device), _number(stream), True)
+        owner = _process(process)
+        lane = (_number(device), _number(stream), True, owner)
         self._add(
             kind,
             start,
             end,
             name,
             self._lanes.setdefault(lane, len(self._lanes)),
-            _process(process),
+            owner,
             _number(correlation),
             _number(stream),
             UNKNOWN if not launch else self._place(_launch(launch)),
@@ -87,7 +88,7 @@ class NsysColumns:
     ) -> None:
         """Add a call of a host thread, which is given by its global id."""
         process = _process(thread)
-        lane = (process, _number(thread) & _MASK, False)
+        lane = (process, _number(thread) & _MASK, False, None)
         place = self._lanes.setdefault(lane, len(self._lanes))
         link = _number(correlation)
         self._add(kind, start, end, name, place, process, link, UNKNOWN, UNKNOWN, UNKNOWN)
@@ -101,8 +102,8 @@ class NsysColumns:
             tool=TOOL,
             names=tuple(self._names),
             lanes=tuple(
-                TraceLane(process=process, thread=thread, is_device=is_device)
-                for process, thread, is_device in self._lanes
+                TraceLane(process=process, thread=thread, is_device=is_device, owner=owner)
+                for process, thread, is_device, owner in self._lanes
             ),
             launches=tuple(self._launches),
             inputs=((b"", b""),),

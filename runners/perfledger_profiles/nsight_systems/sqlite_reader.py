@@ -13,6 +13,7 @@ from urllib.parse import quote
 from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
 from perfledger_profiles.nsight_systems.export_columns import Cell, NsysColumns
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.profile_builder import build_profile
@@ -54,12 +55,14 @@ _SHARED = ("staticSharedMemory", "dynamicSharedMemory")
 _Tables = dict[str, frozenset[str]]
 
 
-def read_nsys_sqlite(path: Path, *, workload: str, side: Side) -> Profile:
+def read_nsys_sqlite(
+    path: Path, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
+) -> Profile:
     """Return the mean step of an nsys export; its steps are NVTX ranges named like steps.
 
     Raises ProfileError when the file is not such an export, is too large or has no CUDA work.
     """
-    return build_profile(read_nsys_trace(path), workload=workload, side=side)
+    return build_profile(read_nsys_trace(path), workload=workload, side=side, choice=choice)
 
 
 def read_nsys_trace(path: Path) -> Trace:

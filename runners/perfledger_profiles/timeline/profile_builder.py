@@ -8,7 +8,7 @@ the host, a wait for the device, an annotation in the user's code, and "(outside
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from perfledger.profile import (
     Bucket,
     CollectiveTimes,
+    DeviceStep,
     Profile,
     ProfiledDevice,
     ProfiledStep,
@@ -24,6 +25,7 @@ from perfledger.profile import (
 )
 from perfledger.records import Side
 from perfledger_profiles.hardware.device_lookup import hardware_of
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.breakdown import DEVICE_ORDER, CallTimeline, breakdown
 from perfledger_profiles.timeline.call_labels import (
@@ -32,6 +34,14 @@ from perfledger_profiles.timeline.call_labels import (
     label_calls,
     nest_threads,
 )
+from perfledger_profiles.timeline.device_scopes import (
+    DeviceScope,
+    Number,
+    chosen_scopes,
+    scopes_of,
+    without_little_work,
+)
+from perfledger_profiles.timeline.device_steps import device_step, mean_readings, note_on_devices
 from perfledger_profiles.timeline.idle_reasons import idle_per_step, stream_calls
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
@@ -40,7 +50,6 @@ from perfledger_profiles.timeline.intervals import (
     TimeSegments,
     intersection_ns,
     nest,
-    to_list,
     union,
 )
 from perfledger_profiles.timeline.kernel_table import eligible_readings, kernel_rows, tensor_share
@@ -48,7 +57,12 @@ from perfledger_profiles.timeline.launch_links import launches_of, operators_of
 from perfledger_profiles.timeline.matmuls import matmul_readings
 from perfledger_profiles.timeline.memory_timeline import memory_points, memory_readings
 from perfledger_profiles.timeline.step_picture import step_slices
-from perfledger_profiles.timeline.step_windows import TraceSteps, keep_one_process, steps_of
+from perfledger_profiles.timeline.step_windows import (
+    TraceSteps,
+    is_host_known,
+    step_markers,
+    steps_of,
+)
 from perfledger_profiles.timeline.trace import CallKind, LaunchConfiguration, Trace
 from perfledger_profiles.timeline.trace_metrics import trace_readings
 
@@ -63,50 +77,149 @@ _COMMUNICATION = tuple(Bucket).index(Bucket.COMMUNICATION)
 _BETWEEN_TWO = frozenset({"send", "recv"})
 
 
-def build_profile(recording: Trace, *, workload: str, side: Side) -> Profile:
-    """Return the profile of a trace's kept steps.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DevicePart:
+    """One device's steps, in a trace in which other devices' and processes' calls are left out."""
 
-    Raises ProfileError when there is no step with a length.
+    scope: DeviceScope
+    trace: Trace
+    launched_by: IntArray
+    steps: TraceSteps
+
+    @property
+    def begun(self) -> BoolArray:
+        """Return which device work began in the steps."""
+        begun: BoolArray = self.steps.windows.at(self.trace.start_ns) != NO_CALL
+        return self.trace.is_device_work & begun
+
+
+def build_profile(
+    trace: Trace, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
+) -> Profile:
+    """Return the profile of the kept steps: of the chosen devices, their mean if several worked.
+
+    Raises ProfileError when there is no step with a length, and if nothing is of the choice.
     """
-    trace = keep_one_process(recording)
-    steps = steps_of(trace)
     launched_by = launches_of(trace)
-    threads = nest_threads(trace, ~steps.is_marker)
+    parts, notes = _parts(trace, launched_by, choice)
+    threads = nest_threads(trace, ~step_markers(trace))
     labels = label_calls(trace, threads, launched_by)
-    profile = replace(
-        breakdown(
-            [_timeline(trace, steps, threads, labels)],
-            workload=workload,
-            side=side,
-            tool=trace.tool,
-            dropped_events=trace.dropped_events,
-            notes=(*trace.notes, *steps.notes),
-        ),
-        device=_device(trace),
+    profile_of = partial(
+        breakdown, workload=workload, side=side, tool=trace.tool, notes=(*trace.notes, *notes)
     )
-    work = trace.is_device_work & (steps.windows.at(trace.start_ns) != NO_CALL)
-    kernels = kernel_rows(trace, work, steps=profile.steps)
-    memory = memory_points(trace.memory, steps.windows)
+    timelines = [_timeline(part.trace, part.steps, threads, labels) for part in parts]
+    profile = profile_of(timelines, dropped_events=trace.dropped_events)
+    readings = [
+        trace_readings(part.trace, labels.bucket, part.launched_by, part.steps.windows)
+        for part in parts
+    ]
+    alone = [
+        replace(profile_of([timeline]), readings=each)
+        for timeline, each in zip(timelines, readings, strict=True)
+        if len(parts) > 1
+    ]
+    devices = _device_steps(trace, parts, alone)
+    profile = replace(
+        profile,
+        notes=(*profile.notes, *note_on_devices(devices)),
+        device=_device(trace, parts),
+        devices=devices,
+        has_steps=any(part.steps.has_markers for part in parts),
+        is_host_known=all(
+            is_host_known(part.trace, part.launched_by, part.steps) for part in parts
+        ),
+    )
+    return _with_details(
+        profile, trace, parts, labels=labels, threads=threads, readings=mean_readings(readings)
+    )
+
+
+def _parts(
+    trace: Trace, launched_by: IntArray, choice: DeviceChoice
+) -> tuple[tuple[_DevicePart, ...], tuple[str, ...]]:
+    """Return the parts of the chosen devices, and notes on the steps and on those left out."""
+    scopes = chosen_scopes(scopes_of(trace, launched_by), choice)
+    scopes, notes = without_little_work(scopes)
+    marked = steps_of(trace)
+    lent = marked if marked.has_markers else None
+    parts: list[_DevicePart] = []
+    for scope in scopes:
+        limited = scope.limit(trace)
+        parts.append(
+            _DevicePart(
+                scope=scope,
+                trace=limited,
+                launched_by=np.where(scope.calls, launched_by, NO_CALL),
+                steps=steps_of(limited, lent=lent),
+            )
+        )
+    all_notes = (*notes, *(note for part in parts for note in part.steps.notes))
+    return tuple(parts), tuple(dict.fromkeys(all_notes))
+
+
+def _with_details(
+    profile: Profile,
+    trace: Trace,
+    parts: Sequence[_DevicePart],
+    *,
+    labels: CallLabels,
+    threads: ThreadNesting,
+    readings: Sequence[ProfileReading],
+) -> Profile:
+    """Return the profile with what it has beside operations."""
+    # The part whose steps the profile has, and whose host is drawn.
+    main = max(parts, key=lambda part: part.steps.windows.owner.size)
+    visible = replace(trace, kind=_visible_kinds(trace, parts))
+    begun = np.logical_or.reduce([part.begun for part in parts])
+    launched_by = np.maximum.reduce([part.launched_by for part in parts])
     operators = operators_of(trace, threads.parents, launched_by)
+    windows = main.steps.windows
+    kernels = kernel_rows(
+        visible, begun, steps=sum(part.steps.windows.owner.size for part in parts)
+    )
+    memory = memory_points(trace.memory, windows)
     return replace(
         profile,
-        has_steps=steps.has_markers,
         kernels=kernels,
-        each_step=_renumber(profile.each_step, steps.numbers),
-        streams=_streams(trace, launched_by, steps.windows),
+        each_step=_renumber(profile.each_step, main.steps.numbers),
+        streams=_streams(parts),
         readings=(
-            *trace_readings(trace, labels.bucket, launched_by, steps.windows),
+            *readings,
             *_shares(profile, tensor_share(kernels)),
             *memory_readings(memory),
-            *matmul_readings(trace, work, operators, hardware_of(profile).hardware),
-            *_host_collectives(trace, labels, steps, profile),
-            *_marker_readings(steps),
-            *eligible_readings(trace, threads.parents, launched_by, operators),
+            *matmul_readings(visible, begun, operators, hardware_of(profile).hardware),
+            *_host_collectives(visible, labels, main.steps, profile),
+            *_marker_readings(main.steps),
+            *eligible_readings(visible, threads.parents, launched_by, operators),
         ),
-        slices=step_slices(trace, labels, threads, steps.windows, main=steps.main),
+        slices=step_slices(visible, labels, threads, windows, main=main.steps.main),
         memory=memory,
         rank=trace.rank,
-        collectives=collectives_of(trace, labels.bucket, steps),
+        collectives=(
+            collectives_of(main.trace, labels.bucket, main.steps) if len(parts) == 1 else ()
+        ),
+    )
+
+
+def _visible_kinds(trace: Trace, parts: Sequence[_DevicePart]) -> IntArray:
+    """Return the kinds of the calls of any part; the others are left out."""
+    calls = np.logical_or.reduce([part.scope.calls for part in parts])
+    return np.where(calls, trace.kind, CallKind.LEFT_OUT)
+
+
+def _device_steps(
+    trace: Trace, parts: Sequence[_DevicePart], profiles: Sequence[Profile]
+) -> tuple[DeviceStep, ...]:
+    """Return the step of each device by the profiles of each alone, if there are several."""
+    names = Counter(part.scope.name for part in parts)
+    return tuple(
+        device_step(
+            profile,
+            name=f"{scope.name} of rank {scope.rank}" if names[scope.name] > 1 else scope.name,
+            model=device.name if (device := _recorded_device(trace, scope.device)) else "",
+            rank=scope.rank,
+        )
+        for scope, profile in zip([part.scope for part in parts], profiles, strict=False)
     )
 
 
@@ -210,26 +323,31 @@ def _renumber(steps: Sequence[ProfiledStep], numbers: Sequence[int]) -> tuple[Pr
     return tuple(replace(step, number=number) for step, number in zip(steps, numbers, strict=True))
 
 
-def _device(trace: Trace) -> ProfiledDevice | None:
-    """Return the device that most of the work ran on, and how many of its model worked."""
-    lanes = Counter(to_list(trace.lane[trace.is_device_work]))
-    used: Counter[int] = Counter()
-    for lane, calls in lanes.items():
-        number = trace.lanes[lane].process
-        if isinstance(number, int) and 0 <= number < len(trace.devices):
-            used[number] += calls
-    if not used:
+def _device(trace: Trace, parts: Sequence[_DevicePart]) -> ProfiledDevice | None:
+    """Return the device that works most, and how many of its model worked."""
+    ranked = sorted(parts, key=lambda part: -part.scope.work_ns)
+    recorded = {part.scope.device: _recorded_device(trace, part.scope.device) for part in ranked}
+    devices = [device for device in recorded.values() if device is not None]
+    if not devices:
         return None
-    device = trace.devices[used.most_common(1)[0][0]]
-    return replace(device, count=sum(trace.devices[n].name == device.name for n in used))
+    return replace(devices[0], count=sum(one.name == devices[0].name for one in devices))
 
 
-def _streams(trace: Trace, launched_by: IntArray, windows: TimeSegments) -> tuple[StreamIdle, ...]:
+def _recorded_device(trace: Trace, number: Number | None) -> ProfiledDevice | None:
+    """Return the facts of a device by its number, None where the file has none."""
+    if isinstance(number, int) and 0 <= number < len(trace.devices):
+        return trace.devices[number]
+    return None
+
+
+def _streams(parts: Sequence[_DevicePart]) -> tuple[StreamIdle, ...]:
     """Return the streams with work in the kept steps, the busiest first."""
-    work = trace.is_device_work
-    used = np.unique(trace.lane[work & (windows.at(trace.start_ns) != NO_CALL)])
-    chosen = work & np.isin(trace.lane, used)
-    idle = [idle_per_step(calls, windows) for calls in stream_calls(trace, launched_by, chosen)]
+    idle: list[StreamIdle] = []
+    for part in parts:
+        trace, windows = part.trace, part.steps.windows
+        chosen = trace.is_device_work & np.isin(trace.lane, np.unique(trace.lane[part.begun]))
+        calls = stream_calls(trace, part.launched_by, chosen)
+        idle += [idle_per_step(each, windows) for each in calls]
     return tuple(sorted(idle, key=lambda stream: (-stream.busy_seconds, stream.stream)))
 
 

@@ -11,15 +11,31 @@ from perfledger_profiles.timeline.intervals import (
     BoolArray,
     IntArray,
     TimeSegments,
+    intersection_ns,
     sum_by_index,
     to_list,
 )
-from perfledger_profiles.timeline.launch_links import launches_of
 from perfledger_profiles.timeline.trace import TORCH_PROFILER, CallKind, Trace
 
-OTHER_PROCESSES = "processes with their own steps, whose work is left out: {}"
-NO_STEPS = "no ProfilerStep markers: the whole trace counts as one step"
+NO_STEPS = "no step markers: the whole trace counts as one step"
+DEVICE_WINDOW = "no step markers: the time from the device's first work to its last is one step"
+ITERATIONS = (
+    "the device repeats one sequence {} times ({} kernels, every {:.3g} ms): each may be a step, "
+    "or a layer of one"
+)
+LENT_STEPS = "processes without step markers have the steps of the one with most"
 
+# With less of the steps covered, the host's calls say nothing of most of them.
+MIN_COVERED_SHARE = 0.5
+# A call is never begun before its launch, but clocks are read with an error.
+MAX_EARLY_SHARE = 0.5
+
+# Two may be chance.
+MIN_REPEATS = 3
+# One kernel repeated says nothing of a step: it may be an element of a loop.
+MIN_KERNELS = 2
+
+_NS_PER_MS = 1e6
 # torch.profiler's own marker, and common names of ranges: "step 3", "Iteration_12", "batch".
 _MARKER = re.compile(r"ProfilerStep#(\d+)")
 _RANGE = re.compile(r"(?i)(?:train(?:ing)?|eval)?[ _:]?(?:step|iteration|iter|batch)[ _:#]*(\d*)")
@@ -27,7 +43,7 @@ _RANGE = re.compile(r"(?i)(?:train(?:ing)?|eval)?[ _:]?(?:step|iteration|iter|ba
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSteps:
-    """The steps of a trace; without markers its whole length is one step.
+    """The steps of a trace; without markers the device's own window is one step.
 
     `segments` are all steps, `windows` the kept ones and `numbers` their numbers by the markers.
     `main` is the lane of the thread that takes the steps; `is_marker` marks the step markers.
@@ -42,14 +58,33 @@ class TraceSteps:
     notes: tuple[str, ...]
 
 
-def steps_of(trace: Trace) -> TraceSteps:
-    """Return the steps of a trace; see `representative_steps`."""
-    is_marker = _markers(trace)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelIterations:
+    """The complete repeats of a sequence of kernels; `mean_ns` is from one's begin to the next's.
+
+    Each may be a step, or one layer of a longer step.
+    """
+
+    count: int
+    kernels: int
+    mean_ns: float
+
+
+def steps_of(trace: Trace, *, lent: TraceSteps | None = None) -> TraceSteps:
+    """Return the steps of a trace; see `representative_steps`.
+
+    Without markers they are the steps of another process, if `lent`; else one step from the
+    device's first work to its last. What the host does before is not of the step: a server or a
+    loader may have done it. Without a device the whole trace is one step.
+    """
+    is_marker = step_markers(trace)
     main = _main_lane(trace, is_marker)
     marks = np.flatnonzero(is_marker & (trace.lane == main))
-    segments = windows_of(_spans(trace, marks) if marks.size else _whole_trace(trace))
+    if lent is not None and not marks.size:
+        return replace(lent, main=main, is_marker=is_marker, notes=(LENT_STEPS,))
+    spans, note = (_spans(trace, marks), ()) if marks.size else _unmarked_span(trace)
+    segments = windows_of(spans)
     windows = representative_steps(segments)
-    notes = () if marks.size else (NO_STEPS,)
     return TraceSteps(
         segments=segments,
         windows=windows,
@@ -57,36 +92,69 @@ def steps_of(trace: Trace) -> TraceSteps:
         main=main,
         is_marker=is_marker,
         has_markers=marks.size > 0,
-        notes=(*notes, *note_on_steps(segments, windows)),
+        notes=(*note, *note_on_steps(segments, windows)),
     )
 
 
-def keep_one_process(trace: Trace) -> Trace:
-    """Drop the device work that other processes with their own steps launched, and note it.
+def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> bool:
+    """Return whether the host's calls show what a device waits for in its steps.
 
-    A recording may contain all ranks of a job, and the other ranks' device work is not part of
-    these steps. torch.profiler records one process; in joined files its correlation numbers are
-    not unique and cannot assign work to processes.
+    They do not where they cover too little of the steps, and where kernels begin before their
+    launches: then the two clocks differ.
     """
-    if trace.tool == TORCH_PROFILER:
-        return trace
-    is_marker = _markers(trace)
-    processes_with_steps = {
-        trace.lanes[lane].process for lane in to_list(np.unique(trace.lane[is_marker]))
-    }
-    if len(processes_with_steps) <= 1:
-        return trace
-    other_processes = processes_with_steps - {trace.lanes[_main_lane(trace, is_marker)].process}
-    is_others = np.array(
-        [not lane.is_device and lane.process in other_processes for lane in trace.lanes]
+    work = np.flatnonzero(trace.is_device_work)
+    if work.size == 0:
+        return True
+    linked = work[launched_by[work] != NO_CALL]
+    early = trace.start_ns[linked] < trace.start_ns[launched_by[linked]]
+    if np.count_nonzero(early) > MAX_EARLY_SHARE * linked.size:
+        return False
+    host = trace.is_on_host & ~steps.is_marker
+    if not host.any():
+        return False
+    span = windows_of([(int(trace.start_ns[host].min()), int(trace.end_ns[host].max()))])
+    return intersection_ns(span, steps.windows) >= MIN_COVERED_SHARE * steps.windows.length_ns()
+
+
+def iterations_of(trace: Trace) -> KernelIterations | None:
+    """Return the repeats on the busiest stream; None if not all of its kernels are of such.
+
+    The recording may begin and end within a repeat.
+    """
+    kernels = np.flatnonzero(trace.kind == CallKind.KERNEL)
+    if kernels.size == 0:
+        return None
+    length = trace.end_ns[kernels] - trace.start_ns[kernels]
+    spent = sum_by_index(trace.lane[kernels], length, size=len(trace.lanes))
+    kernels = kernels[trace.lane[kernels] == np.argmax(spent)]
+    kernels = kernels[np.argsort(trace.start_ns[kernels], kind="stable")]
+    period = period_of(trace.name[kernels])
+    if period < MIN_KERNELS or kernels.size < MIN_REPEATS * period:
+        return None
+    begins = trace.start_ns[kernels[::period]]
+    return KernelIterations(
+        count=kernels.size // period, kernels=period, mean_ns=float(np.diff(begins).mean())
     )
-    launched_by = launches_of(trace)
-    is_foreign = (launched_by != NO_CALL) & is_others[trace.lane[launched_by]]
-    note = OTHER_PROCESSES.format(len(other_processes))
-    return replace(trace.where(~is_foreign), notes=(*trace.notes, note))
 
 
-def _markers(trace: Trace) -> BoolArray:
+def period_of(names: IntArray) -> int:
+    """Return the length of the shortest sequence of which all names are repeats.
+
+    The last repeat may be cut off; without repeats it is the number of names. It is that number
+    less the longest border (Knuth, Morris & Pratt 1977).
+    """
+    sequence = to_list(names)
+    border = [0] * len(sequence)
+    length = 0
+    for place in range(1, len(sequence)):
+        while length and sequence[place] != sequence[length]:
+            length = border[length - 1]
+        length += sequence[place] == sequence[length]
+        border[place] = length
+    return len(sequence) - length
+
+
+def step_markers(trace: Trace) -> BoolArray:
     """Return which calls are step markers."""
     is_named = trace.find_by_name([_MARKER.fullmatch(name) is not None for name in trace.names])
     is_marker = trace.is_on_host & is_named
@@ -112,11 +180,20 @@ def _spans(trace: Trace, marks: IntArray) -> list[tuple[int, int]]:
     return list(zip(trace.start_ns[marks].tolist(), trace.end_ns[marks].tolist(), strict=True))
 
 
-def _whole_trace(trace: Trace) -> list[tuple[int, int]]:
-    is_work = trace.is_on_host | trace.is_device_work
-    if not is_work.any():
-        return []
-    return [(int(trace.start_ns[is_work].min()), int(trace.end_ns[is_work].max()))]
+def _unmarked_span(trace: Trace) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
+    """Return the one step of a trace without markers, and notes on it."""
+    work = trace.is_device_work
+    chosen = work if work.any() else trace.is_on_host
+    if not chosen.any():
+        return [], (NO_STEPS,)
+    span = int(trace.start_ns[chosen].min()), int(trace.end_ns[chosen].max())
+    iterations = iterations_of(trace)
+    if iterations is None:
+        return [span], (DEVICE_WINDOW if work.any() else NO_STEPS,)
+    repeats = ITERATIONS.format(
+        iterations.count, iterations.kernels, iterations.mean_ns / _NS_PER_MS
+    )
+    return [span], (DEVICE_WINDOW, repeats)
 
 
 def _numbers(trace: Trace, marks: IntArray, windows: TimeSegments) -> tuple[int, ...]:

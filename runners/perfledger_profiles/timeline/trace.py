@@ -29,13 +29,15 @@ class CallKind(IntEnum):
     MEMSET = 2
     DEVICE_WAIT = 3  # a stream waits for an event: an activity record, not work
     DEVICE_ANNOTATION = 4  # the host's annotation, repeated over the kernels that it launched
-    OPERATOR = 5
-    ANNOTATION = 6
-    RUNTIME = 7
+    LEFT_OUT = 5  # of another device or process than the one that is looked at
+    OPERATOR = 6
+    ANNOTATION = 7
+    RUNTIME = 8
 
 
 LAST_DEVICE_WORK = CallKind.MEMSET
 LAST_ON_DEVICE = CallKind.DEVICE_ANNOTATION
+FIRST_ON_HOST = CallKind.OPERATOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class TraceLane:
     process: int | str
     thread: int | str
     is_device: bool
+    owner: int | None = None  # the process that a stream works for, where the file says it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +125,7 @@ class Trace:
     @property
     def is_on_host(self) -> BoolArray:
         """Return which calls are on the host's threads."""
-        return self.kind > LAST_ON_DEVICE
+        return self.kind >= FIRST_ON_HOST
 
     def where(self, chosen: BoolArray) -> "Trace":
         """Return the trace with only the chosen calls."""

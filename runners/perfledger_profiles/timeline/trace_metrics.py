@@ -31,7 +31,7 @@ _DIRECTIONS = {
 def trace_readings(
     trace: Trace, bucket: IntArray, launched_by: IntArray, windows: TimeSegments
 ) -> tuple[ProfileReading, ...]:
-    """Return the readings of a trace's kept steps; unknown metrics have none.
+    """Return the readings of one device's kept steps; unknown metrics have none.
 
     `bucket` (a place in Bucket) and `launched_by` have shape (n,).
     """
@@ -49,21 +49,13 @@ def trace_readings(
 
 
 def _busy(trace: Trace, windows: TimeSegments) -> Iterator[ProfileReading]:
-    """Yield the share of the steps in which a device is active: the mean of the devices used.
+    """Yield the share of the steps in which the device is active.
 
     It judges nothing: a kernel of one thread makes it 100 %.
     """
-    work = np.flatnonzero(trace.is_device_work)
-    processes = [lane.process for lane in trace.lanes]
-    number = {process: place for place, process in enumerate(dict.fromkeys(processes))}
-    device = np.array([number[process] for process in processes])[trace.lane[work]]
-    work = work[np.argsort(device, kind="stable")]
-    _, first = np.unique(np.sort(device), return_index=True)
-    shares = [
-        intersection_ns(union(trace.start_ns[mine], trace.end_ns[mine]), windows)
-        for mine in np.split(work, first[1:])
-    ]
-    share = sum(shares) / len(shares) / windows.length_ns()
+    work = trace.is_device_work
+    busy = union(trace.start_ns[work], trace.end_ns[work])
+    share = intersection_ns(busy, windows) / windows.length_ns()
     yield ProfileReading(name="gpu_busy", value=share, source="union of device events / step")
 
 
@@ -113,20 +105,20 @@ def _transfers(trace: Trace, work: BoolArray, *, steps: int) -> Iterator[Profile
         mine = copies & trace.find_by_name(
             [pattern.search(name) is not None for name in trace.names]
         )
-        length = trace.end_ns[mine] - trace.start_ns[mine]
-        if length.sum() == 0:
+        copying_ns = union(trace.start_ns[mine], trace.end_ns[mine]).length_ns()
+        if copying_ns == 0:
             continue
         yield ProfileReading(
             name=f"{direction}_time",
-            value=int(length.sum()) / steps / _NS,
+            value=copying_ns / steps / _NS,
             unit="s",
-            source="durations of copies per step",
+            source="union of copies per step",
         )
         moved_bytes = trace.bytes[mine]
         if (moved_bytes >= 0).all():
             yield ProfileReading(
                 name=f"{direction}_bw",
-                value=int(moved_bytes.sum()) / (int(length.sum()) / _NS),
+                value=int(moved_bytes.sum()) / (copying_ns / _NS),
                 unit="B/s",
-                source="bytes of copies / their durations",
+                source="bytes of copies / their union",
             )

@@ -7,6 +7,7 @@ import msgspec
 from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
 from perfledger_profiles.parsing.chrome_trace_json import UNREADABLE, TraceHeader, read_batches
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.profile_builder import build_profile
@@ -36,7 +37,9 @@ class _Distributed(msgspec.Struct, gc=False):
     rank: int | None = None
 
 
-def read_kineto(source: bytes | Path, *, workload: str, side: Side) -> Profile:
+def read_kineto(
+    source: bytes | Path, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
+) -> Profile:
     """Return the mean step of a torch.profiler trace, gzip-packed or plain.
 
     Unusable events are counted in `dropped_events`. Raises ProfileError when the file is not such a
@@ -45,7 +48,7 @@ def read_kineto(source: bytes | Path, *, workload: str, side: Side) -> Profile:
     trace = read_kineto_trace(source)
     if trace.name.size == 0 and trace.dropped_events == 0:
         raise ProfileError(_NO_CALLS)
-    return build_profile(trace, workload=workload, side=side)
+    return build_profile(trace, workload=workload, side=side, choice=choice)
 
 
 def read_kineto_trace(source: bytes | Path) -> Trace:

@@ -67,8 +67,8 @@ class Trace:
     def packed(self):
         return gzip.compress(self.data(), mtime=0)
 
-    def read(self, data=None):
-        return read_kineto(data or self.data(), workload="m:f", side=Side.HEAD)
+    def read(self, data=None, **more):
+        return read_kineto(data or self.data(), workload="m:f", side=Side.HEAD, **more)
 
     def columns(self):
         return read_kineto_trace(self.data())

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -47,6 +48,19 @@ def test_operations_are_named_longest_first_with_all_their_calls(make):
 
     assert name_operations(operations) == "d, c and 2 more; 4 calls"
     assert name_operations(operations[:1]) == "a; 1 call"
+
+
+def test_the_hosts_operations_are_no_trigger_where_they_do_not_explain_the_step(context):
+    host = replace(context.profile.operations[0], bucket=Bucket.CPU)
+    profile = replace(context.profile, operations=(host, *context.profile.operations[1:]))
+
+    known, unknown = (
+        replace(context, profile=replace(profile, is_host_known=is_known)).matching(re.compile(""))
+        for is_known in (True, False)
+    )
+
+    assert (len(known), len(unknown)) == (3, 2)
+    assert host not in unknown
 
 
 def test_operations_are_selected_by_path_and_name(context):

@@ -70,6 +70,21 @@ def test_the_largest_overhead_is_the_label_from_its_high_mark_on(shares, primary
     assert classify(profile_of(**shares)).primary is primary
 
 
+def test_idle_time_that_the_hosts_calls_do_not_explain_is_of_unknown_reason():
+    found = classify(replace(profile_of(other=0.44), is_host_known=False))
+
+    assert found.primary is Bottleneck.UNKNOWN
+    assert Bottleneck.HOST not in {share.bottleneck for share in found.shares}
+    assert found.confidence is BottleneckConfidence.LOW
+    assert "do not show why" in found.reasons[0]
+
+
+def test_a_device_that_is_hardly_idle_is_bound_by_its_own_work_whatever_the_host_did():
+    found = classify(replace(profile_of(other=0.002), is_host_known=False))
+
+    assert found.primary not in (Bottleneck.HOST, Bottleneck.UNKNOWN)
+
+
 @pytest.mark.parametrize(
     ("shares", "secondary"),
     [

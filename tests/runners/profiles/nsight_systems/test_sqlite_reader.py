@@ -11,9 +11,11 @@ from perfledger_profiles.nsight_systems.sqlite_reader import (
     read_nsys_sqlite,
     read_nsys_trace,
 )
+from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.intervals import NO_CALL
 from perfledger_profiles.timeline.launch_links import launches_of
+from perfledger_profiles.timeline.step_windows import LENT_STEPS
 
 US = 1000
 PROCESS = 5 << 24
@@ -155,11 +157,11 @@ def test_the_device_is_the_one_of_the_export(export):
     )
 
 
-def test_without_ranges_the_whole_file_is_one_step(export):
+def test_without_ranges_the_devices_window_is_one_step(export):
     profile = export.run("DROP TABLE NVTX_EVENTS").read()
 
     assert (profile.steps, profile.has_steps) == (1, False)
-    assert profile.step_seconds == pytest.approx(1.49e-3)
+    assert profile.step_seconds == pytest.approx(1.40e-3)
 
 
 def test_graphs_that_hide_their_kernels_are_said_so(export):
@@ -297,19 +299,56 @@ def test_calls_of_a_process_that_started_nothing_are_not_taken_for_launches(expo
     assert trace.start_ns[launches_of(trace)[kernel]] == 10 * US
 
 
-def test_what_other_ranks_devices_do_is_no_time_of_the_steps(export):
+@pytest.fixture
+def two_ranks(export):
+    """Add a rank on a second device, whose steps copy for 300 us after 600 us."""
     other = 6 << 24
     for begin in (0, 1000 * US):
-        row = (begin, begin + 1000 * US, 59, other | 8, "step", None)
-        export.fill("NVTX_EVENTS", NVTX, row)
         export.fill(
             "CUPTI_ACTIVITY_KIND_RUNTIME", RUNTIME, (begin, begin + 9, other | 8, begin + 1, 4)
         )
         copy = (begin + 600 * US, begin + 900 * US, 1, 7, begin + 1, other, 5, 1)
         export.fill("CUPTI_ACTIVITY_KIND_MEMCPY", MEMCPY, copy)
+    return export
 
-    profile = export.read()
 
-    assert profile.bucket_seconds()[Bucket.COPY] == pytest.approx(100e-6)
-    assert [stream.stream for stream in profile.streams] == ["0:7"]
-    assert "processes with their own steps, whose work is left out: 1" in profile.notes
+def mark_the_second_rank(export):
+    rows = [(n * 1000 * US, (n + 1) * 1000 * US, 59, (6 << 24) | 8, "step", None) for n in (0, 1)]
+    return export.fill("NVTX_EVENTS", NVTX, *rows)
+
+
+@pytest.mark.parametrize("prepare", [mark_the_second_rank, lambda export: export])
+def test_each_rank_has_its_own_step_and_the_profile_is_their_mean(two_ranks, prepare):
+    profile = prepare(two_ranks).read()
+
+    first, second = profile.devices
+    assert (first.name, first.rank, second.name, second.rank) == ("device 0", 0, "device 1", 1)
+    assert first.seconds(Bucket.COPY) == pytest.approx(100e-6)
+    assert second.seconds(Bucket.COPY) == pytest.approx(300e-6)
+    assert second.seconds(Bucket.COMPUTE) == 0.0
+    assert profile.bucket_seconds()[Bucket.COPY] == pytest.approx(200e-6)
+    assert profile.reading("h2d_time") == pytest.approx(200e-6)
+    assert (LENT_STEPS in profile.notes) is (prepare is not mark_the_second_rank)
+
+
+def test_a_rank_is_chosen_by_its_number_or_its_device(two_ranks):
+    by_rank, by_device = (
+        read_nsys_sqlite(two_ranks.path, workload="m:f", side=Side.HEAD, choice=choice)
+        for choice in (DeviceChoice(rank=1), DeviceChoice(device=1))
+    )
+
+    assert by_rank == by_device
+    assert by_rank.bucket_seconds()[Bucket.COPY] == pytest.approx(300e-6)
+    assert by_rank.devices == ()
+    assert [stream.stream for stream in by_rank.streams] == ["1:7"]
+
+
+def test_two_processes_on_one_device_are_two_ranks(export):
+    other = 6 << 24
+    export.fill("CUPTI_ACTIVITY_KIND_RUNTIME", RUNTIME, (0, 9, other | 8, 1, 4))
+    copy = (600 * US, 900 * US, 0, 9, 1, other, 5, 1)
+    export.fill("CUPTI_ACTIVITY_KIND_MEMCPY", MEMCPY, copy)
+
+    names = [device.name for device in export.read().devices]
+
+    assert names == ["device 0 of rank 0", "device 0 of rank 1"]

@@ -3,6 +3,9 @@
 import pytest
 
 from perfledger.profile import Bucket
+from perfledger_profiles.parsing.device_choice import DeviceChoice
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline.device_scopes import LITTLE_WORK
 from perfledger_profiles.timeline.memory_timeline import MAX_POINTS
 
 DATALOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -111,12 +114,77 @@ def test_streams_say_why_they_stood_still_per_step(steps):
 def test_the_device_is_the_one_that_worked(steps):
     names = ["NVIDIA T4", "NVIDIA A100"]
     steps.header = {"deviceProperties": [{"id": n, "name": name} for n, name in enumerate(names)]}
-    for number in range(20):
-        steps.add("k", 1100, 1, cat="kernel", thread=(1, number))
+    for begin in (1000, 2000):
+        steps.add("k", begin, 900, cat="kernel", thread=(1, 8), stream=8)
 
     device = steps.read().device
 
     assert (device.name, device.count) == ("NVIDIA A100", 1)
+
+
+@pytest.fixture
+def two_devices(trace):
+    """Return one step of two devices, each half computing and half in a collective."""
+    trace.header = {"deviceProperties": [{"id": n, "name": "NVIDIA H100"} for n in (0, 1)]}
+    for device, (compute, collective) in enumerate(((0, 500), (500, 0))):
+        where = {"thread": (device, 7), "cat": "kernel", "stream": 7}
+        trace.add("volta_sgemm_128x64_nt", compute, 500, **where)
+        trace.add("ncclDevKernel_AllReduce", collective, 500, **where)
+        trace.add("Memcpy HtoD (Pinned -> Device)", 0, 900, **{**where, "cat": "gpu_memcpy"})
+    return trace.step(1, 0, 1000)
+
+
+def test_devices_are_never_stacked(two_devices):
+    profile = two_devices.read()
+
+    assert profile.bucket_seconds()[Bucket.COMPUTE] == pytest.approx(500e-6)
+    assert profile.bucket_seconds()[Bucket.COMMUNICATION] == pytest.approx(500e-6)
+    assert profile.reading("comm_overlap") == 0.0
+    assert profile.reading("comm_time") == pytest.approx(500e-6)
+    assert profile.reading("h2d_time") == pytest.approx(900e-6)
+    assert profile.device.count == 2
+    assert [(d.name, d.model, d.overlap) for d in profile.devices] == [
+        ("device 0", "NVIDIA H100", 0.0),
+        ("device 1", "NVIDIA H100", 0.0),
+    ]
+    assert sum(kernel.seconds for kernel in profile.kernels) == pytest.approx(1900e-6)
+    assert [stream.stream for stream in profile.streams] == ["0:7", "1:7"]
+
+
+def test_the_profile_is_that_of_the_device_which_all_alone_would_have_had(two_devices):
+    chosen = two_devices.read(choice=DeviceChoice(device=1))
+
+    assert chosen.devices == ()
+    assert chosen.bucket_seconds()[Bucket.COMPUTE] == pytest.approx(500e-6)
+    assert {stream.stream for stream in chosen.streams} == {"1:7"}
+
+
+def test_a_device_that_did_nothing_is_no_choice(two_devices):
+    with pytest.raises(ProfileError, match="no work of device 5 was recorded: choose from device"):
+        two_devices.read(choice=DeviceChoice(device=5))
+
+
+def test_a_device_with_hardly_any_work_is_left_out_and_noted(trace):
+    trace.step(1, 0, 1000).add("k", 0, 900, cat="kernel", thread=(0, 7), stream=7)
+    trace.add("Memset (Device)", 0, 8, cat="gpu_memset", thread=(1, 7), stream=7)
+
+    profile = trace.read()
+
+    assert profile.bucket_seconds()[Bucket.COMPUTE] == pytest.approx(900e-6)
+    assert profile.devices == ()
+    assert LITTLE_WORK.format("device 1", 0.01) in profile.notes
+
+
+def test_overlapping_copies_of_one_direction_never_exceed_the_step(trace):
+    trace.step(1, 0, 1000)
+    for stream in (7, 8):
+        where = {"cat": "gpu_memcpy", "thread": (0, stream), "stream": stream}
+        trace.add("Memcpy HtoD (Pinned -> Device)", 100, 800, **where, bytes=4_000_000)
+
+    profile = trace.read()
+
+    assert profile.reading("h2d_time") == pytest.approx(800e-6)
+    assert profile.reading("h2d_bw") == pytest.approx(8e6 / 800e-6)
 
 
 def test_a_trace_without_markers_says_that_it_has_no_steps(trace):

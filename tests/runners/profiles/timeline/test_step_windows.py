@@ -1,6 +1,18 @@
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
-from perfledger_profiles.timeline.step_windows import NO_STEPS, keep_one_process, steps_of
+from perfledger_profiles.timeline.launch_links import launches_of
+from perfledger_profiles.timeline.step_windows import (
+    DEVICE_WINDOW,
+    ITERATIONS,
+    LENT_STEPS,
+    NO_STEPS,
+    is_host_known,
+    iterations_of,
+    period_of,
+    steps_of,
+)
 
 
 def lengths(steps):
@@ -51,13 +63,121 @@ def test_absurd_numbers_are_read(trace, number):
     assert len(steps_of(trace.columns()).numbers) == 1
 
 
-def test_of_joined_files_no_rank_is_told_from_the_others(trace):
-    for process in (1, 2):
-        trace.step(1, 0, 100, thread=(process, 1))
-        trace.add(
-            "cudaLaunchKernel", process, 1, cat="cuda_runtime", thread=(process, 1), correlation=5
-        )
-        trace.add("k", 10, 10, cat="kernel", thread=(process, 7), stream=7, correlation=5)
+def test_without_markers_the_devices_own_window_is_the_step(trace):
+    trace.add("load the model", 0, 900)
+    trace.launch("cudaGraphLaunch", 950, 5, kernel="k", at=1000, lasts=40, correlation=1)
+    trace.add("detokenize", 1100, 500)
+
+    steps = steps_of(trace.columns())
+
+    assert (lengths(steps), steps.has_markers) == ([40_000], False)
+    assert steps.notes == (DEVICE_WINDOW,)
+
+
+def test_repeats_of_a_sequence_of_kernels_are_noted_but_are_no_steps(trace):
+    for number in range(7):
+        trace.add("ab"[number % 2], 1000 * number, 900, cat="kernel", thread=(0, 7), stream=7)
+
+    steps = steps_of(trace.columns())
+
+    assert lengths(steps) == [6_900_000]
+    assert steps.notes[1] == ITERATIONS.format(3, 2, 2.0)
+
+
+def test_a_process_without_markers_has_the_steps_of_another(trace):
+    marked = steps_of(trace.step(4, 0, 100).step(5, 100, 100).columns())
+
+    steps = steps_of(type(trace)().add("a", 0, 150, thread=(2, 1)).columns(), lent=marked)
+
+    assert (lengths(steps), steps.numbers) == ([100_000, 100_000], (4, 5))
+    assert steps.notes == (LENT_STEPS,)
+    assert not steps.is_marker.any()
+
+
+@pytest.mark.parametrize(
+    ("host", "is_known"),
+    [((0, 1000), True), ((400, 1100), True), ((501, 1100), False), ((-500, 100), False)],
+)
+def test_the_host_is_known_if_its_calls_cover_half_of_the_devices_window(trace, host, is_known):
+    begin, end = host
+    trace.add("k", 1000, 1000, cat="kernel", thread=(0, 7), stream=7)
+    trace.add("aten::mm", 1000 + begin, end - begin)
     columns = trace.columns()
 
-    assert keep_one_process(columns) is columns
+    found = is_host_known(columns, launches_of(columns), steps_of(columns))
+
+    assert found is is_known
+
+
+@pytest.mark.parametrize(("early", "is_known"), [(1, True), (2, False)])
+def test_kernels_before_their_launches_show_that_the_clocks_differ(trace, early, is_known):
+    for number in range(3):
+        at = 100 * number + (-5 if number < early else 5)
+        launched = {"kernel": "k", "at": 50 + at, "lasts": 1, "correlation": number + 1}
+        trace.launch("cudaLaunchKernel", 50 + 100 * number, 2, **launched)
+    columns = trace.step(1, 0, 400).columns()
+
+    found = is_host_known(columns, launches_of(columns), steps_of(columns))
+
+    assert found is is_known
+
+
+def test_a_device_without_any_call_of_the_host_waits_for_something_unknown(trace):
+    columns = trace.add("k", 0, 10, cat="kernel", thread=(0, 7), stream=7).columns()
+
+    assert not is_host_known(columns, launches_of(columns), steps_of(columns))
+
+
+def test_without_a_device_the_host_is_known(trace):
+    columns = trace.add("a", 0, 10).columns()
+
+    assert is_host_known(columns, launches_of(columns), steps_of(columns))
+
+
+def kernels(trace, names, *, stream=7, begin=0):
+    for number, name in enumerate(names):
+        where = {"cat": "kernel", "thread": (0, stream), "stream": stream}
+        trace.add(name, begin + 10 * number, 9, **where)
+    return trace
+
+
+def test_repeats_are_counted_with_their_length(trace):
+    found = iterations_of(kernels(trace, "abcabcabcabc").columns())
+
+    assert (found.count, found.kernels, found.mean_ns) == (4, 3, 30_000.0)
+
+
+def test_the_recording_may_begin_and_end_within_a_repeat(trace):
+    found = iterations_of(kernels(trace, "cabcabcabca").columns())
+
+    assert (found.count, found.kernels) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "abab",  # two may be chance
+        "aaaaaaaa",  # one kernel may be an element of a loop
+        "eabababah",  # layers between an embedding and a head
+        "abcabd",
+    ],
+)
+def test_other_sequences_are_no_repeats(trace, names):
+    assert iterations_of(kernels(trace, names).columns()) is None
+
+
+def test_the_busiest_stream_decides(trace):
+    kernels(trace, "abababab")
+    kernels(trace, "xyz", stream=8, begin=5)
+
+    assert iterations_of(trace.columns()).count == 4
+
+
+@given(st.text("abc", min_size=1, max_size=6), st.integers(1, 5), st.integers(0, 5))
+def test_the_period_is_the_shortest_of_which_all_names_are_repeats(part, times, rest):
+    names = [ord(letter) for letter in part * times + part[:rest]]
+
+    period = period_of(np.array(names, dtype=np.int64))
+
+    is_period = [names[n:] == names[: len(names) - n] for n in range(len(names) + 1)]
+    assert period == is_period.index(True, 1)

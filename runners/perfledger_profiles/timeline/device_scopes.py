@@ -1,0 +1,145 @@
+"""Separates the devices of a recording, and the processes that drive them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfledger_profiles.parsing.device_choice import DeviceChoice
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline.intervals import NO_CALL, BoolArray, IntArray, to_list, union
+from perfledger_profiles.timeline.trace import CallKind, Trace
+
+# A rank that opens another rank's device leaves some hundred bytes there: that is no step.
+MIN_WORK_SHARE = 0.01
+LITTLE_WORK = "{} is left out: it has less than {:.0%} of the busiest device's work"
+
+Number = int | str
+_Key = tuple[Number, Number | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceScope:
+    """One device's work for one process, and that process's calls on the host.
+
+    `device` and `process` are as recorded, None where there is none or it is unknown. `rank` is
+    the recorded one, else the process's place in the order of the devices. `calls` has shape (n,).
+    """
+
+    device: Number | None
+    process: Number | None
+    rank: int
+    calls: BoolArray
+    work_ns: int = 0  # in which the device is busy with it
+
+    @property
+    def name(self) -> str:
+        """Return the device's name: "device 1"."""
+        return "the host" if self.device is None else f"device {self.device}"
+
+    def limit(self, trace: Trace) -> Trace:
+        """Return the trace with all other calls left out, but kept at their places."""
+        return replace(trace, kind=np.where(self.calls, trace.kind, CallKind.LEFT_OUT))
+
+
+def scopes_of(trace: Trace, launched_by: IntArray) -> tuple[DeviceScope, ...]:
+    """Return a scope per device and process, in their order; one of all calls without a device.
+
+    `launched_by` has shape (n,): the host call that started each call, NO_CALL where unknown.
+    """
+    work = trace.is_device_work
+    lanes = to_list(np.unique(trace.lane[work]))
+    processes = _processes(trace, launched_by, lanes)
+    by_key: dict[_Key, list[int]] = {}
+    for lane in lanes:
+        by_key.setdefault((trace.lanes[lane].process, processes[lane]), []).append(lane)
+    if len(by_key) <= 1:
+        device, process = next(iter(by_key), (None, None))
+        everything = np.ones(trace.name.shape, dtype=np.bool_)
+        return (
+            DeviceScope(device=device, process=process, rank=trace.rank or 0, calls=everything),
+        )
+    keys = sorted(by_key, key=_order)
+    ranks = {process: rank for rank, process in enumerate(dict.fromkeys(key[1] for key in keys))}
+    if len(ranks) == 1 and trace.rank is not None:
+        ranks = dict.fromkeys(ranks, trace.rank)
+    return tuple(_scope(trace, key, by_key[key], rank=ranks[key[1]]) for key in keys)
+
+
+def without_little_work(
+    scopes: Sequence[DeviceScope],
+) -> tuple[tuple[DeviceScope, ...], tuple[str, ...]]:
+    """Return the scopes that work at least MIN_WORK_SHARE of the busiest, and notes on the rest."""
+    least_ns = MIN_WORK_SHARE * max(scope.work_ns for scope in scopes)
+    busy = tuple(scope for scope in scopes if scope.work_ns >= least_ns)
+    idle = dict.fromkeys(scope.name for scope in scopes if scope.work_ns < least_ns)
+    return busy, tuple(LITTLE_WORK.format(name, MIN_WORK_SHARE) for name in idle)
+
+
+def chosen_scopes(scopes: Sequence[DeviceScope], choice: DeviceChoice) -> tuple[DeviceScope, ...]:
+    """Return the scopes of the chosen device and rank; raise ProfileError if there is none."""
+    chosen = tuple(
+        scope
+        for scope in scopes
+        if (choice.device is None or str(scope.device) == str(choice.device))
+        and (choice.rank is None or scope.rank == choice.rank)
+    )
+    if not chosen:
+        names = [f"device {choice.device}"] if choice.device is not None else []
+        names += [f"rank {choice.rank}"] if choice.rank is not None else []
+        recorded = dict.fromkeys(f"{scope.name} of rank {scope.rank}" for scope in scopes)
+        msg = f"no work of {' of '.join(names)} was recorded: choose from {', '.join(recorded)}"
+        raise ProfileError(msg)
+    return chosen
+
+
+def _processes(
+    trace: Trace, launched_by: IntArray, lanes: Sequence[int]
+) -> Mapping[int, Number | None]:
+    """Return the process that drives each stream: as recorded, else the one that launches most."""
+    hosts = {trace.lanes[lane].process for lane in to_list(np.unique(trace.lane[trace.is_on_host]))}
+    if len(hosts) <= 1:
+        return dict.fromkeys(lanes, next(iter(hosts), None))
+    used = {lane: trace.lanes[lane] for lane in lanes}
+    if all(lane.process in hosts for lane in used.values()):  # a file joined from several
+        return {number: lane.process for number, lane in used.items()}
+    launchers = _launchers(trace, launched_by)
+    return {
+        number: lane.owner if lane.owner in hosts else launchers.get(lane.process)
+        for number, lane in used.items()
+    }
+
+
+def _launchers(trace: Trace, launched_by: IntArray) -> Mapping[Number, Number]:
+    """Return the process that launches most of each device's work."""
+    work = np.flatnonzero(trace.is_device_work & (launched_by != NO_CALL))
+    pairs = np.stack([trace.lane[work], trace.lane[launched_by[work]]])
+    unique, counts = np.unique(pairs, axis=1, return_counts=True)
+    launches: Counter[tuple[Number, Number]] = Counter()
+    for on, by, count in zip(*unique.tolist(), counts.tolist(), strict=True):
+        launches[trace.lanes[on].process, trace.lanes[by].process] += count
+    return {device: process for (device, process), _ in reversed(launches.most_common())}
+
+
+def _scope(trace: Trace, key: _Key, lanes: Sequence[int], *, rank: int) -> DeviceScope:
+    device, process = key
+    is_stream, is_thread = (np.zeros(len(trace.lanes), dtype=np.bool_) for _ in range(2))
+    is_stream[list(lanes)] = True
+    for number, lane in enumerate(trace.lanes):
+        is_thread[number] = not lane.is_device and lane.process == process
+    work = trace.is_device_work & is_stream[trace.lane]
+    return DeviceScope(
+        device=device,
+        process=process,
+        rank=rank,
+        calls=work | (trace.is_on_host & is_thread[trace.lane]),
+        work_ns=union(trace.start_ns[work], trace.end_ns[work]).length_ns(),
+    )
+
+
+def _order(key: _Key) -> tuple[tuple[bool, int, str], ...]:
+    """Return a key that sorts numbers before names."""
+    return tuple(
+        (not isinstance(part, int), part if isinstance(part, int) else 0, str(part)) for part in key
+    )

@@ -1,0 +1,96 @@
+import pytest
+
+from perfledger_profiles.parsing.device_choice import DeviceChoice
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline.device_scopes import (
+    LITTLE_WORK,
+    chosen_scopes,
+    scopes_of,
+    without_little_work,
+)
+from perfledger_profiles.timeline.launch_links import launches_of
+
+
+def scopes(trace):
+    columns = trace.columns()
+    return scopes_of(columns, launches_of(columns))
+
+
+def work(trace, device, *, lasts=100, correlation=0, process=1):
+    trace.add(
+        "cudaLaunchKernel",
+        0,
+        1,
+        cat="cuda_runtime",
+        thread=(process, 1),
+        correlation=correlation,
+    )
+    where = {"cat": "kernel", "thread": (device, 7), "stream": 7}
+    return trace.add("k", 10, lasts, correlation=correlation, **where)
+
+
+def keys(found):
+    return [(scope.device, scope.process, scope.rank) for scope in found]
+
+
+def test_the_devices_of_one_process_are_of_its_rank(trace):
+    trace.header = {"distributedInfo": {"rank": 3}}
+    work(work(trace, 1, correlation=5), 0, correlation=6)
+
+    assert keys(scopes(trace)) == [(0, 1, 3), (1, 1, 3)]
+
+
+def test_a_device_belongs_to_the_process_that_launches_most_of_its_work(trace):
+    work(work(trace, 4, correlation=5, process=20), 3, correlation=6, process=30)
+
+    assert keys(scopes(trace)) == [(3, 30, 0), (4, 20, 1)]
+
+
+def test_in_a_joined_file_a_device_with_a_processs_number_is_its_own(trace):
+    work(work(trace, 2, correlation=5, process=2), 3, correlation=5, process=3)
+
+    assert keys(scopes(trace)) == [(2, 2, 0), (3, 3, 1)]
+
+
+def test_a_scope_leaves_other_devices_work_out_and_keeps_places(trace):
+    columns = work(work(trace, 0, correlation=5), 1, correlation=6).columns()
+
+    limited = scopes_of(columns, launches_of(columns))[1].limit(columns)
+
+    assert limited.is_device_work.tolist() == [False, False, False, True]
+    assert limited.is_on_host.tolist() == [True, False, True, False]
+
+
+def test_without_a_device_all_calls_are_of_one_scope(trace):
+    (scope,) = scopes(trace.add("a", 0, 1).add("b", 0, 1, thread=(2, 1)))
+
+    assert (scope.name, scope.device, scope.calls.all()) == ("the host", None, True)
+
+
+def test_less_than_a_hundredth_of_the_busiest_devices_work_is_left_out(trace):
+    found = scopes(work(work(trace, 0, lasts=1000), 1, lasts=9))
+
+    kept, notes = without_little_work(found)
+
+    assert keys(kept) == [(0, 1, 0)]
+    assert notes == (LITTLE_WORK.format("device 1", 0.01),)
+
+
+@pytest.mark.parametrize(
+    ("choice", "devices"),
+    [
+        (DeviceChoice(), [0, 1]),
+        (DeviceChoice(device=1), [1]),
+        (DeviceChoice(rank=0), [0, 1]),
+        (DeviceChoice(device=0, rank=0), [0]),
+    ],
+)
+def test_scopes_are_chosen_by_device_and_rank(trace, choice, devices):
+    found = chosen_scopes(scopes(work(work(trace, 0), 1)), choice)
+
+    assert [scope.device for scope in found] == devices
+
+
+def test_a_choice_of_nothing_names_what_there_is(trace):
+    with pytest.raises(ProfileError, match="no work of device 2 of rank 1 was recorded: choose"):
+        chosen_scopes(scopes(work(trace, 0)), DeviceChoice(device=2, rank=1))
