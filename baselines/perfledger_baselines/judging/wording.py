@@ -100,7 +100,8 @@ def _unpaired_reason(test: UnpairedTest, decision: Decision, rule: DecisionRule)
         return test.flaw
     runs = f"{len(test.base)} base and {len(test.head)} head runs"
     if not decision.adjusted.result.is_enough:
-        return f"{runs}: each side needs {FEWEST_PAIRS}"
+        needed = f"each side needs {FEWEST_PAIRS}" if test.prior is None else "one side needs two"
+        return f"{runs}: {needed}"
     return _reason(decision, decision.adjusted, rule, after=runs)
 
 

@@ -88,12 +88,15 @@ def test_too_few_runs_are_undecided_without_an_estimate():
     assert "each side needs 4" in verdict.reason
 
 
-def test_a_known_spread_makes_one_run_a_test():
+def test_a_known_spread_makes_two_runs_of_a_side_a_test_and_one_none():
     prior = SpreadPrior(variance=2e-6, degrees=10, source=PriorSource.RUNS, values=30)
 
-    (verdict,) = judge(a_test(ratio=1.2, runs=1, prior=prior))
+    (two,) = judge(a_test(ratio=1.2, runs=2, prior=prior))
+    (one,) = judge(a_test(ratio=1.2, runs=1, prior=prior))
 
-    assert verdict.outcome is Outcome.REGRESSED
+    assert two.outcome is Outcome.REGRESSED
+    assert (one.outcome, one.estimate) == (Outcome.UNDECIDED, None)
+    assert one.reason == "1 base and 1 head runs: one side needs two"
 
 
 @pytest.mark.parametrize(("ratio", "is_warning"), [(1.06, True), (1 / 1.06, False)])

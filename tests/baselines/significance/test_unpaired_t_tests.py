@@ -24,12 +24,19 @@ def test_swapping_the_sides_turns_the_difference_around(base, head):
     assert there.half_width == pytest.approx(back.half_width)
 
 
-def test_one_run_a_side_is_a_test_where_the_spread_is_known():
+def test_one_run_a_side_decides_nothing_however_well_the_spread_is_known():
     evidence = unpaired_t_test([0.0], [0.2], alpha=0.05, prior=PRIOR)
+
+    assert not evidence.is_enough
+    assert (evidence.p_value, evidence.half_width) == (1.0, math.inf)
+
+
+@pytest.mark.parametrize(("base", "head"), [([-0.005, 0.005], [0.2]), ([0.0], [0.2, 0.19])])
+def test_two_runs_of_one_side_are_a_test_where_the_spread_is_known(base, head):
+    evidence = unpaired_t_test(base, head, alpha=0.05, prior=PRIOR)
 
     assert evidence.is_enough
     assert evidence.p_value < 1e-6
-    assert evidence.half_width == pytest.approx(2.228 * math.sqrt(2) * RUN_SD, rel=1e-3)
 
 
 @pytest.mark.parametrize(("base", "head"), [((0.0,) * 3, (0.5,) * 9), ((0.0,), (0.5,))])
@@ -69,7 +76,7 @@ def test_a_side_without_runs_is_an_error():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runs", [1, 2, 4, 8])
+@pytest.mark.parametrize("runs", [2, 4, 8])
 def test_two_sessions_of_one_code_are_rarely_called_different(runs):
     """Each session has a state, each run a level of its own; the history has seen both."""
     rng = np.random.default_rng(11)
