@@ -26,6 +26,7 @@ class NoiseFloor:
     seconds_per_pair: float
     margin: float
     max_pairs: int  # of a check, as configured
+    check_pairs: int  # that fit the configured budget of a check, at most `max_pairs`
     metrics: tuple[MetricNoise, ...]
     failures: tuple[str, ...] = ()  # why it could not be measured
 

@@ -71,7 +71,7 @@ def doctor_document(view: DoctorView) -> Document:
             "notes": view.notes,
         },
         blocks=(
-            title(_TITLES[findings[0].level if findings else FindingLevel.UNKNOWN]),
+            title(_title(view.noise, findings)),
             *sentences(_usual_check(view.noise)),
             *sentences(_advice(findings)),
             table(_COLUMNS, findings, key="findings", style=lambda each: _STYLES[each.level]),
@@ -81,17 +81,28 @@ def doctor_document(view: DoctorView) -> Document:
     )
 
 
+def _title(noise: NoiseFloor | None, findings: Sequence[HostFinding]) -> str:
+    if noise is not None and any(map(_is_false_alarm, noise.metrics)):
+        return "This machine shows a change where there is none"
+    return _TITLES[findings[0].level if findings else FindingLevel.UNKNOWN]
+
+
 def _usual_check(noise: NoiseFloor | None) -> Iterator[str]:
-    """Yield the smallest change that a check of the usual length finds."""
+    """Yield the smallest change that a check of the configured length finds."""
     if noise is None or not noise.metrics:
         return
-    first = noise.metrics[0]
-    change = dict(first.spread.detectable).get(noise.max_pairs)
+    first, pairs = noise.metrics[0], noise.check_pairs
+    change = dict(first.spread.detectable).get(pairs)
     if change is not None:
-        time = number_format.duration(noise.max_pairs * noise.seconds_per_pair)
+        time = number_format.duration(pairs * noise.seconds_per_pair)
         yield (
-            f"A check of {noise.max_pairs} pairs, {time} for one workload, finds changes of "
+            f"A check of {pairs} pairs, {time} for one workload, finds changes of "
             f"{_label(first)} from {number_format.share(change)} on."
+        )
+    elif first.spread.detectable:
+        yield (
+            f"The budget of a check is enough for {pairs} pair{'s' * (pairs != 1)} of this "
+            "workload, too few to find a change: raise `budget`."
         )
 
 
@@ -137,14 +148,18 @@ def _noise_blocks(noise: NoiseFloor | None) -> Iterator[Block]:
 def _false_alarms(noise: NoiseFloor) -> Iterator[Block]:
     """Yield the changes that were found although there are none."""
     for each in noise.metrics:
-        verdict = each.verdict
-        if verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED} and verdict.estimate:
-            change = number_format.percent(verdict.estimate.change)
+        estimate = each.verdict.estimate
+        if _is_false_alarm(each) and estimate:
+            change = number_format.percent(estimate.change)
             yield Paragraph(
                 text=f"{_label(each)} of the same code differs by {change}: a check on this "
                 "machine would call that a change. Do not trust it before this is mended.",
                 style=TextStyle.WORSE,
             )
+
+
+def _is_false_alarm(noise: MetricNoise) -> bool:
+    return noise.verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}
 
 
 def _picture(noise: MetricNoise, margin: float) -> str:
@@ -209,6 +224,7 @@ def _noise_record(noise: NoiseFloor) -> dict[str, object]:
         "seconds_per_pair": noise.seconds_per_pair,
         "margin": noise.margin,
         "max_pairs": noise.max_pairs,
+        "check_pairs": noise.check_pairs,
         "failures": noise.failures,
         "metrics": [
             {

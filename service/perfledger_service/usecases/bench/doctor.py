@@ -244,8 +244,9 @@ def _noise_floor(
     )
     pairs = len(paired_runs.order)
     seconds = (clock() - began) / max(pairs, 1)
+    check_pairs = min(settings.max_pairs, int(settings.budget / seconds))
     power = PowerRequest(
-        counts=_counts(seconds, settings.max_pairs),
+        counts=_counts(seconds, check_pairs),
         tests=len(metrics),
         alpha=settings.alpha,
         floor=settings.floor,
@@ -258,6 +259,7 @@ def _noise_floor(
         seconds_per_pair=seconds,
         margin=margin,
         max_pairs=settings.max_pairs,
+        check_pairs=check_pairs,
         metrics=tuple(
             MetricNoise(test=test, verdict=verdict, spread=spread)
             for (test, spread), verdict in zip(spreads, verdicts, strict=True)
@@ -266,12 +268,10 @@ def _noise_floor(
     )
 
 
-def _counts(seconds_per_pair: float, max_pairs: int) -> tuple[int, ...]:
+def _counts(seconds_per_pair: float, check_pairs: int) -> tuple[int, ...]:
     """Return the usual numbers of pairs, a check's, and those that fit into MINUTES."""
-    fitting = (int(60 * minutes / seconds_per_pair) for minutes in MINUTES)
-    return tuple(
-        sorted({*COUNTS, max_pairs, *(n for n in fitting if FEWEST_PAIRS <= n <= MAX_PAIRS)})
-    )
+    fitting = (check_pairs, *(int(60 * minutes / seconds_per_pair) for minutes in MINUTES))
+    return tuple(sorted({*COUNTS, *(n for n in fitting if FEWEST_PAIRS <= n <= MAX_PAIRS)}))
 
 
 def _failure(failure: Failure) -> str:

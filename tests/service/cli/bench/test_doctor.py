@@ -93,7 +93,9 @@ def repository(tmp_path, monkeypatch):
     root = tmp_path / "repository"
     (root / "benchmarks").mkdir(parents=True)
     (root / "benchmarks" / "w.py").write_text(WORKLOADS)
-    (root / "perfledger.toml").write_text(f'python = "{sys.executable}"\nmax_pairs = 30\n')
+    (root / "perfledger.toml").write_text(
+        f'python = "{sys.executable}"\nmax_pairs = 30\nbudget = "10h"\n'
+    )
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     monkeypatch.chdir(root)
     return root
@@ -115,6 +117,7 @@ def test_a_workload_measured_against_itself_tells_what_pairs_find():
     noise = document["noise_floor"]
     assert noise["workload"] == "benchmarks.w:sums[size=2]"
     assert (noise["pairs"], noise["max_pairs"], noise["failures"]) == (5, 30, [])
+    assert noise["check_pairs"] == 30
     assert {each["level"] for each in document["findings"]} <= set(FindingLevel)
     assert document["level"] == min(
         (each["level"] for each in document["findings"]), key=list(FindingLevel).index
@@ -173,12 +176,13 @@ def test_without_a_workload_a_built_in_step_is_measured_and_said_to_be(tmp_path,
 def test_the_built_in_step_needs_none_of_the_repositorys_settings(tmp_path, monkeypatch, suite):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "perfledger.toml").write_text(
-        f'suite = "{suite}"\nimport_paths = ["src"]\nfloor = 0.5\n'
+        f'suite = "{suite}"\nimport_paths = ["src"]\nfloor = 0.5\nbudget = "1s"\n'
     )
 
     noise = json.loads(run(*FEW, "--json"))["noise_floor"]
 
     assert noise["workload"] == "built_in:square_roots"
+    assert noise["check_pairs"] == int(1 / noise["seconds_per_pair"])
     assert all(each["change"] > 0.5 for metric in noise["metrics"] for each in metric["detectable"])
 
 
@@ -230,7 +234,15 @@ def test_it_waits_for_a_check_that_measures(repository, monkeypatch):
     assert stages.names[-1] == "looking at the machine"
 
 
-def a_noise_floor(*, factors, metric=STEP_TIME, detectable=(), source="from 6 pairs", failures=()):
+def a_noise_floor(
+    *,
+    factors,
+    metric=STEP_TIME,
+    detectable=(),
+    source="from 6 pairs",
+    failures=(),
+    check_pairs=20,
+):
     pairs = len(factors)
     test = PairedTest(
         workload="benchmarks.gpt:step",
@@ -250,6 +262,7 @@ def a_noise_floor(*, factors, metric=STEP_TIME, detectable=(), source="from 6 pa
         seconds_per_pair=2.5,
         margin=0.01,
         max_pairs=20,
+        check_pairs=check_pairs,
         metrics=(MetricNoise(test=test, verdict=verdict, spread=spread),),
         failures=failures,
     )
@@ -335,6 +348,20 @@ def test_the_same_code_that_differs_is_a_false_alarm():
     assert view.noise.metrics[0].verdict.outcome is Outcome.REGRESSED
     text = " ".join(text_of(view).replace("\u00a0", " ").split())
     assert "step time of the same code differs by +5.0 %: a check on this machine would" in text
+    assert text.startswith("This machine shows a change where there is none")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "sentence"),
+    [
+        (10, "A check of 10 pairs, 25 s for one workload, finds changes of step time from 1.8 %"),
+        (1, "The budget of a check is enough for 1 pair of this workload"),
+    ],
+)
+def test_a_check_has_no_more_pairs_than_its_budget_allows(pairs, sentence):
+    noise = a_noise_floor(factors=QUIET, detectable=DETECTABLE, check_pairs=pairs)
+
+    assert sentence in " ".join(text_of(a_view(noise=noise)).replace("\u00a0", " ").split())
 
 
 def test_too_few_pairs_have_no_smallest_change():
