@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import cast
 
 import pytest
@@ -242,7 +243,9 @@ def run_tests(context: CommandContext, answer: Callable[[WorkloadCollector], Non
         answer(lambda _: CollectedWorkloads(broken=missing))
         return
     plugin = SessionPlugin(context, answer)
+    cache = TemporaryDirectory(prefix="pytest-", ignore_cleanup_errors=True)
     options = [
+        *("-o", f"cache_dir={cache.name}"),  # the user's has other runs, and stays as it is
         *("--rootdir", str(context.root)),
         *("--capture", "no"),  # the agent keeps the output
         *(each for name, words in QUIET_PLUGINS.items() if find_spec(name) for each in words),
@@ -250,7 +253,7 @@ def run_tests(context: CommandContext, answer: Callable[[WorkloadCollector], Non
     ]
     problem = ""
     try:
-        with plugin.startup:
+        with cache, plugin.startup:
             pytest.main(options, plugins=[_LatePlugin(plugin)])
     except BaseException as error:  # a boundary: a plugin of the user's may raise anything
         if plugin.has_answered:

@@ -20,7 +20,7 @@ from perfledger_baselines.significance.multiple_testing import AdjustedResult
 # Below it the rest of the pairs is not worth its time. Stopping there adds at most a ninth to the
 # share of changes that are missed, by the bound of Jennison & Turnbull for curtailment at 0.9.
 MIN_CHANCE = 0.1
-# The spread of few pairs is uncertain. The one used is smaller than the true one in this share of
+# The spread of few pairs is uncertain. The one used is larger than the true one in this share of
 # cases only, so that a check which still has a chance is not given up.
 SPREAD_CONFIDENCE = 0.1
 

@@ -178,6 +178,23 @@ def test_a_file_that_cannot_be_imported_does_not_hide_the_others(run_child, writ
     assert "ZeroDivisionError" in broken["detail"]
 
 
+def test_the_folder_stays_as_it_is_and_no_earlier_run_chooses_tests(run_child, write):
+    root = write(
+        {
+            "pytest.ini": "[pytest]\naddopts = --last-failed\n",
+            ".pytest_cache/v/cache/lastfailed": '{"tests/test_a.py::test_one": true}',
+            "tests/test_a.py": "def test_one(benchmark):\n    benchmark(len, '')\n"
+            "def test_two(benchmark):\n    benchmark(len, '')\n",
+        }
+    )
+    before = sorted(root.rglob("*.*"))
+
+    answer = run_child(root, Command.LIST, suite=BenchmarkSuite.PYTEST, paths=("tests",))
+
+    assert len(answer.of("workload")) == 2
+    assert [path for path in sorted(root.rglob("*.*")) if path.suffix != ".pyc"] == before
+
+
 def run_pytest(root, *words):
     command = [sys.executable, "-m", "pytest", "-p", "perfledger.pytest_plugin", "--perfledger"]
     environment = {**os.environ, "PYTHONPATH": str(Path(perfledger.__file__).parents[1])}
