@@ -10,7 +10,7 @@ from perfledger.bundle import Bundle
 from perfledger.records import Device, Machine
 from perfledger_baselines.judging.explanation import explain_verdict
 from perfledger_baselines.judging.judge import judge_bundle
-from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.measuring_budget import MeasuringBudget, MeasuringBudgetError
 from perfledger_cost_models.money import CENT
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
@@ -76,9 +76,12 @@ def measuring_allowance(
 def given_up_notes(bundle: Bundle, given_up: Mapping[str, GivenUp]) -> tuple[str, ...]:
     """Return for each workload that was given up and stays undecided what would settle it."""
     notes: list[str] = []
+    undecided_by_workload: dict[str, list[Verdict]] = {}
+    for verdict in judge_bundle(bundle) if given_up else ():
+        if verdict.outcome is Outcome.UNDECIDED:
+            undecided_by_workload.setdefault(verdict.workload, []).append(verdict)
     for workload, facts in given_up.items():
-        verdicts = [each for each in judge_bundle(bundle) if each.workload == workload]
-        undecided = [each for each in verdicts if each.outcome is Outcome.UNDECIDED]
+        undecided = undecided_by_workload.get(workload)
         if not undecided:
             continue
         needed = [explain_verdict(each, bundle.plan).pairs_needed for each in undecided]
