@@ -30,6 +30,8 @@ MAX_PERTURBATION = 1.1
 MIN_STEPS = 3
 # Two shares closer than this may swap order from one profile to the next.
 MIN_LEAD = 0.05
+# A share that leaves a fifth to all others is the largest in other steps too.
+DOMINANT_SHARE = 0.8
 
 # Parts that sum to all of the kernels' time leave no rest but rounding.
 _ROUNDING = 1e-9
@@ -62,14 +64,15 @@ def classify(
     if environment or not shares:
         return _unclassified(shares, vote, environment)
     primary = _primary(shares, vote, profile)
-    doubts = _doubts(shares, primary, profile, perturbation=perturbation)
+    doubts = _doubts(shares, primary, perturbation=perturbation)
+    step_doubts = _step_doubts(profile)
     return Classification(
         primary=primary,
         shares=_bottleneck_shares(shares, vote, is_host_known=profile.is_host_known),
-        confidence=_confidence(profile, primary, doubts),
+        confidence=_confidence(profile, shares, primary, doubts=doubts, step_doubts=step_doubts),
         detail=_detail(primary, profile, vote),
         secondary=_secondary(shares, primary, profile),
-        reasons=(*_evidence(shares, primary, vote, profile), *doubts),
+        reasons=(*_evidence(shares, primary, vote, profile), *doubts, *step_doubts),
         is_estimate=primary is Bottleneck.DEVICE,
     )
 
@@ -176,18 +179,13 @@ def _evidence(
 def _doubts(
     shares: Mapping[Bottleneck, float],
     primary: Bottleneck,
-    profile: Profile,
     *,
     perturbation: float | None,
 ) -> tuple[str, ...]:
-    """Return the reasons why the label may be wrong."""
+    """Return the reasons why the label may be wrong, whatever the number of steps."""
     doubts: list[str] = []
     if perturbation is not None and perturbation > MAX_PERTURBATION:
         doubts.append(f"the profiled step takes {perturbation:.2f} times the unprofiled one")
-    if not profile.has_steps:
-        doubts.append(_NO_STEPS)
-    elif profile.steps < MIN_STEPS:
-        doubts.append(f"too few steps for a median: {profile.steps}")
     ranked = sorted(shares.items(), key=lambda pair: -pair[1])
     pairs = (
         [ranked[:2], overhead_shares(shares)[:2]]
@@ -201,9 +199,27 @@ def _doubts(
     return tuple(doubts)
 
 
+def _step_doubts(profile: Profile) -> tuple[str, ...]:
+    if not profile.has_steps:
+        return (_NO_STEPS,)
+    if profile.steps < MIN_STEPS:
+        return (f"too few steps for a median: {profile.steps}",)
+    return ()
+
+
 def _confidence(
-    profile: Profile, primary: Bottleneck, doubts: Sequence[str]
+    profile: Profile,
+    shares: Mapping[Bottleneck, float],
+    primary: Bottleneck,
+    *,
+    doubts: Sequence[str],
+    step_doubts: Sequence[str],
 ) -> BottleneckConfidence:
-    if doubts or primary is Bottleneck.UNKNOWN:
+    """Return the confidence; without enough steps, medium needs a share that dwarfs the others."""
+    share = shares.get(primary, shares.get(ON_DEVICE, 0.0))
+    is_unclear = bool(step_doubts) and share < DOMINANT_SHARE
+    if doubts or is_unclear or primary is Bottleneck.UNKNOWN:
         return BottleneckConfidence.LOW
+    if step_doubts:
+        return BottleneckConfidence.MEDIUM
     return BottleneckConfidence.HIGH if profile.each_step else BottleneckConfidence.MEDIUM

@@ -40,8 +40,8 @@ TENSOR_CORES = (
 TENSOR_CORES_HALF = "use tensor cores: autocast to float16, which they support on this device"
 FLOAT64 = "compute in float32 or less: float64 runs at most at half its rate"
 MULTIPLE_OF_8 = (
-    "pad the sizes of matrix products to multiples of 8 (16 for float8): other sizes leave part of "
-    "each tensor-core tile empty"
+    "pad the inner and output sizes (K, N) of matrix products to multiples of 8 (16 for float8): "
+    "their rows are the leading dimensions, and unaligned ones take slower kernels"
 )
 AT_ROOF = (
     "the device is at its limit: compute less, in a smaller type, or on more or larger devices"
@@ -85,6 +85,11 @@ _PRODUCT = re.compile(r"aten::(baddbmm|bmm)\b")
 _LAYOUT = re.compile(r"(?i)nchwToNhwc|nhwcToNchw")
 _CONTIGUOUS = re.compile(r"aten::(contiguous|clone)\b")
 FLOAT64_SHAPES = re.compile(r"\b(double|float64|f64)\[")
+# CUTLASS names the elements of its vectorized reads: 8 of 16 bits are the widest.
+_ALIGNED_KERNEL = re.compile(r"_align(8|16)\b")
+_DIMENSIONS = 2
+# Evidence of training: only then there are activations to checkpoint and optimizer state to shard.
+_TRAINS = re.compile(r"(?i)backward|optimizer\.step|transpose\(jvp")
 _HALF_PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm)\b")
 _HALF = re.compile(r"\b(?:Half|BFloat16|float16|bfloat16)\[([\d,]+)\]")
 
@@ -141,18 +146,27 @@ def _float64(case: AdviceContext) -> Recommendation | None:
 
 
 def _multiple_of_8(case: AdviceContext) -> Recommendation | None:
-    operations = [op for op in case.matching(_HALF_PRODUCT) if _has_odd_size(op)]
+    operations = [op for op in case.matching(_HALF_PRODUCT) if _is_unaligned(op)]
     share = case.share(operations)
     if share < NOTABLE_SHARE or is_on_cpu(case.profile):
         return None
-    trigger = f"{share:.1%} of the step multiplies half-precision matrices of odd sizes"
+    trigger = (
+        f"{share:.1%} of the step multiplies half-precision matrices with K or N no multiple of 8"
+    )
     return case.recommendation(MULTIPLE_OF_8, trigger=trigger, share=share)
 
 
-def _has_odd_size(operation: Operation) -> bool:
-    """Return whether a matrix has a size that is not a multiple of a tensor core's."""
-    sizes = (size for shape in _HALF.findall(operation.shapes) for size in _last_two(shape))
-    return any(size > 1 and size % TENSOR_MULTIPLE for size in sizes)
+def _is_unaligned(operation: Operation) -> bool:
+    """Return whether K or N of a product is not a multiple of a tensor core's size.
+
+    The rows of all three matrices have a length of K or N; M is only their number. A kernel whose
+    name says that it reads aligned rows got them.
+    """
+    if _ALIGNED_KERNEL.search(operation.name):
+        return False
+    matrices = [_last_two(shape) for shape in _HALF.findall(operation.shapes)]
+    rows = [shape[-1] for shape in matrices if len(shape) == _DIMENSIONS][-2:]
+    return any(size > 1 and size % TENSOR_MULTIPLE for size in rows)
 
 
 def _last_two(shape: str) -> list[int]:
@@ -197,8 +211,8 @@ def _latency(case: AdviceContext) -> Recommendation | None:
 
 def _capacity(case: AdviceContext) -> Recommendation | None:
     share = case.memory_share
-    if share is None or share <= NEARLY_FULL:
-        return None
+    if share is None or share <= NEARLY_FULL or not case.matching(_TRAINS):
+        return None  # a server allocates nearly all of the memory when it starts
     trigger = f"peak memory is {share:.1%} of the device's"
     return case.recommendation(CAPACITY, trigger=trigger, share=0.0)
 

@@ -46,6 +46,10 @@ READ_BACK = (
     "the host waits for the device in the step (.item(), .cpu(), print, nonzero, synchronize): "
     "keep values on the device and read them once in many steps"
 )
+BLOCKING_COPIES = (
+    "the host waits inside copies: pin the host's memory (pin_memory=True), copy asynchronously "
+    "(non_blocking=True), and read results once in many steps"
+)
 OPTIMIZER = "update all parameters at once: fused=True or foreach=True in the optimizer"
 ALLOCATOR = (
     "memory is requested from the driver in the step: keep sizes the same, avoid empty_cache(), "
@@ -124,6 +128,12 @@ def _compile(case: AdviceContext) -> Recommendation | None:
 def _read_back(case: AdviceContext) -> Recommendation | None:
     operations = case.select(lambda operation: host_kind(operation) is BottleneckDetail.SYNC)
     return case.advice(READ_BACK, operations, "waits for the device")
+
+
+def _blocking_copies(case: AdviceContext) -> Recommendation | None:
+    kind = BottleneckDetail.BLOCKING_COPY
+    operations = case.select(lambda operation: host_kind(operation) is kind)
+    return case.advice(BLOCKING_COPIES, operations, "waits inside blocking copies")
 
 
 def _launch(case: AdviceContext) -> Recommendation | None:
@@ -221,6 +231,7 @@ RULES: tuple[Rule, ...] = (
     _input,
     _compile,
     _read_back,
+    _blocking_copies,
     _launch,
     _python,
     _optimizer,

@@ -263,7 +263,8 @@ def _is_setting_zero(context: _ChangeContext) -> bool:
 
 
 def _is_recomputing(context: _ChangeContext) -> bool:
-    return context.is_more_often and context.concerns(_CHECKPOINT)
+    is_slower = context.head.step_seconds > context.base.step_seconds
+    return is_slower and context.is_more_often and context.concerns(_CHECKPOINT)
 
 
 def _is_one_hot(context: _ChangeContext) -> bool:

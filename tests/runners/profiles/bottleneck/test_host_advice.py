@@ -147,3 +147,25 @@ def test_a_cpu_has_no_copies_to_pin():
     copies = step(op("aten::copy_", 0.2), op("Memcpy DtoH", 0.2, Bucket.COPY), device=None)
 
     assert texts(copies) == []
+
+
+@pytest.mark.parametrize("name", ["hipMemcpyWithStream", "cudaMemcpy"])
+def test_copies_that_the_host_waits_in_are_to_be_pinned_and_asynchronous(name):
+    profile = step(op(name, 0.6, Bucket.SYNC))
+
+    found = recommendations(profile, classify(profile))
+
+    assert host_advice.BLOCKING_COPIES in [one.text for one in found]
+    assert host_advice.READ_BACK not in [one.text for one in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "bucket"),
+    [("cudaMemcpyAsync", Bucket.RUNTIME), ("hipStreamSynchronize", Bucket.SYNC)],
+)
+def test_asynchronous_copies_and_other_waits_are_not_called_blocking_copies(name, bucket):
+    profile = step(op(name, 0.6, bucket))
+
+    found = recommendations(profile, classify(profile))
+
+    assert host_advice.BLOCKING_COPIES not in [one.text for one in found]

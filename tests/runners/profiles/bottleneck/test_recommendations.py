@@ -74,6 +74,7 @@ def test_what_could_bring_the_most_comes_first():
             op("cudaStreamSynchronize", 0.1, Bucket.SYNC),
             op("load", 0.3, Bucket.INPUT),
             op("(outside operations)", 0.2, Bucket.OTHER),
+            op("MmBackward0", 0.01),
         ),
         memory_share=0.95,
     )

@@ -253,3 +253,11 @@ def test_advice_on_a_group_is_about_its_longest_operation(make):
     head = make.profile(*(make.operation(n, 3 * t, 6.0) for n, t in zip(names, times, strict=True)))
 
     assert advice(base, head) == {"aten::mm (+9): 3 times as many calls": MORE_CALLS}
+
+
+def test_a_step_that_became_faster_is_not_told_to_checkpoint_less(make):
+    again = make.operation("aten::addmm", 1e-3, 2.0, path=f"CheckpointFunctionBackward/{BACKWARD}")
+    base = make.profile(make.operation("aten::mm", 10e-3))
+    head = make.profile(make.operation("aten::mm", 5e-3), again)
+
+    assert RECOMPUTE not in advice(base, head).values()
