@@ -83,7 +83,7 @@ _WHY = {
     FailureReason.BUILD: "could not be built",
     FailureReason.PYTHON: "has no interpreter that can run it",
     FailureReason.THROTTLED: "ran on a throttled device",
-    FailureReason.BUDGET: "was not reached before the time limit",
+    FailureReason.BUDGET: "was not finished before the time limit",
     FailureReason.UNPROVEN: "has unproven work",
     FailureReason.DIFFERENT: "has a different result",
     FailureReason.SKIPPED: "skipped itself",
