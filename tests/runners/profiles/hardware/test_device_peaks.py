@@ -9,6 +9,7 @@ from perfledger_profiles.hardware.device_peaks import (
 
 GIB = 2**30
 # Dense float16 operations of one multiprocessor's tensor cores in a clock.
+AMD_FLOP_PER_CLOCK = {"CDNA2": 1024, "CDNA3": 2048, "CDNA4": 4096}
 FLOP_PER_CLOCK = {"7.0": 1024, "7.5": 1024, "8.0": 2048, "8.9": 1024, "9.0": 4096, "10.0": 8192}
 
 
@@ -24,6 +25,11 @@ FLOP_PER_CLOCK = {"7.0": 1024, "7.5": 1024, "8.0": 2048, "8.9": 1024, "9.0": 409
         ("Tesla T4", 15_360 * 2**20, "t4"),
         ("TPU v4", 32 * GIB, "tpu-v4"),
         ("TPU v5 lite", None, "tpu-v5e"),
+        ("AMD Instinct MI210", 64 * GIB, "mi210"),
+        ("AMD Instinct MI300X", 205_822_885_888, "mi300x"),
+        ("AMD Instinct MI325X", 256 * GIB, "mi325x"),
+        ("AMD Instinct MI350X", 288 * GIB, "mi350x"),
+        ("AMD Instinct MI355X", 288 * GIB, "mi355x"),
     ],
 )
 def test_a_device_is_known_by_its_name_and_memory(model, memory_bytes, key):
@@ -42,6 +48,8 @@ def test_a_device_is_known_by_its_name_and_memory(model, memory_bytes, key):
         ("NVIDIA GeForce RTX 4090", 24 * GIB),
         ("Intel(R) Xeon(R) Platinum 8480C", None),
         ("TPU7x", 192_000_000_000),
+        ("AMD Instinct MI300X", 24 * GIB),  # a partition of the device
+        ("AMD Instinct MI300A", 128 * GIB),
         ("", None),
     ],
 )
@@ -156,3 +164,12 @@ def test_an_interconnect_counts_one_way_and_is_none_where_there_is_none():
     assert links["a100-sxm4-80gb"] == 300e9
     assert links["h100-sxm5-80gb"] == 450e9
     assert links["t4"] is None
+
+
+def test_amds_peaks_are_those_of_their_compute_units_at_their_clock():
+    amd = [row for row in known_hardware() if row.vendor == "AMD"]
+    assert len(amd) == 5
+    for row in amd:
+        rate = row.multiprocessors * row.clock_hz * AMD_FLOP_PER_CLOCK[row.architecture]
+        assert row.peak_flops["float16"] == pytest.approx(rate, rel=1e-3)
+        assert row.peak_flops["bfloat16"] == row.peak_flops["float16"]
