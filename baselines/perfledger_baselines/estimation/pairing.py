@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 
 from perfledger.bundle import Bundle
@@ -14,7 +14,7 @@ from perfledger_baselines.estimation.clock_states import (
     follows_clocks,
     has_usual_clocks,
 )
-from perfledger_baselines.estimation.estimators import point_estimates
+from perfledger_baselines.estimation.estimators import left_out_samples, point_estimates
 from perfledger_baselines.estimation.foreign_load import UnqueuedDifference, unqueued_difference
 from perfledger_baselines.estimation.interleaving import (
     INTERLEAVED_METRICS,
@@ -36,6 +36,9 @@ class Pair:
     head: Mapping[str, float]
     clock_difference: float | None = None
     unqueued: UnqueuedDifference | None = None  # None where the core times were not recorded
+    left_out: Mapping[str, int] = field(
+        default_factory=dict
+    )  # samples without a reading, by metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,7 @@ class PairedTest:
     numbers: tuple[int, ...]
     other_clocks: int = 0
     unqueued: tuple[UnqueuedDifference, ...] = ()  # of a step time: each pair's, or none at all
+    left_out: int = 0  # samples of these pairs that are zero, negative or not a number
 
     @property
     def key(self) -> tuple[str, str]:
@@ -187,9 +191,16 @@ def estimate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) 
                     before[metric.name], after[metric.name], difference=difference
                 )
     return tuple(
-        Pair(*side, clock_difference(*runs), unqueued_difference(*runs))
+        Pair(*side, clock_difference(*runs), unqueued_difference(*runs), _left_out(runs, metrics))
         for side, runs in zip(sides, pairs, strict=True)
     )
+
+
+def _left_out(runs: Iterable[Run], metrics: Iterable[Metric]) -> Mapping[str, int]:
+    counts = (
+        (metric.name, sum(left_out_samples(run, metric) for run in runs)) for metric in metrics
+    )
+    return {name: count for name, count in counts if count}
 
 
 def tests_of(
@@ -231,4 +242,5 @@ def _test(
         numbers=tuple(number for number, _ in pairs),
         other_clocks=of - len(pairs),
         unqueued=unqueued if is_settleable else (),
+        left_out=sum(pair.left_out.get(metric.name, 0) for _, pair in pairs),
     )

@@ -33,11 +33,11 @@ def tail_quantile(steps_s: Sequence[float], tail: TailQuantile) -> float | None:
     Harrell & Davis's estimate depend more on the slowest step and find less: .25 and .18 of 2 %
     changes at 20 steps with spikes, where this finds .37. A fourth fewer steps, as in a slower
     head, shorten it by 0.1 to 0.4 %, a tenth of what a pair's tails differ by. NaN where a step is
-    negative or not a number: the quantile of the others would hide it.
+    zero, negative or not a number: the quantile of the others would hide it.
     """
     if len(steps_s) < tail.fewest_steps:
         return None
-    if not all(math.isfinite(step) and step >= 0 for step in steps_s):
+    if not all(math.isfinite(step) and step > 0 for step in steps_s):
         return math.nan
     return float(np.quantile(steps_s, tail.quantile))
 

@@ -79,6 +79,9 @@ def _paired_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> 
         parts.append(_states(decision.states))
     if test.other_clocks:
         parts.append(f"{_count_of_pairs(test.other_clocks)} left out: their clocks differ")
+    if test.left_out and not test.flaw:
+        samples = "sample" if test.left_out == 1 else "samples"
+        parts.append(f"{test.left_out} {samples} left out: zero, negative or not a number")
     return "; ".join(parts)
 
 

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.metrics import MetricScale
+from perfledger.metrics import SM_ACTIVE, STEP_TIME, MetricScale
 from perfledger_baselines.estimation.estimators import (
     MAX_POINTS,
     MAX_ROWS,
     hodges_lehmann,
+    left_out_samples,
     location_estimates,
+    point_estimates,
 )
 
 samples = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=2 * MAX_POINTS)
@@ -39,6 +41,30 @@ def test_a_few_wild_samples_do_not_move_it():
 
 def test_a_few_zero_readings_do_not_make_it_zero():
     assert log_location([1.0] * 8 + [0.0] * 2) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
+def test_a_few_samples_that_are_no_readings_are_left_out_whatever_they_are(wrong, build):
+    samples = [1.0, 1.1, 0.9, 1.2] * 4 + [0.95] * 3
+
+    assert log_location([*samples, wrong]) == pytest.approx(log_location(samples))
+    assert left_out_samples(build.run(step_time_p50=[*samples, wrong]), STEP_TIME) == 1
+    assert left_out_samples(build.run(step_time_p50=samples), STEP_TIME) == 0
+
+
+@pytest.mark.parametrize(("wrong", "value"), [(0.0, 0.0), (-1.0, math.nan), (math.nan, math.nan)])
+def test_more_than_a_quarter_of_them_leave_a_process_without_a_value(wrong, value):
+    assert log_location([1.0] * 6 + [wrong] * 2) == pytest.approx(1.0)
+    assert log_location([1.0] * 5 + [wrong] * 2) == pytest.approx(value, nan_ok=True)
+
+
+def test_of_a_share_of_time_zero_is_a_reading(build):
+    shares = [0.0, 0.2, 0.2, 0.3, 0.3]
+
+    run = build.run(sm_active=shares)
+
+    assert left_out_samples(run, SM_ACTIVE) == 0
+    assert point_estimates([run], SM_ACTIVE)[0] < log_location(shares[1:])
 
 
 def test_mostly_zero_readings_make_it_zero():

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -122,3 +123,27 @@ def test_a_new_or_skipped_workload_that_failed_is_not_measured(build, side, why)
     )
 
     assert {verdict.outcome for verdict in judge_bundle(bundle)} == {Outcome.NOT_MEASURED}
+
+
+@pytest.mark.parametrize("wrong", [0.0, math.nan, -1.0])
+def test_one_sample_that_is_no_reading_is_left_out_and_counted(build, wrong):
+    samples = [1.0, 1.001, 0.999, 1.0] * 5
+    pairs = [(samples, samples[::-1]) for _ in range(6)]
+    pairs[2] = ([*samples[:-1], wrong], samples)
+
+    (verdict,) = judge_bundle(build.bundle({"m:f": {"step_time_p50": pairs}}))
+
+    assert verdict.outcome is Outcome.UNCHANGED
+    assert verdict.reason.endswith("; 1 sample left out: zero, negative or not a number")
+
+
+@pytest.mark.parametrize("wrong", [0.0, math.nan, -1.0])
+def test_many_samples_that_are_no_readings_are_not_measured(build, wrong):
+    samples = [1.0] * 20
+    pairs = [(samples, samples) for _ in range(6)]
+    pairs[2] = ([*samples[:-8], *[wrong] * 8], samples)
+
+    (verdict,) = judge_bundle(build.bundle({"m:f": {"step_time_p50": pairs}}))
+
+    assert verdict.outcome is Outcome.NOT_MEASURED
+    assert "left out" not in verdict.reason
