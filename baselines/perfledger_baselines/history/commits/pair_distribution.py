@@ -30,6 +30,14 @@ def likely_center(differences: Sequence[float], scale: float) -> float:
     return center
 
 
+def center_error(count: int, scale: float) -> float:
+    """Return the standard error of the most likely centre of so many differences.
+
+    It is that of Fisher's information, (v + 1) / (v + 3) a difference with v degrees of freedom.
+    """
+    return scale * math.sqrt((PAIR_DEGREES + 3) / (PAIR_DEGREES + 1) / count)
+
+
 def pooled_scale(groups: Sequence[Sequence[float]]) -> float:
     """Return the common scale of groups of differences that each have a centre of their own.
 

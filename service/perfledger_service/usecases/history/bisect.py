@@ -5,7 +5,6 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Protocol
 
 from perfledger.bundle import Bundle
@@ -23,6 +22,7 @@ from perfledger_baselines.history.commits.commit_search import (
     pairs_needed,
     unexplained_change,
 )
+from perfledger_baselines.history.commits.pair_distribution import center_error, likely_center
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import planned_looks
 from perfledger_runners.checkouts.commit_range import commit_range
@@ -354,7 +354,8 @@ def bisected_commits(
             reason=finished.reasons.get(position, ""),
         )
         if differences:
-            change, error = fmean(differences), ERRORS_95 * spread / math.sqrt(len(differences))
+            change = likely_center(differences, spread)
+            error = ERRORS_95 * center_error(len(differences), spread)
             row = replace(
                 row,
                 change=math.expm1(change),

@@ -5,6 +5,8 @@ from random import Random
 import pytest
 
 from perfledger_baselines.history.commits.pair_distribution import (
+    PAIR_DEGREES,
+    center_error,
     likely_center,
     log_density,
     pooled_scale,
@@ -44,3 +46,17 @@ def test_few_pairs_have_a_larger_scale():
 @pytest.mark.parametrize("groups", [[], [[1.0]], [[1.0, 1.0], [2.0, 2.0]]])
 def test_equal_or_single_pairs_have_no_scale(groups):
     assert pooled_scale(groups) == 0.0
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_an_interval_of_two_errors_holds_the_centre_as_often_as_it_says(count):
+    noise = Random(1)
+
+    def student():
+        squares = sum(noise.gauss() ** 2 for _ in range(int(PAIR_DEGREES)))
+        return noise.gauss() / (squares / PAIR_DEGREES) ** 0.5
+
+    centers = [likely_center([student() for _ in range(count)], 1.0) for _ in range(2000)]
+
+    share = sum(abs(each) <= 1.96 * center_error(count, 1.0) for each in centers) / len(centers)
+    assert share == pytest.approx(0.95, abs=0.02)

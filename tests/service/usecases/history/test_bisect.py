@@ -1,5 +1,6 @@
 """The loop of a bisection on commits whose levels are known."""
 
+import math
 from random import Random
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Revision, Run, Side
 from perfledger_baselines.history.commits.commit_search import SURE, SearchStatus
+from perfledger_baselines.history.commits.pair_distribution import center_error
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.history.bisect import (
     MOST_CHECKS,
@@ -105,7 +107,8 @@ def test_every_pair_and_the_check_are_told():
 def test_what_is_known_of_each_commit():
     commits = Commits(changed_at(8), broken=(7,))
 
-    rows = commits.rows(commits.find())
+    finished = commits.find()
+    rows = commits.rows(finished)
 
     assert [row.state for row in rows if row.state is not CommitState.UNTOUCHED] == [
         CommitState.GOOD,
@@ -117,8 +120,12 @@ def test_what_is_known_of_each_commit():
     assert rows[7].reason == "does not build"
     last = rows[12]
     assert last.change is not None
-    assert last.low < last.change < last.high
     assert last.change == pytest.approx(0.2, abs=0.01)
+    assert last.change == pytest.approx(math.expm1(finished.search.size))
+    pairs, spread = len(finished.search.differences(0, 12)), finished.search.spread
+    error = 1.96 * center_error(pairs, spread)
+    bounds = [math.expm1(finished.search.size + sign * error) for sign in (-1, 1)]
+    assert [last.low, last.high] == pytest.approx(bounds)
     assert (rows[0].change, rows[0].chance) == (None, 0.0)
     assert sum(row.chance for row in rows) == pytest.approx(1.0)
 
