@@ -36,6 +36,7 @@ from perfledger_runners.measuring.paired_runs import PairedRuns, measure_pairs
 from perfledger_runners.measuring.profile_runs import profile_both
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
+from perfledger_service.usecases.check.change_profiles import with_profiles
 from perfledger_service.usecases.check.check_journal import CheckJournal
 from perfledger_service.usecases.check.check_site import CheckProgress, CheckSite
 from perfledger_service.usecases.check.child_requests import interleaved_requests, optional_metrics
@@ -45,7 +46,6 @@ from perfledger_service.usecases.check.new_workloads import (
     comparison_advice,
     other_base_workloads,
 )
-from perfledger_service.usecases.check.regression_profiles import with_profiles
 from perfledger_service.usecases.check.workload_plan import WorkloadPlan, plan_workloads
 from perfledger_service.usecases.check.workload_rules import WorkloadRules, workload_rules
 from perfledger_service.usecases.inputs.known_spreads import KnownSpreads, find_known_spreads

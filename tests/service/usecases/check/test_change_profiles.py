@@ -1,4 +1,4 @@
-"""What regressed is profiled, and once more where the profiles do not account for it."""
+"""What changed is profiled, and once more where the profiles do not account for it."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Side
 from perfledger_runners.measuring.profile_runs import ProfileRuns
-from perfledger_service.usecases.check.regression_profiles import with_profiles
+from perfledger_service.usecases.check.change_profiles import with_profiles
 
 GPT = "gpt:step"
 
@@ -56,7 +56,7 @@ def profiled(make_bundle):
     return run
 
 
-def test_what_did_not_regress_is_not_profiled(profiled):
+def test_what_did_not_change_is_not_profiled(profiled):
     bundle, asked, stages = profiled(ratio=1.0)
 
     assert (bundle.profiles, asked, stages) == ((), [], [])
@@ -119,3 +119,52 @@ def test_a_second_profile_needs_time_as_well(profiled):
 
     assert len(asked) == 1
     assert bundle.profiles == BUSY.profiles
+
+
+def test_a_faster_step_is_profiled_too(profiled):
+    found = profiles(0.010, 0.009)
+
+    bundle, asked, stages = profiled(found, ratio=0.9)
+
+    assert bundle.profiles == found.profiles
+    assert (asked, stages) == ([[GPT]], ["profiling improved workloads"])
+
+
+def test_without_time_a_note_says_that_it_is_faster(profiled):
+    bundle, _, _ = profiled(ratio=0.9, has_time=lambda: False)
+
+    assert "which say why it is faster: gpt:step" in bundle.notes[-1]
+
+
+def test_regressions_come_first_and_improvements_take_what_is_left(make_bundle):
+    slower, faster = (
+        make_bundle(ratio=ratio, workloads=(name,))
+        for name, ratio in (("a:slower", 1.2), ("b:faster", 0.8))
+    )
+    bundle = replace(
+        slower, workloads=faster.workloads + slower.workloads, runs=slower.runs + faster.runs
+    )
+    asked = list[list[str]]()
+
+    def profile_next(workloads):
+        asked.append([spec.id for spec in workloads])
+        return ProfileRuns(
+            profiles=tuple(
+                replace(profile(side, 0.01), workload=spec.id)
+                for spec in workloads
+                for side in Side
+            )
+        )
+
+    times = iter([True, False, True, False])
+    profiled_bundle = with_profiles(
+        bundle, profile=profile_next, stage=lambda _: None, has_time=lambda: next(times)
+    )
+
+    assert asked == [["a:slower"], ["b:faster"]]
+    assert [one.workload for one in profiled_bundle.profiles] == [
+        "a:slower",
+        "a:slower",
+        "b:faster",
+        "b:faster",
+    ]

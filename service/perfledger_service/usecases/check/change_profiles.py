@@ -1,0 +1,126 @@
+"""Profiles both sides of the workloads that regressed or became faster."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import MetricKind
+from perfledger.records import WorkloadSpec
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_runners.measuring.profile_runs import ProfileRuns
+from perfledger_service.usecases.trace.explain import explain_bundle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ChangedWorkloads:
+    """Workloads that changed in one direction, in words for the stage and for the notes."""
+
+    specs: tuple[WorkloadSpec, ...]
+    outcome: Outcome
+    pace: str
+
+
+def with_profiles(
+    bundle: Bundle,
+    *,
+    profile: Callable[[Sequence[WorkloadSpec]], ProfileRuns],
+    stage: Callable[[str], None],
+    has_time: Callable[[], bool] = lambda: True,
+) -> Bundle:
+    """Add one profile per side of each changed workload; others are not worth the time.
+
+    First come those that regressed, then those whose steps are faster. If the profiles do not
+    explain the change, they are taken once more in new processes, and all windows count. Nothing is
+    profiled once the budget is spent.
+    """
+    verdicts = judge_bundle(bundle)
+    for changed in _changed_workloads(bundle, verdicts):
+        if not has_time():
+            bundle = replace(bundle, notes=(*bundle.notes, _no_time_note(changed)))
+            continue
+        stage(f"profiling {changed.outcome} workloads")
+        bundle = _profile_group(
+            bundle, verdicts, changed.specs, profile=profile, stage=stage, has_time=has_time
+        )
+    return bundle
+
+
+def _changed_workloads(
+    bundle: Bundle, verdicts: Sequence[Verdict]
+) -> tuple[_ChangedWorkloads, ...]:
+    """Return the workloads with any regression, then those with a faster step only."""
+    worse = {verdict.workload for verdict in verdicts if verdict.is_regression}
+    faster = {
+        verdict.workload
+        for verdict in verdicts
+        if verdict.outcome is Outcome.IMPROVED and verdict.metric.kind is MetricKind.SPEED
+    }
+    groups = (
+        (worse, Outcome.REGRESSED, "slower"),
+        (faster - worse, Outcome.IMPROVED, "faster"),
+    )
+    return tuple(
+        _ChangedWorkloads(
+            specs=tuple(spec for spec in bundle.workloads if spec.id in names),
+            outcome=outcome,
+            pace=pace,
+        )
+        for names, outcome, pace in groups
+        if any(spec.id in names for spec in bundle.workloads)
+    )
+
+
+def _profile_group(
+    bundle: Bundle,
+    verdicts: Sequence[Verdict],
+    specs: Sequence[WorkloadSpec],
+    *,
+    profile: Callable[[Sequence[WorkloadSpec]], ProfileRuns],
+    stage: Callable[[str], None],
+    has_time: Callable[[], bool],
+) -> Bundle:
+    """Add the profiles of these workloads."""
+    first = _add_profiles(bundle, profile(specs))
+    attributable = _attributable(first, verdicts)
+    unclear = {spec.id for spec in specs if not attributable.get(spec.id, True)}
+    if not unclear or not has_time():
+        return first
+    stage("profiling again where the profiles do not explain the change")
+    second = profile([spec for spec in specs if spec.id in unclear])
+    return replace(
+        first,
+        repeats=(
+            *first.repeats,
+            *(one.operations_only() for one in second.profiles),
+            *second.repeats,
+        ),
+        notes=(*first.notes, *map(_second_profile_note, sorted(unclear)), *second.notes),
+    )
+
+
+def _add_profiles(bundle: Bundle, profile_runs: ProfileRuns) -> Bundle:
+    return replace(
+        bundle,
+        profiles=bundle.profiles + profile_runs.profiles,
+        repeats=bundle.repeats + profile_runs.repeats,
+        notes=bundle.notes + profile_runs.notes,
+    )
+
+
+def _attributable(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, bool]:
+    """Return by workload whether the profiles of both sides explain its change."""
+    explanations, _ = explain_bundle(bundle, verdicts)
+    return {one.workload: one.is_attributable for one in explanations}
+
+
+def _second_profile_note(workload: str) -> str:
+    return f"{workload} was profiled twice: the first profiles did not explain its change"
+
+
+def _no_time_note(changed: _ChangedWorkloads) -> str:
+    names = ", ".join(spec.id for spec in changed.specs)
+    return (
+        f"the budget left no time for profiles, which say why it is {changed.pace}: {names}; raise "
+        "it"
+    )
