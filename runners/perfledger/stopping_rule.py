@@ -36,6 +36,6 @@ class StoppingRule(Protocol):
         """Return the workloads that so many pairs in all will hardly settle."""
         ...
 
-    def regressions(self) -> frozenset[str]:
-        """Return the workloads with a regression so far: their profiles will take time."""
+    def changes(self) -> frozenset[str]:
+        """Return the workloads that regressed or became faster: their profiles will take time."""
         ...

@@ -173,7 +173,7 @@ def _unjudged_gains(bundle: Bundle, tests: Sequence[PairedTest]) -> dict[str, fl
     timed = {test.workload for test in tests if test.metric.name == STEP_TIME.name}
     untimed = {test.workload for test in tests} - timed
     gains: dict[str, float] = {}
-    for workload, runs in match_runs(bundle.runs).items():
+    for workload, runs in match_runs(bundle.runs).items() if untimed else ():
         if workload in untimed:
             ratios = [
                 pair.head[STEP_TIME.name] / pair.base[STEP_TIME.name]

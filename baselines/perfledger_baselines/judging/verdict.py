@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from perfledger.metrics import Metric
+from perfledger.metrics import Metric, MetricKind
 from perfledger_baselines.significance.bimodality import Bimodality
 from perfledger_baselines.significance.spread_prior import SpreadPrior
 
@@ -76,3 +76,8 @@ class Verdict:
     def is_regression(self) -> bool:
         """Return whether the metric got worse by the floor or more, at the error rate alpha."""
         return self.outcome is Outcome.REGRESSED
+
+    @property
+    def is_faster(self) -> bool:
+        """Return whether the step became faster, by the floor or more, at the error rate alpha."""
+        return self.outcome is Outcome.IMPROVED and self.metric.kind is MetricKind.SPEED

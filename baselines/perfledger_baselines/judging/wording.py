@@ -1,7 +1,10 @@
 """Words the decisions on tests as verdicts, each with its reason."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+
+from scipy.special import stdtrit
 
 from perfledger.metrics import STEP_TIME, Metric
 from perfledger.records import Failure
@@ -12,6 +15,8 @@ from perfledger_baselines.significance.bimodality import Bimodality
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS, fewest_pairs
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
+from perfledger_baselines.significance.paired_t_tests import TTestResult
+from perfledger_baselines.significance.power import relative
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
 
 # A reason is one cell of a table; the full message of a failed workload is in its log.
@@ -94,8 +99,24 @@ def _pairs_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> s
         fewest = (
             FEWEST_PAIRS if result.is_exact else fewest_pairs(rule.looks, has_history=has_history)
         )
-        return f"{result.pairs} of the {fewest} pairs needed"
+        return f"{result.pairs} of the {fewest} pairs needed{_change_so_far(result, rule)}"
     return _reason(decision, decision.adjusted, rule, after=_count_of_pairs(result.pairs))
+
+
+def _change_so_far(result: TTestResult, rule: DecisionRule) -> str:
+    """Return the change in the pairs that are too few for a test, with their plain interval."""
+    if result.pairs == 0:
+        return ""
+    change = _signed_percent(relative(result.mean))
+    if result.pairs == 1 or result.is_exact:
+        return f"; so far {change}"
+    quantile = float(stdtrit(result.degrees, 1 - rule.alpha / 2))
+    half_width = quantile * result.sd / math.sqrt(result.pairs)
+    low, high = (relative(result.mean + each) for each in (-half_width, half_width))
+    return (
+        f"; so far {change} ({_signed_percent(low)} to {_signed_percent(high)}, the "
+        f"{_percent(1 - rule.alpha)} interval of these pairs alone)"
+    )
 
 
 def _unpaired_reason(test: UnpairedTest, decision: Decision, rule: DecisionRule) -> str:
@@ -162,6 +183,10 @@ def _failure_reason(failure: Failure) -> str:
 
 def _count_of_pairs(pairs: int) -> str:
     return "1 pair" if pairs == 1 else f"{pairs} pairs"
+
+
+def _signed_percent(change: float) -> str:
+    return f"{100 * change:+.3g} %"
 
 
 def _percent(share: float) -> str:

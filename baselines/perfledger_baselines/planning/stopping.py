@@ -127,9 +127,13 @@ class GroupSequentialStopping:
             default=None,
         )
 
-    def regressions(self) -> frozenset[str]:
-        """Return the workloads with a regression as of their last look."""
-        return frozenset(verdict.workload for verdict in self._verdicts() if verdict.is_regression)
+    def changes(self) -> frozenset[str]:
+        """Return the workloads with a regression or a faster step as of their last look."""
+        return frozenset(
+            verdict.workload
+            for verdict in self._verdicts()
+            if verdict.is_regression or verdict.is_faster
+        )
 
     def hopeless(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
         """Return the workloads that so many pairs in all will hardly settle.

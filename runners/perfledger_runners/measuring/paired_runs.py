@@ -27,7 +27,7 @@ HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
 # ends. No workload is given up for a time that it may not need.
 COST_SHARE = 0.5
 # A profile of both sides takes about as long as so many pairs: PROFILE_PAIRS of time are kept for
-# each regression.
+# each regression and each faster step.
 PROFILE_PAIRS = 2
 
 
@@ -50,6 +50,8 @@ class PairedRuns:
     logs: Mapping[str, str]  # a process's number → the end of its log
     order: tuple[Side, ...]
     given_up: Mapping[str, GivenUp] = field(default_factory=dict[str, GivenUp])
+    seconds: Mapping[str, float] = field(default_factory=dict[str, float])  # of a pair of each
+    spent_s: float = 0.0  # of the budget
 
 
 def pair_order(seed: int, pairs: int) -> tuple[Side, ...]:
@@ -176,6 +178,8 @@ class _Check:
             logs=self.logs,
             order=self.order[: max(self.done.values(), default=0)],
             given_up=self.given_up,
+            seconds=self.seconds,
+            spent_s=self.spent(),
         )
 
     def _measure(
@@ -245,9 +249,7 @@ class _Check:
     def _end_round(self) -> None:
         self.rounds += 1
         self.waiting = self.rule.decision() - self.failed_workloads
-        self.profiles_s = PROFILE_PAIRS * sum(
-            self.seconds[each] for each in self.rule.regressions()
-        )
+        self.profiles_s = PROFILE_PAIRS * sum(self.seconds[each] for each in self.rule.changes())
         self.measurement.progress.pair_done(
             pairs=max(self.done.values()),
             waiting=len(self.waiting),
@@ -296,7 +298,7 @@ class _Check:
         return hopeless
 
     def _seconds_left(self) -> float:
-        """Return the time that is left for pairs: profiles of regressions will need some."""
+        """Return the time that is left for pairs: profiles of changes will need some."""
         return self.budget_s - self.spent() - self.profiles_s
 
     def _longest_s(self) -> float:

@@ -5,6 +5,7 @@ import pytest
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason, Side
 from perfledger_baselines.judging.decision import Decision
+from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.judging.wording import (
     MAX_REASON_LENGTH,
@@ -103,3 +104,16 @@ def test_a_failed_workload_is_not_measured_with_the_first_line_of_its_failure(de
     assert (verdict.workload, verdict.metric) == ("m:f", STEP_TIME)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_MEASURED, words)
     assert (verdict.estimate, verdict.adjusted_p) == (None, 1.0)
+
+
+def test_too_few_pairs_show_what_they_say_so_far(build):
+    three, first = (
+        judge_bundle(build.bundle({"m:f": {"step_time_p50": pairs}}))[0].reason
+        for pairs in ([(1.0, 1.1), (1.0, 1.12), (1.0, 1.08)], [(1.0, 1.1)])
+    )
+
+    assert three == (
+        "3 of the 4 pairs needed; so far +9.99 % (+5.13 % to +15.1 %, the 95 % interval of these "
+        "pairs alone)"
+    )
+    assert first == "1 of the 4 pairs needed; so far +10 %"

@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger.metrics import METRICS, STEP_TIME
+from perfledger.metrics import METRICS, PEAK_MEMORY, STEP_TIME
 from perfledger.stopping_rule import StoppingRule
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
@@ -259,7 +259,15 @@ def test_too_few_pairs_for_a_test_are_hopeless_unless_there_is_a_history(build):
 def test_a_regression_is_known_from_its_look_on(build):
     rule = started("m:f", "m:g")
     feed(build, rule, "m:f", 3, step_time_p50=CLEAR)
-    before = rule.regressions()
+    before = rule.changes()
     feed(build, rule, "m:f", 4, step_time_p50=CLEAR)
 
-    assert (before, rule.regressions()) == (frozenset(), {"m:f"})
+    assert (before, rule.changes()) == (frozenset(), {"m:f"})
+
+
+def test_a_faster_step_needs_time_for_its_profiles_too(build):
+    rule = started("m:f", "m:g", metrics=(STEP_TIME, PEAK_MEMORY))
+    feed(build, rule, "m:f", 5, step_time_p50=build.changed(0.8))
+    feed(build, rule, "m:g", 5, peak_memory=build.changed(0.8), step_time_p50=build.changed(1.0))
+
+    assert rule.changes() == {"m:f"}

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import MetricKind
 from perfledger.records import WorkloadSpec
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -51,11 +50,7 @@ def _changed_workloads(
 ) -> tuple[_ChangedWorkloads, ...]:
     """Return the workloads with any regression, then those with a faster step only."""
     worse = {verdict.workload for verdict in verdicts if verdict.is_regression}
-    faster = {
-        verdict.workload
-        for verdict in verdicts
-        if verdict.outcome is Outcome.IMPROVED and verdict.metric.kind is MetricKind.SPEED
-    }
+    faster = {verdict.workload for verdict in verdicts if verdict.is_faster}
     groups = (
         (worse, Outcome.REGRESSED, "slower"),
         (faster - worse, Outcome.IMPROVED, "faster"),

@@ -40,7 +40,7 @@ from perfledger_service.usecases.check.change_profiles import with_profiles
 from perfledger_service.usecases.check.check_journal import CheckJournal
 from perfledger_service.usecases.check.check_site import CheckProgress, CheckSite
 from perfledger_service.usecases.check.child_requests import interleaved_requests, optional_metrics
-from perfledger_service.usecases.check.measuring_budget import given_up_notes, measuring_allowance
+from perfledger_service.usecases.check.measuring_budget import budget_notes, measuring_allowance
 from perfledger_service.usecases.check.new_workloads import (
     MAX_NAMES,
     comparison_advice,
@@ -163,7 +163,7 @@ def measure_change(
         + (journal.notes() if journal else ()),
         perfledger=version("perfledger"),
     )
-    bundle = replace(bundle, notes=bundle.notes + given_up_notes(bundle, paired_runs.given_up))
+    bundle = replace(bundle, notes=bundle.notes + budget_notes(bundle, paired_runs))
     requests = interleaved_requests(site.requests, machine.device)
     return with_profiles(
         bundle,

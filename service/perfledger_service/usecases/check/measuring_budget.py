@@ -1,14 +1,16 @@
 """Computes how long a check may measure from its caps in time and money, and what needs more."""
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
 from perfledger.bundle import Bundle
-from perfledger.records import Device, Machine
-from perfledger_baselines.judging.explanation import explain_verdict
+from perfledger.records import Device, Machine, Side
+from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.measuring_budget import MeasuringBudget, MeasuringBudgetError
@@ -16,7 +18,7 @@ from perfledger_cost_models.money import CENT
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
-from perfledger_runners.measuring.paired_runs import GivenUp
+from perfledger_runners.measuring.paired_runs import GivenUp, PairedRuns
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.inputs.price_books import current_sheet
@@ -24,6 +26,9 @@ from perfledger_service.usecases.inputs.price_books import current_sheet
 # No device costs more or less: beyond these a price is a slip, or for free.
 MIN_USD_PER_HOUR, MAX_USD_PER_HOUR = Decimal("0.000001"), Decimal(1_000_000)
 MINUTES_FROM_S = 90.0  # shorter durations are shown in seconds
+# Of the seconds that the missing pairs would take by those so far: later pairs may take longer, and
+# a round begins only if it fits.
+SPARE = 1.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +78,67 @@ def measuring_allowance(
     return MeasuringAllowance(budget.seconds, (note,))
 
 
-def given_up_notes(bundle: Bundle, given_up: Mapping[str, GivenUp]) -> tuple[str, ...]:
+def budget_notes(bundle: Bundle, paired_runs: PairedRuns) -> tuple[str, ...]:
+    """Return what would settle the workloads that the budget left undecided."""
+    verdicts = judge_bundle(bundle)
+    fewest = _fewest_pairs(bundle, verdicts)
+    given_up = {
+        workload: facts
+        for workload, facts in paired_runs.given_up.items()
+        if workload not in fewest
+    }
+    return (
+        *_too_few_pairs_notes(fewest, verdicts, paired_runs),
+        *_given_up_notes(bundle, verdicts, given_up),
+    )
+
+
+def _fewest_pairs(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """Return how many pairs each workload needs that has too few for a test."""
+    fewest: dict[str, int] = {}
+    for verdict in verdicts:
+        explanation = explain_verdict(verdict, bundle.plan)
+        pairs = explanation.pairs_needed
+        if explanation.decided_by is DecidedBy.TOO_FEW_PAIRS and pairs is not None:
+            fewest[verdict.workload] = max(pairs, fewest.get(verdict.workload, 0))
+    return fewest
+
+
+def _too_few_pairs_notes(
+    fewest: Mapping[str, int], verdicts: Sequence[Verdict], paired_runs: PairedRuns
+) -> tuple[str, ...]:
+    """Return the note with a budget in which each workload gets enough pairs for a test.
+
+    Until then each round has a pair of every workload that is still open.
+    """
+    seconds = paired_runs.seconds
+    if not fewest or not all(seconds.get(each) for each in fewest):
+        return ()
+    counts = Counter(run.workload for run in paired_runs.runs if run.side is Side.HEAD)
+    open_workloads = {each.workload for each in verdicts if each.outcome is Outcome.UNDECIDED}
+    round_s = sum(seconds.get(each, 0.0) for each in open_workloads)
+    rounds = max(1, *(pairs - counts[each] for each, pairs in fewest.items()))
+    budget_s = paired_runs.spent_s + SPARE * rounds * round_s
+    missing = ", ".join(f"{each} ({counts[each]} of {pairs})" for each, pairs in fewest.items())
+    pair_s = max(seconds[each] for each in fewest)
+    note = (
+        f"the budget ended with too few pairs of {missing}: a pair took {_duration(pair_s)}, and "
+        f"`--budget {_budget_text(budget_s)}` would do for a test if the machine stays as it was"
+    )
+    return (note,)
+
+
+def _given_up_notes(
+    bundle: Bundle, verdicts: Sequence[Verdict], given_up: Mapping[str, GivenUp]
+) -> tuple[str, ...]:
     """Return for each workload that was given up and stays undecided what would settle it."""
     notes: list[str] = []
-    undecided_by_workload: dict[str, list[Verdict]] = {}
-    for verdict in judge_bundle(bundle) if given_up else ():
-        if verdict.outcome is Outcome.UNDECIDED:
-            undecided_by_workload.setdefault(verdict.workload, []).append(verdict)
     for workload, facts in given_up.items():
-        undecided = undecided_by_workload.get(workload)
+        undecided = [
+            each
+            for each in verdicts
+            if each.workload == workload and each.outcome is Outcome.UNDECIDED
+        ]
         if not undecided:
             continue
         needed = [explain_verdict(each, bundle.plan).pairs_needed for each in undecided]
@@ -99,6 +156,13 @@ def given_up_notes(bundle: Bundle, given_up: Mapping[str, GivenUp]) -> tuple[str
             f"{facts.seconds_left:.0f} s of the budget would hardly have settled it; {advice}"
         )
     return tuple(notes)
+
+
+def _budget_text(seconds: float) -> str:
+    """Return a budget that is not smaller, as the option takes it."""
+    if seconds <= MINUTES_FROM_S:
+        return f"{10 * math.ceil(seconds / 10)}s"
+    return f"{math.ceil(seconds / 60)}m"
 
 
 def _pairs(count: int) -> str:

@@ -288,7 +288,7 @@ class Rule:
         return frozenset(each for each, pairs in self.pairs.items() if pairs < 3)
     def next_pair(self, seconds): return None
     def hopeless(self, most_pairs): return frozenset()
-    def regressions(self): return frozenset()
+    def changes(self): return frozenset()
 class Progress:
     def measuring(self, *_): pass
     def pair_done(self, *, pairs, **_): (folder / "done").write_text(str(pairs))

@@ -33,7 +33,7 @@ class Rule:
         self.started = []
         self.next_pair = lambda _: None
         self.hopeless = lambda _: frozenset()
-        self.regressions = frozenset
+        self.changes = frozenset
 
     def start(self, workloads):
         self.started = list(workloads)

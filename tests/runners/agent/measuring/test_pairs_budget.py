@@ -46,7 +46,7 @@ class Undecided:
         self.most_pairs.append(dict(most_pairs))
         return self.without_hope & most_pairs.keys()
 
-    def regressions(self):
+    def changes(self):
         return self.regressed
 
     def next_pair(self, seconds):

@@ -41,7 +41,7 @@ class More:
     def hopeless(self, _):
         return frozenset()
 
-    def regressions(self):
+    def changes(self):
         return frozenset()
 
 

@@ -64,7 +64,7 @@ class OnePair:
     def hopeless(self, _):
         return frozenset()
 
-    def regressions(self):
+    def changes(self):
         return frozenset()
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Side
-from perfledger_runners.measuring.paired_runs import GivenUp
+from perfledger_runners.measuring.paired_runs import GivenUp, PairedRuns
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings.sources import check_settings
-from perfledger_service.usecases.check.measuring_budget import given_up_notes, measuring_allowance
+from perfledger_service.usecases.check.measuring_budget import budget_notes, measuring_allowance
 
 H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=80 * 10**9, count=8)
 LAPTOP = Machine(device=Device.CPU, model="Test CPU")
@@ -85,6 +85,12 @@ def test_money_is_exact_in_what_is_said(allowed):
     assert "at 0.0014 USD an hour" in allowed(budget_usd="1", device_price="0.0014").notes[0]
 
 
+def paired(bundle, **values):
+    return PairedRuns(
+        runs=bundle.runs, failures=(), skipped={}, logs={}, order=bundle.plan.order, **values
+    )
+
+
 NOISY = (1.3, 0.8, 1.25, 0.75, 1.2, 0.85)
 
 
@@ -98,7 +104,7 @@ def test_what_was_given_up_says_what_would_settle_it(make_bundle):
     (workload,) = {spec.id for spec in bundle.workloads}
     facts = GivenUp(pairs=6, seconds_left=30.4, seconds_per_pair=2.0)
 
-    (note,) = given_up_notes(bundle, {workload: facts})
+    (note,) = budget_notes(bundle, paired(bundle, given_up={workload: facts}))
 
     assert note.startswith(f"{workload} was given up after 6 pairs: the other 30 s of the budget ")
     assert "pairs would, in" in note or "no practical number of pairs would" in note
@@ -108,7 +114,39 @@ def test_what_was_settled_in_the_end_needs_no_note(make_bundle):
     bundle = make_bundle(ratio=1.5)
     (workload,) = {spec.id for spec in bundle.workloads}
 
-    assert (
-        given_up_notes(bundle, {workload: GivenUp(pairs=6, seconds_left=1, seconds_per_pair=1)})
-        == ()
+    facts = GivenUp(pairs=6, seconds_left=1, seconds_per_pair=1)
+
+    assert budget_notes(bundle, paired(bundle, given_up={workload: facts})) == ()
+
+
+def test_too_few_pairs_come_with_a_budget_that_would_do(make_bundle):
+    bundle = make_bundle(pairs=2)
+    runs = paired(bundle, seconds={"gpt:step": 6.0}, spent_s=20.0)
+
+    # Two more pairs of 6 s, with a third of their time to spare: 35.6 s.
+    (note,) = budget_notes(bundle, runs)
+    assert note == (
+        "the budget ended with too few pairs of gpt:step (2 of 4): a pair took 6 s, and "
+        "`--budget 40s` would do for a test if the machine stays as it was"
     )
+
+
+def test_a_longer_budget_is_in_minutes_and_counts_every_open_workload(make_bundle):
+    bundle = make_bundle(pairs=3, workloads=("a:step", "b:step"))
+    runs = paired(bundle, seconds={"a:step": 50.0, "b:step": 40.0}, spent_s=300.0)
+
+    (note,) = budget_notes(bundle, runs)
+
+    assert "a:step (3 of 4), b:step (3 of 4): a pair took 50 s, and `--budget 7m`" in note
+
+
+def test_what_is_too_short_for_a_test_is_not_said_twice(make_bundle):
+    bundle = make_bundle(pairs=2)
+    facts = GivenUp(pairs=2, seconds_left=3.0, seconds_per_pair=6.0)
+
+    notes = budget_notes(
+        bundle,
+        paired(bundle, seconds={"gpt:step": 6.0}, spent_s=20.0, given_up={"gpt:step": facts}),
+    )
+
+    assert [note.startswith("the budget ended") for note in notes] == [True]
