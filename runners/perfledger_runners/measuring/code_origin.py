@@ -41,6 +41,7 @@ class CodeOriginCheck:
     installed: Collection[str] = ()
     _changed: tuple[str, ...] = field(init=False)
     _notes: dict[str, None] = field(default_factory=dict[str, None])
+    _compiled_by: set[Side] = field(default_factory=set[Side])
     _libraries: dict[tuple[str, str, Side], LoadedPackage] = field(
         default_factory=dict[tuple[str, str, Side], LoadedPackage]
     )
@@ -54,6 +55,8 @@ class CodeOriginCheck:
     def failure(self, run: Run) -> Failure | None:
         """Return why a run measured other code than its side's, None if it did not."""
         for package in run.packages:
+            if package.is_own and package.compiled:
+                self._compiled_by.add(run.side)
             folders = () if package.is_own else self._folders(package)
             files = _relevant(self._changed, package, folders)
             if not folders:
@@ -72,8 +75,16 @@ class CodeOriginCheck:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes on installed copies that ran, and on changes that need a build."""
-        return tuple(self._notes)
+        """Return notes on installed copies that ran, and on sources that nobody compiled."""
+        sources = [path for path in self._changed if is_compiled_source(path)]
+        # A side that loaded compiled code of its own compiled it itself: torch does.
+        if not sources or self.is_built or self._compiled_by == set(Side):
+            return tuple(self._notes)
+        note = (
+            f"compiled sources changed ({listed(sources)}); both sides ran with what is "
+            f"installed: {BUILD_ADVICE}"
+        )
+        return (note, *self._notes)
 
     def _note(self, text: str) -> None:
         self._notes[text] = None
@@ -180,17 +191,6 @@ class CodeOriginCheck:
                 )
                 return _failure(run, detail)
         return None
-
-
-def build_note(base: SourceTree, head: SourceTree) -> str:
-    """Return what a check without builds cannot see of a change, "" if there is nothing."""
-    sources = [path for path in changed_paths(base, head) if is_compiled_source(path)]
-    if not sources:
-        return ""
-    return (
-        f"compiled sources changed ({listed(sources)}); both sides ran with what is installed: "
-        f"{BUILD_ADVICE}"
-    )
 
 
 def distribution_notes(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[str, ...]:

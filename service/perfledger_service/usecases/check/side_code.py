@@ -24,7 +24,7 @@ from perfledger_runners.environments.side_environment import (
     environment_distributions,
     side_environment,
 )
-from perfledger_runners.measuring.code_origin import CodeOriginCheck, build_note, distribution_notes
+from perfledger_runners.measuring.code_origin import CodeOriginCheck, distribution_notes
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath, discover
 from perfledger_runners.safe_text import MAX_DETAIL
 from perfledger_service.settings.check import CheckSettings
@@ -215,12 +215,9 @@ def _notes(sides: Mapping[Side, BuiltCode], settings: CheckSettings) -> tuple[st
         if changed and not differences:
             differences = (SAME_VERSIONS_NOTE.format(changed),)
         return _own_environment_notes(sides, settings) + differences
-    if head.inputs.files or settings.build:
+    if head.inputs.files or settings.build or not settings.isolated:
         return ()
-    if settings.isolated:
-        return tuple(NO_BUILD_NOTE.format(side) for side in Side if not sides[side].command)
-    note = build_note(base.tree, head.tree)
-    return (note,) if note else ()
+    return tuple(NO_BUILD_NOTE.format(side) for side in Side if not sides[side].command)
 
 
 def _own_environment_notes(

@@ -11,7 +11,6 @@ from perfledger_runners.checkouts.dependency_files import DeclaredDependencies, 
 from perfledger_runners.checkouts.source_tree import PackageFolder, SourceTree
 from perfledger_runners.measuring.code_origin import (
     CodeOriginCheck,
-    build_note,
     distribution_notes,
 )
 
@@ -143,9 +142,22 @@ def test_a_guessed_name_needs_an_installed_file_that_is_the_revisions(tmp_path):
 
 
 def test_compiled_sources_that_nobody_built_are_noted():
-    assert build_note(BASE, PYTHON_CHANGED) == ""
-    assert build_note(BASE, SOURCES_CHANGED).startswith("compiled sources changed (csrc/a.cu)")
-    assert "run with --isolated" in build_note(BASE, SOURCES_CHANGED)
+    (note,) = CodeOriginCheck(base=BASE, head=SOURCES_CHANGED).notes()
+
+    assert note.startswith("compiled sources changed (csrc/a.cu); both sides ran with")
+    assert "run with --isolated" in note
+    assert CodeOriginCheck(base=BASE, head=PYTHON_CHANGED).notes() == ()
+    assert CodeOriginCheck(base=BASE, head=SOURCES_CHANGED, is_built=True).notes() == ()
+
+
+def test_sources_that_each_side_compiled_itself_are_not_noted():
+    check = CodeOriginCheck(base=BASE, head=SOURCES_CHANGED)
+    scan = replace(OWN, name="scan", folder="/tmp/extensions/a/scan")
+
+    for side, digest in zip(Side, ("b" * 64, "c" * 64), strict=True):
+        assert check.failure(run(with_binary(scan, digest), side=side)) is None
+
+    assert check.notes() == ()
 
 
 @pytest.mark.parametrize(

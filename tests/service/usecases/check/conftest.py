@@ -117,6 +117,19 @@ class Project:
             file.writestr(f"{facts}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
             file.writestr(f"{facts}/RECORD", "")
 
+    def write_submodule(self, path, files):
+        """Commit files in a submodule, which is added first if necessary."""
+        origin = self.root.parent / "submodule"
+        if not origin.exists():
+            self.git("init", "-q", "-b", "main", str(origin))
+            self.git("-C", str(origin), "commit", "-q", "--allow-empty", "-m", "first")
+            local = ("-c", "protocol.file.allow=always")
+            self.git(*local, "submodule", "add", "-q", str(origin), path)
+        for name, text in files.items():
+            self.write(f"{path}/{name}", text)
+        self.git("-C", path, "add", "-A")
+        self.git("-C", path, "commit", "-q", "-m", "a change")
+
     def install_wheel(self, folder):
         """Unpack a folder's wheels where the user's packages are."""
         for wheel in (self.root / folder).glob("*.whl"):

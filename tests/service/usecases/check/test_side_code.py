@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -40,6 +41,25 @@ NAMED = """
         import slowdep as late
         from pathlib import Path
         assert Path("requirements.txt").read_text()[2:5] == late.NAME
+"""
+UV_PROJECT = """
+[project]
+name = "mine"
+version = "1"
+requires-python = ">=3.11"
+dependencies = ["slowdep=={}"]
+[tool.uv]
+package = false
+no-index = true
+find-links = ["wheels"]
+"""
+LIBRARY_WORKLOAD = """
+import perfledger
+
+@perfledger.workload(device="cpu")
+def step():
+    import ctypes
+    return ctypes.CDLL({!r}).work
 """
 WHEELS = "--find-links wheels\n"
 
@@ -196,6 +216,66 @@ def test_a_build_that_no_setting_asks_for_is_not_made_outside_a_sandbox(project)
 
     assert all("a build runs outside the sandbox" in failure.detail for failure in failures)
     assert failures
+
+
+def test_a_changed_lock_is_installed_by_uv(project, require_system):
+    require_system("uv", package="uv", folders=[Path(sys.executable).parent])
+    mine = project()
+    mine.variables["UV_OFFLINE"] = "1"
+    mine.variables["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    mine.write(
+        "bench.py", mine.WORKLOAD.replace("from mypkg import late", "import slowdep as late")
+    )
+    mine.write("python/mypkg/late.py", WORK.format(10))
+    for version in (1, 2):
+        mine.write_wheel("slowdep", version, WORK.format(10 * version))
+        mine.write("pyproject.toml", UV_PROJECT.format(version))
+        command = ("uv", "lock", "-q", "--python", sys.executable)
+        subprocess.run(command, cwd=mine.root, check=True, env=mine.environment())
+        mine.commit()
+
+    _, failures, notes = mine.measure()
+
+    assert failures == ()
+    assert "made by `uv sync --frozen --no-editable`" in notes[0]
+    assert notes[1] == "dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
+
+
+def test_a_library_from_the_users_checkout_is_not_measured_if_its_source_changed(
+    project, require_system
+):
+    require_system("cc", package="gcc")
+    mine = project()
+    library = mine.root / "build" / "fast.so"
+    mine.write("bench.py", LIBRARY_WORKLOAD.format(str(library)))
+    mine.write("build/none.txt", "")
+    mine.change("csrc/fast.c", "int work(void) { return 1; }", "int work(void) { return 3; }")
+    command = ["cc", "-shared", "-fPIC", "-o", str(library), "csrc/fast.c"]
+    subprocess.run(command, cwd=mine.root, check=True)
+
+    _, failures, _ = mine.measure()
+
+    assert {failure.why for failure in failures} == {FailureReason.WRONG_CODE}
+    assert f"both sides loaded fast from {library.parent}" in failures[0].detail
+    assert "csrc/fast.c changed" in failures[0].detail
+
+
+def test_a_submodules_installed_copy_is_not_measured_if_its_commit_changed(project):
+    mine = project()
+    mine.write("bench.py", mine.WORKLOAD.replace("from mypkg import late", "from lib import late"))
+    mine.write("python/mypkg/late.py", WORK.format(10))
+    mine.commit()
+    mine.write_submodule("third_party/lib", {"lib/__init__.py": "", "lib/late.py": WORK.format(10)})
+    mine.commit()
+    shutil.copytree(mine.root / "third_party/lib/lib", mine.site / "lib")
+    mine.write_submodule("third_party/lib", {"lib/late.py": WORK.format(30)})
+    mine.commit()
+
+    _, failures, _ = mine.measure()
+
+    assert {failure.why for failure in failures} == {FailureReason.WRONG_CODE}
+    assert f"the installed copy of lib at {mine.site}/lib ran" in failures[0].detail
+    assert "third_party/lib/lib/late.py" in failures[0].detail
 
 
 def test_isolated_sides_without_a_usual_build_say_so(project):
