@@ -1,11 +1,13 @@
 """Imports the files below a checkout's paths, which register workloads."""
 
 import importlib
+import importlib.machinery
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
+from importlib.abc import Loader, MetaPathFinder
 from pathlib import Path
 from types import ModuleType
 
@@ -32,6 +34,50 @@ class ImportedWorkloads:
 
     workloads: tuple[Workload, ...]
     broken: tuple[ImportFailure, ...]
+
+
+class SiblingFinder(MetaPathFinder):
+    """Finds a module beside the imported files that nothing else finds, as `python FILE` does.
+
+    It is the module of its full name, `benchmarks.data` for `import data`: a module under two names
+    would register its workloads twice.
+    """
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = roots
+        self.folders: dict[Path, None] = {}  # of the files, in their order
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: object = None,
+        target: object = None,  # noqa: ARG002 - its protocol
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return the spec of a top-level module in one of the folders."""
+        for folder in self.folders if path is None else ():
+            for file in (folder / f"{fullname}.py", folder / fullname / "__init__.py"):
+                name = module_name(file, self._roots) if file.is_file() else None
+                if name is not None and name != fullname:
+                    return importlib.machinery.ModuleSpec(fullname, _SiblingLoader(name))
+        return None
+
+
+class _SiblingLoader(Loader):
+    """Returns the module of another name, as it is."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._spec: importlib.machinery.ModuleSpec | None = None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:  # noqa: ARG002
+        """Import the module by its full name."""
+        module = importlib.import_module(self._name)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its own spec back; it has run already."""
+        module.__spec__ = self._spec
 
 
 def import_roots(root: Path, import_paths: Sequence[str]) -> tuple[Path, ...]:
@@ -95,8 +141,14 @@ def _absent(path: str) -> ImportFailure:
 def import_below(
     start: Path, *, root: Path, roots: Sequence[Path], modules: frozenset[str]
 ) -> Iterator[ModuleType | ImportFailure]:
-    """Import the files at or below `start`, and yield each module or why it cannot be imported."""
+    """Import the files at or below `start`, and yield each module or why it cannot be imported.
+
+    From then on a file may import those beside it by their names alone.
+    """
+    finder = SiblingFinder(roots)
+    sys.meta_path.append(finder)  # it stays: a set-up may import, too
     for file in source_files(start):
+        finder.folders[file.parent] = None
         path = str(file.relative_to(root))
         name = module_name(file, roots)
         if name is None:

@@ -85,6 +85,7 @@ def write(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
 def clean_process(tmp_path: Path) -> Iterator[None]:
     """Forget the modules and workloads that a test imported, and where it went."""
     before, path, folder = set(sys.modules), list(sys.path), Path.cwd()
+    finders = list(sys.meta_path)
     state, registered = random.getstate(), dict(REGISTERED_WORKLOADS)
     REGISTERED_WORKLOADS.clear()
     yield
@@ -92,6 +93,7 @@ def clean_process(tmp_path: Path) -> Iterator[None]:
     for name in [name for name in new if _is_users(name, tmp_path)]:
         del sys.modules[name]
     sys.path[:] = path
+    sys.meta_path[:] = finders
     os.chdir(folder)
     random.setstate(state)
     REGISTERED_WORKLOADS.clear()

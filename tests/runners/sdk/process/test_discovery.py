@@ -243,3 +243,49 @@ def test_a_file_that_goes_elsewhere_at_import_does_not_take_the_next_with_it(wri
     monkeypatch.chdir(root)
 
     assert look(root).broken == ()
+
+
+def test_a_file_may_import_those_beside_it_by_their_names_alone(write):
+    root = write(
+        {
+            "benchmarks/a_steps.py": f"import data\nfrom tools import SIZE\n{WORKLOAD}",
+            "benchmarks/data.py": "NUMBERS = [1, 2]\n",
+            "benchmarks/tools/__init__.py": "SIZE = 3\n",
+        }
+    )
+
+    found = look(root)
+
+    assert keys(found) == ["benchmarks.a_steps:work"]
+    assert found.broken == ()
+
+
+def test_a_workload_beside_the_file_that_imports_it_is_registered_once(write):
+    root = write(
+        {
+            "benchmarks/a_user.py": "import z_steps\nimport benchmarks.z_steps as same\n"
+            "assert z_steps is same and same.__spec__.name == 'benchmarks.z_steps'\n",
+            "benchmarks/z_steps.py": WORKLOAD,
+        }
+    )
+
+    found = look(root)
+
+    assert (keys(found), found.broken) == (["benchmarks.z_steps:work"], ())
+
+
+def test_what_is_installed_comes_before_a_file_of_its_name(write):
+    root = write(
+        {
+            "benchmarks/a_user.py": "import json\nassert json.dumps(1) == '1'\n",
+            "benchmarks/json.py": "",
+        }
+    )
+
+    assert look(root).broken == ()
+
+
+def test_what_no_file_is_named_like_is_still_missing(write):
+    (broken,) = look(write({"benchmarks/a_user.py": "import nothing_like_this\n"})).broken
+
+    assert "No module named 'nothing_like_this'" in broken.detail
