@@ -166,9 +166,10 @@ def _import_failure(name: str, side: Side, file: UnreadablePath) -> Failure:
 
 
 def _import_detail(file: UnreadablePath) -> str:
-    if file.reason is FailureReason.BUILD:  # no file of the side was tried
+    if file.reason in {FailureReason.BUILD, FailureReason.BUDGET}:  # no file is to blame
         return file.detail
-    return f"{_cut(file.path)} cannot be imported: {file.detail}"
+    what = "the suite" if file.path == "." else _cut(file.path)
+    return f"{what} cannot be imported: {file.detail}"
 
 
 def _missing_failure(spec: WorkloadSpec, broken: Iterable[UnreadablePath]) -> Failure:

@@ -264,3 +264,21 @@ def test_a_benchmark_that_only_head_leaves_out_is_a_failure():
     planned = plan_workloads(side(A), head, choice=WorkloadChoice())
 
     assert [each.workload for each in planned.failures] == [A.id]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason", "detail"),
+    [
+        ("bench/a.py", FailureReason.RAISED, "bench/a.py cannot be imported: why"),
+        (".", FailureReason.KILLED, "the suite cannot be imported: why"),
+        (".", FailureReason.BUDGET, "why"),
+    ],
+)
+def test_a_failure_names_the_file_only_where_it_is_to_blame(path, reason, detail):
+    broken = UnreadablePath(path=path, reason=reason, detail="why")
+
+    planned = plan_workloads(
+        Discovery(workloads=(A,)), Discovery(broken=(broken,)), choice=WorkloadChoice()
+    )
+
+    assert [failure.detail for failure in planned.failures] == [detail]
