@@ -80,6 +80,7 @@ class CommitBisection:
     report: Report | None = None
     notes: tuple[str, ...] = ()
     workloads_from: str = ""
+    is_isolated: bool = False
 
     @property
     def good(self) -> BisectedCommit:

@@ -117,7 +117,7 @@ def next_command(result: CommitBisection) -> str:
         return (
             f"perfledger check --base {provenance_facts.short_sha(parent.sha)} "
             f"--head {provenance_facts.short_sha(found_commit.sha)} "
-            f"--workload {_quoted_workload(result)}{_source_option(result)}"
+            f"--workload {_quoted_workload(result)}{_options(result)}"
         )
     ends = (result.commits[result.first - 1], result.commits[result.last])
     command = _bisect_command(result, *(each.revision for each in ends))
@@ -221,16 +221,18 @@ def _bisect_command(result: CommitBisection, good: Revision, bad: Revision) -> s
     is_usual = result.metric.name == STEP_TIME.name
     metric = "" if is_usual else f" --metric {result.metric.name}"
     command = f"perfledger history bisect {_quoted_workload(result)} {ends}"
-    return f"{command}{metric}{_source_option(result)}"
+    return f"{command}{metric}{_options(result)}"
 
 
 def _quoted_workload(result: CommitBisection) -> str:
     return shlex.quote(clean(result.workload, limit=_MAX_NAME))
 
 
-def _source_option(result: CommitBisection) -> str:
+def _options(result: CommitBisection) -> str:
+    """Return the options that chose the workloads and the environments."""
     source = result.workloads_from
-    return f" --workloads-from {shlex.quote(clean(source))}" if source else ""
+    chosen_source = f" --workloads-from {shlex.quote(clean(source))}" if source else ""
+    return chosen_source + " --isolated" * result.is_isolated
 
 
 def _change(row: BisectedCommit) -> str:

@@ -152,8 +152,9 @@ def bisect(
         builds=measurements.builds,
         report=check.report if check else None,
     )
+    is_isolated = configuration.settings.isolated
     notes = (*configuration.notes, *allowance.notes, *unconfirmed_notes(finished, commits))
-    return replace(result, notes=notes), check.bundle if check else None
+    return replace(result, notes=notes, is_isolated=is_isolated), check.bundle if check else None
 
 
 def new_search(

@@ -158,6 +158,8 @@ def test_other_metrics_and_workloads_from_elsewhere_stay_in_the_commands():
     )
     checked = replace(FOUND, workloads_from="main", workload="m:f[batch=8]")
     assert next_command(checked).endswith("--workload 'm:f[batch=8]' --workloads-from main")
+    assert next_command(replace(OPEN, is_isolated=True)).endswith(" --isolated --budget 15m")
+    assert next_command(replace(FOUND, is_isolated=True)).endswith(" --isolated")
 
 
 def test_further_changes_and_what_is_not_explained_are_named():
