@@ -28,6 +28,8 @@ from perfledger_profiles.nsight_systems.stats_reports import read_nsys_stats
 from perfledger_profiles.parsing.chrome_trace_json import MAX_UNPACKED_BYTES
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.gzip_input import is_gzip, unpack_gzip, unpack_gzip_head
+from perfledger_profiles.rocm.rocpd import read_rocpd
+from perfledger_profiles.rocm.rocprof import read_rocprof
 from perfledger_profiles.torch_profiler.kineto import read_kineto, read_kineto_trace
 from perfledger_profiles.xla.xplane import read_planes, read_xplane
 
@@ -45,6 +47,8 @@ class ProfileFormat(StrEnum):
     NSYS_SQLITE = "nsys-sqlite"
     NSYS_STATS = "nsys-stats"
     NCU = "ncu"
+    ROCPROF = "rocprof"
+    ROCPD = "rocpd"
     DCGM = "dcgm"
     NCCL_TESTS = "nccl-tests"
     VLLM = "vllm"
@@ -83,6 +87,7 @@ READERS: Mapping[ProfileFormat, ProfileReader] = {
     ProfileFormat.KINETO: read_kineto,
     ProfileFormat.NSYS_STATS: read_nsys_stats,
     ProfileFormat.NCU: read_ncu,
+    ProfileFormat.ROCPROF: read_rocprof,
     ProfileFormat.DCGM: read_dcgm,
     ProfileFormat.NCCL_TESTS: read_nccl_tests,
     ProfileFormat.VLLM: read_vllm,
@@ -97,15 +102,25 @@ READERS: Mapping[ProfileFormat, ProfileReader] = {
 PATH_READERS: Mapping[ProfileFormat, PathReader] = {
     ProfileFormat.XPLANE: read_xplane,
     ProfileFormat.NSYS_SQLITE: read_nsys_sqlite,
+    ProfileFormat.ROCPD: read_rocpd,
 }
 
 # In this order: what a program prints into another tool's log is tried last.
 _SIGNATURES = tuple(
     _Signature(format_, re.compile(pattern, re.MULTILINE))
     for format_, pattern in (
+        (ProfileFormat.ROCPD, rb"\ASQLite format 3\x00[\s\S]*?rocpd_kernel_dispatch"),
         (ProfileFormat.NSYS_SQLITE, rb"\ASQLite format 3\x00"),
         # First, because the patterns that search all of the head take a fifth of the reading time.
         (ProfileFormat.KINETO, rb'\A\s*\{\s*"(?:schemaVersion"\s*:\s*1\b|traceEvents")'),
+        (
+            ProfileFormat.ROCPROF,
+            (
+                rb'^(?=[^\n]{0,400}"?Kernel_?Name\b)[^\n]*\b(?:Start_Timestamp|BeginNs)\b'
+                rb'|^"Name","Calls","TotalDurationNs"|^"Kind","Direction"'
+                rb'|\A\s*\{\s*"rocprofiler-sdk-tool"'
+            ),
+        ),
         (ProfileFormat.NCU, rb'^(?=[^\n]{0,400}"?Kernel Name)[^\n]*(?:Metric Name|"[a-z]+__)'),
         (ProfileFormat.MLPERF_LOADGEN, rb'^MLPerf Results Summary|"namespace": ?"mlperf::logging"'),
         (ProfileFormat.MLPERF_TRAINING, rb":::MLLOG\s{0,8}\{"),
@@ -208,7 +223,7 @@ def read_calls(path: Path, *, format: ProfileFormat | None = None) -> RecordedCa
     format_, is_plain = _format_of(path, format)
     if format_ is ProfileFormat.KINETO:
         calls = calls_of_trace(read_kineto_trace(path))
-    elif format_ in PATH_READERS:
+    elif format_ in (ProfileFormat.NSYS_SQLITE, ProfileFormat.XPLANE):
         read = _nsys_calls if format_ is ProfileFormat.NSYS_SQLITE else _xla_calls
         calls = read(path) if is_plain else _read_packed(path, read)
     else:

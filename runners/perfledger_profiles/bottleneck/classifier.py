@@ -217,7 +217,7 @@ def _confidence(
 ) -> BottleneckConfidence:
     """Return the confidence; without enough steps, medium needs a share that dwarfs the others."""
     share = shares.get(primary, shares.get(ON_DEVICE, 0.0))
-    is_unclear = bool(step_doubts) and share < DOMINANT_SHARE
+    is_unclear = bool(step_doubts) and (share < DOMINANT_SHARE or not profile.each_step)
     if doubts or is_unclear or primary is Bottleneck.UNKNOWN:
         return BottleneckConfidence.LOW
     if step_doubts:

@@ -223,6 +223,8 @@ def _collectives(case: AdviceContext) -> Recommendation | None:
     detail = communication_detail(case.profile)
     cause = f": {detail}" if detail is not BottleneckDetail.NONE else ""
     trigger = f"{share:.1%} of the step waits for exposed collectives{cause}"
+    if not case.profile.each_step and not case.profile.has_steps:  # sums of kernels
+        trigger = f"{share:.1%} of the kernels' time is collectives, hidden by compute or not"
     text = COLLECTIVES.get(detail, ANY_COLLECTIVE)
     return case.recommendation(text, trigger=trigger, share=share)
 

@@ -1,0 +1,102 @@
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from perfledger.records import Side
+from perfledger_profiles.formats import ProfileFormat, detect_format, read_calls, read_profile
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.rocm.rocpd import read_rocpd
+
+# rocprofv3 names its tables after the process that it watched.
+PROCESS = "_00006409_00d1_70d1_a5cb_b5ab88214544"
+SCHEMA = f"""
+CREATE TABLE "rocpd_metadata{PROCESS}" (id INTEGER PRIMARY KEY, tag TEXT, value TEXT);
+CREATE TABLE "rocpd_info_agent{PROCESS}" (id INTEGER PRIMARY KEY, type TEXT, product_name TEXT);
+CREATE TABLE "rocpd_info_kernel_symbol{PROCESS}" (
+    id INTEGER PRIMARY KEY, kernel_name TEXT, display_name TEXT);
+CREATE TABLE "rocpd_kernel_dispatch{PROCESS}" (
+    id INTEGER PRIMARY KEY, agent_id INTEGER, kernel_id INTEGER, start BIGINT, "end" BIGINT,
+    workgroup_size_x INTEGER, workgroup_size_y INTEGER, workgroup_size_z INTEGER,
+    grid_size_x INTEGER, grid_size_y INTEGER, grid_size_z INTEGER);
+"""
+ROWS = (
+    (1, 4, 1, 1000, 3000, 64, 1, 1, 128, 1, 1),
+    (2, 4, 1, 3000, 4000, 64, 1, 1, 128, 1, 1),
+    (3, 4, 9, 4000, 5000, 64, 1, 1, 128, 1, 1),
+)
+
+
+@pytest.fixture
+def database(tmp_path):
+    def make(rows=ROWS, script=SCHEMA):
+        path = tmp_path / "1_results.db"
+        path.unlink(missing_ok=True)
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(script)
+            if rows:
+                connection.execute(
+                    f'INSERT INTO "rocpd_info_agent{PROCESS}" VALUES (4, "GPU", "AMD Instinct MI300X")'
+                )
+                connection.execute(
+                    f'INSERT INTO "rocpd_info_kernel_symbol{PROCESS}" '
+                    "VALUES (1, '_Z3add.kd', 'attn_fwd')"
+                )
+                marks = ",".join("?" * 11)
+                connection.executemany(
+                    f'INSERT INTO "rocpd_kernel_dispatch{PROCESS}" VALUES ({marks})', rows
+                )
+            connection.commit()
+        return path
+
+    return make
+
+
+def read(path):
+    return read_rocpd(path, workload="m:f", side=Side.HEAD)
+
+
+def test_dispatches_have_their_kernels_and_their_device(database):
+    path = database()
+
+    profile = read_profile(path, workload="m:f", side=Side.HEAD)
+
+    assert detect_format(path.read_bytes(), "x") is ProfileFormat.ROCPD
+    assert [(one.name, one.count, one.grid) for one in profile.kernels] == [
+        ("attn_fwd", 2.0, "2,1,1"),
+        ("(unknown kernel)", 1.0, "2,1,1"),
+    ]
+    assert profile.device.name == "AMD Instinct MI300X"
+    assert profile.reading("gpu_busy") == 1.0
+
+
+def test_values_that_are_no_times_are_left_out(database):
+    damaged = ((5, 4, 1, "soon", None, 64, 1, 1, 1, 1, 1), (6, 4, 1, 9, 3, 64, 1, 1, 1, 1, 1))
+
+    profile = read(database((*ROWS, *damaged)))
+
+    assert profile.dropped_events == 2
+    assert sum(kernel.count for kernel in profile.kernels) == 3
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["CREATE TABLE t (x)", SCHEMA, 'CREATE TABLE "rocpd_kernel_dispatch" (id INTEGER)'],
+)
+def test_a_database_without_dispatches_is_refused(database, script):
+    with pytest.raises(ProfileError):
+        read(database((), script))
+
+
+def test_a_damaged_database_is_refused(database, tmp_path):
+    whole = database().read_bytes()
+    path = tmp_path / "cut.db"
+    path.write_bytes(whole[: len(whole) // 2])
+
+    with pytest.raises(ProfileError):
+        read(path)
+
+
+def test_a_summary_has_no_timeline_to_export(database):
+    with pytest.raises(ProfileError, match="no timeline"):
+        read_calls(database())
