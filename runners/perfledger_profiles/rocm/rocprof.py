@@ -113,7 +113,7 @@ def read_rocprof(data: bytes, *, workload: str, side: Side) -> Profile:
             dropped=dropped,
             notes=text.notes,
         )
-    dispatches = [one for row in rows if (one := _dispatch(row)) is not None]
+    dispatches = [dispatch for row in rows if (dispatch := _dispatch(row)) is not None]
     return dispatch_profile(
         dispatches,
         workload=workload,

@@ -36,7 +36,8 @@ def database(tmp_path):
             connection.executescript(script)
             if rows:
                 connection.execute(
-                    f'INSERT INTO "rocpd_info_agent{PROCESS}" VALUES (4, "GPU", "AMD Instinct MI300X")'
+                    f'INSERT INTO "rocpd_info_agent{PROCESS}" '
+                    "VALUES (4, 'GPU', 'AMD Instinct MI300X')"
                 )
                 connection.execute(
                     f'INSERT INTO "rocpd_info_kernel_symbol{PROCESS}" '
