@@ -16,7 +16,7 @@ from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS, fewest_pairs
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
 from perfledger_baselines.significance.paired_t_tests import TTestResult
-from perfledger_baselines.significance.power import relative
+from perfledger_baselines.significance.power import is_capped, relative
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
 
 # A reason is one cell of a table; the full message of a failed workload is in its log.
@@ -84,7 +84,9 @@ def _paired_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> 
         parts.append(_states(decision.states))
     if test.other_clocks:
         parts.append(f"{_count_of_pairs(test.other_clocks)} left out: their clocks differ")
-    if test.left_out and not test.flaw:
+    if decision.estimate is not None and is_capped(decision.estimate.change):
+        parts.append("the sides differ by more than a million times, and are shown as if by that")
+    if test.left_out and decision.outcome is not Outcome.NOT_MEASURED:
         samples = "sample" if test.left_out == 1 else "samples"
         parts.append(f"{test.left_out} {samples} left out: zero, negative or not a number")
     return "; ".join(parts)

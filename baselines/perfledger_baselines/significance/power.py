@@ -9,6 +9,11 @@ from perfledger_baselines.significance.interim_looks import InterimLooks
 from perfledger_baselines.significance.paired_t_tests import TTestResult
 
 POWER = 0.8  # the usual power of a study
+# Relative. No step becomes a million times slower; larger figures come from broken readings, and an
+# infinite one is no JSON.
+LARGEST_CHANGE = 1e6
+_LARGEST_LOG = math.log1p(LARGEST_CHANGE)
+ROUNDING = 1e-9  # of a figure that went to the log scale and back
 FEWEST_STEPS, MOST_STEPS = 5, 30  # of a process; see steps_per_process
 
 
@@ -81,8 +86,13 @@ def steps_per_process(
 
 
 def relative(log_change: float) -> float:
-    """Return head / base - 1 for a difference of logs, finite so that JSON can hold it."""
-    return math.expm1(min(log_change, 700.0))  # exp(709.8) is the largest double
+    """Return head / base - 1 for a difference of logs, up or down by LARGEST_CHANGE at most."""
+    return math.expm1(max(-_LARGEST_LOG, min(log_change, _LARGEST_LOG)))
+
+
+def is_capped(change: float) -> bool:
+    """Return whether a relative change is as large, or as small, as `relative` makes any."""
+    return abs(math.log1p(change)) >= _LARGEST_LOG * (1 - ROUNDING)
 
 
 def _noncentrality(degrees: float, *, alpha: float, power: float) -> float:
