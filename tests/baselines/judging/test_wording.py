@@ -117,3 +117,17 @@ def test_too_few_pairs_show_what_they_say_so_far(build):
         "pairs alone)"
     )
     assert first == "1 of the 4 pairs needed; so far +10 %"
+
+
+@pytest.mark.parametrize("is_slower", [True, False])
+def test_a_change_beyond_all_measure_is_capped_and_said(build, is_slower):
+    pairs = [(1e-150, 1e150 * ratio) for ratio in (1.0, 1.001, 0.999, 1.0, 1.001, 0.999)]
+    if not is_slower:
+        pairs = [(head, base) for base, head in pairs]
+
+    verdict = judge_bundle(build.bundle({"m:f": {"peak_memory": pairs}}))[-1]
+
+    change = 1e6 if is_slower else 1 / (1e6 + 1) - 1
+    assert verdict.outcome is (Outcome.REGRESSED if is_slower else Outcome.IMPROVED)
+    assert verdict.estimate.change == pytest.approx(change)
+    assert verdict.reason.endswith("more than a million times, and are shown as if by that")
