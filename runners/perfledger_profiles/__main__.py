@@ -21,6 +21,7 @@ from pathlib import Path
 from perfledger.records import Side
 from perfledger_profiles.export.speedscope import omission_note, speedscope
 from perfledger_profiles.formats import ProfileFormat, read_calls, read_profile
+from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.recorded_shapes import with_shapes
 
@@ -34,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m perfledger_profiles", description=__doc__)
     parser.add_argument("--speedscope", action="store_true")
     parser.add_argument("--shapes", type=Path)
+    parser.add_argument("--device", type=int)
+    parser.add_argument("--rank", type=int)
     parser.add_argument("reader", choices=(AUTO, *(one.value for one in ProfileFormat)))
     parser.add_argument("workload")
     parser.add_argument("side", type=Side, choices=tuple(Side))
@@ -45,7 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.speedscope:
             _write_speedscope(first, format_, name=options.workload)
             return 0
-        read = partial(read_profile, workload=options.workload, side=options.side, format=format_)
+        read = partial(
+            read_profile,
+            workload=options.workload,
+            side=options.side,
+            format=format_,
+            choice=DeviceChoice(device=options.device, rank=options.rank),
+        )
         profiles = [read(path) for path in options.files]
         if options.shapes is not None:
             shaped = read(options.shapes)

@@ -26,6 +26,7 @@ from perfledger_profiles.nsight_compute.launches_to_profile import read_ncu
 from perfledger_profiles.nsight_systems.sqlite_reader import read_nsys_sqlite, read_nsys_trace
 from perfledger_profiles.nsight_systems.stats_reports import read_nsys_stats
 from perfledger_profiles.parsing.chrome_trace_json import MAX_UNPACKED_BYTES
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.gzip_input import is_gzip, unpack_gzip, unpack_gzip_head
 from perfledger_profiles.rocm.rocpd import read_rocpd
@@ -70,8 +71,10 @@ class ProfileReader(Protocol):
 class PathReader(Protocol):
     """A reader of one format, from a path."""
 
-    def __call__(self, path: Path, /, *, workload: str, side: Side) -> Profile:
-        """Return the profile in a file, or raise ProfileError."""
+    def __call__(
+        self, path: Path, /, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
+    ) -> Profile:
+        """Return the profile of the chosen devices in a file, or raise ProfileError."""
         ...
 
 
@@ -104,6 +107,8 @@ PATH_READERS: Mapping[ProfileFormat, PathReader] = {
     ProfileFormat.NSYS_SQLITE: read_nsys_sqlite,
     ProfileFormat.ROCPD: read_rocpd,
 }
+
+_TIMELINES = (ProfileFormat.KINETO, *PATH_READERS)
 
 # In this order: what a program prints into another tool's log is tried last.
 _SIGNATURES = tuple(
@@ -206,13 +211,24 @@ def read_profile(
     workload: str,
     side: Side,
     format: ProfileFormat | None = None,  # noqa: A002 - the callers' word
+    choice: DeviceChoice = ANY_DEVICE,
 ) -> Profile:
     """Return the profile in a file, of the given format or the detected one.
 
-    Raises ProfileError when the file is missing, too large or of another format.
+    Raises ProfileError when the file is missing, too large or of another format, or has no work of
+    the choice.
     """
     format_, is_plain = _format_of(path, format)
-    return with_occupancy(_read(path, format_, workload, side, is_plain=is_plain))
+    if format_ in _TIMELINES:
+        return with_occupancy(
+            _read_timeline(path, format_, workload, side, choice=choice, is_plain=is_plain)
+        )
+    if not choice.is_any:
+        msg = (
+            f"{path.name} has no timeline of devices to choose from: leave --device and --rank out"
+        )
+        raise ProfileError(msg)
+    return with_occupancy(READERS[format_](path.read_bytes(), workload=workload, side=side))
 
 
 def read_calls(path: Path, *, format: ProfileFormat | None = None) -> RecordedCalls:  # noqa: A002 - see above
@@ -251,15 +267,19 @@ def _format_of(path: Path, requested: ProfileFormat | None) -> tuple[ProfileForm
     return format_, is_plain
 
 
-def _read(
-    path: Path, format_: ProfileFormat, workload: str, side: Side, *, is_plain: bool
+def _read_timeline(
+    path: Path,
+    format_: ProfileFormat,
+    workload: str,
+    side: Side,
+    *,
+    choice: DeviceChoice,
+    is_plain: bool,
 ) -> Profile:
-    """Read a file of a known format; a Chrome trace piece by piece, packed or not."""
+    """Read a recording with devices; a Chrome trace piece by piece, packed or not."""
     if format_ is ProfileFormat.KINETO:
-        return read_kineto(path, workload=workload, side=side)
-    if format_ not in PATH_READERS:
-        return READERS[format_](path.read_bytes(), workload=workload, side=side)
-    read = partial(PATH_READERS[format_], workload=workload, side=side)
+        return read_kineto(path, workload=workload, side=side, choice=choice)
+    read = partial(PATH_READERS[format_], workload=workload, side=side, choice=choice)
     return read(path) if is_plain else _read_packed(path, read)
 
 

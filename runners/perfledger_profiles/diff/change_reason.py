@@ -6,7 +6,7 @@ from perfledger.profile import Kernel, Operation, Profile
 from perfledger_profiles.diff.cause import ChangeKind, ChangeReason
 from perfledger_profiles.diff.input_differences import input_change
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
-from perfledger_profiles.diff.stable_names import normal_path
+from perfledger_profiles.diff.stable_names import normal_place
 
 # Closer occupancies may be two roundings of one launch.
 MIN_OCCUPANCY_STEP = 0.05
@@ -64,7 +64,7 @@ def join_names(operations: Sequence[Operation]) -> str:
     """Return the operations' names, the longest first: "aten::bmm, aten::_softmax and 3 more"."""
     seconds: dict[str, float] = {}
     for operation in operations:
-        name = normal_path(operation.name)
+        name = normal_place(operation.name)
         seconds[name] = seconds.get(name, 0.0) + operation.seconds
     return _join(sorted(seconds, key=lambda name: -seconds[name]))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from perfledger.profile import Operation
 from perfledger_profiles.diff.input_differences import input_change
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
-from perfledger_profiles.diff.stable_names import normal_name, normal_path
+from perfledger_profiles.diff.stable_names import normal_name, normal_path, normal_place
 
 # A place with a larger share of the step says no more than that the step changed.
 MAX_PLACE_SHARE = 0.8
@@ -97,7 +97,7 @@ def _name(change: OperationChange) -> Hashable:
 def _place(change: OperationChange) -> Hashable:
     """Return the path around the main operation; one at the top is its own place."""
     main = _main(change)
-    return normal_path(main.path) or normal_path(main.name)
+    return normal_path(main.path) or normal_place(main.name)
 
 
 def _outermost_place(change: OperationChange) -> Hashable:

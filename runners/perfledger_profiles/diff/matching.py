@@ -15,7 +15,7 @@ from functools import partial
 from perfledger.profile import Bucket, Operation, OperationFamily
 from perfledger_profiles.diff.fusion import UnmatchedOperations, match_fusions, with_regions
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
-from perfledger_profiles.diff.stable_names import normal_name, normal_path, plain_name
+from perfledger_profiles.diff.stable_names import normal_name, normal_path, normal_place, plain_name
 from perfledger_profiles.parsing.operation_family import FUSED_ATTENTION
 
 # The parts of an unfused attention; "math" is torch's own fallback.
@@ -101,7 +101,7 @@ def _numbered_names(operations: Sequence[Operation]) -> defaultdict[str, set[str
 def _identity(operation: Operation, *, renumbered: _Renumbered) -> _Key:
     place = normal_path(operation.path)
     name = plain_name(operation.name) if place in renumbered else operation.name
-    return normal_path(name), operation.bucket, operation.shapes, place
+    return normal_place(name), operation.bucket, operation.shapes, place
 
 
 def _variant(operation: Operation) -> _Key:

@@ -8,8 +8,10 @@ _KNOWN_NAMES = 4096
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _HASH = re.compile(r"[_.](?=[0-9a-f]*\d)[0-9a-f]{8,}\b")
-# Suffixes by which XLA, Inductor and GCC distinguish copies.
-_COPY_NUMBER = re.compile(r"([._](\d+|clone|remat\d*|isra|constprop))+$")
+# Suffixes by which XLA, Inductor and GCC distinguish copies, and counters of ranges: "batch 3".
+_COPY_NUMBER = re.compile(r"([._](\d+|clone|remat\d*|isra|constprop)|[ #:]+\d+|\[\d+\])+$")
+# The same within a path: instances of one module, "layers.3/Linear_12".
+_INSTANCE = re.compile(r"(?:[ ._#:]+\d+|\[\d+\])+(?=/|$)")
 
 _INNERMOST_TEMPLATE = re.compile(r"<[^<>]*>")
 _ARGUMENTS = re.compile(r"\([^()]*\)( \[clone[^\]]*\])?$")
@@ -79,11 +81,17 @@ def normal_name(name: str) -> str:
 
 
 @lru_cache(maxsize=_KNOWN_NAMES)
-def normal_path(path: str) -> str:
-    """Return the path without numbers of compiled regions and kinds of data loaders."""
+def normal_place(name: str) -> str:
+    """Return the name without numbers of compiled regions and kinds of data loaders."""
     for pattern, place in _PLACES:
-        path = pattern.sub(place, path)
-    return path
+        name = pattern.sub(place, name)
+    return name
+
+
+@lru_cache(maxsize=_KNOWN_NAMES)
+def normal_path(path: str) -> str:
+    """Return the path without addresses, counters and numbers of modules and compiled regions."""
+    return _INSTANCE.sub("", _ADDRESS.sub("", normal_place(path)))
 
 
 @lru_cache(maxsize=_KNOWN_NAMES)

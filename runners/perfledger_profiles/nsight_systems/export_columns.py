@@ -1,5 +1,6 @@
 """Collects the rows of an nsys export into the columns of a Trace."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -22,6 +23,8 @@ TOOL = "nsys"
 _THREAD_BITS = 24
 _MASK = 2**_THREAD_BITS - 1
 _GRAPH = "(CUDA graph)"
+# What torch's emit_nvtx adds to an operator's name, different in each call.
+_CALL_NUMBERS = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = .*", re.DOTALL)
 _COLUMNS = (
     "kind", "start", "end", "name", "lane", "process", "correlation", "stream", "launch", "bytes",
 )  # fmt: skip
@@ -128,6 +131,8 @@ class NsysColumns:
             self._dropped += 1
             return
         text = self._strings.get(name, "") if isinstance(name, int) else str(name or "")
+        if kind is CallKind.ANNOTATION:
+            text = _CALL_NUMBERS.sub("", text)
         place = self._names.setdefault(text, len(self._names))
         self._rows.append((int(kind), start, end, place, *rest))
 

@@ -35,7 +35,7 @@ MIN_REPEATS = 3
 # One kernel repeated says nothing of a step: it may be an element of a loop.
 MIN_KERNELS = 2
 
-_NS_PER_MS = 1e6
+_MS = 1e6
 # torch.profiler's own marker, and common names of ranges: "step 3", "Iteration_12", "batch".
 _MARKER = re.compile(r"ProfilerStep#(\d+)")
 _RANGE = re.compile(r"(?i)(?:train(?:ing)?|eval)?[ _:]?(?:step|iteration|iter|batch)[ _:#]*(\d*)")
@@ -190,9 +190,7 @@ def _unmarked_span(trace: Trace) -> tuple[list[tuple[int, int]], tuple[str, ...]
     iterations = iterations_of(trace)
     if iterations is None:
         return [span], (DEVICE_WINDOW if work.any() else NO_STEPS,)
-    repeats = ITERATIONS.format(
-        iterations.count, iterations.kernels, iterations.mean_ns / _NS_PER_MS
-    )
+    repeats = ITERATIONS.format(iterations.count, iterations.kernels, iterations.mean_ns / _MS)
     return [span], (DEVICE_WINDOW, repeats)
 
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfledger.profile import Bucket, MemoryPoint, Profile, StreamIdle
+from perfledger.profile import Bucket, DeviceStep, MemoryPoint, Profile, StreamIdle
 from perfledger.records import Side
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
+from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import (
     CallTimeline,
     breakdown,
@@ -21,6 +23,7 @@ from perfledger_profiles.timeline.breakdown import (
     representative_steps,
     windows_of,
 )
+from perfledger_profiles.timeline.device_steps import device_step, note_on_devices
 from perfledger_profiles.timeline.idle_reasons import StreamCalls, idle_per_step
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.timeline.memory_timeline import memory_points, memory_readings
@@ -70,13 +73,18 @@ class _Host:
 
 
 def profile_of_planes(
-    planes: Sequence[XPlane], *, workload: str, side: Side, dropped_events: int = 0
+    planes: Sequence[XPlane],
+    *,
+    workload: str,
+    side: Side,
+    dropped_events: int = 0,
+    choice: DeviceChoice = ANY_DEVICE,
 ) -> Profile:
     """Return the mean step over the host's step annotations, else over each device's steps.
 
-    Raises ProfileError when nothing takes time.
+    Raises ProfileError when nothing takes time, and if there is no chosen device.
     """
-    devices = [plane for plane in planes if is_device(plane)]
+    devices = _chosen([plane for plane in planes if is_device(plane)], choice)
     works = [device_work(plane) for plane in devices]
     host = _host(planes, has_devices=bool(works))
     marks = [host.steps or work.steps for work in works] or [host.steps]
@@ -109,7 +117,57 @@ def profile_of_planes(
         memory=_memory(planes, works, windows),
     )
     readings = readings_of(profile, works, windows)
-    return replace(profile, readings=(*readings, *memory_readings(profile.memory)))
+    alone = [
+        breakdown([timeline], workload=workload, side=side, tool=TOOL)
+        for timeline in timelines
+        if len(works) > 1 and timeline.windows.owner.size
+    ]
+    by_device = _device_steps(devices, works, windows, alone)
+    return replace(
+        profile,
+        readings=(*readings, *memory_readings(profile.memory)),
+        devices=by_device,
+        notes=(*profile.notes, *note_on_devices(by_device)),
+    )
+
+
+def _chosen(devices: Sequence[XPlane], choice: DeviceChoice) -> list[XPlane]:
+    """Return the planes of the chosen device; a recording is of one process, and so one rank."""
+    chosen = [
+        plane
+        for plane in devices
+        if choice.device is None or plane.name.rpartition(":")[2] == str(choice.device)
+    ]
+    if not choice.is_any and (not chosen or choice.rank not in (None, 0)):
+        names = ", ".join(plane.name.removeprefix("/device:") for plane in devices) or "none"
+        msg = f"no such device or rank was recorded: choose from {names}, all of rank 0"
+        raise ProfileError(msg)
+    return chosen
+
+
+def _device_steps(
+    devices: Sequence[XPlane],
+    works: Sequence[DeviceWork],
+    windows: Sequence[TimeSegments],
+    profiles: Sequence[Profile],
+) -> tuple[DeviceStep, ...]:
+    """Return the step of each device with steps by the profiles of each alone, if several."""
+    if not profiles:
+        return ()
+    stepped = [
+        (plane, work, each)
+        for plane, work, each in zip(devices, works, windows, strict=True)
+        if each.owner.size
+    ]
+    return tuple(
+        device_step(
+            replace(profile, readings=readings_of(profile, [work], [each])),
+            name=work.name,
+            model=device.name if (device := profiled_device([plane])) else "",
+            rank=None,
+        )
+        for (plane, work, each), profile in zip(stepped, profiles, strict=False)
+    )
 
 
 def idle_streams(

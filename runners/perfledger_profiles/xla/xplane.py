@@ -13,6 +13,7 @@ from typing import Protocol
 
 from perfledger.profile import Profile, ProfileReading
 from perfledger.records import Side
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.xla.device_plane import (
     ASYNCHRONOUS,
@@ -105,14 +106,20 @@ class XSpace:
     is_cut_off: bool
 
 
-def read_xplane(path: Path, *, workload: str, side: Side) -> Profile:
+def read_xplane(
+    path: Path, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
+) -> Profile:
     """Return the mean step of an XLA profile of the CPU, a GPU or a TPU.
 
     A file that is cut off gives its complete planes. Raises ProfileError as `read_planes` does.
     """
     space = read_planes(path)
     profile = profile_of_planes(
-        space.planes, workload=workload, side=side, dropped_events=space.dropped_events
+        space.planes,
+        workload=workload,
+        side=side,
+        dropped_events=space.dropped_events,
+        choice=choice,
     )
     counted = ProfileReading(name="events", value=space.events, source="all lines of the file")
     notes = (*profile.notes, CUT_OFF) if space.is_cut_off else profile.notes

@@ -19,6 +19,7 @@ import msgspec
 from perfledger.profile import Profile
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Side, WorkloadSpec
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_runners.bundles.bundle_checks import BundleError, check_profile
 from perfledger_runners.children.child import Child
 from perfledger_runners.children.child_process import run_request, start_early
@@ -92,11 +93,17 @@ def profile_both(
 
 
 def read_trace(
-    reader: str, trace: Path, *, workload: str, side: Side, environment: Mapping[str, str]
+    reader: str,
+    trace: Path,
+    *,
+    workload: str,
+    side: Side,
+    environment: Mapping[str, str],
+    choice: DeviceChoice = ANY_DEVICE,
 ) -> Profile:
     """Return the profile in a trace as in `read_windows`; raise ReaderError."""
     (profile,) = read_windows(
-        reader, [trace], workload=workload, side=side, environment=environment
+        reader, [trace], workload=workload, side=side, environment=environment, choice=choice
     )
     return profile
 
@@ -109,17 +116,19 @@ def read_windows(
     side: Side,
     environment: Mapping[str, str],
     shapes: Path | None = None,
+    choice: DeviceChoice = ANY_DEVICE,
     wall_s: float = READER_WALL_S,
 ) -> tuple[Profile, ...]:
     """Return the profiles in traces of one code, read by a limited child of our interpreter.
 
     Those after the first have operations only. `shapes` is a trace with shapes, if the others have
-    none. `environment` is the child's, without secrets.
+    none, and `choice` the devices. `environment` is the child's, without secrets.
     Nothing is written beside the traces. Raises ReaderError.
     """
     # "--" because a workload's name may begin with a dash.
-    with_shapes = [] if shapes is None else [f"--shapes={shapes}"]
-    arguments = [*with_shapes, "--", reader, workload, side, *map(str, traces)]
+    options = {"shapes": shapes, "device": choice.device, "rank": choice.rank}
+    chosen = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    arguments = [*chosen, "--", reader, workload, side, *map(str, traces)]
     answer = _answer(arguments, environment, wall_s=wall_s)
     try:
         # Names of a foreign process, cleaned for a bundle.

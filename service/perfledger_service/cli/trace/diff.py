@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.device_flags import Device, Rank, choice_of
 from perfledger_service.cli.option_groups import argument, how
 from perfledger_service.cli.output import ChartOutput
 
@@ -24,6 +25,8 @@ def diff(
     base_repeat: Annotated[
         list[Path] | None, how("another profile of the base, to estimate the noise", metavar="FILE")
     ] = None,
+    device: Device = None,
+    rank: Rank = None,
     output: ChartOutput,
 ) -> None:
     """Show which operations made a step slower or faster, and what is left unexplained.
@@ -35,7 +38,7 @@ def diff(
     from perfledger_service.usecases.trace.diff import compare_traces
 
     output.write_document(
-        compare_traces(base, head, base_repeats=base_repeat or ()),
+        compare_traces(base, head, base_repeats=base_repeat or (), choice=choice_of(device, rank)),
         trace_diff_document,
         svg=trace_diff_svg,
     )

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_service.cli.command import command
+from perfledger_service.cli.device_flags import Device, Rank, choice_of
 from perfledger_service.cli.option_groups import argument
 from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, write_text
 from perfledger_service.errors import UsageError
@@ -29,12 +31,15 @@ def summary(
         ),
     ],
     *,
+    device: Device = None,
+    rank: Rank = None,
     output: Annotated[Output, Formats(*DOCUMENT, Format.SVG, Format.SPEEDSCOPE)],
 ) -> None:
     """Show where the time of a step goes, what it is bound by and what to do about it.
 
-    With one file per rank of a job, also show which rank the others wait for, how often and how
-    long. Each file is read in a separate process with limits on memory and time. Exits with 2 for a
+    A recording of several devices is broken down per device; --device and --rank choose one. With
+    one file per rank of a job, also show which rank the others wait for, how often and how long.
+    Each file is read in a separate process with limits on memory and time. Exits with 2 for a
     file that cannot be read, else with 0.
     """
     from perfledger_service.rendering.trace.profile_svg import trace_svg
@@ -42,12 +47,17 @@ def summary(
     from perfledger_service.usecases.trace.summary import summarize
 
     if len(files) > 1:
-        _show_ranks(files, output)
+        _show_ranks(files, output, choice_of(device, rank))
         return
     if output.chosen is Format.SPEEDSCOPE:
+        if not choice_of(device, rank).is_any:
+            msg = "--format speedscope writes the whole recording: leave --device and --rank out"
+            raise UsageError(msg)
         _export(files[0], output.output)
         return
-    output.write_document(summarize(files[0]), trace_document, svg=trace_svg)
+    output.write_document(
+        summarize(files[0], choice=choice_of(device, rank)), trace_document, svg=trace_svg
+    )
 
 
 def _export(file: Path, output: Path | None) -> None:
@@ -62,7 +72,7 @@ def _export(file: Path, output: Path | None) -> None:
         typer.echo(f"{display_name(file)}: {clean(left_out, limit=200)}", err=True)
 
 
-def _show_ranks(files: Sequence[Path], output: Output) -> None:
+def _show_ranks(files: Sequence[Path], output: Output, choice: DeviceChoice) -> None:
     from perfledger_service.rendering.trace.ranks import ranks_document
     from perfledger_service.usecases.trace.summary import compare_ranks
 
@@ -72,4 +82,4 @@ def _show_ranks(files: Sequence[Path], output: Output) -> None:
             "markdown"
         )
         raise UsageError(msg)
-    output.write_document(compare_ranks(files), ranks_document)
+    output.write_document(compare_ranks(files, choice=choice), ranks_document)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.device_flags import Device, Rank, choice_of
 from perfledger_service.cli.option_groups import argument, what
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
@@ -26,6 +27,8 @@ def whatif(
         list[str],
         what("speedup of a bucket, operation or kernel; repeatable", metavar="NAME=FACTOR"),
     ],
+    device: Device = None,
+    rank: Rank = None,
     output: DocumentOutput,
 ) -> None:
     """Predict the time of a step if parts of it were faster (Amdahl's law).
@@ -38,7 +41,7 @@ def whatif(
 
     name = display_name(file)
     output.write_document(
-        what_if(file, changes=dict(map(_named_speedup, speedup))),
+        what_if(file, changes=dict(map(_named_speedup, speedup)), choice=choice_of(device, rank)),
         lambda step: what_if_document(name, step),
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from perfledger.profile import Profile
 from perfledger_service.rendering.layout.document import (
     Block,
     CellKind,
@@ -28,7 +29,7 @@ from perfledger_service.values.trace_views import TraceDiffView
 
 MAX_CAUSES = 12
 MAX_ROWS = 10
-TWO_DEVICES = "The files are from two devices, so not only the code differs."
+TWO_DEVICES = "The files are from two devices, {} and {}, so not only the code differs."
 
 _MAX_SHORT = 90
 _MAX_COMMAND = 600
@@ -72,6 +73,14 @@ def trace_diff_document(view: TraceDiffView) -> Document:
     )
 
 
+def devices_sentence(view: TraceDiffView) -> str:
+    """Return that the files are from two devices, "" if they may be from one."""
+    if view.is_same_device:
+        return ""
+    names = (clean(_device_name(one.profile)) for one in (view.base, view.head))
+    return TWO_DEVICES.format(*names)
+
+
 def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
     """Yield why a step changed: causes, waterfall, bottleneck and recommendations."""
     summary = f"Profiled: {block.base} a step on base, {block.head} on head ({block.delta})."
@@ -98,7 +107,10 @@ def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
 
 
 def _side_blocks(view: TraceDiffView) -> Iterator[Block]:
-    """Yield the file and the device of each side."""
+    """Yield the file and the device of each side; first that the devices differ, if they do."""
+    if not view.is_same_device:
+        names = tuple(_device_name(one.profile) for one in (view.base, view.head))
+        yield Paragraph(text=devices_sentence(view), style=TextStyle.STRONG, names=names)
     for side, trace in (("base", view.base), ("head", view.head)):
         yield Paragraph(
             text=f"{side} {trace.name}: {head_line(trace)}",
@@ -107,8 +119,10 @@ def _side_blocks(view: TraceDiffView) -> Iterator[Block]:
         )
     devices = dict.fromkeys(device_line(one.profile.device) for one in (view.base, view.head))
     yield from notes(filter(None, devices), names=[device for device in devices if device])
-    if not view.is_same_device:
-        yield Paragraph(text=TWO_DEVICES, style=TextStyle.STRONG)
+
+
+def _device_name(profile: Profile) -> str:
+    return profile.device.name if profile.device else ""
 
 
 def _cause_columns() -> tuple[Column[CauseRow], ...]:

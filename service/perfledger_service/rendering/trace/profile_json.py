@@ -3,13 +3,14 @@
 Keys are only ever added; they are documented in docs/profiler-files.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from perfledger.profile import Profile
+from perfledger.profile import DeviceStep, Profile
 from perfledger_profiles.bottleneck.classification import Classification
 from perfledger_profiles.diff.cause import StepTimeExplanation
 from perfledger_profiles.hardware.roofline import Roofline
 from perfledger_service.rendering.layout.document import attributes, field_names
+from perfledger_service.rendering.trace.device_rows import slowest_device
 from perfledger_service.values.trace_views import TraceDiffView, TraceView
 
 Record = Mapping[str, object]
@@ -44,6 +45,18 @@ def trace_record(view: TraceView) -> Record:
         "recommendations": view.recommendations,
         "roof": roof_record(view.roof),
         "caveats": view.caveats,
+        **_device_record(view.profile.devices),
+    }
+
+
+def _device_record(devices: Sequence[DeviceStep]) -> Record:
+    """Return the slowest of several devices, and how far their steps differ; None for one."""
+    if not devices:
+        return {"slowest_device": None, "device_spread_seconds": None}
+    steps = [device.step_seconds for device in devices]
+    return {
+        "slowest_device": slowest_device(devices).name,
+        "device_spread_seconds": max(steps) - min(steps),
     }
 
 

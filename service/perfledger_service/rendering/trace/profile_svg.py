@@ -12,7 +12,7 @@ from perfledger_service.rendering.trace.bottlenecks import (
     bottleneck_change_sentence,
     bottleneck_phrase,
 )
-from perfledger_service.rendering.trace.diff import TWO_DEVICES
+from perfledger_service.rendering.trace.diff import devices_sentence
 from perfledger_service.rendering.trace.kernel_rows import bucket_rows, kernel_rows, operation_rows
 from perfledger_service.rendering.trace.memory_plot import memory_charts, missing_memory_note
 from perfledger_service.rendering.trace.roofline_plot import roofline_chart
@@ -83,7 +83,7 @@ def trace_diff_picture(view: TraceDiffView) -> Picture:
     summary = bottleneck_change_sentence(view.base.classification, view.head.classification)
     return Picture(
         title=f"{view.base.name} \N{RIGHTWARDS ARROW} {view.head.name}",
-        summary=summary if view.is_same_device else f"{TWO_DEVICES} {summary}",
+        summary=f"{devices_sentence(view)} {summary}".lstrip(),
         charts=tuple(charts),
         notes=tuple(_missing_memories(memories)),
     )

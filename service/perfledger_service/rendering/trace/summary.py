@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from perfledger.profile import ProfiledDevice, ProfileReading, StreamIdle
+from perfledger.profile import Profile, ProfiledDevice, ProfileReading, StreamIdle
 from perfledger_profiles.hardware.roofline import Roofline
 from perfledger_service.rendering.chart.bar_rows import BarRow
 from perfledger_service.rendering.layout import number_format, vocabulary
@@ -29,6 +29,7 @@ from perfledger_service.rendering.trace.bottlenecks import (
     bottleneck_heading,
     share_rows,
 )
+from perfledger_service.rendering.trace.device_rows import DeviceRow, device_rows
 from perfledger_service.rendering.trace.kernel_rows import bucket_rows, kernel_rows, operation_rows
 from perfledger_service.rendering.trace.profile_json import trace_record
 from perfledger_service.values.trace_views import TraceView
@@ -54,6 +55,16 @@ _BAR_COLUMNS: tuple[Column[BarRow], ...] = (
     name("", "name", lambda row: row.short, limit=_MAX_SHORT),
     words("", "", lambda row: row.detail),
 )
+_DEVICE_COLUMNS: tuple[Column[DeviceRow], ...] = (
+    name("", "device", lambda row: row.name, limit=30),
+    display("step", lambda row: row.step),
+    display("compute", lambda row: row.compute),
+    display("exposed comm", lambda row: row.communication),
+    display("overlap", lambda row: row.overlap),
+    display("copies", lambda row: row.copies),
+    display("host", lambda row: row.rest),
+    words("", "", lambda row: row.mark),
+)
 _STREAM_COLUMNS: tuple[Column[StreamIdle], ...] = (
     name("", "stream", lambda stream: stream.stream, limit=30),
     display("busy", lambda stream: number_format.seconds(stream.busy_seconds)),
@@ -72,6 +83,7 @@ def trace_document(view: TraceView) -> Document:
         blocks=(
             title(f"{view.name}: {head_line(view)}", names=(view.name, profile.tool)),
             *_device_notes(profile.device),
+            *_devices_blocks(profile),
             *_bottleneck_blocks(view),
             *notes([roof] if (roof := roof_line(view.roof)) else []),
             *_table_blocks(view),
@@ -150,6 +162,14 @@ def reading_value(reading: ProfileReading) -> tuple[str, str]:
 def _device_notes(device: ProfiledDevice | None) -> tuple[Paragraph, ...]:
     line = device_line(device)
     return notes([f"Device: {line}"] if line else [], names=[line])
+
+
+def _devices_blocks(profile: Profile) -> Iterator[Block]:
+    """Yield the step of each device of a recording of several."""
+    if profile.devices:
+        yield heading("Devices, per step")
+        yield table(_DEVICE_COLUMNS, device_rows(profile.devices))
+        yield from notes(["All else is the mean of the devices: --device shows one."])
 
 
 def _bottleneck_blocks(view: TraceView) -> Iterator[Block]:

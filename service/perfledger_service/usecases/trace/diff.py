@@ -5,6 +5,7 @@ from pathlib import Path
 
 from perfledger.profile import Profile
 from perfledger.records import Side
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.history_sources import display_name
 from perfledger_service.usecases.trace.explain import classify_profile, explain_change
@@ -12,19 +13,28 @@ from perfledger_service.usecases.trace.profile_files import read_profile_file
 from perfledger_service.values.trace_views import TraceDiffView
 
 
-def compare_traces(base: Path, head: Path, *, base_repeats: Sequence[Path] = ()) -> TraceDiffView:
+def compare_traces(
+    base: Path,
+    head: Path,
+    *,
+    base_repeats: Sequence[Path] = (),
+    choice: DeviceChoice = ANY_DEVICE,
+) -> TraceDiffView:
     """Compare two profiler files; raise NotFoundError and UsageError.
 
     `base_repeats` are more files of base's code: any difference between those is noise.
     """
     workload = display_name(head)
     sides = tuple(
-        read_profile_file(path, workload=workload, side=side)
+        read_profile_file(path, workload=workload, side=side, choice=choice)
         for path, side in ((base, Side.BASE), (head, Side.HEAD))
     )
     base_profiles = [
         sides[0],
-        *(read_profile_file(path, workload=workload, side=Side.BASE) for path in base_repeats),
+        *(
+            read_profile_file(path, workload=workload, side=Side.BASE, choice=choice)
+            for path in base_repeats
+        ),
     ]
     for profile in (*sides[1:], *base_profiles[1:]):
         _check_same_kind(sides[0], profile)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perfledger.profile import Profile
 from perfledger.records import Side
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_runners.measuring.profile_runs import ReaderError, read_trace
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.rendering.layout.escape import clean
@@ -18,12 +19,19 @@ PROFILER_FILES = (".xplane.pb", ".pt.trace.json", ".pt.trace.json.gz")
 MAX_SEEN = 10_000  # entries of a folder, which may be anything
 
 
-def read_profile_file(path: Path, *, workload: str, side: Side) -> Profile:
+def read_profile_file(
+    path: Path, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
+) -> Profile:
     """Read a profiler file in a child process with limits, since it is untrusted."""
     check_profile_file(path)
     with named_errors(path):
         return read_trace(
-            "auto", path.resolve(), workload=workload, side=side, environment=os.environ
+            "auto",
+            path.resolve(),
+            workload=workload,
+            side=side,
+            environment=os.environ,
+            choice=choice,
         )
 
 

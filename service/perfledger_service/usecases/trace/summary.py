@@ -8,6 +8,7 @@ from pathlib import Path
 from perfledger.profile import Bucket, Profile
 from perfledger.records import Side
 from perfledger_profiles.bottleneck.stragglers import stragglers_of
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_runners.measuring.profile_runs import export_speedscope
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.history_sources import display_name
@@ -20,20 +21,22 @@ from perfledger_service.usecases.trace.profile_files import (
 from perfledger_service.values.trace_views import RanksView, TraceView
 
 
-def summarize(path: Path) -> TraceView:
+def summarize(path: Path, *, choice: DeviceChoice = ANY_DEVICE) -> TraceView:
     """Summarize one profiler file; raise NotFoundError and UsageError."""
     name = display_name(path)
-    return classify_profile(name, read_profile_file(path, workload=name, side=Side.HEAD))
+    return classify_profile(
+        name, read_profile_file(path, workload=name, side=Side.HEAD, choice=choice)
+    )
 
 
-def compare_ranks(paths: Sequence[Path]) -> RanksView:
+def compare_ranks(paths: Sequence[Path], *, choice: DeviceChoice = ANY_DEVICE) -> RanksView:
     """Compare one profiler file per rank of a job: which rank do the others wait for.
 
     Raises NotFoundError and UsageError.
     """
     names = [display_name(path) for path in paths]
     profiles = [
-        read_profile_file(path, workload=name, side=Side.HEAD)
+        read_profile_file(path, workload=name, side=Side.HEAD, choice=choice)
         for path, name in zip(paths, names, strict=True)
     ]
     stragglers = stragglers_of(profiles)

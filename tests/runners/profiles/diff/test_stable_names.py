@@ -8,6 +8,7 @@ from perfledger_profiles.diff.stable_names import (
     is_operator_name,
     normal_name,
     normal_path,
+    normal_place,
     plain_name,
 )
 
@@ -22,6 +23,10 @@ from perfledger_profiles.diff.stable_names import (
         ("triton_poi_fused_add_0a1b2c3d4e", "triton_poi_fused_add"),
         ("callback at 0x7f00dead", "callback at "),
         ("12", "12"),
+        ("batch 3", "batch"),
+        ("forward: 12", "forward"),
+        ("layers[4]", "layers"),
+        ("void gemm<4, 8>(int)", "void gemm<4, 8>(int)"),
         ("_3", "_3"),
     ],
 )
@@ -84,6 +89,23 @@ def test_a_place_loses_the_numbers_of_compiled_regions_and_the_kind_of_its_loade
     assert normal_path(path) == "Torch-Compiled Region/## Call CompiledFxGraph ##/aten::mm"
     assert normal_path(loader) == "enumerate(DataLoader)"
     assert normal_path("Optimizer.step#AdamW.step/aten::add_") == "Optimizer.step/aten::add_"
+
+
+@pytest.mark.parametrize(
+    ("path", "normal"),
+    [
+        ("model/layers.3/Linear_12", "model/layers/Linear"),
+        ("batch 7/decoder[2]/aten::mm", "batch/decoder/aten::mm"),
+        ("hook at 0x7f00dead/aten::mm", "hook at /aten::mm"),
+        ("aten::conv2d/cudnn_v8", "aten::conv2d/cudnn_v8"),
+    ],
+)
+def test_a_place_loses_addresses_counters_and_numbers_of_modules(path, normal):
+    assert normal_path(path) == normal
+
+
+def test_a_name_keeps_the_number_that_may_tell_it_from_its_neighbour():
+    assert normal_place("fusion.12") == "fusion.12"
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,24 @@ def test_graphs_that_hide_their_kernels_are_said_so(export):
     assert "(CUDA graph)" in {kernel.name for kernel in profile.kernels}
 
 
+@pytest.mark.parametrize(
+    "details",
+    [
+        ", seq = 47504, op_id = 998541",
+        ", op_id = 998541",
+        ", seq = 7, op_id = 8, sizes = [[1, 2], [3]], input_op_ids = [(1,0)]",
+    ],
+)
+def test_what_emit_nvtx_counts_up_is_no_part_of_an_operators_name(export, details):
+    rows = [(n * US, (n + 1) * US, 59, THREAD, f"aten::mm{details}{n}", None) for n in (600, 700)]
+    export.fill("NVTX_EVENTS", NVTX, *rows)
+
+    names = [operation.name for operation in export.read().operations]
+
+    assert names.count("aten::mm") == 1
+    assert not any("op_id" in name for name in names)
+
+
 def test_each_process_counts_its_own_correlation_numbers(export):
     other = 6 << 24
     export.fill("CUPTI_ACTIVITY_KIND_RUNTIME", RUNTIME, (50 * US, 60 * US, other | 8, 1, 2))

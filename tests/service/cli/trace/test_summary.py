@@ -162,3 +162,61 @@ def test_an_export_counts_the_events_that_it_leaves_out(write):
 
     assert "torn.json: 1 event could not be read" in done.stderr
     assert json.loads(done.stdout)["name"] == "torn.json: 1 event could not be read"
+
+
+def two_devices():
+    """Return a trace of one step on two devices, each half computing and half in a collective."""
+    events = [("ProfilerStep#1", "user_annotation", 1, 0, STEP_US)]
+    for device, (compute, collective) in enumerate(((0, 500), (500, 0))):
+        events.append(("volta_sgemm_128x64_nt", "kernel", device, compute, 500))
+        events.append(("ncclDevKernel_AllReduce", "kernel", device, collective, 500))
+    rows = [
+        {"ph": "X", "name": name, "cat": category, "pid": process, "tid": 7, "ts": at, "dur": lasts}
+        for name, category, process, at, lasts in events
+    ]
+    return json.dumps({"schemaVersion": 1, "traceEvents": rows})
+
+
+def run(tmp_path, *arguments):
+    path = tmp_path / "two.json"
+    path.write_text(two_devices())
+    command = ["trace", "summary", str(path), *arguments]
+    return CliRunner().invoke(app, command, catch_exceptions=False)
+
+
+def test_a_recording_of_two_devices_is_their_mean_and_names_both(tmp_path):
+    document = json.loads(run(tmp_path, "--json").stdout)
+
+    profile = document["profile"]
+    assert profile["buckets"]["compute"] == pytest.approx(500e-6)
+    assert profile["buckets"]["communication"] == pytest.approx(500e-6)
+    assert [device["name"] for device in profile["devices"]] == ["device 0", "device 1"]
+    assert [device["overlap"] for device in profile["devices"]] == [0.0, 0.0]
+    assert document["slowest_device"] in ("device 0", "device 1")
+    assert document["device_spread_seconds"] == 0.0
+
+
+def test_the_table_has_each_device_their_mean_and_their_spread(tmp_path):
+    shown = run(tmp_path).stdout
+
+    rows = shown.partition("Devices, per step")[2].splitlines()[2:6]
+    assert [row.split()[0] for row in rows] == ["device", "device", "mean", "spread"]
+    assert "slowest" in "".join(rows)
+
+
+@pytest.mark.parametrize("choice", [["--device", "1"], ["--rank", "0", "--device", "1"]])
+def test_one_device_is_chosen(tmp_path, choice):
+    document = json.loads(run(tmp_path, *choice, "--json").stdout)
+
+    assert document["profile"]["devices"] == []
+    assert {stream["stream"] for stream in document["profile"]["streams"]} == {"1:7"}
+
+
+def test_a_device_that_was_not_recorded_is_an_error_that_names_those_that_were(tmp_path):
+    with pytest.raises(UsageError, match="choose from device 0 of rank 0, device 1 of rank 0"):
+        run(tmp_path, "--device", "7")
+
+
+def test_the_whole_recording_is_exported_without_a_choice(tmp_path):
+    with pytest.raises(UsageError, match="leave --device and --rank out"):
+        run(tmp_path, "--format", "speedscope", "--device", "1")

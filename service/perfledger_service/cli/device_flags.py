@@ -1,0 +1,20 @@
+"""Options that choose a device of a recording, the same for each command that has them."""
+
+from typing import Annotated
+
+from perfledger_profiles.parsing.device_choice import DeviceChoice
+from perfledger_service.cli.option_groups import what
+
+Device = Annotated[
+    int | None,
+    what("only this device of the recording, by its number", metavar="NUMBER", minimum=0),
+]
+Rank = Annotated[
+    int | None,
+    what("only this rank of the recording", metavar="NUMBER", minimum=0),
+]
+
+
+def choice_of(device: int | None, rank: int | None) -> DeviceChoice:
+    """Return the choice of --device and --rank."""
+    return DeviceChoice(device=device, rank=rank)

@@ -1,0 +1,77 @@
+"""Lists the devices of a recording as rows, with their mean and their spread."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from perfledger.profile import Bucket, DeviceStep
+from perfledger_service.rendering.layout import number_format
+
+# Steps whose lengths differ by less are in step with each other.
+SAME_STEP = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRow:
+    """One device's step, or the mean or spread of all, in the order of the table."""
+
+    name: str
+    step: str
+    compute: str
+    communication: str  # exposed
+    overlap: str
+    copies: str
+    rest: str
+    mark: str = ""
+
+
+def device_rows(devices: Sequence[DeviceStep]) -> tuple[DeviceRow, ...]:
+    """Return a row per device, then their mean and their spread (largest - smallest)."""
+    if not devices:
+        return ()
+    figures = [_figures(device) for device in devices]
+    slowest = slowest_device(devices)
+    rows = [
+        _device_row(device.name, one, device.overlap, mark="slowest" if device is slowest else "")
+        for device, one in zip(devices, figures, strict=True)
+    ]
+    columns = list(zip(*figures, strict=True))
+    mean = tuple(fmean(column) for column in columns)
+    spread = tuple(max(column) - min(column) for column in columns)
+    return (*rows, _device_row("mean", mean, None), _device_row("spread", spread, None))
+
+
+def slowest_device(devices: Sequence[DeviceStep]) -> DeviceStep:
+    """Return the device with the longest step.
+
+    Where all steps are of one length, it is the one that works longest: the others wait for it.
+    """
+    steps = [device.step_seconds for device in devices]
+    is_one_length = max(steps) - min(steps) <= SAME_STEP * max(steps)
+    return max(devices, key=lambda one: _figures(one)[1] if is_one_length else one.step_seconds)
+
+
+def _figures(device: DeviceStep) -> tuple[float, ...]:
+    """Return the step and its parts: on the device, in collectives, in copies, and the rest."""
+    parts = (
+        device.seconds(Bucket.COMPUTE, Bucket.DEVICE_COPY, Bucket.MEMSET),
+        device.seconds(Bucket.COMMUNICATION, Bucket.PEER_COPY),
+        device.seconds(Bucket.COPY),
+    )
+    return device.step_seconds, *parts, device.step_seconds - sum(parts)
+
+
+def _device_row(
+    label: str, figures: tuple[float, ...], overlap: float | None, *, mark: str = ""
+) -> DeviceRow:
+    step, compute, communication, copies, rest = map(number_format.seconds, figures)
+    return DeviceRow(
+        name=label,
+        step=step,
+        compute=compute,
+        communication=communication,
+        overlap="" if overlap is None else number_format.whole_share(overlap),
+        copies=copies,
+        rest=rest,
+        mark=mark,
+    )
