@@ -71,6 +71,14 @@ class ProfileReader(Protocol):
 class PathReader(Protocol):
     """A reader of one format, from a path."""
 
+    def __call__(self, path: Path, /, *, workload: str, side: Side) -> Profile:
+        """Return the profile in a file, or raise ProfileError."""
+        ...
+
+
+class DeviceReader(Protocol):
+    """A reader of one format with a timeline of devices, from a path."""
+
     def __call__(
         self, path: Path, /, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
     ) -> Profile:
@@ -102,13 +110,14 @@ READERS: Mapping[ProfileFormat, ProfileReader] = {
 }
 
 # The libraries that read databases and protocol buffers need a path.
-PATH_READERS: Mapping[ProfileFormat, PathReader] = {
+DEVICE_READERS: Mapping[ProfileFormat, DeviceReader] = {
     ProfileFormat.XPLANE: read_xplane,
     ProfileFormat.NSYS_SQLITE: read_nsys_sqlite,
+}
+PATH_READERS: Mapping[ProfileFormat, PathReader] = {
+    **DEVICE_READERS,
     ProfileFormat.ROCPD: read_rocpd,
 }
-
-_TIMELINES = (ProfileFormat.KINETO, *PATH_READERS)
 
 # In this order: what a program prints into another tool's log is tried last.
 _SIGNATURES = tuple(
@@ -219,16 +228,10 @@ def read_profile(
     the choice.
     """
     format_, is_plain = _format_of(path, format)
-    if format_ in _TIMELINES:
-        return with_occupancy(
-            _read_timeline(path, format_, workload, side, choice=choice, is_plain=is_plain)
-        )
-    if not choice.is_any:
-        msg = (
-            f"{path.name} has no timeline of devices to choose from: leave --device and --rank out"
-        )
-        raise ProfileError(msg)
-    return with_occupancy(READERS[format_](path.read_bytes(), workload=workload, side=side))
+    read = _reader(format_, path, choice)
+    if format_ in PATH_READERS and not is_plain:
+        return with_occupancy(_read_packed(path, partial(read, workload=workload, side=side)))
+    return with_occupancy(read(path, workload=workload, side=side))
 
 
 def read_calls(path: Path, *, format: ProfileFormat | None = None) -> RecordedCalls:  # noqa: A002 - see above
@@ -267,20 +270,24 @@ def _format_of(path: Path, requested: ProfileFormat | None) -> tuple[ProfileForm
     return format_, is_plain
 
 
-def _read_timeline(
-    path: Path,
-    format_: ProfileFormat,
-    workload: str,
-    side: Side,
-    *,
-    choice: DeviceChoice,
-    is_plain: bool,
-) -> Profile:
-    """Read a recording with devices; a Chrome trace piece by piece, packed or not."""
+def _reader(format_: ProfileFormat, path: Path, choice: DeviceChoice) -> PathReader:
+    """Return the reader of a format; a Chrome trace is read piece by piece, packed or not."""
     if format_ is ProfileFormat.KINETO:
-        return read_kineto(path, workload=workload, side=side, choice=choice)
-    read = partial(PATH_READERS[format_], workload=workload, side=side, choice=choice)
-    return read(path) if is_plain else _read_packed(path, read)
+        return partial(read_kineto, choice=choice)
+    if format_ in DEVICE_READERS:
+        return partial(DEVICE_READERS[format_], choice=choice)
+    if not choice.is_any:
+        msg = (
+            f"{path.name} has no timeline of devices to choose from: leave --device and --rank out"
+        )
+        raise ProfileError(msg)
+    if format_ in PATH_READERS:
+        return PATH_READERS[format_]
+    return partial(_read_bytes, READERS[format_])
+
+
+def _read_bytes(read: ProfileReader, path: Path, /, *, workload: str, side: Side) -> Profile:
+    return read(path.read_bytes(), workload=workload, side=side)
 
 
 def _nsys_calls(path: Path) -> RecordedCalls:

@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import importlib
+import json
 import sqlite3
 
 import pytest
@@ -18,6 +19,7 @@ from perfledger_profiles.formats import (
     detect_format,
     read_profile,
 )
+from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 
 MLLOG = b':::MLLOG {"key": "run_start", "time_ms": 1, "namespace": "%s"}\n'
@@ -205,3 +207,25 @@ def test_any_bytes_are_a_profile_or_refused(format_, data):
         profile = None
 
     assert profile is None or isinstance(profile, Profile)
+
+
+@pytest.mark.parametrize("name", ["nccl.log", "report.csv"])
+def test_a_file_without_a_timeline_has_no_devices_to_choose_from(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"Processing [x]...\nTime (%),Total Time (ns),Instances,Name\n")
+
+    with pytest.raises(ProfileError, match="no timeline of devices to choose from"):
+        read_profile(path, workload="m:f", side=Side.HEAD, choice=DeviceChoice(device=0))
+
+
+def test_the_device_of_a_recording_is_chosen(tmp_path):
+    rows = [
+        {"ph": "X", "cat": "kernel", "name": f"k{n}", "pid": n, "tid": 7, "ts": 0, "dur": 10}
+        for n in (0, 1)
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": rows}))
+
+    chosen = read_profile(path, workload="m:f", side=Side.HEAD, choice=DeviceChoice(device=1))
+
+    assert [operation.name for operation in chosen.operations] == ["k1"]
