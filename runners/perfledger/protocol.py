@@ -52,6 +52,7 @@ class MessageType(StrEnum):
     WORKLOAD = "workload"  # LIST: the fields of a WorkloadSpec
     BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
     LEFT_OUT = "left_out"  # LIST: name, reason: a benchmark that cannot be measured as it is meant
+    NOTE = "note"  # LIST: text: what another tool's benchmarks ask for and do not get
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up

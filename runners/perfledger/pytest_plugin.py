@@ -11,11 +11,13 @@ groups, rounds and statistics do not apply.
 
 import io
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, redirect_stderr
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -32,6 +34,7 @@ from perfledger.process.command_context import (
     Fields,
     LeftOutBenchmark,
     WorkloadCollector,
+    ignored_note,
 )
 from perfledger.process.discovery import ImportFailure
 from perfledger.process.local_results import LocalResult, measure_here, table_lines
@@ -104,7 +107,7 @@ class SessionPlugin:
         session = ImportFailure(path=", ".join(self._context.request.paths) or ".", detail=detail)
         return CollectedWorkloads(broken=(*self._failures, session))
 
-    def _collected(self, items: Iterable[pytest.Function]) -> CollectedWorkloads:
+    def _collected(self, items: Sequence[pytest.Function]) -> CollectedWorkloads:
         workloads: dict[str, BoundWorkload] = {}
         left_out: list[LeftOutBenchmark] = []
         for item in items:
@@ -121,6 +124,7 @@ class SessionPlugin:
             workloads=tuple(workloads.values()),
             broken=tuple(self._failures),
             left_out=tuple(left_out),
+            notes=ignored_note("pytest-benchmark", Counter(chain(*map(_ignored_options, items)))),
         )
 
     def _reason_left_out(self, item: pytest.Function) -> str:
@@ -287,6 +291,18 @@ class _LatePlugin:
         if config.pluginmanager.has_plugin(REPLACED_PLUGIN):
             config.pluginmanager.unregister(name=REPLACED_PLUGIN)
         config.pluginmanager.register(self._plugin, "perfledger-session")
+
+
+def _ignored_options(item: pytest.Function) -> Iterator[str]:
+    """Yield the options of the mark `benchmark` of a test, and `extra_info` if it uses that."""
+    if not _has_fixture(item):
+        return
+    marks = item.iter_markers("benchmark")
+    yield from dict.fromkeys(name for mark in marks for name in mark.kwargs)
+    function = cast("object", item.function)  # pyright: ignore[reportUnknownMemberType]
+    code = getattr(function, "__code__", None)
+    if code is not None and "extra_info" in code.co_names:
+        yield "extra_info"
 
 
 def _has_fixture(item: pytest.Item) -> bool:

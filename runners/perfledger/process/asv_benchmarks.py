@@ -9,6 +9,7 @@ import pickle
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from perfledger.process.command_context import (
     CollectedWorkloads,
     CommandContext,
     LeftOutBenchmark,
+    ignored_note,
 )
 from perfledger.process.discovery import ImportFailure, import_below, name_clash
 from perfledger.process.suite_names import short_id
@@ -39,6 +41,18 @@ NOT_TIMED = {
     "peakmem": "it is a memory peak, which is measured of each timed benchmark anyway",
     "track": "it is a number of its own, not a time",
 }
+
+# Attributes that say how asv repeats a benchmark and shows it; a check has its own way.
+IGNORED = (
+    "min_run_count",
+    "pretty_name",
+    "processes",
+    "repeat",
+    "rounds",
+    "sample_time",
+    "version",
+    "warmup_time",
+)
 
 Foreign = Any  # a class, instance or function of the user's
 
@@ -72,6 +86,7 @@ def collect_asv(context: CommandContext, modules: frozenset[str]) -> CollectedWo
     folders, broken = benchmark_folders(context.root, context.request.paths)
     workloads: dict[str, BoundWorkload] = {}
     left_out: list[LeftOutBenchmark] = []
+    ignored: Counter[str] = Counter()
     for folder in folders:
         top = _import_root(folder, context.root)
         roots = (top,) if top.is_relative_to(context.root) else context.roots
@@ -85,10 +100,15 @@ def collect_asv(context: CommandContext, modules: frozenset[str]) -> CollectedWo
             for benchmark in _benchmarks(file):
                 try:
                     _add(benchmark, context, workloads, left_out)
+                    sources = benchmark.sources()
+                    ignored.update(name for name in IGNORED if _first(sources, name) is not None)
                 except BaseException as error:  # a boundary: the user's class may raise anything
                     broken.append(_failure(benchmark, error, context))
     return CollectedWorkloads(
-        workloads=tuple(workloads.values()), broken=tuple(broken), left_out=tuple(left_out)
+        workloads=tuple(workloads.values()),
+        broken=tuple(broken),
+        left_out=tuple(left_out),
+        notes=ignored_note("asv", ignored),
     )
 
 

@@ -48,11 +48,23 @@ class LeftOutBenchmark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectedWorkloads:
-    """The workloads of a suite, the paths that cannot be imported, and what is left out."""
+    """The workloads of a suite, the paths that cannot be imported, and what is left out.
+
+    `notes` are sentences on what benchmarks of another tool ask for and do not get.
+    """
 
     workloads: tuple[BoundWorkload, ...] = ()
     broken: tuple[ImportFailure, ...] = ()
     left_out: tuple[LeftOutBenchmark, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def ignored_note(tool: str, counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the note on options of another tool that do not apply, by how many have them."""
+    if not counts:
+        return ()
+    options = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
+    return (f"ignored options of {tool}, by the benchmarks that have them: {options}",)
 
 
 # Returns the workloads of these modules; of all, if there are none.

@@ -136,6 +136,8 @@ def _list(context: CommandContext, collect: WorkloadCollector) -> None:
         )
     for benchmark in collected.left_out:
         context.channel.send(MessageType.LEFT_OUT, asdict(benchmark))
+    for note in collected.notes:
+        context.channel.send(MessageType.NOTE, {"text": note})
     for one in collected.workloads:
         context.channel.send(MessageType.WORKLOAD, asdict(one.spec))
 

@@ -121,6 +121,12 @@ class LeftOutMessage(Message, frozen=True, kw_only=True, tag="left_out"):
     reason: ShortText
 
 
+class NoteMessage(Message, frozen=True, kw_only=True, tag="note"):
+    """What benchmarks of another tool ask for and do not get."""
+
+    text: Text
+
+
 class StartedMessage(Message, frozen=True, kw_only=True, tag="started"):
     """The begin of a workload's set-up; its output starts after `log_bytes` of the log."""
 
@@ -238,6 +244,7 @@ AnyMessage = (
     | WorkloadMessage
     | BrokenMessage
     | LeftOutMessage
+    | NoteMessage
     | ReadyMessage
     | StartedMessage
     | SamplingMessage
@@ -344,6 +351,7 @@ class ProtocolState:
                 | WorkloadMessage()
                 | BrokenMessage()
                 | LeftOutMessage()
+                | NoteMessage()
                 | ReadyMessage()
                 | SamplingMessage()
                 | TurnMessage()
@@ -356,7 +364,7 @@ class ProtocolState:
         match message:
             case FactsMessage():
                 return self.current == ""
-            case WorkloadMessage() | BrokenMessage() | LeftOutMessage():
+            case WorkloadMessage() | BrokenMessage() | LeftOutMessage() | NoteMessage():
                 return self.command is Command.LIST
             case ReadyMessage(workload="") | DoneMessage():
                 return not self.is_in_workload

@@ -17,6 +17,7 @@ from perfledger_runners.children.protocol_parser import (
     FactsMessage,
     FailedMessage,
     LeftOutMessage,
+    NoteMessage,
     WorkloadMessage,
 )
 from perfledger_runners.safe_text import clean_text
@@ -40,6 +41,7 @@ class Discovery:
     broken: tuple[UnreadablePath, ...] = ()
     facts: FactsMessage | None = None
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])  # benchmark → reason
+    notes: tuple[str, ...] = ()  # on what benchmarks ask for and do not get
 
 
 def discover(harness: Harness, request: ChildRequest) -> Discovery:
@@ -67,15 +69,22 @@ def discover(harness: Harness, request: ChildRequest) -> Discovery:
         left_out |= file_discovery.left_out
         facts = facts or file_discovery.facts
     return Discovery(
-        workloads=tuple(workloads.values()), broken=tuple(broken), facts=facts, left_out=left_out
+        workloads=tuple(workloads.values()),
+        broken=tuple(broken),
+        facts=facts,
+        left_out=left_out,
+        notes=discovery.notes,
     )
 
 
-def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, UnreadablePath | None]:
+def _list(  # noqa: C901 - one case for each kind of message
+    harness: Harness, request: ChildRequest
+) -> tuple[Discovery, UnreadablePath | None]:
     """Return the workloads that one child lists, and its failure if it died."""
     workloads: list[WorkloadSpec] = []
     broken: list[UnreadablePath] = []
     left_out: dict[str, str] = {}
+    notes: list[str] = []
     facts: FactsMessage | None = None
     death: UnreadablePath | None = None
     for message in run_child(harness, replace(request, command=Command.LIST, workloads=())):
@@ -88,6 +97,8 @@ def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, Unreadabl
                 broken.append(UnreadablePath(path=path, reason=reason, detail=detail))
             case LeftOutMessage(name=name, reason=reason):
                 left_out[clean_text(name)] = clean_text(reason)
+            case NoteMessage(text=text):
+                notes.append(clean_text(text))
             case FailedMessage(reason=reason, detail=detail):
                 path = ", ".join(request.paths) or "."
                 death = UnreadablePath(path=path, reason=reason, detail=detail)
@@ -97,7 +108,11 @@ def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, Unreadabl
             case _:
                 pass
     discovery = Discovery(
-        workloads=tuple(workloads), broken=tuple(broken), facts=facts, left_out=left_out
+        workloads=tuple(workloads),
+        broken=tuple(broken),
+        facts=facts,
+        left_out=left_out,
+        notes=tuple(notes),
     )
     return discovery, death
 

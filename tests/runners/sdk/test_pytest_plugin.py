@@ -227,3 +227,31 @@ def test_a_session_that_measures_nothing_itself_prints_no_empty_table(write, wor
 
     assert "No test was measured in this process: with pytest-xdist, add -n 0." in done.stdout
     assert "step time" not in done.stdout
+
+
+def test_options_of_pytest_benchmark_that_do_not_apply_are_said_once(run_child, write):
+    text = """
+import pytest
+
+@pytest.mark.benchmark(group="sums", min_rounds=3)
+def test_one(benchmark):
+    benchmark.extra_info["size"] = 3
+    benchmark(sum, [1])
+
+@pytest.mark.benchmark(group="sums")
+def test_two(benchmark):
+    benchmark(sum, [2])
+
+@pytest.mark.benchmark(group="none")
+def test_three():
+    pass
+"""
+    root = write({"tests/test_sums.py": text})
+
+    answer = run_child(root, Command.LIST, suite=BenchmarkSuite.PYTEST, paths=("tests",))
+
+    (note,) = answer.of("note")
+    assert note["text"] == (
+        "ignored options of pytest-benchmark, by the benchmarks that have them: extra_info (1), "
+        "group (2), min_rounds (1)"
+    )

@@ -13,6 +13,7 @@ from perfledger_service.rendering.layout.document import (
     fact,
     figure,
     name,
+    notes,
     table,
 )
 from perfledger_service.rendering.layout.provenance_facts import metric_words
@@ -67,6 +68,7 @@ def workloads_document(discovery: Discovery) -> Document:
             "not_importable": [
                 {"path": file.path, "detail": file.detail} for file in discovery.broken
             ],
+            "notes": discovery.notes,
             "left_out": [
                 {"benchmark": name, "reason": why} for name, why in discovery.left_out.items()
             ],
@@ -76,5 +78,6 @@ def workloads_document(discovery: Discovery) -> Document:
             *nothing,
             *failures,
             *left_out,
+            *notes(discovery.notes),
         ),
     )

@@ -19,7 +19,7 @@ class WorkloadPlan:
     new: tuple[WorkloadSpec, ...]  # in head only: nothing to compare with
     failures: tuple[Failure, ...]
     skipped: Mapping[str, str]  # benchmarks of head that cannot be measured → why
-    notes: tuple[str, ...] = ()  # names in the configuration that no side registers
+    notes: tuple[str, ...] = ()  # on names that no side registers, and options that do not apply
 
     @property
     def workloads(self) -> tuple[WorkloadSpec, ...]:
@@ -77,7 +77,7 @@ def plan_workloads(
             for name, why in head.left_out.items()
             if choice.is_chosen(WorkloadSpec(id=name, module="", function=""))
         },
-        notes=_notes((base, head), params),
+        notes=head.notes + _notes((base, head), params),
     )
 
 

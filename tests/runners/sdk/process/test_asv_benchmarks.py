@@ -334,3 +334,23 @@ def test_a_repository_without_asv_benchmarks_says_so(write, send_command):
     (broken,) = answer.of("broken")
     assert (broken["path"], broken["reason"]) == ("benchmarks", "missing")
     assert "asv.conf.json" in broken["detail"]
+
+
+def test_attributes_of_asv_that_do_not_apply_are_said_once(write, send_command):
+    text = """
+class Sums:
+    repeat = (1, 5, 10.0)
+    warmup_time = 0.1
+    def time_one(self): pass
+    def time_two(self): pass
+
+def time_three(): pass
+time_three.pretty_name = "three"
+"""
+    answer = send(send_command, write({"benchmarks/sums.py": text}), Command.LIST)
+
+    (note,) = answer.of("note")
+    assert note["text"] == (
+        "ignored options of asv, by the benchmarks that have them: pretty_name (1), repeat (2), "
+        "warmup_time (2)"
+    )

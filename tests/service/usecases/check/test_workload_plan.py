@@ -282,3 +282,9 @@ def test_a_failure_names_the_file_only_where_it_is_to_blame(path, reason, detail
     )
 
     assert [failure.detail for failure in planned.failures] == [detail]
+
+
+def test_what_heads_benchmarks_ask_for_in_vain_is_noted_once():
+    sides = (replace(side(A), notes=("ignored options",)) for _ in range(2))
+
+    assert plan_workloads(*sides, choice=WorkloadChoice()).notes == ("ignored options",)
