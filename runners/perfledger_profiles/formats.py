@@ -18,6 +18,7 @@ from perfledger_profiles.benchmark_tools.loadgen import read_loadgen
 from perfledger_profiles.benchmark_tools.mlperf_training import read_mlperf_training
 from perfledger_profiles.benchmark_tools.model_analyzer import read_model_analyzer
 from perfledger_profiles.benchmark_tools.nccl_tests import read_nccl_tests
+from perfledger_profiles.benchmark_tools.nvbandwidth import read_nvbandwidth
 from perfledger_profiles.benchmark_tools.perf_analyzer import read_perf_analyzer
 from perfledger_profiles.benchmark_tools.vllm import read_vllm
 from perfledger_profiles.export.all_calls import RecordedCalls, calls_of_planes, calls_of_trace
@@ -52,6 +53,7 @@ class ProfileFormat(StrEnum):
     ROCPD = "rocpd"
     DCGM = "dcgm"
     NCCL_TESTS = "nccl-tests"
+    NVBANDWIDTH = "nvbandwidth"
     VLLM = "vllm"
     GENAI_PERF = "genai-perf"
     PERF_ANALYZER = "perf-analyzer"
@@ -101,6 +103,7 @@ READERS: Mapping[ProfileFormat, ProfileReader] = {
     ProfileFormat.ROCPROF: read_rocprof,
     ProfileFormat.DCGM: read_dcgm,
     ProfileFormat.NCCL_TESTS: read_nccl_tests,
+    ProfileFormat.NVBANDWIDTH: read_nvbandwidth,
     ProfileFormat.VLLM: read_vllm,
     ProfileFormat.GENAI_PERF: read_genai_perf,
     ProfileFormat.PERF_ANALYZER: read_perf_analyzer,
@@ -141,6 +144,10 @@ _SIGNATURES = tuple(
         (
             ProfileFormat.NCCL_TESTS,
             rb"^[^#\n]{0,99}#[ \t]+size[ \t]+count[ \t]+type\b[^\n]*\bbusbw\b",
+        ),
+        (
+            ProfileFormat.NVBANDWIDTH,
+            rb'^[ \t]*nvbandwidth Version|^Running \w+_(?:ce|sm)\.|"nvbandwidth"\s*:\s*\{',
         ),
         (ProfileFormat.DCGM, rb"^(?:# (?:HELP|TYPE) )?(?:DCGM_FI_|dcgm_(?:sm|gpu|fb|fi)_)\w+[ {]"),
         (

@@ -110,8 +110,8 @@ def test_a_file_of_no_known_format_is_refused_with_a_list_of_those_that_are():
 
     assert str(error.value) == (
         "the format of notes.txt is not supported; supported are: kineto, xplane, nsys-sqlite, "
-        "nsys-stats, ncu, rocprof, rocpd, dcgm, nccl-tests, vllm, genai-perf, "
-        "perf-analyzer, model-analyzer, mlperf-training, mlperf-loadgen"
+        "nsys-stats, ncu, rocprof, rocpd, dcgm, nccl-tests, nvbandwidth, vllm, "
+        "genai-perf, perf-analyzer, model-analyzer, mlperf-training, mlperf-loadgen"
     )
 
 

@@ -170,6 +170,8 @@ def test_amds_peaks_are_those_of_their_compute_units_at_their_clock():
     amd = [row for row in known_hardware() if row.vendor == "AMD"]
     assert len(amd) == 5
     for row in amd:
+        assert row.multiprocessors is not None
+        assert row.clock_hz is not None
         rate = row.multiprocessors * row.clock_hz * AMD_FLOP_PER_CLOCK[row.architecture]
         assert row.peak_flops["float16"] == pytest.approx(rate, rel=1e-3)
         assert row.peak_flops["bfloat16"] == row.peak_flops["float16"]
