@@ -36,7 +36,6 @@ from perfledger_profiles.timeline.call_labels import (
 )
 from perfledger_profiles.timeline.device_scopes import (
     DeviceScope,
-    Number,
     chosen_scopes,
     scopes_of,
     without_little_work,
@@ -216,7 +215,7 @@ def _device_steps(
         device_step(
             profile,
             name=f"{scope.name} of rank {scope.rank}" if names[scope.name] > 1 else scope.name,
-            model=device.name if (device := _recorded_device(trace, scope.device)) else "",
+            model=device.name if (device := trace.device_of(scope.device)) else "",
             rank=scope.rank,
         )
         for scope, profile in zip([part.scope for part in parts], profiles, strict=False)
@@ -326,18 +325,11 @@ def _renumber(steps: Sequence[ProfiledStep], numbers: Sequence[int]) -> tuple[Pr
 def _device(trace: Trace, parts: Sequence[_DevicePart]) -> ProfiledDevice | None:
     """Return the device that works most, and how many of its model worked."""
     ranked = sorted(parts, key=lambda part: -part.scope.work_ns)
-    recorded = {part.scope.device: _recorded_device(trace, part.scope.device) for part in ranked}
+    recorded = {part.scope.device: trace.device_of(part.scope.device) for part in ranked}
     devices = [device for device in recorded.values() if device is not None]
     if not devices:
         return None
     return replace(devices[0], count=sum(one.name == devices[0].name for one in devices))
-
-
-def _recorded_device(trace: Trace, number: Number | None) -> ProfiledDevice | None:
-    """Return the facts of a device by its number, None where the file has none."""
-    if isinstance(number, int) and 0 <= number < len(trace.devices):
-        return trace.devices[number]
-    return None
 
 
 def _streams(parts: Sequence[_DevicePart]) -> tuple[StreamIdle, ...]:

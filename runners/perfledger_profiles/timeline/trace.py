@@ -127,6 +127,16 @@ class Trace:
         """Return which calls are on the host's threads."""
         return self.kind >= FIRST_ON_HOST
 
+    def device_of(self, number: int | str | None) -> ProfiledDevice | None:
+        """Return the facts of a device by its number, None where the file has none.
+
+        ROCm numbers kernels by the node's devices and may list only the one in use.
+        """
+        if len(self.devices) == 1 and number is not None:
+            return self.devices[0]
+        is_listed = isinstance(number, int) and 0 <= number < len(self.devices)
+        return self.devices[int(number)] if is_listed and number is not None else None
+
     def where(self, chosen: BoolArray) -> "Trace":
         """Return the trace with only the chosen calls."""
         return replace(

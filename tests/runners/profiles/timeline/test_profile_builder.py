@@ -122,6 +122,13 @@ def test_the_device_is_the_one_that_worked(steps):
     assert (device.name, device.count) == ("NVIDIA A100", 1)
 
 
+def test_kernels_belong_to_the_one_listed_device_whatever_number_they_carry(trace):
+    trace.header = {"deviceProperties": [{"id": 0, "name": "AMD Instinct MI300X VF"}]}
+    trace.step(1, 0, 100).add("k", 0, 50, cat="kernel", thread=(9, 3), stream=3)
+
+    assert trace.read().device.name == "AMD Instinct MI300X VF"
+
+
 @pytest.fixture
 def two_devices(trace):
     """Return one step of two devices, each half computing and half in a collective."""
