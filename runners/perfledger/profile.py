@@ -44,6 +44,17 @@ class OperationFamily(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallingLine:
+    """A line of the user's code that calls an operation, and its calls per step."""
+
+    path: str  # relative to the repository
+    line: int
+    calls: float
+    is_backward: bool = False  # called by the backward pass of what this line calls
+    is_changed: bool = False  # head's line differs from base's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One operation or kernel, per step."""
 
@@ -53,6 +64,7 @@ class Operation:
     count: float  # calls per step
     shapes: str = ""  # input shapes and types, where the profiler records them
     path: str = ""  # the operations around it, outermost first, joined by "/"
+    lines: tuple[CallingLine, ...] = ()  # most calls first; of a kernel, those of its operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,9 +60,8 @@ class MessageType(StrEnum):
     # workload, started_at, samples, warmups_s, settling_s, left_out, turns, core_times, device,
     # devices, packages, evidence
     RUN = "run"
-    PROFILED = (
-        "profiled"  # workload, tool, trace, repeats and shapes (paths), steps (kept), step_seconds
-    )
+    # workload, tool, trace, repeats, shapes and lines (paths), steps (kept), step_seconds
+    PROFILED = "profiled"
     COUNTED = "counted"  # workload, counts, limits, program: the fields of a StepWork
     SERVED = "served"  # LOAD: workload, peak_bytes, the fields of a LoadResult: one point is done
     LOADED = "loaded"  # LOAD: workload, batch, device, devices: all points are done

@@ -2,7 +2,8 @@
 
 READER is a format, or "auto" to detect it from the file's content and name. The files are windows
 of the same code: of those after the first only the operations are printed. --shapes names the file
-of a window that recorded shapes, if the others did not. With --speedscope the
+of a window that recorded shapes, if the others did not, and --lines that of the lines which call
+operations. With --speedscope the
 whole recording is written for that viewer, after a line that lists what is left out.
 
 The files are untrusted, so the caller limits memory and time. A file that cannot be read gives one
@@ -24,6 +25,7 @@ from perfledger_profiles.formats import ProfileFormat, read_calls, read_profile
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.recorded_shapes import with_shapes
+from perfledger_profiles.torch_profiler.calling_lines import read_lines, with_lines
 
 AUTO = "auto"
 # The agent accepts no more; the largest profile seen so far is half a megabyte.
@@ -37,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shapes", type=Path)
     parser.add_argument("--device", type=int)
     parser.add_argument("--rank", type=int)
+    parser.add_argument("--lines", type=Path)
     parser.add_argument("reader", choices=(AUTO, *(one.value for one in ProfileFormat)))
     parser.add_argument("workload")
     parser.add_argument("side", type=Side, choices=tuple(Side))
@@ -59,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.shapes is not None:
             shaped = read(options.shapes)
             profiles = [with_shapes(profile, shaped) for profile in profiles]
+        if options.lines is not None:
+            profiles[0] = with_lines(profiles[0], read_lines(options.lines))
         windows = [*profiles[:1], *(profile.operations_only() for profile in profiles[1:])]
         answer = json.dumps([asdict(profile) for profile in windows], allow_nan=False)
     except (ProfileError, OSError) as error:

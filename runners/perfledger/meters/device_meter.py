@@ -67,6 +67,10 @@ class DeviceMeter(Protocol):
         """
         ...
 
+    def lines(self, step: Step, root: Path, path: Path) -> Path | None:
+        """Write which lines below `root` call the operations of one step; None if unknown."""
+        ...
+
 
 def median_first(windows: Sequence[tuple[float, PassRecord]]) -> list[tuple[float, PassRecord]]:
     """Return the windows, the one with the (lower) median time first and the others in order."""
@@ -104,4 +108,9 @@ class HostMeter:
     def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> ProfiledPass | None:
         """Return None."""
         del next_step, folder, name
+        return None
+
+    def lines(self, step: Step, root: Path, path: Path) -> Path | None:
+        """Return None."""
+        del step, root, path
         return None

@@ -101,6 +101,11 @@ class JaxMeter:
         """Profile a few steps with jax.profiler into an xplane file."""
         return jax_profile.trace(self._jax, next_step, self.clock, folder=folder / name)
 
+    def lines(self, step: Step, root: Path, path: Path) -> Path | None:
+        """Return None: XLA runs whole programs."""
+        del step, root, path
+        return None
+
     def _device_peak(self) -> float | None:
         stats: Any = self._device.memory_stats()  # None on the CPU
         peak: Any = stats.get("peak_bytes_in_use") if stats else None

@@ -10,6 +10,7 @@ from perfledger.failure_reason import UnmeasurableError
 from perfledger.meters import process_memory, torch_profile
 from perfledger.meters.clock import Clock, HostClock
 from perfledger.meters.device_meter import ProfiledPass
+from perfledger.meters.torch_lines import record_lines
 from perfledger.meters.torch_work import count_torch_work
 from perfledger.records import Device, FailureReason
 from perfledger.step_work import StepWork
@@ -90,6 +91,10 @@ class TorchMeter:
             path=folder / f"{name}.kineto.json.gz",
             has_cuda=self._is_cuda,
         )
+
+    def lines(self, step: Step, root: Path, path: Path) -> Path | None:
+        """Write which lines below `root` call the operators of one step."""
+        return record_lines(self._torch, importlib.import_module, step, root=root, path=path)
 
 
 def torch_device(name: str, torch: Any) -> Device:  # noqa: ANN401 - see load_torch

@@ -229,12 +229,14 @@ def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fiel
         if bench.is_prepared:  # a profile would show the preparations as part of the steps
             return NO_PROFILE
         traced = meter.trace(_windows(context, bound, bench), folder, str(number))
+        lines = meter.lines(bench.step, context.root, folder / f"{number}.lines.json")
     if traced is None:  # plain Python has no profiler: answer without a trace
         return NO_PROFILE
     paths = {
         "trace": str(traced.trace),
         "repeats": [*map(str, traced.repeats)],
         "shapes": str(traced.shapes or ""),
+        "lines": str(lines or ""),
     }
     return {**asdict(traced), **paths}
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from perfledger.profile import Bucket
+from perfledger.profile import Bucket, CallingLine
 from perfledger_profiles.bottleneck.classification import Classification
 from perfledger_profiles.hardware.device_state import DeviceState
 
@@ -53,6 +53,8 @@ class Cause:
     evidence: str = ""  # of the reason: "float[64,64] became double[64,64]"
     count_effect_seconds: float = 0.0
     rate_effect_seconds: float = 0.0
+    lines: tuple[CallingLine, ...] = ()  # of the user's code on head, the most of its time first
+    base_lines: tuple[CallingLine, ...] = ()  # on base
     error_seconds: float | None = None  # half the 95 % interval of the delta, if known
     reverted_step_seconds: float | None = None  # head's step without this change (Amdahl)
 

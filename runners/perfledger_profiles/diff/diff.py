@@ -17,6 +17,7 @@ from perfledger_profiles.diff.caveats import (
 )
 from perfledger_profiles.diff.change_reason import reason_of
 from perfledger_profiles.diff.grouping import group_changes, longest_operation, name_of
+from perfledger_profiles.diff.lines import longest_lines
 from perfledger_profiles.diff.matching import match
 from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise, typical_profile
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
@@ -192,6 +193,8 @@ def _cause(change: OperationChange, base: Profile, head: Profile, noise: Profile
         evidence=evidence,
         count_effect_seconds=change.count_effect_seconds,
         rate_effect_seconds=change.rate_effect_seconds,
+        lines=longest_lines(change.head),
+        base_lines=longest_lines(change.base),
         error_seconds=(noise.error_seconds(change.base, change.head) if noise.is_known else None),
         reverted_step_seconds=max(0.0, head.step_seconds - change.delta_seconds),
     )

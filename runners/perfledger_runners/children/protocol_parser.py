@@ -172,7 +172,8 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
     """A profiled workload: the file `trace` of one window, and the files of the other windows.
 
-    `shapes` is the file of a window that recorded shapes, "" if all of them did.
+    `shapes` is the file of a window that recorded shapes, "" if all of them did, and `lines` that
+    of the lines which call operations.
     """
 
     workload: Id
@@ -180,6 +181,7 @@ class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
     trace: TracePath
     repeats: Annotated[tuple[TracePath, ...], Meta(max_length=MAX_WINDOWS)] = ()
     shapes: TracePath = ""
+    lines: TracePath = ""
     steps: Annotated[int, Meta(ge=0)] = 0
     step_seconds: Seconds = 0.0
 

@@ -116,18 +116,25 @@ def read_windows(
     side: Side,
     environment: Mapping[str, str],
     shapes: Path | None = None,
+    lines: Path | None = None,
     choice: DeviceChoice = ANY_DEVICE,
     wall_s: float = READER_WALL_S,
 ) -> tuple[Profile, ...]:
     """Return the profiles in traces of one code, read by a limited child of our interpreter.
 
     Those after the first have operations only. `shapes` is a trace with shapes, if the others have
-    none, and `choice` the devices. `environment` is the child's, without secrets.
-    Nothing is written beside the traces. Raises ReaderError.
+    none, `lines` the file of the lines that call operations, and `choice` the devices.
+    `environment` is the child's, without secrets. Nothing is written beside the traces. Raises
+    ReaderError.
     """
-    # "--" because a workload's name may begin with a dash.
-    options = {"shapes": shapes, "device": choice.device, "rank": choice.rank}
+    options = {
+        "shapes": shapes,
+        "lines": lines,
+        "device": choice.device,
+        "rank": choice.rank,
+    }
     chosen = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    # "--" because a workload's name may begin with a dash.
     arguments = [*chosen, "--", reader, workload, side, *map(str, traces)]
     answer = _answer(arguments, environment, wall_s=wall_s)
     try:
@@ -215,8 +222,10 @@ def _read_traces(
         note = f"{message.workload} was not profiled: its framework has no profiler here"
         return ProfileRuns(notes=(note,))
     traces = [Path(path).resolve() for path in (message.trace, *message.repeats)]
-    shapes = Path(message.shapes).resolve() if message.shapes else None
-    files = [*traces, *([] if shapes is None else [shapes])]
+    shapes, lines = (
+        Path(path).resolve() if path else None for path in (message.shapes, message.lines)
+    )
+    files = [*traces, *filter(None, (shapes, lines))]
     unreadable = f"the profile of {message.workload} on {side} could not be read"
     if not all(one.is_relative_to(folder.resolve()) and one.is_file() for one in files):
         note = f"{unreadable}: the child named a file outside its trace folder"
@@ -229,6 +238,7 @@ def _read_traces(
             side=side,
             environment=harness.environment,
             shapes=shapes,
+            lines=lines,
             wall_s=min(READER_WALL_S, max(0.0, harness.seconds_left())),
         )
     except ReaderError as error:

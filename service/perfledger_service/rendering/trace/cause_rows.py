@@ -6,6 +6,7 @@ Names, evidence, suggestions and notes are not escaped yet: each template does t
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from perfledger.profile import CallingLine
 from perfledger_profiles.bottleneck.classification import Recommendation
 from perfledger_profiles.diff.cause import Cause, ChangeKind, StepTimeExplanation
 from perfledger_service.rendering.layout import number_format, vocabulary
@@ -33,6 +34,14 @@ _ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CodePlace:
+    """A line of the user's code, as shown."""
+
+    place: str  # "models/gpt.py:34"
+    remark: str  # on what it does there; "" if there is nothing to add
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CauseRow:
     """One difference between two profiles, as shown."""
 
@@ -53,6 +62,7 @@ class CauseRow:
     why: str  # why the time per call changed; "" if the profiles do not show it
     evidence: str  # for the reason
     path: str  # the enclosing operations
+    places: tuple[CodePlace, ...]  # in the user's code, that call it
     effects: str  # how much comes from the number of calls, if not all
     reverted: str  # the step's time without it
 
@@ -163,9 +173,16 @@ def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float
         why=vocabulary.change_reason_phrase(cause),
         evidence=cause.evidence,
         path=_end(cause.path),
+        places=tuple(map(_code_place, cause.lines or cause.base_lines)),
         effects=_effects(cause),
         reverted=_bound(cause, explanation),
     )
+
+
+def _code_place(line: CallingLine) -> CodePlace:
+    remarks = ["its backward pass"] if line.is_backward else []
+    remarks += ["changed on head"] if line.is_changed else []
+    return CodePlace(place=f"{line.path}:{line.line}", remark=", ".join(remarks))
 
 
 def _ends(cause: Cause) -> str:

@@ -140,6 +140,11 @@ def _cause_words(cause: CauseRow) -> str:
     because = f"; {cause.why}" if cause.why else ""
     evidence = f": {clean(cause.evidence, limit=160)}" if cause.evidence else ""
     details = [f"in {clean(cause.path)}"] if cause.path else []
+    places = [
+        f"{clean(one.place)} ({one.remark})" if one.remark else clean(one.place)
+        for one in cause.places
+    ]
+    details += [f"called at {', '.join(places)}"] if places else []
     details += [cause.effects] if cause.effects else []
     bracketed = f" ({'; '.join(details)})" if details else ""
     reverted = f". {cause.reverted}" if cause.reverted else ""

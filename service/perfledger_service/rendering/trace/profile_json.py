@@ -19,8 +19,8 @@ Record = Mapping[str, object]
 _BUCKET_CHANGE = ("bucket", "base_seconds", "head_seconds", "delta_seconds", "noise_seconds")
 _CAUSE = (
     *("name", "base_name", "kind", "base_seconds", "head_seconds", "delta_seconds", "base_count"),
-    *("head_count", "suggestion", "bucket", "path", "reason", "evidence", "count_effect_seconds"),
-    *("rate_effect_seconds", "error_seconds", "reverted_step_seconds"),
+    *("head_count", "suggestion", "bucket", "path", "reason", "evidence", "lines", "base_lines"),
+    *("count_effect_seconds", "rate_effect_seconds", "error_seconds", "reverted_step_seconds"),
 )
 _SHARE = ("bottleneck", "share", "ceiling", "is_high", "is_moderate", "is_estimate")
 

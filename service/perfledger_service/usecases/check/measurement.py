@@ -23,12 +23,14 @@ from perfledger.records import Device, Machine, Side
 from perfledger.step_work import CountedWork
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.spread_prior import priors_of_plan
+from perfledger_runners.checkouts.changed_lines import changed_lines
 from perfledger_runners.children.harness import waiting_notes
 from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.nvml import Gpu
 from perfledger_runners.machine.telemetry import GpuTelemetry
+from perfledger_runners.measuring.changed_code import mark_changed_lines
 from perfledger_runners.measuring.count_work import count_both
 from perfledger_runners.measuring.discovery import Discovery
 from perfledger_runners.measuring.pair_journal import JournalHeader, PairJournal
@@ -165,9 +167,12 @@ def measure_change(
     )
     bundle = replace(bundle, notes=bundle.notes + budget_notes(bundle, paired_runs))
     requests = interleaved_requests(site.requests, machine.device)
+    lines_of = partial(changed_lines, site.repository.root, bundle.base.sha, bundle.head.sha)
     return with_profiles(
         bundle,
-        profile=partial(profile_both, site.harness, requests),
+        profile=lambda specs: mark_changed_lines(
+            profile_both(site.harness, requests, specs), lines_of
+        ),
         stage=progress.stage,
         has_time=lambda: site.harness.seconds_left() > 0,
     )

@@ -1,0 +1,129 @@
+"""Records which lines of the user's code call torch's operators, in one step.
+
+A profiler's stacks name functions and cost up to 1.9 times the step, so this has a step of its own
+that is not timed. An operator of the backward pass runs without its caller on the stack: it gets
+the line whose forward call made its node of the graph, known by the node's sequence number.
+"""
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from perfledger.workload import Step
+
+OVERRIDES = "torch.overrides"
+DISPATCH = "torch.utils._python_dispatch"
+MAX_LINES = 20_000  # of operators, sizes and places in one step
+
+Foreign = Any  # an object of torch, see torch_clock
+Place = tuple[str, int]  # a path relative to the repository, and a line
+NO_PLACE: Place = ("", 0)
+
+
+def record_lines(
+    torch: Foreign, load: Callable[[str], Foreign], step: Step, *, root: Path, path: Path
+) -> Path | None:
+    """Run one step and write the calls of each operator by line; None if that fails.
+
+    The file is a list of {"operator", "sizes", "path", "line", "is_backward", "calls"}. `root` is
+    the repository: its innermost frame is the line. Calls from elsewhere are left out.
+    """
+    calls: Counter[tuple[str, str, Place, bool]] = Counter()
+    try:
+        with _recorder(torch, load, root=f"{root}{os.sep}", calls=calls):
+            step()
+    except Exception:  # a boundary: some code fails under torch's modes
+        return None
+    rows = [
+        {
+            "operator": operator,
+            "sizes": sizes,
+            "path": place[0],
+            "line": place[1],
+            "is_backward": is_backward,
+            "calls": count,
+        }
+        for (operator, sizes, place, is_backward), count in calls.most_common(MAX_LINES)
+        if place != NO_PLACE
+    ]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return path
+
+
+def _recorder(
+    torch: Foreign,
+    load: Callable[[str], Foreign],
+    *,
+    root: str,
+    calls: Counter[tuple[str, str, Place, bool]],
+) -> Foreign:
+    """Return a context that counts calls of operators by line."""
+    next_node = torch.autograd._get_sequence_nr
+    place_of_node: dict[int, Place] = {}
+
+    class Calls(load(OVERRIDES).TorchFunctionMode):  # type: ignore[misc]  # a class of torch
+        """Notes the line of each node that a call adds to the graph, and counts below it."""
+
+        def __enter__(self) -> Foreign:
+            self.operators = Operators()
+            self.operators.__enter__()
+            return super().__enter__()
+
+        def __exit__(self, *error: object) -> None:
+            super().__exit__(*error)
+            self.operators.__exit__(*error)
+
+        def __torch_function__(
+            self,
+            function: Foreign,
+            types: object,
+            args: tuple[object, ...] = (),
+            kwargs: Mapping[str, object] | None = None,
+        ) -> object:
+            first = next_node()
+            try:
+                return function(*args, **(kwargs or {}))
+            finally:
+                if next_node() > first:
+                    place = _place(root)
+                    for node in range(first, next_node()):
+                        place_of_node.setdefault(node, place)
+
+    class Operators(load(DISPATCH).TorchDispatchMode):  # type: ignore[misc]  # a class of torch
+        """Counts operators by the line that calls them."""
+
+        def __torch_dispatch__(
+            self,
+            function: Foreign,
+            types: object,
+            args: tuple[object, ...] = (),
+            kwargs: Mapping[str, object] | None = None,
+        ) -> object:
+            node = torch._C._current_autograd_node()
+            place = place_of_node.get(node._sequence_nr()) if node is not None else None
+            sizes = "".join(
+                str(list(one.shape)).replace(" ", "")
+                for one in args
+                if isinstance(one, torch.Tensor) and one.dim()
+            )
+            key = function._schema.name, sizes, place or _place(root), place is not None
+            calls[key] += 1
+            return function(*args, **(kwargs or {}))
+
+    return Calls()
+
+
+def _place(root: str) -> Place:
+    """Return the innermost line of a file below the folder `root` that is being run."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(root):
+            return name[len(root) :], frame.f_lineno
+        frame = frame.f_back
+    return NO_PLACE

@@ -1,0 +1,33 @@
+"""Ranks the lines of the user's code that call a cause's operations."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from perfledger.profile import CallingLine, Operation
+
+MAX_LINES = 3
+
+
+def longest_lines(operations: Sequence[Operation]) -> tuple[CallingLine, ...]:
+    """Return the lines with the most of the operations' time, one entry for each line.
+
+    An operation's time is divided among its lines by their calls. A line whose backward pass calls
+    an operation as well is listed once, as a forward call.
+    """
+    seconds: dict[tuple[str, int], float] = {}
+    lines: dict[tuple[str, int], CallingLine] = {}
+    for operation in operations:
+        calls = sum(line.calls for line in operation.lines)
+        for line in operation.lines:
+            place = line.path, line.line
+            share = operation.seconds * line.calls / calls
+            seconds[place] = seconds.get(place, 0.0) + share
+            seen = lines.get(place, line)
+            lines[place] = replace(
+                seen,
+                calls=line.calls if place not in lines else seen.calls + line.calls,
+                is_backward=seen.is_backward and line.is_backward,
+                is_changed=seen.is_changed or line.is_changed,
+            )
+    ranked = sorted(lines, key=lambda place: (-seconds[place], place))
+    return tuple(lines[place] for place in ranked[:MAX_LINES])

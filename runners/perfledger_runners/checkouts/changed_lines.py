@@ -1,0 +1,23 @@
+"""Reads which lines of a file one commit changed against another."""
+
+import re
+from pathlib import Path
+
+from perfledger_runners.checkouts.git import RepositoryError, git
+
+_HUNK = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+
+
+def changed_lines(repository: Path, base: str, head: str, path: str) -> tuple[range, ...]:
+    """Return the lines of head's file that base's file lacks, from 1; none for the same file.
+
+    `base` and `head` are commits. Where only lines were removed, nothing of head is changed. None
+    is known to be changed if git cannot compare the commits.
+    """
+    options = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv")
+    try:
+        patch = git(repository, "diff", *options, base, head, "--", path)
+    except RepositoryError:
+        return ()
+    starts = ((int(start), int(count or 1)) for start, count in _HUNK.findall(patch))
+    return tuple(range(start, start + count) for start, count in starts if count)

@@ -1,0 +1,42 @@
+"""Marks the lines of profiles that the head changed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from perfledger.profile import Profile
+from perfledger.records import Side
+from perfledger_runners.measuring.profile_runs import ProfileRuns
+
+
+def mark_changed_lines(
+    runs: ProfileRuns, changed_lines: Callable[[str], Sequence[range]]
+) -> ProfileRuns:
+    """Return the profiles, in head's of which each calling line says whether head changed it.
+
+    `changed_lines` returns the lines of a file that head changed.
+    """
+    return replace(
+        runs,
+        profiles=tuple(
+            _marked(profile, changed_lines) if profile.side is Side.HEAD else profile
+            for profile in runs.profiles
+        ),
+    )
+
+
+def _marked(profile: Profile, changed_lines: Callable[[str], Sequence[range]]) -> Profile:
+    paths = {line.path for operation in profile.operations for line in operation.lines}
+    changed = {path: changed_lines(path) for path in sorted(paths)}
+    return replace(
+        profile,
+        operations=tuple(
+            replace(
+                operation,
+                lines=tuple(
+                    replace(line, is_changed=any(line.line in one for one in changed[line.path]))
+                    for line in operation.lines
+                ),
+            )
+            for operation in profile.operations
+        ),
+    )

@@ -1,0 +1,99 @@
+"""Calling lines are read from an untrusted file and added to operations."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from perfledger.profile import CallingLine
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.torch_profiler import calling_lines
+from perfledger_profiles.torch_profiler.calling_lines import read_lines, with_lines
+
+ROW = {
+    "operator": "aten::mm",
+    "sizes": "[8,4][4,2]",
+    "path": "model.py",
+    "line": 7,
+    "is_backward": False,
+    "calls": 2,
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to_file(value):
+        path = tmp_path / "0.lines.json"
+        path.write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
+        return path
+
+    return to_file
+
+
+def test_an_operation_has_the_lines_of_its_sizes_else_all_lines_of_its_name(make, write):
+    other = {**ROW, "sizes": "[2,2][2,2]", "line": 9, "calls": 5, "is_backward": True}
+    lines = read_lines(write([ROW, other]))
+    profile = make.profile(
+        replace(make.operation("aten::mm", 2.0), shapes="float[8,4] float[4,2]"),
+        replace(make.operation("aten::mm", 1.0), shapes="float[1,1] float[1,1]"),
+        make.operation("aten::add", 0.5),
+    )
+
+    own, by_name, unknown = with_lines(profile, lines).operations
+
+    seven = CallingLine(path="model.py", line=7, calls=2.0)
+    nine = CallingLine(path="model.py", line=9, calls=5.0, is_backward=True)
+    assert own.lines == (seven,)
+    assert by_name.lines == (nine, seven)
+    assert unknown.lines == ()
+
+
+def test_a_kernel_has_the_lines_of_the_operator_around_it(make, write):
+    lines = read_lines(write([ROW]))
+    kernel = replace(
+        make.operation("ampere_sgemm_128x64", 1.0),
+        path="aten::linear/aten::mm",
+        shapes="float[8,4] float[4,2]",
+    )
+
+    (operation,) = with_lines(make.profile(kernel), lines).operations
+
+    assert [one.line for one in operation.lines] == [7]
+
+
+def test_at_most_five_lines_are_kept(make, write):
+    lines = read_lines(write([{**ROW, "line": number} for number in range(1, 9)]))
+
+    (operation,) = with_lines(make.profile(make.operation("aten::mm", 1.0)), lines).operations
+
+    assert [one.line for one in operation.lines] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"[" * 100_000,
+        b"\xff\xfe",
+        {},
+        [[]],
+        [{}],
+        [{**ROW, "line": 0}],
+        [{**ROW, "line": "7"}],
+        [{**ROW, "line": 1e308}],
+        [{**ROW, "calls": -1}],
+        [{**ROW, "path": ""}],
+        [{**ROW, "path": "x" * 10_000}],
+        [{**ROW, "operator": None}],
+    ],
+)
+def test_a_file_of_anything_else_is_an_error_with_its_name(write, value):
+    with pytest.raises(ProfileError, match=r"0\.lines\.json is no list of calling lines: "):
+        read_lines(write(value))
+
+
+def test_a_file_beyond_its_limit_is_not_read(write, monkeypatch):
+    monkeypatch.setattr(calling_lines, "MAX_BYTES", 100)
+
+    with pytest.raises(ProfileError, match="larger than"):
+        read_lines(write([ROW] * 10))
