@@ -22,12 +22,12 @@ def longest_lines(operations: Sequence[Operation]) -> tuple[CallingLine, ...]:
             place = line.path, line.line
             share = operation.seconds * line.calls / calls
             seconds[place] = seconds.get(place, 0.0) + share
-            seen = lines.get(place, line)
+            listed_line = lines.get(place, line)
             lines[place] = replace(
-                seen,
-                calls=line.calls if place not in lines else seen.calls + line.calls,
-                is_backward=seen.is_backward and line.is_backward,
-                is_changed=seen.is_changed or line.is_changed,
+                listed_line,
+                calls=line.calls if place not in lines else listed_line.calls + line.calls,
+                is_backward=listed_line.is_backward and line.is_backward,
+                is_changed=listed_line.is_changed or line.is_changed,
             )
     ranked = sorted(lines, key=lambda place: (-seconds[place], place))
     return tuple(lines[place] for place in ranked[:MAX_LINES])
