@@ -19,6 +19,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles.export.speedscope import omission_note, speedscope
 from perfledger_profiles.formats import ProfileFormat, read_calls, read_profile
@@ -45,26 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("side", type=Side, choices=tuple(Side))
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     options = parser.parse_args(arguments)
-    format_ = None if options.reader == AUTO else ProfileFormat(options.reader)
     first: Path = options.files[0]
     try:
         if options.speedscope:
-            _write_speedscope(first, format_, name=options.workload)
+            _write_speedscope(first, _format_of(options), name=options.workload)
             return 0
-        read = partial(
-            read_profile,
-            workload=options.workload,
-            side=options.side,
-            format=format_,
-            choice=DeviceChoice(device=options.device, rank=options.rank),
-        )
-        profiles = [read(path) for path in options.files]
-        if options.shapes is not None:
-            shaped = read(options.shapes)
-            profiles = [with_shapes(profile, shaped) for profile in profiles]
-        if options.lines is not None:
-            profiles[0] = with_lines(profiles[0], read_lines(options.lines))
-        windows = [*profiles[:1], *(profile.operations_only() for profile in profiles[1:])]
+        windows = _read_windows(options)
         answer = json.dumps([asdict(profile) for profile in windows], allow_nan=False)
     except (ProfileError, OSError) as error:
         return _fail(str(error))
@@ -74,6 +61,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"the profile in {first.name} is too large: record fewer steps")
     sys.stdout.write(answer)
     return 0
+
+
+def _read_windows(options: argparse.Namespace) -> Sequence[Profile]:
+    """Return the files' profiles; raise ProfileError and OSError."""
+    read = partial(
+        read_profile,
+        workload=options.workload,
+        side=options.side,
+        format=_format_of(options),
+        choice=DeviceChoice(device=options.device, rank=options.rank),
+    )
+    profiles = [read(path) for path in options.files]
+    if options.shapes is not None:
+        shaped = read(options.shapes)
+        profiles = [with_shapes(profile, shaped) for profile in profiles]
+    if options.lines is not None:
+        profiles[0] = with_lines(profiles[0], read_lines(options.lines))
+    return [*profiles[:1], *(profile.operations_only() for profile in profiles[1:])]
+
+
+def _format_of(options: argparse.Namespace) -> ProfileFormat | None:
+    return None if options.reader == AUTO else ProfileFormat(options.reader)
 
 
 def _write_speedscope(path: Path, format_: ProfileFormat | None, *, name: str) -> None:
