@@ -36,9 +36,8 @@ class Pair:
     head: Mapping[str, float]
     clock_difference: float | None = None
     unqueued: UnqueuedDifference | None = None  # None where the core times were not recorded
-    left_out: Mapping[str, int] = field(
-        default_factory=dict
-    )  # samples without a reading, by metric
+    # Samples that are no readings, by metric.
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
