@@ -117,7 +117,7 @@ def test_hosts_are_numbered_and_not_named():
 
     assert profile.reading("temp", subject="host 1 gpu 0") == 40
     assert profile.reading("temp", subject="host 2 gpu 0") == 50
-    assert "host" not in repr(profile).replace("host 1", "").replace("host 2", "")
+    assert not any(name in repr(profile) for name in ("secret-host", "other-host"))
 
 
 def test_labels_that_were_cut_short_by_hand_leave_the_others():
