@@ -3,8 +3,8 @@
 READER is a format, or "auto" to detect it from the file's content and name. The files are windows
 of the same code: of those after the first only the operations are printed. --shapes names the file
 of a window that recorded shapes, if the others did not, and --lines that of the lines which call
-operations. With --speedscope the
-whole recording is written for that viewer, after a line that lists what is left out.
+operations. With --speedscope the whole recording is written for that viewer, after a line that
+lists what is left out.
 
 The files are untrusted, so the caller limits memory and time. A file that cannot be read gives one
 line on standard error and exit status 1.
