@@ -171,6 +171,49 @@ LOADGEN_DETAIL = "\n".join(
         ("result_99.00_percentile_latency_ns", 136069232834),
     )
 )
+ROCPROF = """\
+"Kind","Agent_Id","Queue_Id","Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp",\
+"End_Timestamp","Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z","Grid_Size_X",\
+"Grid_Size_Y","Grid_Size_Z"
+"KERNEL_DISPATCH","Agent 2",1,8,"void rms_norm_f32<1024>(float*)",1,1000,3000,64,1,1,1000,2,1
+"KERNEL_DISPATCH","Agent 2",1,8,"void rms_norm_f32<1024>(float*)",2,4000,5000,64,1,1,1000,2,1
+"KERNEL_DISPATCH","Agent 2",1,9,"Cijk_Ailk_Bljk_SB_MT64x64x16.kd",3,5000,11000,256,1,1,512,1,1
+"""
+ROCPROF_STATISTICS = """\
+"Name","Calls","TotalDurationNs","AverageNs","Percentage","MinNs","MaxNs","StdDev"
+"sgemm_tiled(float const*, float const*, float*, int)",23,538601,23417.434783,100.00,1,2,3.0
+"__amd_rocclr_copyBuffer",2,1000,500.0,0.1,1,2,3.0
+"hipMemcpy",5,999999,1.0,1.0,1,2,3.0
+"""
+NVBANDWIDTH = """nvbandwidth Version: v0.8
+Built from Git version: v0.8
+
+CUDA Runtime Version: 12080
+Driver Version: 572.83
+
+example-host
+Device 0: NVIDIA A10 (00000000:01:00)
+Device 1: NVIDIA A10 (00000000:02:00)
+
+Running host_to_device_memcpy_ce.
+memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0     12.98     13.02
+
+SUM host_to_device_memcpy_ce 26.00
+
+Waived:
+Running device_to_device_memcpy_read_ce.
+memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0       N/A     45.10
+ 1     45.20       N/A
+
+Running host_device_latency_sm.
+memory latency SM CPU(row) <-> GPU(column) (ns)
+           0         1
+ 0    613.22    614.00
+"""
 XPLANE = """
 planes {
   name: "/device:TPU:0"
@@ -225,8 +268,27 @@ INSERT INTO NVTX_EVENTS VALUES (0, 10000, 'step', NULL, 59, 1);
 """
 
 
+# Columns of rocprofv3's database that a reader of kernels needs.
+ROCPD = """
+CREATE TABLE rocpd_info_agent_1 (id INTEGER PRIMARY KEY, type TEXT, product_name TEXT);
+INSERT INTO rocpd_info_agent_1 VALUES (4, 'GPU', 'AMD Instinct MI300X');
+CREATE TABLE rocpd_info_kernel_symbol_1 (id INTEGER PRIMARY KEY, kernel_name TEXT,
+  display_name TEXT);
+INSERT INTO rocpd_info_kernel_symbol_1 VALUES (1, '_Z3add.kd', 'attn_fwd');
+CREATE TABLE rocpd_kernel_dispatch_1 (id INTEGER PRIMARY KEY, agent_id INTEGER, kernel_id INTEGER,
+  start BIGINT, "end" BIGINT, workgroup_size_x INTEGER, workgroup_size_y INTEGER,
+  workgroup_size_z INTEGER, grid_size_x INTEGER, grid_size_y INTEGER, grid_size_z INTEGER);
+INSERT INTO rocpd_kernel_dispatch_1 VALUES (1, 4, 1, 1000, 3000, 64, 1, 1, 128, 1, 1),
+  (2, 4, 1, 3000, 4000, 64, 1, 1, 128, 1, 1), (3, 4, 9, 4000, 5000, 64, 1, 1, 128, 1, 1);
+"""
+
+
 # What the binary files are made of: damaged as bytes they are mostly not files at all.
-SCRIPTS = {ProfileFormat.NSYS_SQLITE: SQLITE, ProfileFormat.XPLANE: XPLANE}
+SCRIPTS = {
+    ProfileFormat.NSYS_SQLITE: SQLITE,
+    ProfileFormat.ROCPD: ROCPD,
+    ProfileFormat.XPLANE: XPLANE,
+}
 
 
 def made_seeds() -> dict[ProfileFormat, tuple[bytes, ...]]:
@@ -247,9 +309,15 @@ def made_seeds() -> dict[ProfileFormat, tuple[bytes, ...]]:
         ProfileFormat.MODEL_ANALYZER: (MODEL_ANALYZER,),
         ProfileFormat.MLPERF_TRAINING: (TRAINING,),
         ProfileFormat.MLPERF_LOADGEN: (LOADGEN, LOADGEN_DETAIL),
+        ProfileFormat.ROCPROF: (ROCPROF, ROCPROF_STATISTICS),
+        ProfileFormat.NVBANDWIDTH: (NVBANDWIDTH,),
     }
     made = {format_: tuple(text.encode() for text in many) for format_, many in texts.items()}
-    return made | {ProfileFormat.NSYS_SQLITE: (database(),), ProfileFormat.XPLANE: planes()}
+    return made | {
+        ProfileFormat.NSYS_SQLITE: (database(SQLITE),),
+        ProfileFormat.ROCPD: (database(ROCPD),),
+        ProfileFormat.XPLANE: planes(),
+    }
 
 
 def kineto() -> str:
@@ -287,12 +355,12 @@ def kineto() -> str:
 def rebuilt(format_: ProfileFormat, text: str) -> bytes | None:
     """Return the binary file that a changed text describes, None where it describes none."""
     try:
-        return database(text) if format_ is ProfileFormat.NSYS_SQLITE else planes(text)[0]
+        return planes(text)[0] if format_ is ProfileFormat.XPLANE else database(text)
     except (sqlite3.Error, sqlite3.Warning, ValueError, RuntimeError, IndexError, UnicodeError):
         return None
 
 
-def database(script: str = SQLITE) -> bytes:
+def database(script: str) -> bytes:
     connection = sqlite3.connect(":memory:")
     try:
         connection.executescript(script)

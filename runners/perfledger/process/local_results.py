@@ -67,4 +67,4 @@ def _spread(steps_s: tuple[float, ...]) -> str:
     if len(steps_s) < 2 or middle <= 0:  # noqa: PLR2004 - two make a spread
         return UNKNOWN
     low, _, high = quantiles(steps_s, n=4)
-    return f"{(high - low) / middle:.1%}"
+    return f"{100 * (high - low) / middle:.1f} %"

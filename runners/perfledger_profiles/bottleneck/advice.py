@@ -76,7 +76,7 @@ class AdviceContext:
         share = self.share(operations)
         if share < least:
             return None
-        trigger = f"{share:.1%} of the step {what} ({name_operations(operations)})"
+        trigger = f"{100 * share:.1f} % of the step {what} ({name_operations(operations)})"
         return self.recommendation(text, trigger=trigger, share=share)
 
     def recommendation(self, text: str, *, trigger: str, share: float) -> Recommendation:

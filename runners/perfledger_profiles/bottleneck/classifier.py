@@ -38,8 +38,8 @@ _ROUNDING = 1e-9
 _NOTHING = "no step and no kernel of the file has a time: a bottleneck needs times"
 _ON_CPU = "compute and memory are not separated on a CPU: its counters are not read"
 _HOST_UNKNOWN = (
-    "{:.2%} of the step has no work on the device, and the host's recorded calls do not show why: "
-    "they cover too little of it, or another clock timed them"
+    "{:.2f} % of the step has no work on the device, and the host's recorded calls do not show "
+    "why: they cover too little of it, or another clock timed them"
 )
 _NO_STEPS = "the file marks no steps: all of it counts as one"
 
@@ -169,8 +169,9 @@ def _evidence(
     if share <= 0:
         return ("the whole step is the device's own work", vote.reason)
     if primary is Bottleneck.UNKNOWN and share >= OVERHEAD_THRESHOLDS[largest].high:
-        return (_HOST_UNKNOWN.format(share),)
-    mark = f"has {share:.2%} of the step (high from {OVERHEAD_THRESHOLDS[largest].high:.0%} on)"
+        return (_HOST_UNKNOWN.format(100 * share),)
+    high = 100 * OVERHEAD_THRESHOLDS[largest].high
+    mark = f"has {100 * share:.2f} % of the step (high from {high:.0f} % on)"
     if primary in OVERHEAD_THRESHOLDS:
         return (f"{largest} {mark}",)
     return (f"no overhead is high: the largest, {name}, {mark}", vote.reason)

@@ -151,7 +151,8 @@ def _multiple_of_8(case: AdviceContext) -> Recommendation | None:
     if share < NOTABLE_SHARE or is_on_cpu(case.profile):
         return None
     trigger = (
-        f"{share:.1%} of the step multiplies half-precision matrices with K or N no multiple of 8"
+        f"{100 * share:.1f} % of the step multiplies half-precision matrices with K or N no "
+        "multiple of 8"
     )
     return case.recommendation(MULTIPLE_OF_8, trigger=trigger, share=share)
 
@@ -201,8 +202,8 @@ def _latency(case: AdviceContext) -> Recommendation | None:
         if occupancy is not None:
             limits = " and ".join(occupancy.limiters)
             trigger = (
-                f"{short_name(kernel.name)} keeps {occupancy.theoretical:.1%} of the possible "
-                f"warps, limited by {limits}, in {occupancy.waves:.2f} waves"
+                f"{short_name(kernel.name)} keeps {100 * occupancy.theoretical:.1f} % of the "
+                f"possible warps, limited by {limits}, in {occupancy.waves:.2f} waves"
             )
             share = case.share(case.of_kernels([kernel]))
             return case.recommendation(text, trigger=trigger, share=share)
@@ -213,7 +214,7 @@ def _capacity(case: AdviceContext) -> Recommendation | None:
     share = case.memory_share
     if share is None or share <= NEARLY_FULL or not case.matching(_TRAINS):
         return None  # a server allocates nearly all of the memory when it starts
-    trigger = f"peak memory is {share:.1%} of the device's"
+    trigger = f"peak memory is {100 * share:.1f} % of the device's"
     return case.recommendation(CAPACITY, trigger=trigger, share=0.0)
 
 
@@ -225,7 +226,9 @@ def _fragmented(case: AdviceContext) -> Recommendation | None:
     unused = 1 - allocated / reserved
     if unused <= FRAGMENTED_SHARE:
         return None
-    trigger = f"{unused:.1%} of the reserved memory is not allocated, with memory nearly full"
+    trigger = (
+        f"{100 * unused:.1f} % of the reserved memory is not allocated, with memory nearly full"
+    )
     return case.recommendation(FRAGMENTED, trigger=trigger, share=0.0)
 
 

@@ -133,10 +133,10 @@ def _parts(
 
 def _sentence(parts: Sequence[VotePart]) -> str:
     """Return what share of the kernels' time is bound by what, and by which evidence."""
-    bound = [f"{part.share:.0%} by {part.bottleneck} ({part.basis})" for part in parts]
+    bound = [f"{100 * part.share:.0f} % by {part.bottleneck} ({part.basis})" for part in parts]
     rest = 1 - sum(part.share for part in parts)
     if rest >= _LEAST_SHOWN:
-        bound.append(f"{rest:.0%} by what it does not show")
+        bound.append(f"{100 * rest:.0f} % by what it does not show")
     return f"the kernels' time is bound {', '.join(bound)}"
 
 

@@ -114,7 +114,7 @@ def _input(case: AdviceContext) -> Recommendation | None:
         text = WORKERS
     elif case.matching(_WORKERS):
         text = MORE_WORKERS
-    trigger = f"{share:.1%} of the step waits for input"
+    trigger = f"{100 * share:.1f} % of the step waits for input"
     return case.recommendation(text, trigger=trigger, share=share)
 
 
@@ -146,7 +146,7 @@ def _launch(case: AdviceContext) -> Recommendation | None:
         operation for operation in operations if host_kind(operation) is BottleneckDetail.LAUNCH
     ]
     launches = sum(row.count for row in case.profile.kernels or launch_calls)
-    trigger = f"{share:.1%} of the step is the host around {launches:,.0f} launches"
+    trigger = f"{100 * share:.1f} % of the step is the host around {launches:,.0f} launches"
     if is_launch_bound(case.profile):
         trigger += ", most of them for kernels below 10 us or shorter than their launch"
     return case.recommendation(JIT if case.is_jax else GRAPHS, trigger=trigger, share=share)
@@ -161,7 +161,7 @@ def _python(case: AdviceContext) -> Recommendation | None:
     share = case.share(operations)
     if share < OVERHEAD_THRESHOLDS[Bottleneck.HOST].moderate or _is_launching(case):
         return None
-    trigger = f"{share:.1%} of the step is spent outside operators"
+    trigger = f"{100 * share:.1f} % of the step is spent outside operators"
     return case.recommendation(PYTHON, trigger=trigger, share=share)
 
 
@@ -172,7 +172,9 @@ def _optimizer(case: AdviceContext) -> Recommendation | None:
     is_fused = any(_FUSED_UPDATE.search(f"{op.path}/{op.name}") for op in operations)
     if share < MIN_SHARE or calls < MANY_UPDATES or is_fused:
         return None
-    trigger = f"{share:.1%} of the step updates parameters one by one, in {calls:,.0f} calls"
+    trigger = (
+        f"{100 * share:.1f} % of the step updates parameters one by one, in {calls:,.0f} calls"
+    )
     return case.recommendation(OPTIMIZER, trigger=trigger, share=share)
 
 
@@ -222,9 +224,11 @@ def _collectives(case: AdviceContext) -> Recommendation | None:
         return None
     detail = communication_detail(case.profile)
     cause = f": {detail}" if detail is not BottleneckDetail.NONE else ""
-    trigger = f"{share:.1%} of the step waits for exposed collectives{cause}"
+    trigger = f"{100 * share:.1f} % of the step waits for exposed collectives{cause}"
     if not case.profile.each_step and not case.profile.has_steps:  # sums of kernels
-        trigger = f"{share:.1%} of the kernels' time is collectives, hidden by compute or not"
+        trigger = (
+            f"{100 * share:.1f} % of the kernels' time is collectives, hidden by compute or not"
+        )
     text = COLLECTIVES.get(detail, ANY_COLLECTIVE)
     return case.recommendation(text, trigger=trigger, share=share)
 

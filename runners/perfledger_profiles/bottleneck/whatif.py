@@ -15,8 +15,8 @@ from perfledger_profiles.timeline.breakdown import DEVICE_ORDER
 # the step is not worth a note.
 MIN_HIDDEN_SHARE = 0.01
 HIDDEN_TIME_NOTE = (
-    "{hidden:.1%} of the step's device work runs behind other work and may become visible: expect "
-    "a longer step than predicted"
+    "{hidden:.1f} % of the step's device work runs behind other work and may become visible: "
+    "expect a longer step than predicted"
 )
 INPUT_UNCOVERS = (
     "in the one validated pair of runs the step was 4 to 6 % longer than predicted: while waiting "
@@ -150,7 +150,7 @@ def _notes(numbers: Iterable[int], profile: Profile) -> tuple[str, ...]:
     notes: list[str] = []
     hidden = _hidden_share(profile)
     if hidden >= MIN_HIDDEN_SHARE and not buckets.isdisjoint(DEVICE_ORDER):
-        notes.append(HIDDEN_TIME_NOTE.format(hidden=hidden))
+        notes.append(HIDDEN_TIME_NOTE.format(hidden=100 * hidden))
     if Bucket.INPUT in buckets:
         notes.append(INPUT_UNCOVERS)
     return tuple(notes)

@@ -74,8 +74,8 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
     noise_s = evidence.noise.step_error_seconds
     if abs(rest_s) > MAX_REST_SHARE * change_s:
         return (
-            f"{NOT_ATTRIBUTABLE}: {abs(rest_s) / change_s:.0%} of the change is spread over "
-            "operations that are not listed"
+            f"{NOT_ATTRIBUTABLE}: {100 * abs(rest_s) / change_s:.0f} % of the change is spread "
+            "over operations that are not listed"
         )
     drift, drift_s = _drift(evidence, is_clock_listed=is_clock_listed)
     unseen_s, exchanged_s = _unseen_seconds(evidence), _exchanged_seconds(evidence.changes)
@@ -96,7 +96,8 @@ def _note_on_nothing(evidence: ProfileComparison) -> str:
             "nothing to attribute"
         )
     return (
-        f"the profiled steps differ by less than {NOISE_SHARE:.1%} of a step: nothing to attribute"
+        f"the profiled steps differ by less than {100 * NOISE_SHARE:.1f} % of a step: nothing to "
+        "attribute"
     )
 
 
@@ -127,8 +128,8 @@ def _clock_seconds(evidence: ProfileComparison) -> float:
 def _note_on_clock(share: float, evidence: ProfileComparison) -> str:
     speed = "slower" if evidence.change_seconds > 0 else "faster"
     return (
-        f"the device was {speed}, not the code; its clock explains up to {share:.0%} of the "
-        f"change: {PROFILE_AGAIN} with locked clocks"
+        f"the device was {speed}, not the code; its clock explains up to {100 * share:.0f} % of "
+        f"the change: {PROFILE_AGAIN} with locked clocks"
     )
 
 
@@ -141,14 +142,14 @@ def _note_on_drift(ratio: float) -> str:
 
 def _note_on_unseen(share: float) -> str:
     return (
-        f"the change without a profiler differs by {share:.0%} of the profiled change: "
+        f"the change without a profiler differs by {100 * share:.0f} % of the profiled change: "
         f"{PROFILE_AGAIN}, with more steps"
     )
 
 
 def _note_on_exchanged(share: float) -> str:
     return (
-        f"new and removed kernels without a match cancel out {share:.0%} of the change: "
+        f"new and removed kernels without a match cancel out {100 * share:.0f} % of the change: "
         f"{PROFILE_AGAIN}, with input shapes recorded"
     )
 

@@ -13,7 +13,7 @@ from perfledger_profiles.timeline.trace import CallKind, Trace
 
 # A rank that opens another rank's device leaves some hundred bytes there: that is no step.
 MIN_WORK_SHARE = 0.01
-LITTLE_WORK = "{} is left out: it has less than {:.0%} of the busiest device's work"
+LITTLE_WORK = "{} is left out: it has less than {:.0f} % of the busiest device's work"
 
 Number = int | str
 _Key = tuple[Number, Number | None]
@@ -74,7 +74,7 @@ def without_little_work(
     least_ns = MIN_WORK_SHARE * max(scope.work_ns for scope in scopes)
     busy = tuple(scope for scope in scopes if scope.work_ns >= least_ns)
     idle = dict.fromkeys(scope.name for scope in scopes if scope.work_ns < least_ns)
-    return busy, tuple(LITTLE_WORK.format(name, MIN_WORK_SHARE) for name in idle)
+    return busy, tuple(LITTLE_WORK.format(name, 100 * MIN_WORK_SHARE) for name in idle)
 
 
 def chosen_scopes(scopes: Sequence[DeviceScope], choice: DeviceChoice) -> tuple[DeviceScope, ...]:

@@ -8,7 +8,7 @@ from perfledger.profile import Bucket, DeviceStep, Profile, ProfileReading
 # Beyond it the mean describes none of the devices.
 MAX_SPREAD = 0.1
 
-_DIFFERENT = "the devices differ: {} is {:.0%} of the step of {} and {:.0%} of that of {}"
+_DIFFERENT = "the devices differ: {} is {:.0f} % of the step of {} and {:.0f} % of that of {}"
 # Times of a step: a device without such work spent none.
 _TIMES = ("comm_time", "h2d_time", "d2h_time")
 # Ratios are weighted by the time that they are about.
@@ -41,7 +41,11 @@ def note_on_devices(devices: Sequence[DeviceStep]) -> tuple[str, ...]:
     least, most = ranked[0], ranked[-1]
     return (
         _DIFFERENT.format(
-            bucket, _share(most, bucket), most.name, _share(least, bucket), least.name
+            bucket,
+            100 * _share(most, bucket),
+            most.name,
+            100 * _share(least, bucket),
+            least.name,
         ),
     )
 

@@ -166,8 +166,8 @@ def test_kernels_vote_with_their_time(make):
         (Bottleneck.MEMORY, 0.3),
     ]
     assert found.reason == (
-        "the kernels' time is bound 60% by compute (kernel names), 30% by memory (kernel names), "
-        "10% by what it does not show"
+        "the kernels' time is bound 60 % by compute (kernel names), 30 % by memory (kernel names), "
+        "10 % by what it does not show"
     )
 
 

@@ -102,7 +102,7 @@ def test_a_cause_says_how_much_of_it_is_around_the_calls(make):
     assert (cause.name, cause.kind) == ("aten::mul_", ChangeKind.NEW)
     assert cause.delta_seconds == pytest.approx(460e-6)
     assert cause.count_effect_seconds == pytest.approx(460e-6)
-    assert cause.evidence == "78% of it in Python around the calls"
+    assert cause.evidence == "78 % of it in Python around the calls"
     assert cause.suggestion == SMALL_CALLS
 
 

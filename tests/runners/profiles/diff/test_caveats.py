@@ -33,7 +33,7 @@ def test_a_change_that_timing_does_not_see_is_not_attributable(make):
 
     assert [cause.name for cause in explanation.causes] == ["aten::sort"]
     assert explanation.note == (
-        "not attributable from this profile: the change without a profiler differs by 53% of the "
+        "not attributable from this profile: the change without a profiler differs by 53 % of the "
         "profiled change: profile both sides again, with more steps"
     )
 
@@ -55,7 +55,7 @@ def test_much_that_is_unlisted_is_a_doubt_however_loud_the_profiles_are(make):
 
     explanation = explain(base, head, repeats=louder(base, by=1.01))
 
-    assert explanation.note.startswith("not attributable from this profile: 62% of the change")
+    assert explanation.note.startswith("not attributable from this profile: 62 % of the change")
 
 
 def test_without_timing_there_is_no_residual(make):
@@ -73,7 +73,7 @@ def test_a_profile_of_another_length_altogether_explains_nothing(make):
     explanation = explain(*pair(make, planted=10e-3), timing=(0.5e-3, 1e-3))
 
     assert not explanation.is_attributable
-    assert "by 100% of the profiled change" in explanation.note
+    assert "by 100 % of the profiled change" in explanation.note
 
 
 def test_a_timing_without_a_length_takes_nothing_out(make):
@@ -85,7 +85,7 @@ def test_kernels_that_may_be_the_same_under_other_names_are_a_doubt(make):
 
     assert doubtful.note == (
         "not attributable from this profile: new and removed kernels without a match cancel out "
-        "30% "
+        "30 % "
         "of the change: profile both sides again, with input shapes recorded"
     )
     assert clear.is_attributable

@@ -58,7 +58,7 @@ def test_a_change_spread_too_thin_is_not_attributable_and_says_so(make):
     assert len(explanation.causes) == MAX_CAUSES
     assert not explanation.is_attributable
     assert explanation.note == (
-        "not attributable from this profile: 62% of the change is spread over operations that "
+        "not attributable from this profile: 62 % of the change is spread over operations that "
         "are not listed"
     )
 
@@ -91,7 +91,7 @@ def test_less_than_two_profiles_of_the_same_code_differ_by_is_not_explained(make
         assert explanation.causes == ()
         assert not explanation.is_attributable
         assert explanation.note == (
-            "the profiled steps differ by less than 0.2% of a step: nothing to attribute"
+            "the profiled steps differ by less than 0.2 % of a step: nothing to attribute"
         )
 
 

@@ -121,7 +121,7 @@ def test_a_slower_device_is_not_the_code(make):
     assert not told.is_attributable
     assert told.note == (
         "not attributable from this profile: the device was slower, not the code; its clock "
-        "explains up to 100% of the change: profile both sides again with locked clocks"
+        "explains up to 100 % of the change: profile both sides again with locked clocks"
     )
     assert (told.base_device, told.head_device) == (FAST, SLOW)
     assert explain(base, head, devices=(FAST, FAST)).is_attributable

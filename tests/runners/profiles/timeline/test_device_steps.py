@@ -67,7 +67,7 @@ def test_devices_that_differ_by_over_ten_points_are_noted():
     (note,) = note_on_devices(devices)
 
     assert note == (
-        "the devices differ: compute is 90% of the step of device 0 and 40% of that of device 1"
+        "the devices differ: compute is 90 % of the step of device 0 and 40 % of that of device 1"
     )
 
 

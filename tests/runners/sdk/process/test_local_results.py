@@ -33,7 +33,7 @@ def test_a_row_has_the_median_and_the_spread_and_says_what_is_unknown():
     _, name, row = table_lines([result])
 
     assert name == "m:f"
-    assert row.split() == ["1.00", "s", "15.0%", "unknown", "1.0", "MiB", "4"]
+    assert row.split() == ["1.00", "s", "15.0", "%", "unknown", "1.0", "MiB", "4"]
 
 
 def test_one_step_has_no_spread():
