@@ -191,6 +191,8 @@ def _empty_steps(run: Run) -> float | None:
 def _pause_doubt(pairs: Pairs) -> str:
     """Return that head computes while no step of it runs, and base does not, or ""."""
     base, head = (_paused_cores(pairs, side) for side in Side)
+    if base is not None and head is None:
+        return "whether it computes between its steps is known of base only"
     if base is None or head is None or head - base < MAX_PAUSED_CORES:
         return ""
     return f"it keeps {head:.2g} cores busy between its steps: they may return before they are done"
