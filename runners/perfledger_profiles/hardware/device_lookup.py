@@ -74,7 +74,7 @@ def match_hardware(
             rows, profile, memory_bytes=memory_bytes, multiprocessors=multiprocessors
         )
     else:
-        match = _match_board(rows, board, memory_bytes)
+        match = _match_board(rows, board, memory_bytes, multiprocessors)
     return _apply_power_limit(match, power_limit_watts=power_limit_watts, clock_hz=clock_hz)
 
 
@@ -116,10 +116,17 @@ def _is_capability(row: HardwareSpec, compute_capability: str) -> bool:
 
 
 def _match_board(
-    rows: Sequence[HardwareSpec], board: str, memory_bytes: int | None
+    rows: Sequence[HardwareSpec],
+    board: str,
+    memory_bytes: int | None,
+    multiprocessors: int | None,
 ) -> HardwareMatch:
     fitting = [row for row in rows if is_memory(memory_bytes, row.memory_bytes)]
     if len(fitting) == 1:
+        nominal_count = fitting[0].multiprocessors
+        if None not in (nominal_count, multiprocessors) and multiprocessors != nominal_count:
+            counts = f"{nominal_count} multiprocessors, not {multiprocessors}"
+            return _unknown(f"{board!r} has {counts}: this is a part of it")
         return HardwareMatch(hardware=fitting[0])
     sizes = " or ".join(f"{row.memory_bytes / _GIGA:g}" for row in rows)
     if memory_bytes is None:

@@ -48,6 +48,8 @@ def test_a_device_is_known_by_its_name_memory_and_capability(
             "40 GB in the table, not 85.0 GB",
         ),
         ("NVIDIA A100-SXM4-40GB", {"compute_capability": "9.0"}, "capability 9.0"),
+        ("NVIDIA A100-SXM4-40GB", {"multiprocessors": 54}, "108 multiprocessors, not 54"),
+        ("AMD Instinct MI300X VF", {"multiprocessors": 38}, "304 multiprocessors, not 38"),
         ("NVIDIA A100-SXM4-40GB", {"mig": "enabled"}, "the slice is unknown"),
         ("NVIDIA A100-SXM4-40GB MIG 3g.33gb", {}, "not a profile"),
         ("NVIDIA A100-SXM4-40GB MIG 5g.20gb", {}, "multiprocessors"),

@@ -8,8 +8,30 @@ from perfledger_profiles.hardware.device_peaks import (
 )
 
 GIB = 2**30
+# Dense operations of one compute unit in a clock: AMD's white paper on CDNA 3, which also has those
+# of CDNA 2, and OpenXLA's table from the one on CDNA 4.
+AMD_FLOP_PER_CLOCK = {
+    "CDNA2": {"float64": 256, "float32": 256, "float16": 1024, "bfloat16": 1024, "int8": 1024},
+    "CDNA3": {
+        "float64": 256,
+        "float32": 256,
+        "tf32": 1024,
+        "float16": 2048,
+        "bfloat16": 2048,
+        "float8": 4096,
+        "int8": 4096,
+    },
+    "CDNA4": {
+        "float64": 128,
+        "float32": 256,
+        "float16": 4096,
+        "bfloat16": 4096,
+        "float8": 8192,
+        "int8": 8192,
+        "float4": 16384,
+    },
+}
 # Dense float16 operations of one multiprocessor's tensor cores in a clock.
-AMD_FLOP_PER_CLOCK = {"CDNA2": 1024, "CDNA3": 2048, "CDNA4": 4096}
 FLOP_PER_CLOCK = {"7.0": 1024, "7.5": 1024, "8.0": 2048, "8.9": 1024, "9.0": 4096, "10.0": 8192}
 
 
@@ -27,6 +49,7 @@ FLOP_PER_CLOCK = {"7.0": 1024, "7.5": 1024, "8.0": 2048, "8.9": 1024, "9.0": 409
         ("TPU v5 lite", None, "tpu-v5e"),
         ("AMD Instinct MI210", 64 * GIB, "mi210"),
         ("AMD Instinct MI300X", 205_822_885_888, "mi300x"),
+        ("AMD Instinct MI300X VF", 205_571_227_648, "mi300x"),
         ("AMD Instinct MI325X", 256 * GIB, "mi325x"),
         ("AMD Instinct MI350X", 288 * GIB, "mi350x"),
         ("AMD Instinct MI355X", 288 * GIB, "mi355x"),
@@ -49,6 +72,7 @@ def test_a_device_is_known_by_its_name_and_memory(model, memory_bytes, key):
         ("Intel(R) Xeon(R) Platinum 8480C", None),
         ("TPU7x", 192_000_000_000),
         ("AMD Instinct MI300X", 24 * GIB),  # a partition of the device
+        ("AMD Instinct MI300X VF", 24 * GIB),
         ("AMD Instinct MI300A", 128 * GIB),
         ("", None),
     ],
@@ -136,6 +160,9 @@ def test_the_ridge_is_the_peak_over_the_bandwidth(model, dtype, ridge):
         ("NVIDIA B200", "bfloat16", 0.776),
         ("NVIDIA H100 80GB HBM3", "float8_e4m3fn", 0.78),
         ("NVIDIA L4", "bfloat16", 0.87),
+        ("AMD Instinct MI300X", "bfloat16", 0.5415),
+        ("AMD Instinct MI325X", "bfloat16", 0.6448),
+        ("AMD Instinct MI355X", "bfloat16", 0.87),
     ],
 )
 def test_what_is_achievable_is_measured_where_it_can_be(model, dtype, fraction):
@@ -172,6 +199,15 @@ def test_amds_peaks_are_those_of_their_compute_units_at_their_clock():
     for row in amd:
         assert row.multiprocessors is not None
         assert row.clock_hz is not None
-        rate = row.multiprocessors * row.clock_hz * AMD_FLOP_PER_CLOCK[row.architecture]
-        assert row.peak_flops["float16"] == pytest.approx(rate, rel=1e-3)
-        assert row.peak_flops["bfloat16"] == row.peak_flops["float16"]
+        units_per_second = row.multiprocessors * row.clock_hz
+        per_clock = AMD_FLOP_PER_CLOCK[row.architecture]
+        rates = {dtype: units_per_second * operations for dtype, operations in per_clock.items()}
+        assert row.peak_flops == pytest.approx(rates, rel=1e-3)
+
+
+def test_amds_interconnects_are_the_sum_of_their_links_one_way():
+    links = {each.key: each.interconnect_bytes_per_second for each in known_hardware()}
+
+    assert links["mi210"] == 3 * 50e9
+    assert links["mi300x"] == links["mi325x"] == 7 * 64e9
+    assert links["mi350x"] == links["mi355x"] == pytest.approx(7 * 76.8e9)
