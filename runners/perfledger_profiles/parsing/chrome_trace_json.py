@@ -67,6 +67,7 @@ class TraceEventArgs(msgspec.Struct, gc=False):
     bytes: Scalar = -1
     registers: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="registers per thread")
     shared_memory: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="shared memory")
+    occupancy: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="est. achieved occupancy %")
     grid: msgspec.Raw = EMPTY_JSON
     block: msgspec.Raw = EMPTY_JSON
     collective: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="Collective name")

@@ -151,6 +151,7 @@ def _kernel(
         block=_text(launch.block),
         registers=launch.registers,
         shared_memory_bytes=launch.shared_memory_bytes,
+        occupancy=launch.occupancy,
         bytes=None if is_kernel else moved_bytes,
         is_tensor=is_tensor_kernel(name) if is_kernel else False,
     )

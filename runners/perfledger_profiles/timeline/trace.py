@@ -58,6 +58,7 @@ class LaunchConfiguration:
     block: tuple[int, int, int] | None = None
     registers: int | None = None  # per thread
     shared_memory_bytes: int | None = None  # per block, static and dynamic
+    occupancy: float | None = None  # 0 to 1, as the profiler states it
     collective: str = ""  # "allreduce"
     elements: int | None = None  # of the collective's input
     element_type: str = ""

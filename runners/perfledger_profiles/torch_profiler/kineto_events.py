@@ -37,7 +37,7 @@ _MEMORY = "[memory]"
 
 # The fields that identify a launch. JSON never contains the separator unescaped.
 _LAUNCH = attrgetter(
-    *("grid", "block", "registers", "shared_memory"),
+    *("grid", "block", "registers", "shared_memory", "occupancy"),
     *("collective", "elements", "element_type", "ranks"),
 )
 _SEAM = b"\0"
@@ -48,6 +48,7 @@ _DEVICE_TYPES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps"}
 _MAX_TS_US = 4e15
 _MAX_DURATION_US = 1e12
 _NS_PER_US = 1000
+_PERCENT = 100
 _NO_ARGS = TraceEventArgs()
 
 Key = TypeVar("Key", bound=Hashable)
@@ -318,12 +319,14 @@ def _input(key: bytes) -> tuple[bytes, bytes]:
 def _launch(key: bytes) -> LaunchConfiguration:
     """Return the recorded launch; values of a wrong type are unknown."""
     parts = key.split(_SEAM)
-    grid, block, registers, shared, collective, elements, element_type, ranks = parts
+    grid, block, registers, shared, occupancy, *message = parts
+    collective, elements, element_type, ranks = message
     return LaunchConfiguration(
         grid=_shape(grid),
         block=_shape(block),
         registers=_count(registers),
         shared_memory_bytes=_count(shared),
+        occupancy=_share(occupancy),
         collective=_text(collective),
         elements=_count(elements),
         element_type=_text(element_type),
@@ -343,6 +346,12 @@ def _read(data: bytes, kind: type[Value]) -> Value | None:
 def _count(data: bytes) -> int | None:
     value = _read(data, int)
     return value if value is not None and 0 <= value < MAX_COUNT else None
+
+
+def _share(data: bytes) -> float | None:
+    """Return a percentage as a share; 0 is unknown, it also stands for a failed estimate."""
+    percent = _read(data, float)
+    return percent / _PERCENT if percent is not None and 0 < percent <= _PERCENT else None
 
 
 def _text(data: bytes) -> str:

@@ -246,6 +246,13 @@ def test_what_was_measured_stays_and_what_torch_profiler_states_does_not(make):
     assert with_occupancy(replace(profile, tool="ncu")).kernels[0].occupancy == 0.155
 
 
+def test_what_torch_profiler_states_stays_where_the_device_is_unknown(make):
+    profile = make.profile(make.operation("k", 1.0))
+    profile = replace(profile, kernels=(kernel(occupancy=0.37),), device=None)
+
+    assert with_occupancy(profile).kernels[0].occupancy == 0.37
+
+
 def test_doing_it_twice_changes_nothing(make):
     kernels = (kernel(shared_memory_bytes=64 * KIB),)
     profile = replace(make.profile(make.operation("k", 1.0)), kernels=kernels, device=A100)

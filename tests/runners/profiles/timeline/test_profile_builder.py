@@ -129,6 +129,15 @@ def test_kernels_belong_to_the_one_listed_device_whatever_number_they_carry(trac
     assert trace.read().device.name == "AMD Instinct MI300X VF"
 
 
+def test_a_kernel_of_an_unknown_device_has_the_stated_occupancy(trace):
+    said = {"grid": [64, 1, 1], "block": [128, 1, 1], "est. achieved occupancy %": 37}
+    trace.step(1, 0, 100).add("k", 0, 50, cat="kernel", thread=(0, 7), stream=7, **said)
+
+    (kernel,) = trace.read().kernels
+
+    assert kernel.occupancy == 0.37
+
+
 @pytest.fixture
 def two_devices(trace):
     """Return one step of two devices, each half computing and half in a collective."""

@@ -133,6 +133,18 @@ def test_memory_is_followed_device_by_device(trace):
     assert memory.reserved_bytes.tolist() == [UNKNOWN] * 3
 
 
+@pytest.mark.parametrize(
+    ("stated", "share"),
+    [(37, 0.37), (100, 1.0), (0, None), (101, None), (-1, None), ("37", None), (None, None)],
+)
+def test_the_stated_occupancy_is_a_share_and_0_says_nothing(trace, stated, share):
+    said = {"est. achieved occupancy %": stated}
+
+    (launch,) = trace.add("k", 0, 1, cat="kernel", **said).columns().launches
+
+    assert launch.occupancy == share
+
+
 def test_the_devices_and_the_rank_are_read_from_the_header(trace):
     device = {"id": 0, "name": "NVIDIA A100", "totalGlobalMem": 4, "numSms": 108}
     trace.header = {
