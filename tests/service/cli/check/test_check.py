@@ -264,7 +264,7 @@ def test_the_bundle_can_be_judged_again_from_its_file(slowdown, tmp_path):
 @pytest.mark.slow
 def test_a_cap_in_money_is_shown_with_its_price(capped):
     (note,) = (each for each in capped.report["notes"] if "measuring was" in each)
-    assert "limited to 0.05 USD: 0 s of 1 of" in note
+    assert "limited to 0.05 USD: 0 s of 1 x " in note
     assert capped.done.exit_code == 3
     (verdict,) = capped.verdicts.values()
     assert verdict["outcome"] == "not measured"
