@@ -1,5 +1,6 @@
 """Defines the port to a framework's device, and the meter of plain Python."""
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -10,6 +11,10 @@ from perfledger.meters import process_memory
 from perfledger.meters.clock import Clock, HostClock
 from perfledger.step_work import StepWork
 from perfledger.workload import Step
+
+# Of a profiled window, its first step not counted: that one includes the profiler's start.
+WINDOW_SECONDS = 0.05
+FEWEST_WINDOW_STEPS, MOST_WINDOW_STEPS = 4, 24
 
 PassRecord = TypeVar("PassRecord")  # a profiler's record of a pass
 
@@ -70,6 +75,15 @@ class DeviceMeter(Protocol):
     def lines(self, step: Step, root: Path, path: Path) -> Path | None:
         """Write which lines below `root` call the operations of one step; None if unknown."""
         ...
+
+
+def window_steps(step_seconds: float) -> int:
+    """Return how many steps to profile in a window: more where they are short, within limits.
+
+    A window of some milliseconds shows the scheduler more than the code.
+    """
+    needed = math.ceil(WINDOW_SECONDS / step_seconds) if step_seconds > 0 else MOST_WINDOW_STEPS
+    return min(max(needed, FEWEST_WINDOW_STEPS), MOST_WINDOW_STEPS)
 
 
 def median_first(windows: Sequence[tuple[float, PassRecord]]) -> list[tuple[float, PassRecord]]:

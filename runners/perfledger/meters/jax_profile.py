@@ -3,14 +3,19 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from perfledger.meters.clock import Clock
-from perfledger.meters.device_meter import ProfiledPass, median_first
+from perfledger.meters.device_meter import (
+    FEWEST_WINDOW_STEPS,
+    ProfiledPass,
+    median_first,
+    window_steps,
+)
 from perfledger.workload import Step
 
 TOOL = "jax.profiler"
-ACTIVE_STEPS = 5  # the first one includes the profiler's start
 WINDOWS = 8  # as in torch_profile
 MAX_PROFILED_SECONDS = 5.0
 
@@ -28,11 +33,12 @@ def trace(
     be most of the file and of the overhead.
     """
     windows: list[tuple[float, Path]] = []
-    spent = 0.0
+    spent, steps = 0.0, FEWEST_WINDOW_STEPS
     shutil.rmtree(folder, ignore_errors=True)
     for number in range(WINDOWS):
         window = folder / str(number)
-        times = _window(jax.profiler, next_step(), clock, window)
+        times = _window(jax.profiler, next_step(), clock, window, steps)
+        steps = window_steps(median(times))
         windows.append((sum(times[1:]) / len(times[1:]), window))
         spent += sum(times)
         if spent > MAX_PROFILED_SECONDS:
@@ -42,7 +48,7 @@ def trace(
     return ProfiledPass(
         tool=TOOL,
         trace=files[0],
-        steps=ACTIVE_STEPS - 1,
+        steps=steps,
         step_seconds=windows[0][0],
         repeats=tuple(files[1:]),
     )
@@ -53,13 +59,14 @@ def _window(
     step: Step,
     clock: Clock,
     folder: Path,
+    steps: int,
 ) -> list[float]:
-    """Profile one pass into its own folder; return the time of each step."""
+    """Profile one pass of so many steps and a first one into its own folder; return their times."""
     folder.mkdir(parents=True)
     times: list[float] = []
     _start(profiler, folder)
     try:
-        for number in range(ACTIVE_STEPS):
+        for number in range(1 + steps):
             with profiler.StepTraceAnnotation("step", step_num=number):
                 times.append(clock.time(step))
     finally:

@@ -2,14 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from perfledger.meters.clock import Clock
-from perfledger.meters.device_meter import ProfiledPass, median_first
+from perfledger.meters.device_meter import (
+    FEWEST_WINDOW_STEPS,
+    ProfiledPass,
+    median_first,
+    window_steps,
+)
 from perfledger.workload import Step
 
 TOOL = "torch.profiler"
-WARMUP, ACTIVE = 2, 5  # steps; the first active one includes the profiler's start
+WARMUP = 2  # steps
 # Other load comes in bursts and lengthens some windows: the error of a difference is learnt from
 # how far the windows differ.
 WINDOWS = 8
@@ -37,14 +43,16 @@ def trace(
     if has_cuda:
         activities.append(profiler.ProfilerActivity.CUDA)
     shapes = path.with_name(f"shapes-{path.name}")
-    profile, times = _window(profiler, next_step(), clock, activities, has_shapes=True)
+    steps = FEWEST_WINDOW_STEPS
+    profile, times = _window(profiler, next_step(), clock, activities, steps, has_shapes=True)
     profile.export_chrome_trace(str(shapes))
     del profile  # and with it the tensors
     windows: list[tuple[float, Any]] = []
     spent = sum(times)
+    steps = window_steps(median(times))
     while len(windows) < WINDOWS and (not windows or spent <= MAX_PROFILED_SECONDS):
-        profile, times = _window(profiler, next_step(), clock, activities, has_shapes=False)
-        kept_times = times[-(ACTIVE - 1) :]
+        profile, times = _window(profiler, next_step(), clock, activities, steps, has_shapes=False)
+        kept_times = times[-steps:]
         windows.append((sum(kept_times) / len(kept_times), profile))
         spent += sum(times)
     windows = median_first(windows)
@@ -54,7 +62,7 @@ def trace(
     return ProfiledPass(
         tool=TOOL,
         trace=path,
-        steps=ACTIVE - 1,
+        steps=steps,
         step_seconds=windows[0][0],
         repeats=paths[1:],
         shapes=shapes,
@@ -66,16 +74,17 @@ def _window(
     step: Step,
     clock: Clock,
     activities: list[Any],
+    steps: int,
     *,
     has_shapes: bool,
 ) -> tuple[Any, list[float]]:
-    """Return one profiled pass and the seconds of each step."""
-    schedule = profiler.schedule(wait=0, warmup=WARMUP, active=ACTIVE, repeat=1)
+    """Return one profiled pass of so many steps and a first one, and the seconds of each step."""
+    schedule = profiler.schedule(wait=0, warmup=WARMUP, active=1 + steps, repeat=1)
     times: list[float] = []
     with profiler.profile(
         activities=activities, schedule=schedule, record_shapes=has_shapes
     ) as profile:
-        for _ in range(WARMUP + ACTIVE):
+        for _ in range(WARMUP + 1 + steps):
             times.append(clock.time(step))
             profile.step()
     return profile, times
