@@ -35,14 +35,16 @@ def trace(
     windows: list[tuple[float, Path]] = []
     spent, steps = 0.0, FEWEST_WINDOW_STEPS
     shutil.rmtree(folder, ignore_errors=True)
-    for number in range(WINDOWS):
-        window = folder / str(number)
+    while len(windows) < WINDOWS and spent <= MAX_PROFILED_SECONDS:
+        window = folder / str(len(windows))
         times = _window(jax.profiler, next_step(), clock, window, steps)
-        steps = window_steps(median(times))
-        windows.append((sum(times[1:]) / len(times[1:]), window))
         spent += sum(times)
-        if spent > MAX_PROFILED_SECONDS:
-            break
+        needed = window_steps(median(times))
+        if not windows and steps < needed:  # the first window tells how many steps one needs
+            steps = needed
+            shutil.rmtree(window)
+            continue
+        windows.append((sum(times[1:]) / len(times[1:]), window))
     windows = median_first(windows)
     files = [_file(window) for _, window in windows]
     return ProfiledPass(

@@ -54,7 +54,7 @@ def test_each_profiled_step_is_annotated_and_the_first_is_not_kept(tmp_path, scr
 
 def test_the_median_window_is_first_and_all_are_kept(tmp_path, scripted_clock):
     profiler = FakeProfiler(is_writing=True)
-    seconds = (0.09, 0.01, 0.02, 0.03, 0.08, 0.07, 0.06, 0.05)
+    seconds = (0.09, 0.0125, 0.02, 0.03, 0.08, 0.07, 0.06, 0.05)
     clock = scripted_clock([one for each in seconds for one in [each] * 5])
 
     traced = jax_profile.trace(
@@ -65,6 +65,20 @@ def test_the_median_window_is_first_and_all_are_kept(tmp_path, scripted_clock):
     assert traced.trace == tmp_path / "7/plugins/profile/now/host.xplane.pb"
     assert traced.step_seconds == pytest.approx(0.05)
     assert [path.relative_to(tmp_path).parts[0] for path in traced.repeats] == list("0123456")
+
+
+def test_short_steps_have_longer_windows_after_one_that_tells_so(tmp_path, scripted_clock):
+    profiler = FakeProfiler(is_writing=True)
+    clock = scripted_clock([0.005] * (5 + 8 * 11))
+
+    traced = jax_profile.trace(
+        SimpleNamespace(profiler=profiler), lambda: FakeArray, clock, folder=tmp_path
+    )
+
+    assert profiler.calls.count("start") == 1 + 8
+    assert traced.steps == 10  # of 50 milliseconds together
+    assert len(traced.repeats) == 7
+    assert {path.name for path in tmp_path.iterdir()} == set("01234567")
 
 
 def test_the_profiler_is_stopped_when_a_step_raises(tmp_path, scripted_clock):

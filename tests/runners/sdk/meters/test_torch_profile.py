@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from perfledger.meters.torch_profile import ACTIVE, WARMUP, WINDOWS, trace
+from perfledger.meters.device_meter import FEWEST_WINDOW_STEPS, MOST_WINDOW_STEPS
+from perfledger.meters.torch_profile import WARMUP, WINDOWS, trace
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
-STEPS = WARMUP + ACTIVE  # of a window
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def profiled(torch, tmp_path):
 
         clock = ScriptedClock()
         path = tmp_path / "trace.json.gz"
-        return trace(torch, next_step, clock, path=path, has_cuda=False), clock.steps // STEPS
+        return trace(torch, next_step, clock, path=path, has_cuda=False), clock.steps
 
     return profile
 
@@ -41,20 +41,30 @@ def additions(path):
 
 
 def test_one_window_has_shapes_and_the_others_have_the_times(profiled):
-    traced, windows = profiled(0.01)
+    traced, steps = profiled(0.01)
 
-    assert windows == 1 + WINDOWS
+    assert traced.steps == 5  # of a hundredth of a second each
+    assert steps == WARMUP + 1 + FEWEST_WINDOW_STEPS + WINDOWS * (WARMUP + 1 + 5)
     timed = (traced.trace, *traced.repeats)
     assert len(set(timed)) == WINDOWS
     for path in timed:
-        assert len(additions(path)) == ACTIVE
+        assert len(additions(path)) == 1 + 5
         assert not any("Input Dims" in event["args"] for event in additions(path))
     shaped = additions(traced.shapes)
-    assert [event["args"]["Input Dims"][:2] for event in shaped] == [[[8], [8]]] * ACTIVE
+    assert [event["args"]["Input Dims"][:2] for event in shaped] == [[[8], [8]]] * (
+        1 + FEWEST_WINDOW_STEPS
+    )
 
 
 def test_long_steps_have_few_windows(profiled):
-    traced, windows = profiled(1.0)
+    traced, steps = profiled(1.0)
 
-    assert windows == 2
     assert traced.repeats == ()
+    assert steps == 2 * (WARMUP + 1 + FEWEST_WINDOW_STEPS)
+
+
+def test_windows_of_short_steps_have_more_of_them(profiled):
+    traced, _ = profiled(1e-6)
+
+    assert traced.steps == MOST_WINDOW_STEPS
+    assert len(additions(traced.trace)) == 1 + MOST_WINDOW_STEPS
