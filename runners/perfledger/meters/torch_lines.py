@@ -5,13 +5,12 @@ that is not timed. An operator of the backward pass runs without its caller on t
 the line whose forward call made its node of the graph, known by the node's sequence number.
 """
 
+import inspect
 import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from perfledger.workload import Step
@@ -72,17 +71,19 @@ def _recorder(
         def __enter__(self) -> Foreign:
             self.operators = Operators()
             self.operators.__enter__()
-            return super().__enter__()
+            enclosing: Foreign = super()
+            return enclosing.__enter__()
 
         def __exit__(self, *error: object) -> None:
-            super().__exit__(*error)
+            enclosing: Foreign = super()
+            enclosing.__exit__(*error)
             self.operators.__exit__(*error)
 
         def __torch_function__(
             self,
             function: Foreign,
             types: object,
-            args: tuple[object, ...] = (),
+            args: tuple[Foreign, ...] = (),
             kwargs: Mapping[str, object] | None = None,
         ) -> object:
             first = next_node()
@@ -101,7 +102,7 @@ def _recorder(
             self,
             function: Foreign,
             types: object,
-            args: tuple[object, ...] = (),
+            args: tuple[Foreign, ...] = (),
             kwargs: Mapping[str, object] | None = None,
         ) -> object:
             node = torch._C._current_autograd_node()
@@ -120,7 +121,7 @@ def _recorder(
 
 def _place(root: str) -> Place:
     """Return the innermost line of a file below the folder `root` that is being run."""
-    frame: FrameType | None = sys._getframe(1)
+    frame = inspect.currentframe()
     while frame is not None:
         name = frame.f_code.co_filename
         if name.startswith(root):

@@ -117,7 +117,8 @@ def _launchers(trace: Trace, launched_by: IntArray) -> Mapping[Number, Number]:
     pairs = np.stack([trace.lane[work], trace.lane[launched_by[work]]])
     unique, counts = np.unique(pairs, axis=1, return_counts=True)
     launches: Counter[tuple[Number, Number]] = Counter()
-    for on, by, count in zip(*unique.tolist(), counts.tolist(), strict=True):
+    devices, hosts = (to_list(row) for row in unique)
+    for on, by, count in zip(devices, hosts, to_list(counts), strict=True):
         launches[trace.lanes[on].process, trace.lanes[by].process] += count
     return {device: process for (device, process), _ in reversed(launches.most_common())}
 
