@@ -34,7 +34,8 @@ def record_lines(
     """
     calls: Counter[tuple[str, str, Place, bool]] = Counter()
     try:
-        with _recorder(torch, load, root=f"{root}{os.sep}", calls=calls):
+        callers, operators = _recorders(torch, load, root=f"{root}{os.sep}", calls=calls)
+        with operators, callers:
             step()
     except Exception:  # a boundary: some code fails under torch's modes
         return None
@@ -54,30 +55,19 @@ def record_lines(
     return path
 
 
-def _recorder(
+def _recorders(
     torch: Foreign,
     load: Callable[[str], Foreign],
     *,
     root: str,
     calls: Counter[tuple[str, str, Place, bool]],
-) -> Foreign:
-    """Return a context that counts calls of operators by line."""
+) -> tuple[Foreign, Foreign]:
+    """Return two contexts that together count calls of operators by line."""
     next_node = torch.autograd._get_sequence_nr
     place_of_node: dict[int, Place] = {}
 
     class Calls(load(OVERRIDES).TorchFunctionMode):  # type: ignore[misc]  # a class of torch
-        """Notes the line of each node that a call adds to the graph, and counts below it."""
-
-        def __enter__(self) -> Foreign:
-            self.operators = Operators()
-            self.operators.__enter__()
-            enclosing: Foreign = super()
-            return enclosing.__enter__()
-
-        def __exit__(self, *error: object) -> None:
-            enclosing: Foreign = super()
-            enclosing.__exit__(*error)
-            self.operators.__exit__(*error)
+        """Notes the line of each node that a call adds to the graph."""
 
         def __torch_function__(
             self,
@@ -116,7 +106,7 @@ def _recorder(
             calls[key] += 1
             return function(*args, **(kwargs or {}))
 
-    return Calls()
+    return Calls(), Operators()
 
 
 def _place(root: str) -> Place:

@@ -134,8 +134,8 @@ def typical_profile(windows: Sequence[Profile]) -> Profile:
     if len(windows) < MIN_WINDOWS or not first.operations:
         return first
     times = [_times_of(window) for window in windows]
-    by_key = {_key(operation): operation for window in windows for operation in window.operations}
-    first_operations = {_key(operation): operation for operation in first.operations}
+    by_key = {_key(one): one for window in windows for one in operations_of(window)}
+    first_operations = {_key(one): one for one in operations_of(first)}
     typical = [
         replace(
             first_operations.get(key, operation),

@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
@@ -16,6 +15,7 @@ from perfledger_profiles.nsight_systems.export_columns import Cell, NsysColumns
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.parsing.sqlite_file import open_database
 from perfledger_profiles.timeline.profile_builder import build_profile
 from perfledger_profiles.timeline.trace import CallKind, Trace
 
@@ -29,8 +29,6 @@ HIDDEN_KERNELS = (
 )
 
 _MAGIC = b"SQLite format 3\0"
-_STEPS_AT_ONCE = 1_000_000
-_MAX_TEXT_BYTES = 2**20
 _KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 _GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 _COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -75,25 +73,11 @@ def read_nsys_trace(path: Path) -> Trace:
             msg = f"{path.name} is not a SQLite file: export it with nsys export --type sqlite"
             raise ProfileError(msg)
     try:
-        with closing(_open(path)) as connection:
+        with closing(open_database(path, most_steps=MAX_SQL_STEPS)) as connection:
             return _trace(connection, path.name)
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         msg = f"{path.name} cannot be read as an nsys export: {error}"
         raise ProfileError(msg) from error
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
-    connection = sqlite3.connect(address, uri=True)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_TEXT_BYTES)
-    connection.text_factory = _text
-    rounds = iter(range(MAX_SQL_STEPS // _STEPS_AT_ONCE))
-    connection.set_progress_handler(lambda: next(rounds, None) is None, _STEPS_AT_ONCE)
-    return connection
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", errors="replace")
 
 
 def _trace(connection: sqlite3.Connection, file_name: str) -> Trace:

@@ -4,12 +4,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.parsing.sqlite_file import open_database
 from perfledger_profiles.rocm.dispatches import (
     MAX_DISPATCHES,
     MAX_NANOSECONDS,
@@ -20,8 +20,6 @@ from perfledger_profiles.rocm.dispatches import (
 
 # A damaged or hostile file must not keep SQLite busy: a full scan of the limit takes less.
 MAX_SQL_STEPS = 2_000_000_000
-_STEPS_AT_ONCE = 1_000_000
-_MAX_TEXT_BYTES = 2**20
 _DISPATCHES = "rocpd_kernel_dispatch"
 _SYMBOLS = "rocpd_info_kernel_symbol"
 _AGENTS = "rocpd_info_agent"
@@ -30,27 +28,13 @@ _AGENTS = "rocpd_info_agent"
 def read_rocpd(path: Path, *, workload: str, side: Side) -> Profile:
     """Return the kernels of a rocpd database. Raises ProfileError when it is not one."""
     try:
-        with closing(_open(path)) as connection:
+        with closing(open_database(path, most_steps=MAX_SQL_STEPS)) as connection:
             dispatches = list(_dispatches(connection, path.name))
             device = _device(connection, dispatches)
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         msg = f"{path.name} cannot be read as a rocpd database: {error}"
         raise ProfileError(msg) from error
     return dispatch_profile(dispatches, workload=workload, side=side, device=device)
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
-    connection = sqlite3.connect(address, uri=True)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_TEXT_BYTES)
-    connection.text_factory = _text
-    rounds = iter(range(MAX_SQL_STEPS // _STEPS_AT_ONCE))
-    connection.set_progress_handler(lambda: next(rounds, None) is None, _STEPS_AT_ONCE)
-    return connection
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", errors="replace")
 
 
 def _tables(connection: sqlite3.Connection, prefix: str) -> list[str]:

@@ -10,6 +10,7 @@ from perfledger.profile import Bucket
 from perfledger.records import Side
 from perfledger_profiles.diff.diff import explain
 from perfledger_profiles.diff.noise import ProfileNoise, typical_profile
+from perfledger_profiles.diff.operations import MAX_COMPARED
 
 
 def windows(make, side, *seconds):
@@ -44,6 +45,17 @@ def test_an_operation_that_most_windows_lack_takes_no_time(make):
     side = windows(make, Side.BASE, (1.0,), (1.0,), (1.0,), (1.0, 9.0))
 
     assert [one.name for one in typical_profile(side).operations if one.seconds] == ["a"]
+
+
+def test_no_time_is_lost_of_more_operations_than_are_compared(make):
+    side = tuple(
+        make.profile(*(make.operation(f"op{n}", (n + 1) * scale) for n in range(MAX_COMPARED + 90)))
+        for scale in (0.9, 1.0, 1.0, 1.1)
+    )
+
+    typical = typical_profile(side)
+
+    assert typical.step_seconds == pytest.approx(side[1].step_seconds)
 
 
 def test_the_error_of_a_difference_is_that_of_yuens_test(make):

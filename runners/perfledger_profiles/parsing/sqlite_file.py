@@ -1,0 +1,26 @@
+"""Opens the SQLite databases of profilers, which are untrusted, read-only and in place."""
+
+import sqlite3
+from pathlib import Path
+from urllib.parse import quote
+
+MAX_TEXT_BYTES = 2**20
+_STEPS_AT_ONCE = 1_000_000
+
+
+def open_database(path: Path, *, most_steps: int) -> sqlite3.Connection:
+    """Open a database whose queries may take so many steps of SQLite's virtual machine in all.
+
+    Text that is not UTF-8 is replaced. A query beyond a limit raises sqlite3.Error.
+    """
+    address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
+    connection = sqlite3.connect(address, uri=True)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT_BYTES)
+    connection.text_factory = _text
+    rounds = iter(range(most_steps // _STEPS_AT_ONCE))
+    connection.set_progress_handler(lambda: next(rounds, None) is None, _STEPS_AT_ONCE)
+    return connection
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")
