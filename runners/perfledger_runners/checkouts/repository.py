@@ -4,7 +4,7 @@ import fcntl
 import os
 import re
 import shutil
-import tempfile
+import time
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from typing import Self
 
 from perfledger.records import Revision
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
+from perfledger_runners.private_folder import is_abandoned, private_folder
 from perfledger_runners.safe_text import clean_text
 
 MAX_REVISION_LENGTH = 500
@@ -38,6 +39,7 @@ SNAPSHOT_IDENTITY = {
 WORKLOAD_DECORATOR = r"^[[:space:]]*@([[:alnum:]_]+\.)?workload([^[:alnum:]_]|$)"
 # A snapshot stores every new file in the repository's objects; data and models do not belong there.
 MAX_UNTRACKED_BYTES = 200_000_000
+ABANDONED_AFTER_S = 24 * 3600.0  # no check runs for so long
 # Marks the top folder of a virtual environment (PEP 405).
 ENVIRONMENT_MARK = "pyvenv.cfg"
 
@@ -141,15 +143,15 @@ class Repository:
         Raises RepositoryError when the untracked files are too large.
         """
         head = self.resolve("HEAD")
-        with tempfile.TemporaryDirectory(prefix="perfledger-index-") as folder:
-            index = Path(folder) / "index"
+        with private_folder() as folder:
+            index = folder / "index"
             # A copy of the user's index keeps what `git add` needs: sparse paths, file times.
             real = self.root / _line(git(self.root, "rev-parse", "--git-path", "index"))
             if real.is_file():
                 shutil.copy2(real, index)  # with its time, by which git detects racy entries
             environment = {"GIT_INDEX_FILE": str(index)}
             git(self.root, "add", "--update", "--", ".", environment=environment)
-            self._add_untracked(Path(folder) / "paths", environment)
+            self._add_untracked(folder / "paths", environment)
             tree = _line(git(self.root, "write-tree", environment=environment))
         message = f"uncommitted changes on {head.sha[:12]}"
         sha = self.commit_tree(tree, parent=head.sha, message=message)
@@ -225,6 +227,7 @@ class Repository:
         records = self.root / _line(git(self.root, "rev-parse", "--git-common-dir"))
         try:
             with _exclusive_lock(records):
+                self._remove_abandoned_worktrees(records)
                 git(self.root, "worktree", "add", "--detach", "--quiet", str(folder), commit)
             yield folder
         finally:
@@ -260,6 +263,17 @@ class Repository:
         if _line(git(self.root, "rev-parse", "--is-shallow-repository")) == "true":
             return " in this shallow clone: fetch with depth 0 (actions/checkout: fetch-depth: 0)"
         return ""
+
+    def _remove_abandoned_worktrees(self, records: Path) -> None:
+        """Remove the records of worktrees that killed checks left.
+
+        Young ones stay: on a shared file system, they may be those of a check on another machine.
+        """
+        oldest = time.time() - ABANDONED_AFTER_S
+        for record in (records / "worktrees").glob("*/gitdir"):
+            folder = Path(record.read_text(encoding="utf-8", errors="surrogateescape")).parent
+            if is_abandoned(folder) and record.stat().st_mtime < oldest:
+                self._remove_worktree(folder)
 
     def _remove_worktree(self, folder: Path) -> None:
         """Remove one worktree and its record; `prune` would touch the user's own."""

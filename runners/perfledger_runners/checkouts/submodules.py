@@ -1,11 +1,11 @@
 """Fills a checkout's submodules from the user's clone, and lists their files."""
 
-import tempfile
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfledger_runners.checkouts.git import GitFailedError, git
+from perfledger_runners.private_folder import private_folder
 from perfledger_runners.safe_text import clean_text
 
 GITLINK = "160000"  # the mode of a submodule's commit in a tree
@@ -128,8 +128,8 @@ def _has(git_dir: Path, modules: Path, commit: str) -> bool:
 def _check_out(modules: Path, target: Path, commit: str) -> None:
     """Write a commit's files through a temporary index; the user's submodule is not touched."""
     where = ("--git-dir", str(modules), "--work-tree", str(target))
-    with tempfile.TemporaryDirectory(prefix="perfledger-index-") as folder:
-        environment = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+    with private_folder() as folder:
+        environment = {"GIT_INDEX_FILE": str(folder / "index")}
         git(target, *where, "read-tree", commit, environment=environment)
         git(target, *where, "checkout-index", "--all", "--force", environment=environment)
 

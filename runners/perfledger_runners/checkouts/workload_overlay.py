@@ -6,7 +6,6 @@ a write out of its checkout, and git itself refuses names such as `..` and `.git
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -15,6 +14,7 @@ from typing import Protocol
 from perfledger.bundle import LaidOverFiles
 from perfledger_runners.checkouts.git import RepositoryError, git
 from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
+from perfledger_runners.private_folder import private_folder
 from perfledger_runners.safe_text import clean_text
 
 MAX_FILES = 2000
@@ -58,8 +58,8 @@ class WorkloadOverlay:
         lines = [f"0 {NO_BLOB}\t{path}" for path in old_paths]
         lines += [f"{file.mode} {file.blob}\t{path}" for path, file in self.files.items()]
         content = "\0".join([*lines, ""]).encode("utf-8", "surrogateescape")
-        with tempfile.TemporaryDirectory(prefix="perfledger-index-") as folder:
-            environment = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        with private_folder() as folder:
+            environment = {"GIT_INDEX_FILE": str(folder / "index")}
             git(root, "read-tree", sha, environment=environment)
             update = ("update-index", "--replace", "-z", "--index-info")
             git(root, *update, environment=environment, standard_input=content)

@@ -1,7 +1,6 @@
 """Prepares the private folder and the environment of child processes."""
 
 import math
-import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from perfledger_runners.children.interpreter import (
     package_folders,
 )
 from perfledger_runners.children.sandbox import Sandbox, SandboxPaths, find_sandbox
+from perfledger_runners.private_folder import private_folder
 
 # Marks the descendants of a child, also detached ones; see `process_tree.members`.
 MARK_VARIABLE = "PERFLEDGER_CHILD"
@@ -79,10 +79,10 @@ def prepare_harness(
     """Create the private folder of a check, and remove it at the end. Raises SandboxError."""
     names = tuple(variable_names)
     variables = child_variables(environment, named=names)
-    with tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as name:
+    with private_folder() as folder:
         harness = Harness(
             python=interpreter.path,
-            folder=Path(name),
+            folder=folder,
             environment=environment,
             variable_names=names,
             sandbox=find_sandbox(sandbox, interpreter.path, variables),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfledger_runners.private_folder import private_folder
 from perfledger_runners.safe_text import last_line
 
 # The nodes of accelerators: NVIDIA, AMD and Intel, TPU.
@@ -190,8 +191,7 @@ def _link_folders(python: Path) -> list[Path]:
 
 
 def _try(sandbox: Sandbox, python: Path, environment: Mapping[str, str]) -> None:
-    with tempfile.TemporaryDirectory(prefix="perfledger-") as name:
-        folder = Path(name)
+    with private_folder() as folder:
         checkout = folder / "checkout"
         checkout.mkdir()
         paths = SandboxPaths(private=folder / "private", checkout=checkout)

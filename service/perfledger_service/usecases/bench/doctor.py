@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from perfledger_runners.machine.nvml import Gpu
 from perfledger_runners.machine.telemetry import GpuTelemetry
 from perfledger_runners.measuring.discovery import Discovery, discover
 from perfledger_runners.measuring.paired_runs import measure_pairs
+from perfledger_runners.private_folder import private_folder
 from perfledger_service.errors import NotFoundError, NotMeasuredError, UsageError
 from perfledger_service.rendering.layout import vocabulary
 from perfledger_service.rendering.layout.escape import clean
@@ -148,7 +148,7 @@ def _site(
     progress.stage("finding workloads")
     limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
     with (
-        tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as folder,
+        private_folder() as folder,
         prepare_harness(
             find_python(root, settings.python),
             environment=os.environ,
@@ -163,9 +163,9 @@ def _site(
         facts, notes = discovery.facts, tuple[str, ...]()
         if not chosen:
             notes = (_built_in_note(discovery, settings),)
-            (Path(folder) / BUILT_IN_FILE).write_text(BUILT_IN_STEP, encoding="utf-8")
+            (folder / BUILT_IN_FILE).write_text(BUILT_IN_STEP, encoding="utf-8")
             own_settings = settings.model_copy(update=BUILT_IN_SETTINGS)
-            child_request = request_for(Path(folder), Path(folder), own_settings)
+            child_request = request_for(folder, folder, own_settings)
             chosen = discover(harness, child_request).workloads
         yield _Site(
             harness=with_timeouts(harness, chosen),

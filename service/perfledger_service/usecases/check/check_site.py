@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from perfledger_runners.children.harness import (
 from perfledger_runners.children.interpreter import Interpreter, find_python
 from perfledger_runners.environments.derived_build import BuildInputs, build_inputs
 from perfledger_runners.measuring.measured_pair import MeasuringProgress
+from perfledger_runners.private_folder import private_folder
 from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.check.revisions import CheckConfiguration, RevisionPair
 from perfledger_service.usecases.check.side_code import (
@@ -146,7 +146,7 @@ def open_checkouts(
     interpreter = find_python(repository.root, settings.python)
     limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
     with (
-        tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as folder,
+        private_folder() as folder,
         prepare_harness(
             interpreter,
             environment=os.environ,
@@ -161,7 +161,7 @@ def open_checkouts(
             harness=harness,
             interpreter=interpreter,
             inputs=build_inputs(base, head, paths=settings.paths),
-            folder=Path(folder),
+            folder=folder,
             progress=progress,
         )
 

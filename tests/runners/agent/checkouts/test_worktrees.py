@@ -1,6 +1,9 @@
 """Checkouts come and go; the user's own state and work trees stay."""
 
+import os
+import shutil
 import threading
+import time
 
 import pytest
 
@@ -103,3 +106,24 @@ def test_two_checks_at_once_do_not_collide(theirs, tmp_path):
 
     assert seen == ["2"] * 4
     assert len(theirs.git("worktree", "list").splitlines()) == 1
+
+
+@pytest.mark.parametrize(("hours", "remain"), [(25, 1), (23, 2)])
+def test_the_record_of_a_killed_check_is_removed_the_next_day(theirs, tmp_path, hours, remain):
+    """Until then it may be that of a check on another machine that shares the repository."""
+    sha = theirs.commit("here")
+    killed = tmp_path / "perfledger-check-abcdefgh" / "checkout"
+    theirs.git("worktree", "add", "--detach", "--quiet", str(killed), sha)
+    theirs.git("worktree", "add", "--detach", "--quiet", str(tmp_path / "drive"), sha)
+    shutil.rmtree(killed.parent)
+    shutil.rmtree(tmp_path / "drive")
+    long_ago = time.time() - hours * 3600
+    for record in (theirs.root / ".git" / "worktrees").glob("*/gitdir"):
+        os.utime(record, (long_ago, long_ago))
+
+    with theirs.open().worktree(sha, tmp_path / "new"):
+        pass
+
+    names = {path.name for path in (theirs.root / ".git" / "worktrees").iterdir()}
+    assert "drive" in names
+    assert len(names) == remain

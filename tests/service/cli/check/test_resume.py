@@ -31,6 +31,7 @@ def command(tmp_path):
     """Return a function that starts a check of an uncommitted change."""
     root = tmp_path / "repository"
     (root / "bench").mkdir(parents=True)
+    (tmp_path / "temporary").mkdir()
     (root / "perfledger.toml").write_text(CONFIG)
     (root / "bench" / "sums.py").write_text(WORKLOAD)
     for arguments in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "base")):
@@ -51,7 +52,8 @@ def command(tmp_path):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment | {"XDG_STATE_HOME": str(tmp_path / "state")},
+            env=environment
+            | {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path / "temporary")},
         )
 
     return start
@@ -83,6 +85,7 @@ def test_a_check_that_is_ended_goes_on_where_it_was(command, tmp_path, number):
     saved = next(note for note in bundle.notes if "was interrupted" in note)
     assert int(saved.split("its first ")[1].split()[0]) >= 2
     assert not list((tmp_path / "state" / "perfledger" / "interrupted").iterdir())
+    assert not list((tmp_path / "temporary").glob("perfledger-*"))
     assert_is_valid(bundle)
 
 
