@@ -1,14 +1,16 @@
 """Mutates a seeded sample of constants and comparisons, and counts how many the tests notice.
 
-    python benchmarks/mutation_sample.py --seed 1 [--sites 60] [--only cost_models baselines]
+    python benchmarks/mutation_sample.py --seed 1 [--sites 60] [--kinds constants]
+        [--only cost_models baselines]
 
-Mutants run in a copy of the last commit. For each, the fast tests of the module's name run first,
-then those that import the module, then those of its folder and those of documented limits, then the
-slow tests of its name and folder, and last the fast rest of its package. The first failure ends it.
-The service's rest takes minutes: only what its commands write is compared with the golden files, so
-the rate is a lower bound there. A mutant that equals the original, such as a larger cache or a
-longer time limit that no input can reach, survives and counts against the rate too. A test that
-fails without the mutant says nothing of it: such a mutant is left out and counted.
+Each kind has a sample of its own. Mutants run in a copy of the last commit. For each, the fast
+tests of the module's name run first, then those that import the module, then those of its folder
+and those of documented limits, then the slow tests of its name and folder, and last the fast rest
+of its package. The first failure ends it. The service's rest takes minutes: only what its commands
+write is compared with the golden files, so the rate is a lower bound there. A mutant that equals
+the original, such as a larger cache or a longer time limit that no input can reach, survives and
+counts against the rate too. A test that fails without the mutant says nothing of it: such a mutant
+is left out and counted.
 """
 
 import argparse
@@ -74,6 +76,13 @@ SWAPPED = {
 }
 
 
+class SiteKind(StrEnum):
+    """What a mutant changes."""
+
+    CONSTANTS = "constants"
+    COMPARISONS = "comparisons"
+
+
 class MutantOutcome(StrEnum):
     """What the tests say of a mutant."""
 
@@ -91,6 +100,7 @@ class Site:
     start: int  # in bytes, as ast counts
     end: int
     text: str
+    kind: SiteKind
 
     def mutate(self, source: str) -> str:
         """Return the source with the token replaced."""
@@ -106,7 +116,8 @@ def number_site(path: Path, node: ast.Constant) -> Site | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     other = value + 1 if isinstance(value, int) else (value * 1.5 or 1.0)
-    return Site(path, node.lineno, node.col_offset, node.end_col_offset or 0, repr(other))
+    end = node.end_col_offset or 0
+    return Site(path, node.lineno, node.col_offset, end, repr(other), SiteKind.CONSTANTS)
 
 
 def comparison_sites(path: Path, node: ast.Compare, lines: Sequence[str]) -> Iterator[Site]:
@@ -118,7 +129,8 @@ def comparison_sites(path: Path, node: ast.Compare, lines: Sequence[str]) -> Ite
         token, other = SWAPPED[type(operator)]
         between = lines[right.lineno - 1].encode()[left.end_col_offset : right.col_offset]
         start = (left.end_col_offset or 0) + between.index(token.encode())
-        yield Site(path, right.lineno, start, start + len(token), other)
+        end = start + len(token)
+        yield Site(path, right.lineno, start, end, other, SiteKind.COMPARISONS)
 
 
 def sites_in(root: Path, path: Path) -> Iterator[Site]:
@@ -141,8 +153,8 @@ def sites_in(root: Path, path: Path) -> Iterator[Site]:
             yield from comparison_sites(path, node, lines)
 
 
-def sample(root: Path, seed: int, count: int, only: Sequence[str]) -> list[Site]:
-    """Return `count` sites drawn without replacement from all product files."""
+def product_sites(root: Path, only: Sequence[str]) -> list[Site]:
+    """Return the sites of all product files whose paths begin so."""
     paths = sorted(
         path.relative_to(root)
         for source in SOURCES
@@ -150,8 +162,7 @@ def sample(root: Path, seed: int, count: int, only: Sequence[str]) -> list[Site]
         if "migrations" not in path.parts and str(path.relative_to(root)).startswith(tuple(only))
     )
     paths = [path for path in paths if str(path) not in LEFT_OUT]
-    sites = [site for path in paths for site in sites_in(root, path)]
-    return random.Random(seed).sample(sites, min(count, len(sites)))
+    return [site for path in paths for site in sites_in(root, path)]
 
 
 def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
@@ -235,31 +246,53 @@ def copy_last_commit(root: Path) -> None:
     compileall.compile_dir(root, quiet=2, workers=0, invalidation_mode=hashed)
 
 
+def judge_sites(root: Path, sites: Sequence[Site]) -> Counter[MutantOutcome]:
+    """Judge each mutant, print a line for it, and count the outcomes."""
+    counts: Counter[MutantOutcome] = Counter()
+    for number, site in enumerate(sites, 1):
+        outcome = judge_mutant(root, site)
+        counts[outcome] += 1
+        line = (root / site.path).read_text(encoding="utf-8").splitlines()[site.line - 1]
+        place = f"{site.path}:{site.line}:{site.start}"
+        print(f"{number:3} {outcome:10} {place} -> {site.text}   {line.strip()}", flush=True)
+    return counts
+
+
+def noticed_share(counts: Counter[MutantOutcome]) -> float:
+    """Return the share of the mutants judged that the tests noticed."""
+    noticed = counts[MutantOutcome.NOTICED]
+    return noticed / max(1, noticed + counts[MutantOutcome.SURVIVED])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sites", type=int, default=60)
+    parser.add_argument("--sites", type=int, default=60, help="of each kind")
+    parser.add_argument("--kinds", nargs="+", type=SiteKind, default=list(SiteKind))
     parser.add_argument("--only", nargs="+", default=SOURCES, help="how product paths begin")
     arguments = parser.parse_args()
-    counts: Counter[MutantOutcome] = Counter()
+    counts: dict[SiteKind, Counter[MutantOutcome]] = {}
     with tempfile.TemporaryDirectory(prefix="perfledger-mutants-") as name:
         root = Path(name)
         copy_last_commit(root)
         for library in LIBRARIES:
             importlib.import_module(library)
-        sites = sample(root, arguments.seed, arguments.sites, arguments.only)
-        for number, site in enumerate(sites, 1):
-            outcome = judge_mutant(root, site)
-            counts[outcome] += 1
-            line = (root / site.path).read_text(encoding="utf-8").splitlines()[site.line - 1]
-            place = f"{site.path}:{site.line}:{site.start}"
-            print(f"{number:3} {outcome:10} {place} -> {site.text}   {line.strip()}", flush=True)
-    noticed, survived, not_judged = (counts[outcome] for outcome in MutantOutcome)
-    rate = noticed / max(1, noticed + survived)
-    print(
-        f"seed {arguments.seed}: {noticed} of {noticed + survived} noticed ({rate:.0%}), ", end=""
-    )
-    print(f"{not_judged} not judged")
+        sites = product_sites(root, arguments.only)
+        for kind in arguments.kinds:
+            of_kind = [site for site in sites if site.kind is kind]
+            drawn = random.Random(arguments.seed).sample(
+                of_kind, min(arguments.sites, len(of_kind))
+            )
+            counts[kind] = judge_sites(root, drawn)
+            noticed, survived, not_judged = (counts[kind][outcome] for outcome in MutantOutcome)
+            print(
+                f"seed {arguments.seed}: {noticed} of {noticed + survived} {kind} noticed "
+                f"({noticed_share(counts[kind]):.0%}), {not_judged} not judged"
+            )
+    in_product = Counter(site.kind for site in sites)
+    noticed_sites = sum(noticed_share(counts[kind]) * in_product[kind] for kind in counts)
+    total = sum(in_product[kind] for kind in counts)
+    print(f"all {total} sites, each kind by its number: {noticed_sites / max(1, total):.0%}")
 
 
 if __name__ == "__main__":
