@@ -1,5 +1,6 @@
 """A pair whose two sides found the device in different clock states says nothing of the code."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -154,3 +155,16 @@ def test_swapping_the_sides_leaves_the_same_pairs_out(differences):
     swapped = [None if each is None else -each for each in differences]
 
     assert has_usual_clocks(swapped) == has_usual_clocks(differences)
+
+
+@pytest.mark.parametrize(("ratio", "is_usual"), [(1.0499, True), (1.0501, False), (0.952, False)])
+def test_clocks_up_to_five_per_cent_apart_are_one_state(ratio, is_usual):
+    *others, last = has_usual_clocks([0.0, 0.0, 0.0, math.log(ratio)])
+
+    assert (others, last) == ([True] * 3, is_usual)
+
+
+def test_the_distance_itself_still_counts_towards_the_majority():
+    reach = math.log1p(0.05)
+
+    assert has_usual_clocks([-reach, 0.0, reach, 1.0, -1.0]) == (True, True, True, False, False)

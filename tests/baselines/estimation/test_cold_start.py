@@ -29,6 +29,7 @@ def run(warmups, *, steps=(0.25, 0.5, 0.25), side=Side.BASE, process=0):
     [
         pytest.param((4.25, 0.5), (0.25, 0.5, 0.25), 4.0, id="less the median step"),
         pytest.param((0.25, 9.0), (0.25, 0.25), None, id="no longer than a steady one"),
+        pytest.param((0.5, 9.0), (0.25, 0.25), 0.25, id="less than a second longer"),
         pytest.param((), (0.25,), None, id="no warm-up was recorded"),
         pytest.param((4.0,), (), None, id="no step was timed"),
     ],
@@ -37,7 +38,7 @@ def test_a_start_is_what_the_first_step_costs_more(warmups, steps, seconds):
     assert cold_start_s(run(warmups, steps=steps)) == seconds
 
 
-@pytest.mark.parametrize("time_s", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("time_s", [math.nan, math.inf, -1.0, 0.0])
 def test_a_time_that_is_none_is_not_hidden(time_s):
     found = cold_start_s(run((time_s, 1.0)))
 

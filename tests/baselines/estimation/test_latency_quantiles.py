@@ -93,3 +93,22 @@ def test_an_interval_holds_the_truth_about_as_often_as_it_says(load, share, leas
         held += (found.low or 0) <= truth <= (found.high or math.inf)
 
     assert held / 100 >= least
+
+
+@pytest.mark.parametrize("share", [0.5, 0.6])
+def test_requests_count_as_so_many_as_ten_batches_of_them_vary_like(share):
+    slow = [n // 8 % 3 == 0 for n in range(105)]  # the last five are in no batch
+    times = [n + (1000.0 if is_slow else 0.0) for n, is_slow in enumerate(slow)]
+    ordered = sorted(times)
+
+    found = latency_quantile(times, share)
+
+    rank = math.ceil(share * 105)
+    batches = (np.array(times[:100]).reshape(10, 10) > ordered[rank - 1]).sum(axis=1)
+    part = (105 - rank) / 105
+    independent = int(105 / (batches.var(ddof=1) / (10 * part * (1 - part))))
+    low, high = binom.ppf((0.025, 0.975), independent, share)
+    assert independent < 30
+    assert found.low == ordered[math.floor(low * 105 / independent) - 1]
+    assert high < independent
+    assert found.high == ordered[math.ceil((high + 1) * 105 / independent) - 1]

@@ -129,3 +129,23 @@ def test_a_share_lost_in_rounding_still_has_a_level(share):
 
     assert math.isfinite(base[0])
     assert base[0] < head[0]
+
+
+def test_shares_are_compared_by_their_log_odds_from_nine_tenths_on():
+    (below,), _ = levels([0.899], [0.899])
+    (near,), _ = levels([0.9], [0.9])
+
+    assert below == pytest.approx(math.log(0.899))
+    assert near > 0  # the log of a share is not
+
+
+def test_a_saturated_reading_counts_as_half_a_per_cent_idle():
+    """The empirical logit of a count out of 100 (Cox, Analysis of Binary Data, 1970)."""
+    before, after = levels([1.0, 0.98], [1.0, 0.98])
+
+    odds = [math.log((share + 0.005) / (1 - share + 0.005)) for share in (1.0, 0.98)]
+    middle = (sum(odds) / 2,) * 2
+    share = 1.01 / (1 + math.exp(-middle[0])) - 0.005
+    slope = 1 / (share / (share + 0.005) + share / (1 - share + 0.005))
+    assert before == pytest.approx([slope * each for each in odds])
+    assert after == pytest.approx(before)

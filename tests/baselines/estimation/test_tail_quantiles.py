@@ -57,7 +57,7 @@ def test_a_tail_is_a_quantile_of_enough_steps(count, tail, expected):
     assert found == (None if expected is None else pytest.approx(expected))
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0, 0.0])
 def test_one_step_that_is_no_time_leaves_no_tail(bad):
     assert tail_quantile([*steps(1), bad], P95) == pytest.approx(math.nan, nan_ok=True)
 

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -54,3 +56,11 @@ def test_the_typical_value_lies_in_its_interval(values):
     low, typical, high = found
     assert low <= typical * (1 + 1e-9)
     assert typical <= high * (1 + 1e-9)
+
+
+def test_the_range_is_students_interval_of_the_logs():
+    """t of 4 degrees is 2.776445 at 97.5 %."""
+    found = typical_range([run(math.exp(log)) for log in (1, 2, 3, 4, 5)], metric=STEP_TIME)
+
+    half_width = 2.776445 * math.sqrt(2.5 / 5)
+    assert found == pytest.approx(tuple(math.exp(3 + sign * half_width) for sign in (-1, 0, 1)))

@@ -127,3 +127,22 @@ def test_an_incomplete_count_has_no_change_and_gives_no_rate(bundle, incomplete_
         incomplete_side is Side.BASE,
     )
     assert work_change(found, "m:f") is None
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [(0.0, 5.0, None), (5.0, 0.0, None), (1.0, 1.0, WorkChange(1.0, 1.0))],
+)
+def test_a_count_of_nothing_is_no_work_and_one_operation_is(bundle, base, head, expected):
+    parts = (counted(Side.BASE, count(base)), counted(Side.HEAD, count(head)))
+
+    assert work_change(bundle(*parts), "m:f") == expected
+    counted_by_runs = bundle(samples={"flops_per_step": [(base, head)]})
+    assert work_change(counted_by_runs, "m:f") == expected
+
+
+def test_a_count_of_one_has_a_ratio(bundle):
+    found = bundle(counted(Side.BASE, count(1.0)), counted(Side.HEAD, count(3.0)))
+
+    (change,) = work_comparisons(found)[0].changes
+    assert change.change == 2.0

@@ -50,10 +50,16 @@ def test_the_metric_says_which_direction_is_worse(metric, mean, outcome):
     ("values", "outcome"),
     [
         ({"holm": 0.05}, Outcome.UNDECIDED),
+        ({"half": 0.05}, Outcome.UNDECIDED),
         ({"half": 0.051}, Outcome.UNDECIDED),
         ({"rule": DecisionRule(looks=(), alpha=0.05, margin=0.0, floor=0.06)}, Outcome.UNCHANGED),
     ],
-    ids=["not below alpha", "zero in the interval", "below the floor"],
+    ids=[
+        "not below alpha",
+        "zero at the end of the interval",
+        "zero in the interval",
+        "below the floor",
+    ],
 )
 def test_a_change_needs_all_three(values, outcome):
     assert decide(0.05, **values).outcome is outcome
@@ -80,6 +86,10 @@ def test_a_warning_is_a_worsening_that_only_the_milder_correction_calls(mean, is
 
     assert decision.is_warning is is_warning
     assert decision.outcome in {Outcome.UNDECIDED, Outcome.UNCHANGED}
+
+
+def test_at_alpha_itself_neither_correction_calls():
+    assert not decide(0.05, holm=0.2, mild=0.05).is_warning
 
 
 def test_a_called_change_is_no_warning():
