@@ -64,9 +64,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetUse:
-    """The device-hours a year of each workload that matches `workload` (a glob).
+    """The device-hours a year of all workloads together that match `workload` (a glob).
 
-    `where` names a purchase option of the price sheet, such as "p5.48xlarge/on_demand".
+    `where` names a purchase option of the price sheet, such as "p5.48xlarge/on_demand". Where
+    several workloads match, `weights` say how the hours divide: workload → part of any total.
     """
 
     workload: str
@@ -75,6 +76,7 @@ class FleetUse:
     low: float | None = None
     high: float | None = None
     source: str = "declared in the configuration"
+    weights: Mapping[str, float] = field(default_factory=dict[str, float], hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +162,7 @@ class Bundle:
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     accepted_work: tuple[str, ...] = ()  # workloads (globs) whose work need not be proven
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # workload → reason
+    unchosen: tuple[str, ...] = ()  # registered, but left out by the check's options
     profiles: tuple[Profile, ...] = ()
     repeats: tuple[Profile, ...] = ()  # more windows of the profiles' code, operations only
     work: tuple[CountedWork, ...] = ()  # work per step, counted before measuring

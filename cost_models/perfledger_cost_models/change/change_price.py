@@ -7,7 +7,7 @@ to the next larger one (`memory_upgrade`). Changes, hours and rates are drawn jo
 interval is a joint one, including that of the sum.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -25,6 +25,7 @@ from perfledger_cost_models.change.fleet_entry_price import (
     central_interval,
     hours_of,
 )
+from perfledger_cost_models.change.fleet_weights import FleetSplitError, hours_of_workload
 from perfledger_cost_models.change.idle_commitments import cash_share, idle_hours, queue_effect
 from perfledger_cost_models.change.joint_price import JointPrice
 from perfledger_cost_models.change.memory_upgrade import (
@@ -87,14 +88,19 @@ def price_changes(
     pricing: PricingConfig,
     sheet: PriceSheet,
     today: date | None = None,
+    registered: Collection[str] = (),
 ) -> PricedChanges:
     """Price changes on every fleet entry that runs their workloads, one by one and in sum.
+
+    `registered` are all workloads of the repository, changed or not: a fleet entry that matches
+    several of them divides its hours among them.
 
     Savings are negative. Where hours and rate are certain, and without a commitment or a memory
     upgrade, an interval is exactly the change's. A change without a price has usd None and a note
     that says why, never zero, and a sum that lacks it has no value.
     """
-    parts = _parts(changes, pricing=pricing, sheet=sheet, today=today)
+    names = {*registered, *(change.workload for change in changes)}
+    parts = _parts(changes, pricing=pricing, sheet=sheet, today=today, registered=names)
     pools: dict[str, _CommitmentUse] = {}
     for part in parts:
         if isinstance(part, FleetEntryPrice) and part.commitment is not None:
@@ -121,6 +127,7 @@ def _parts(
     pricing: PricingConfig,
     sheet: PriceSheet,
     today: date | None,
+    registered: Collection[str],
 ) -> list[FleetEntryPrice | ChangePrice]:
     """Return the entries that can be priced, and for the others a price without an amount."""
     parts: list[FleetEntryPrice | ChangePrice] = []
@@ -131,11 +138,16 @@ def _parts(
             note = f"no fleet entry matches {change.workload!r}: add {_HOW_TO_DECLARE}"
             parts.append(_unpriced(change, note, hours=_NO_HOURS, source=""))
         for use in uses:
-            if len(parts) < MAX_PARTS:
-                parts.append(_part(change, use, commitments.get(use.where), sheet, today))
-            else:
+            if len(parts) >= MAX_PARTS:
                 note = f"more than {MAX_PARTS} workloads on fleet entries: check fewer at once"
                 parts.append(_unpriced(change, note, hours=hours_of(use), source=use.source))
+                continue
+            try:
+                entry = hours_of_workload(use, change.workload, registered=registered)
+            except FleetSplitError as error:
+                parts.append(_unpriced(change, str(error), hours=_NO_HOURS, source=use.source))
+                continue
+            parts.append(_part(change, entry, commitments.get(use.where), sheet, today))
     return parts
 
 

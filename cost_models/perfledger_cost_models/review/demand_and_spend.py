@@ -188,7 +188,10 @@ def changes_of(
         LandedChangePrice(
             change=one,
             prices=price_changes(
-                (_measured(one),), pricing=PricingConfig(fleet=records.fleet), sheet=sheet
+                (_measured(one),),
+                pricing=PricingConfig(fleet=records.fleet),
+                sheet=sheet,
+                registered=records.registered,
             ).prices,
         )
         for one in sorted(

@@ -71,6 +71,7 @@ class QuarterRecords:
     pull_request_checks: int = 0  # their heads may or may not have landed
     branch_checks: int = 0
     fleet: tuple[FleetUse, ...] = ()  # as the newest configuration of each repository declares it
+    registered: tuple[str, ...] = ()  # all workloads of the newest check of each repository
 
 
 def measured_ratios(

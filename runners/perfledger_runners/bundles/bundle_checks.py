@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import cast
 
 from perfledger.bundle import Bundle, Commitment, CostPolicy, KnownSpread, Plan, PricingConfig
@@ -12,6 +12,7 @@ from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
+from perfledger.workload_pattern import is_match
 from perfledger_runners.checkouts.workload_overlay import MAX_FILES
 from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
 from perfledger_runners.children.reading_checks import (
@@ -264,6 +265,17 @@ def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:
             _require(is_count, f"{where}.work.counts: {count.name[:80]!r} is not a count")
 
 
+def weights_problem(pattern: str, weights: Mapping[str, float]) -> str:
+    """Return what is wrong with the weights of a fleet entry of this pattern, "" if nothing."""
+    stray = next((name for name in weights if not is_match(pattern, name)), None)
+    if stray is not None:
+        return f"{stray!r} does not match {pattern!r}"
+    if len(weights) > MAX_WORKLOADS:
+        return f"more than {MAX_WORKLOADS}"
+    is_split = not weights or (min(weights.values()) >= 0 and sum(weights.values()) > 0)
+    return "" if is_split else "not 0 or above, with one above 0"
+
+
 def _check_pricing(pricing: PricingConfig) -> None:
     _require(len(pricing.fleet) <= MAX_FLEET, f"pricing.fleet: more than {MAX_FLEET}")
     for index, use in enumerate(pricing.fleet):
@@ -271,6 +283,8 @@ def _check_pricing(pricing: PricingConfig) -> None:
         high = use.device_hours_per_year if use.high is None else use.high
         is_ordered = 0 <= low <= use.device_hours_per_year <= high
         _require(is_ordered, f"pricing.fleet[{index}]: not 0 <= low <= hours <= high")
+        problem = weights_problem(use.workload, use.weights)
+        _require(not problem, f"pricing.fleet[{index}].weights: {problem}")
     for index, declared in enumerate(pricing.declared):
         where = f"pricing.declared[{index}].units_per_second"
         _require(declared.units_per_second > 0, f"{where}: not positive")

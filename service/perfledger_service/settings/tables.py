@@ -26,6 +26,14 @@ class FleetTable(ConfigTable):
     low: Amount | None = None
     high: Amount | None = None
     source: str = "declared in the configuration"
+    weights: dict[str, Amount] = Field(default_factory=dict[str, float])
+
+    @model_validator(mode="after")
+    def _is_split(self) -> Self:
+        if problem := limits.weights_problem(self.workload, self.weights):
+            msg = f"weights: {problem}"
+            raise ValueError(msg)
+        return self
 
     @model_validator(mode="after")
     def _is_interval(self) -> Self:

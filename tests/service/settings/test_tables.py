@@ -94,6 +94,23 @@ def test_a_range_that_leaves_out_its_middle_is_refused(values):
         fleet(**values)
 
 
+def test_weights_divide_the_hours_of_the_workloads_that_match():
+    assert fleet(workload="x:*", weights={"x:a": 3, "x:b": 0}).weights == {"x:a": 3, "x:b": 0}
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"y:a": 1.0}, "'y:a' does not match 'x:.'"),
+        ({"x:a": 0.0}, "not 0 or above, with one above 0"),
+        ({"x:a": -1.0}, "greater than or equal to 0"),
+    ],
+)
+def test_weights_that_divide_nothing_are_refused(weights, message):
+    with pytest.raises(ValidationError, match=message):
+        fleet(workload="x:*", weights=weights)
+
+
 def test_a_usage_without_labels_would_match_every_job_and_is_refused():
     with pytest.raises(ValidationError, match="at least 1 item"):
         UsageTable(match={}, workload="x", where="y")

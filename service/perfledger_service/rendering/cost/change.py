@@ -32,6 +32,7 @@ from perfledger_service.values.change_price import ChangePriceView
 
 _MAX_NAME = 200
 _MAX_NOTE = 600
+_SHOWN_NAMES = 3
 _PricedRow = tuple[ChangePrice, PriceRow]
 
 
@@ -39,7 +40,12 @@ def change_document(view: ChangePriceView) -> Document:
     """Return the cost of each change and of all together, the queues and the policies."""
     rows = [(price, price_row(price, is_proven=True)) for price in view.prices.prices]
     names = [price.workload for price, _ in rows]
-    remarks = dict.fromkeys(note for price, row in rows for note in _notes(row, price.rate))
+    remarks = dict.fromkeys(
+        (
+            *_workload_notes([row for _, row in rows]),
+            *(note for price, row in rows for note in _rate_notes(row, price.rate)),
+        )
+    )
     return Document(
         name="perfledger-change-costs",
         facts={
@@ -102,12 +108,20 @@ def _amount(row: PriceRow) -> str:
             return f"{'-' if verb == 'saves' else '+'}{row.amount}"
 
 
-def _notes(row: PriceRow, rate: HourlyRate | None) -> Iterator[str]:
-    remarks = [each for each in (row.absorbed, row.note) if each]
-    if remarks:
-        name = clean(row.workload, limit=_MAX_NAME)
+def _workload_notes(rows: Sequence[PriceRow]) -> Iterator[str]:
+    """Yield what is to be said about workloads; those with the same note share it."""
+    workloads: dict[str, list[str]] = {}
+    for row in rows:
+        remarks = [each for each in (row.absorbed, row.note) if each]
         text = " ".join(clean_sentence(each, limit=_MAX_NOTE) for each in remarks)
-        yield f"{name}: {text}"
+        if text:
+            workloads.setdefault(text, []).append(clean(row.workload, limit=_MAX_NAME))
+    for text, names in workloads.items():
+        is_long = len(names) > _SHOWN_NAMES
+        yield f"{f'{len(names)} workloads' if is_long else ', '.join(names)}: {text}"
+
+
+def _rate_notes(row: PriceRow, rate: HourlyRate | None) -> Iterator[str]:
     if row.option:
         hours = f" ({row.hours_interval})" if row.hours_interval else ""
         source = clean(row.hours_source, limit=_MAX_NOTE)

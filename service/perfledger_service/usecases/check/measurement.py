@@ -144,6 +144,7 @@ def measure_change(
         failures=workload_plan.failures + paired_runs.failures,
         new_workloads=tuple(spec.id for spec in workload_plan.new),
         skipped={**workload_plan.skipped, **paired_runs.skipped},
+        unchosen=workload_plan.unchosen,
         base_configuration=site.configuration.base_file,
         other_base_workloads=other_names,
         laid_over=overlay.record if overlay else None,

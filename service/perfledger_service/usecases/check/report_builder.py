@@ -25,6 +25,7 @@ from perfledger_service.usecases.cost.change import (
     device_model,
     measured_changes,
     price,
+    registered_workloads,
     unmeasured_workloads,
 )
 from perfledger_service.usecases.cost.projection import project_bundle
@@ -57,6 +58,7 @@ def build_report(
         measured_changes(bundle, verdicts),
         bundle.pricing,
         today=today,
+        registered=registered_workloads(bundle),
         unmeasured=unmeasured_workloads(bundle, verdicts),
         approvals=approvals,
     )

@@ -19,6 +19,7 @@ class WorkloadPlan:
     new: tuple[WorkloadSpec, ...]  # in head only: nothing to compare with
     failures: tuple[Failure, ...]
     skipped: Mapping[str, str]  # benchmarks of head that cannot be measured → why
+    unchosen: tuple[str, ...] = ()  # registered by head, and left out by the check's options
     notes: tuple[str, ...] = ()  # on names that no side registers, and options that do not apply
 
     @property
@@ -77,6 +78,7 @@ def plan_workloads(
             for name, why in head.left_out.items()
             if choice.is_chosen(WorkloadSpec(id=name, module="", function=""))
         },
+        unchosen=tuple(spec.id for spec in head.workloads if spec.id not in chosen),
         notes=head.notes + _notes((base, head), params),
     )
 

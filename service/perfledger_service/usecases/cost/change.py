@@ -68,15 +68,20 @@ def price(
     *,
     today: date,
     sheet: PriceSheet | None = None,
+    registered: Sequence[str] = (),
     unmeasured: Sequence[str] = (),
     approvals: Sequence[Approval] = (),
 ) -> ChangePriceView:
     """Price changes, by default on the current sheet, and evaluate every policy.
 
-    `approvals` of the commit are oldest first.
+    `registered` are all workloads of the repository. `approvals` of the commit are oldest first.
     """
     change_prices = price_changes(
-        changes, pricing=pricing, sheet=sheet or current_sheet(), today=today
+        changes,
+        pricing=pricing,
+        sheet=sheet or current_sheet(),
+        today=today,
+        registered=registered,
     )
     evaluations = tuple(
         apply_approvals(evaluate_policy(policy, total, unmeasured=unmeasured), policy, approvals)
@@ -96,6 +101,7 @@ def price_bundle(
             pricing,
             today=today,
             sheet=sheet,
+            registered=registered_workloads(bundle),
             unmeasured=unmeasured_workloads(bundle, verdicts),
         )
 
@@ -119,6 +125,11 @@ def price_ratio(
         msg = f"ratios {ratios}: give 0 <= low <= ratio <= high, such as 1.10 1.12 1.14"
         raise UsageError(msg) from error
     return price((change,), pricing, today=today, sheet=sheet)
+
+
+def registered_workloads(bundle: Bundle) -> tuple[str, ...]:
+    """Return all workloads that the head registers, measured or not."""
+    return (*(spec.id for spec in bundle.workloads), *bundle.skipped, *bundle.unchosen)
 
 
 def unmeasured_workloads(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:

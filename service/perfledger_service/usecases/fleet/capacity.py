@@ -9,13 +9,14 @@ from sqlmodel import Session
 from perfledger.profile import ProfileReading
 from perfledger.records import Machine, Side
 from perfledger.workload_pattern import is_match
+from perfledger_cost_models.change.fleet_weights import FleetSplitError, hours_of_workload
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, packaged_sheet
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_service.store.device_utilization import StoredUtilization, stored_utilization
 from perfledger_service.store.imports import imports
 from perfledger_service.store.page_queries import upload_counts
-from perfledger_service.usecases.inputs.stored_bundles import StoredPricing, read_fields
+from perfledger_service.usecases.inputs.stored_bundles import StoredWorkloads, read_fields
 from perfledger_service.values.fleet_views import CapacityView, MeasuredUtilization
 
 GPU_BUSY = "gpu_busy"
@@ -28,9 +29,8 @@ class _Profile(msgspec.Struct):
     readings: tuple[ProfileReading, ...]
 
 
-class _MeasuredFields(msgspec.Struct):
+class _MeasuredFields(StoredWorkloads, kw_only=True):
     machine: Machine
-    pricing: StoredPricing
     profiles: tuple[_Profile, ...]
 
 
@@ -57,11 +57,6 @@ def measured_utilization(session: Session) -> tuple[MeasuredUtilization, ...]:
 
 def _use(stored: StoredUtilization, fields: _MeasuredFields) -> MeasuredUtilization:
     low, high = np.quantile(stored.readings, _ENDS).tolist()
-    hours = [
-        use.device_hours_per_year
-        for use in fields.pricing.fleet
-        if is_match(use.workload, stored.workload) and _is_on(fields.machine, use.where)
-    ]
     return MeasuredUtilization(
         repository=stored.repository,
         workload=stored.workload,
@@ -71,10 +66,24 @@ def _use(stored: StoredUtilization, fields: _MeasuredFields) -> MeasuredUtilizat
         high=high,
         readings=len(stored.readings),
         gpu_busy=_gpu_busy(fields.profiles, stored.workload),
-        device_hours_per_year=sum(hours) if hours else None,
+        device_hours_per_year=_hours(stored.workload, fields),
         upload_id=stored.upload_id,
         created_at=stored.created_at,
     )
+
+
+def _hours(workload: str, fields: _MeasuredFields) -> float | None:
+    """Return the workload's device-hours a year on its device; None where they are unknown."""
+    uses = [
+        use
+        for use in fields.pricing.fleet
+        if is_match(use.workload, workload) and _is_on(fields.machine, use.where)
+    ]
+    try:
+        entries = [hours_of_workload(use, workload, registered=fields.registered) for use in uses]
+    except FleetSplitError:
+        return None
+    return sum(use.device_hours_per_year for use in entries) if entries else None
 
 
 def _is_on(machine: Machine, where: str) -> bool:

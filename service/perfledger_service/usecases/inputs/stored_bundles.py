@@ -6,6 +6,7 @@ import msgspec
 from sqlmodel import Session
 
 from perfledger.bundle import FleetUse
+from perfledger.records import WorkloadSpec
 from perfledger_runners.bundles.bundle_files import unpack
 from perfledger_service.store.uploads import bundle_content
 
@@ -16,6 +17,20 @@ class StoredPricing(msgspec.Struct):
     """The declared fleet of a stored bundle."""
 
     fleet: tuple[FleetUse, ...]
+
+
+class StoredWorkloads(msgspec.Struct):
+    """The workloads that a stored bundle's head registers, and its declared fleet."""
+
+    pricing: StoredPricing
+    workloads: tuple[WorkloadSpec, ...]
+    skipped: dict[str, str] = {}
+    unchosen: tuple[str, ...] = ()
+
+    @property
+    def registered(self) -> tuple[str, ...]:
+        """Return the ids of all workloads, measured or not."""
+        return (*(spec.id for spec in self.workloads), *self.skipped, *self.unchosen)
 
 
 def read_fields(session: Session, sha256: str, fields: type[Fields]) -> Fields:

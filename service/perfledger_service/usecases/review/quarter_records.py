@@ -4,14 +4,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from perfledger.bundle import Bundle, FleetUse
+from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
-from perfledger.records import Device, Machine, Revision, Side, WorkloadSpec
+from perfledger.records import Device, Machine, Revision, Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.review.measured_changes import (
@@ -30,11 +31,12 @@ from perfledger_service.store.quarter_queries import (
     stored_quarter,
 )
 from perfledger_service.store.uploads import bundle_content
+from perfledger_service.usecases.cost.change import registered_workloads
 from perfledger_service.usecases.cost.work_rates import throughput, units_per_second
 from perfledger_service.usecases.inputs.bundle_files import read_bundle_file
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.history_sources import is_of_branch
-from perfledger_service.usecases.inputs.stored_bundles import StoredPricing, read_fields
+from perfledger_service.usecases.inputs.stored_bundles import StoredWorkloads, read_fields
 from perfledger_service.usecases.review.quarter_projections import (
     ProjectionTargets,
     projected_speeds,
@@ -45,13 +47,13 @@ MAX_BUNDLES = 10_000
 # Newest bundles that are read completely for projections: one of a large check has megabytes.
 MAX_PROJECTED = 50
 
+T = TypeVar("T")
+
 _CLASS = re.compile(r"(?P<device>[a-z]+):(?P<model>.*):(?P<count>[1-9][0-9]*)")
 
 
-class _ReviewedFields(msgspec.Struct):
+class _ReviewedFields(StoredWorkloads, kw_only=True):
     head: Revision
-    workloads: tuple[WorkloadSpec, ...]
-    pricing: StoredPricing
     work: tuple[msgspec.Raw, ...]
 
 
@@ -96,6 +98,9 @@ def records_of_store(
         pull_request_checks=stored.of_pull_requests,
         branch_checks=stored.of_branches,
         fleet=_distinct(use for sha256 in stored.newest for use in bundles[sha256].pricing.fleet),
+        registered=_distinct(
+            name for sha256 in stored.newest for name in bundles[sha256].registered
+        ),
     )
 
 
@@ -137,6 +142,9 @@ def records_of_bundles(
         pull_request_checks=len(ordered) - len(branches),
         branch_checks=len(branches),
         fleet=_distinct(use for bundle in newest.values() for use in bundle.pricing.fleet),
+        registered=_distinct(
+            name for bundle in newest.values() for name in registered_workloads(bundle)
+        ),
     )
 
 
@@ -171,8 +179,8 @@ def _counted_bundles(
                 yield speed, bundle
 
 
-def _distinct(uses: Iterable[FleetUse]) -> tuple[FleetUse, ...]:
-    return tuple(dict.fromkeys(uses))
+def _distinct(values: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(values))
 
 
 def _speeds(

@@ -67,6 +67,9 @@ def written(*path, **changes):
     return json.dumps(document).encode()
 
 
+ENTRY = {"workload": "m:*", "where": "p5", "device_hours_per_year": 1}
+
+
 EVIDENCE_PATH = ("runs", 0, "evidence")
 COUNT_PATH = ("work", 0, "work", "counts", 0)
 
@@ -118,6 +121,9 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
         ((), {"base_configuration": 0}, "base_configuration"),
         ((), {"base_configuration": "x" * 301}, "more than 300"),
         ((), {"other_base_workloads": "old"}, "other_base_workloads"),
+        ((), {"unchosen": [0]}, "unchosen"),
+        (("pricing",), {"fleet": [ENTRY | {"weights": {"n:f": 1}}]}, "'n:f' does not match"),
+        (("pricing",), {"fleet": [ENTRY | {"weights": {"m:f": -1}}]}, "weights: not 0 or above"),
         ((), {"other_base_workloads": ["x" * 301]}, "more than 300"),
         ((), {"other_base_workloads": [None]}, "other_base_workloads"),
     ],

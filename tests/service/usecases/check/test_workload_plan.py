@@ -258,6 +258,12 @@ def test_what_head_leaves_out_is_skipped_with_its_reason():
     assert planned.skipped == {"bench.a:track_size": "asv: a number"}
 
 
+def test_what_the_options_leave_out_is_named():
+    planned = plan_workloads(side(A, B), side(A, B), choice=WorkloadChoice(globs=(A.id,)))
+
+    assert planned.unchosen == (B.id,)
+
+
 def test_a_benchmark_that_only_head_leaves_out_is_a_failure():
     head = Discovery(left_out={A.id: "asv: it is marked to be skipped"})
 

@@ -39,6 +39,25 @@ def reported(make_bundle):
     return report
 
 
+def test_hours_of_a_workload_that_the_check_left_out_are_not_this_one_s(reported):
+    report = reported(ratio=1.2, ask=1.0, unchosen=("gpt:eval",))
+
+    (price,) = report.change_prices
+    assert price.usd is None
+    assert "2 workloads together (gpt:eval, gpt:step)" in price.note
+    assert report.policy_evaluations[0].outcome is PolicyOutcome.NEEDS_APPROVAL
+
+
+def test_a_weight_is_the_share_of_the_hours_that_is_priced(reported):
+    weights = {"gpt:step": 1.0, "gpt:eval": 3.0}
+    (divided,) = reported(
+        ratio=1.2, fleet=(replace(FLEET[0], weights=weights),), unchosen=("gpt:eval",)
+    ).change_prices
+    (whole,) = reported(ratio=1.2).change_prices
+
+    assert 4 * divided.usd == whole.usd
+
+
 def failure(workload="gpt:step"):
     return Failure(workload=workload, side=Side.HEAD, why=FailureReason.RAISED, detail="boom")
 

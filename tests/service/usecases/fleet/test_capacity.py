@@ -111,6 +111,31 @@ def test_hours_of_another_accelerator_are_not_the_measured_ones(engine, judged, 
     assert use.device_hours_per_year == 500
 
 
+def test_hours_of_several_workloads_are_unknown_until_weights_divide_them(
+    engine, judged, busy_bundle
+):
+    entry = FleetUse(workload="gpt:*", where="p5/on_demand", device_hours_per_year=20_000.0)
+    judged(engine, busy_bundle(pricing=PricingConfig(fleet=(entry,)), unchosen=("gpt:eval",)))
+
+    (use,) = uses_of(engine)
+
+    assert use.device_hours_per_year is None
+
+
+def test_weights_give_a_workload_its_hours(engine, judged, busy_bundle):
+    entry = FleetUse(
+        workload="gpt:*",
+        where="p5/on_demand",
+        device_hours_per_year=20_000.0,
+        weights={"gpt:step": 1.0, "gpt:eval": 3.0},
+    )
+    judged(engine, busy_bundle(pricing=PricingConfig(fleet=(entry,)), unchosen=("gpt:eval",)))
+
+    (use,) = uses_of(engine)
+
+    assert use.device_hours_per_year == 5_000
+
+
 def test_a_check_that_did_not_read_the_device_tells_nothing(engine, judged, make_bundle):
     judged(engine, make_bundle())
 

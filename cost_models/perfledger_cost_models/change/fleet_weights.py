@@ -1,0 +1,56 @@
+"""Splits the device-hours of a fleet entry among the workloads that its pattern matches.
+
+An entry's hours are those of all its workloads together. Of several, each gets the share of its
+weight: its declared part of the hours, or the hours that usage files measured for it.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from perfledger.bundle import FleetUse
+from perfledger.workload_pattern import is_match
+
+_SHOWN_MATCHES = 6
+
+
+class FleetSplitError(ValueError):
+    """An error for a fleet entry whose hours of one workload are unknown."""
+
+
+def hours_of_workload(use: FleetUse, workload: str, *, registered: Collection[str]) -> FleetUse:
+    """Return the entry with the hours of one workload that it matches.
+
+    `registered` are all workloads of the repository. Raises FleetSplitError where the entry matches
+    several of them and has no weights, or has none of this one.
+    """
+    if not use.weights:
+        matches = sorted({name for name in (*registered, workload) if is_match(use.workload, name)})
+        if len(matches) > 1:
+            msg = (
+                f"the fleet entry {use.workload!r} has {use.device_hours_per_year:,.0f} hours for "
+                f"{len(matches)} workloads together ({_listed(matches)}): add weights, each "
+                "workload's part of the hours, or an entry for each"
+            )
+            raise FleetSplitError(msg)
+        return use
+    if workload not in use.weights:
+        msg = (
+            f"the weights of the fleet entry {use.workload!r} do not name {workload}: add it, with "
+            "0 if it has none of the hours"
+        )
+        raise FleetSplitError(msg)
+    share = use.weights[workload] / sum(use.weights.values())
+    hours = use.device_hours_per_year
+    return replace(
+        use,
+        device_hours_per_year=share * hours,
+        low=None if use.low is None else share * use.low,
+        high=None if use.high is None else share * use.high,
+        source=f"{use.source}; {100 * share:.3g} % of {hours:,.0f} hours, by weight",
+    )
+
+
+def _listed(names: Collection[str]) -> str:
+    first_names = list(names)[:_SHOWN_MATCHES]
+    more = len(names) - len(first_names)
+    return ", ".join([*first_names, *([f"{more} more"] if more else [])])

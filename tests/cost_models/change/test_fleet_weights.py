@@ -1,0 +1,61 @@
+from itertools import chain
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.bundle import FleetUse
+from perfledger_cost_models.change.fleet_weights import FleetSplitError, hours_of_workload
+
+GRID = tuple(f"gpt:train[batch={size}]" for size in (8, 16, 32, 64))
+
+
+def entry(**values):
+    return FleetUse(
+        **{"workload": "gpt:*", "where": "p5", "device_hours_per_year": 300_000.0} | values
+    )
+
+
+def test_an_entry_of_one_workload_is_its_own():
+    assert hours_of_workload(entry(), "gpt:train", registered=("gpt:train", "vit:train")) == entry()
+
+
+def test_several_matches_without_weights_are_refused_with_the_matches():
+    with pytest.raises(FleetSplitError) as raised:
+        hours_of_workload(entry(), GRID[0], registered=(*GRID, "vit:train"))
+
+    assert "300,000 hours for 4 workloads together" in str(raised.value)
+    assert all(name in str(raised.value) for name in GRID)
+    assert "vit" not in str(raised.value)
+
+
+def test_a_long_list_of_matches_is_cut():
+    many = tuple(f"gpt:w{place}" for place in range(9))
+
+    with pytest.raises(FleetSplitError, match="gpt:w5, 3 more"):
+        hours_of_workload(entry(), many[0], registered=many)
+
+
+def test_a_weight_divides_hours_and_their_range():
+    use = entry(low=200_000.0, high=400_000.0, weights={GRID[0]: 3.0, GRID[1]: 1.0})
+
+    own = hours_of_workload(use, GRID[0], registered=GRID)
+
+    assert (own.low, own.device_hours_per_year, own.high) == (150_000, 225_000, 300_000)
+    assert own.source.endswith("75 % of 300,000 hours, by weight")
+
+
+def test_a_workload_without_a_weight_has_unknown_hours():
+    with pytest.raises(FleetSplitError, match=r"do not name gpt:train\[batch=16\]"):
+        hours_of_workload(entry(weights={GRID[0]: 1.0}), GRID[1], registered=GRID)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=4).filter(any))
+def test_weighted_hours_sum_to_those_of_the_entry(weights):
+    use = entry(weights=dict(zip(GRID, weights, strict=False)))
+
+    hours = [
+        hours_of_workload(use, name, registered=GRID).device_hours_per_year
+        for name in chain(use.weights)
+    ]
+
+    assert sum(hours) == pytest.approx(300_000)
