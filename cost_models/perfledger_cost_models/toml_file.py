@@ -10,18 +10,25 @@ Document = TypeVar("Document")
 
 
 def read_toml(
-    text: str, kind: type[Document], *, name: str, max_characters: int, error: type[Exception]
+    text: str,
+    decoder: msgspec.json.Decoder[Document],
+    *,
+    name: str,
+    max_characters: int,
+    error: type[Exception],
 ) -> Document:
-    """Parse a TOML text of at most `max_characters` into `kind`; `name` is what messages call it.
+    """Parse a TOML text of at most `max_characters`; `name` is what messages call it.
 
-    Numbers with a point become Decimal. Raises `error`, whose message names the place.
+    The decoder gives the type of the result: it is created at import, because msgspec crashes where
+    several threads are the first to decode a type. Numbers with a point become Decimal. Raises
+    `error`, whose message names the place.
     """
     if len(text) > max_characters:
         msg = f"{name} has {len(text)} characters: keep it below {max_characters}"
         raise error(msg)
     try:
         document: dict[str, Any] = tomllib.loads(text, parse_float=Decimal)
-        return msgspec.convert(document, kind, strict=True)
+        return msgspec.convert(document, decoder.type, strict=True)
     except ArithmeticError as problem:  # NaN, which compares with nothing
         msg = f"{name} contains a number that is NaN or far too large: correct it"
         raise error(msg) from problem

@@ -15,9 +15,12 @@ class Rates(msgspec.Struct, forbid_unknown_fields=True):
     count: int = 1
 
 
+RATES_DECODER = msgspec.json.Decoder(Rates)
+
+
 def read(text, max_characters=100):
     return read_toml(
-        text, Rates, name="rates.toml", max_characters=max_characters, error=RefusedError
+        text, RATES_DECODER, name="rates.toml", max_characters=max_characters, error=RefusedError
     )
 
 

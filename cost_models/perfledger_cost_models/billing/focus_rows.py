@@ -84,6 +84,9 @@ class _Details(msgspec.Struct):
     instance_type: str = msgspec.field(default="", name="InstanceType")
 
 
+_DETAILS_DECODER = msgspec.json.Decoder(_Details)
+
+
 @dataclass(frozen=True, slots=True)
 class BillRow:
     """One charge; reading a cell checks it and raises BillError."""
@@ -124,7 +127,7 @@ class BillRow:
         metered = (meter["instance"] for meter in self._meters)
         names = [self.cells["x_InstanceType"], self.cells["ResourceType"], *metered]
         with suppress(msgspec.DecodeError, RecursionError):
-            details = msgspec.json.decode(self.cells["SkuPriceDetails"], type=_Details)
+            details = _DETAILS_DECODER.decode(self.cells["SkuPriceDetails"])
             names.insert(0, details.instance_type)
         if not self.provider:
             return ""

@@ -137,15 +137,20 @@ class _List(msgspec.Struct):
     kind: str = ""
 
 
+_LIST_DECODER = msgspec.json.Decoder(_List)
+_KIND_DECODER = msgspec.json.Decoder(_Kind)
+_ITEM_DECODER = msgspec.json.Decoder(_Item)
+
+
 def kubernetes_jobs(text: str) -> Iterator[Job | SkipReason]:
     """Read a list of objects, each a job; errors give its index as the line. Raise JobLogError."""
     try:
-        object_list = msgspec.json.decode(text, type=_List)
+        object_list = _LIST_DECODER.decode(text)
         # The API's own PodList, unlike kubectl's List, does not repeat the kind with each.
         listed = object_list.kind.removesuffix("List")
-        kinds = [msgspec.json.decode(item, type=_Kind).kind or listed for item in object_list.items]
+        kinds = [_KIND_DECODER.decode(item).kind or listed for item in object_list.items]
         items = [
-            msgspec.json.decode(item, type=_Item) if kind in _KINDS else _Item()
+            _ITEM_DECODER.decode(item) if kind in _KINDS else _Item()
             for item, kind in zip(object_list.items, kinds, strict=True)
         ]
     except (msgspec.DecodeError, RecursionError) as error:

@@ -43,6 +43,9 @@ class _Philly(msgspec.Struct):
     attempts: list[_Attempt] = []
 
 
+_PHILLY_LIST_DECODER = msgspec.json.Decoder(list[_Philly])
+
+
 def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
     """Read a job log; without `format_` its first line decides the format.
 
@@ -106,7 +109,7 @@ def _philly_jobs(text: str) -> Iterator[Job | SkipReason]:
     A job's run time is the sum of its attempts', on the devices of the first.
     """
     try:
-        jobs = msgspec.json.decode(text, type=list[_Philly])
+        jobs = _PHILLY_LIST_DECODER.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         msg = f"the job log is not Philly's JSON: {error}"
         raise JobLogError(msg) from error

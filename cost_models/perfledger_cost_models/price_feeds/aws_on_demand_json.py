@@ -63,10 +63,13 @@ class _File(msgspec.Struct):
     published: str = msgspec.field(default="", name="publicationDate")
 
 
+_FILE_DECODER = msgspec.json.Decoder(_File)
+
+
 def read_aws_json(data: bytes, *, origin: FeedOrigin) -> BulkPrices:
     """Read a region's file like `aws_on_demand.read_aws`; raise BulkFileError for another file."""
     try:
-        file = msgspec.json.decode(data, type=_File)
+        file = _FILE_DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"AWS's price list cannot be read: {error}. Fetch {OFFER_CODE}'s index.csv."
         raise BulkFileError(msg) from error

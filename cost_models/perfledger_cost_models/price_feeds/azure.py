@@ -52,6 +52,9 @@ class _Page(msgspec.Struct):
     items: tuple[_Item, ...] = msgspec.field(name="Items")
 
 
+_PAGE_DECODER = msgspec.json.Decoder(_Page)
+
+
 def read_azure(pages: Iterable[bytes], *, origin: FeedOrigin) -> BulkPrices:
     """Read pages of JSON as the API returns them; raise BulkFileError for another document."""
     return prices_of("azure", _offers(pages), origin=origin)
@@ -63,7 +66,7 @@ def _offers(pages: Iterable[bytes]) -> Iterator[FeedOffer]:
             msg = f"page {number} of Azure's prices has {len(page)} bytes. Request smaller pages."
             raise BulkFileError(msg)
         try:
-            items = msgspec.json.decode(page, type=_Page).items
+            items = _PAGE_DECODER.decode(page).items
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             msg = f"page {number} of Azure's prices cannot be read: {error}. Fetch it again."
             raise BulkFileError(msg) from error

@@ -102,6 +102,9 @@ class _Page(msgspec.Struct):
     skus: tuple[_Sku, ...]
 
 
+_PAGE_DECODER = msgspec.json.Decoder(_Page)
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """A machine's part, its region and its pricing model."""
@@ -138,7 +141,7 @@ def _skus(page: bytes, number: int) -> tuple[_Sku, ...]:
         msg = f"page {number} of Google's catalog has {len(page)} bytes. Request smaller pages."
         raise BulkFileError(msg)
     try:
-        return msgspec.json.decode(page, type=_Page).skus
+        return _PAGE_DECODER.decode(page).skus
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"page {number} of Google's catalog cannot be read: {error}. Fetch it again."
         raise BulkFileError(msg) from error

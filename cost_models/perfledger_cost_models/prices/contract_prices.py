@@ -180,11 +180,14 @@ class PriceOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     server: tuple[OwnServer, ...] = ()
 
 
+_OVERRIDES_DECODER = msgspec.json.Decoder(PriceOverrides)
+
+
 def read_overrides(text: str, name: str) -> PriceOverrides:
     """Read overrides in TOML; raise OverrideError that names the place."""
     return read_toml(
         text,
-        PriceOverrides,
+        _OVERRIDES_DECODER,
         name=f"overrides {name!r}",
         max_characters=MAX_CHARACTERS,
         error=OverrideError,

@@ -292,11 +292,14 @@ class ProcurementPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
             raise ValueError(msg)
 
 
+_PLAN_DECODER = msgspec.json.Decoder(ProcurementPlan)
+
+
 def read_plan(text: str, name: str) -> ProcurementPlan:
     """Read a plan in TOML; raises ProcurementPlanError that names the place."""
     return read_toml(
         text,
-        ProcurementPlan,
+        _PLAN_DECODER,
         name=f"plan {name!r}",
         max_characters=MAX_CHARACTERS,
         error=ProcurementPlanError,

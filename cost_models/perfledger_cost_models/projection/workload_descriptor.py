@@ -151,11 +151,14 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ]
 
 
+_FILE_DECODER = msgspec.json.Decoder(_File)
+
+
 def read_descriptors(text: str, name: str) -> tuple[WorkloadDescriptor, ...]:
     """Read declared workloads in TOML; raises DescriptorError that names the place."""
     document = read_toml(
         text,
-        _File,
+        _FILE_DECODER,
         name=f"workloads {name!r}",
         max_characters=MAX_CHARACTERS,
         error=DescriptorError,

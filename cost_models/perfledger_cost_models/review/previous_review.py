@@ -70,6 +70,10 @@ class _Document(msgspec.Struct, frozen=True):
     inputs: Annotated[tuple[_Input, ...], msgspec.Meta(max_length=MAX_INPUTS)]
 
 
+_HEADER_DECODER = msgspec.json.Decoder(_Header)
+_DOCUMENT_DECODER = msgspec.json.Decoder(_Document)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviousReview:
     """The decision and the expected quarter of the last review."""
@@ -114,16 +118,16 @@ def read_previous_review(data: bytes, *, before: Quarter) -> PreviousReview:
 
 def _document(data: bytes) -> _Document:
     """Return the document, with the keys of the current version; raises PreviousReviewError."""
-    header = msgspec.json.decode(data, type=_Header)
+    header = _HEADER_DECODER.decode(data)
     if header.format != FORMAT or not 1 <= header.version <= VERSION:
         form = f"{header.format[:40]!r} {header.version}"
         msg = f"the last review is {form}: pass a {FORMAT} of version 1 to {VERSION}"
         raise PreviousReviewError(msg)
     if header.version == VERSION:
-        return msgspec.json.decode(data, type=_Document)
+        return _DOCUMENT_DECODER.decode(data)
     keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     upgraded = {VERSION_1_KEYS.get(key, key): value for key, value in keys.items()}
-    return msgspec.json.decode(msgspec.json.encode(upgraded), type=_Document)
+    return _DOCUMENT_DECODER.decode(msgspec.json.encode(upgraded))
 
 
 def previous_decision(

@@ -61,13 +61,16 @@ class _Document(msgspec.Struct, frozen=True):
     servers: Annotated[int, msgspec.Meta(ge=1, le=MAX_SERVERS)] = 1
 
 
+_DOCUMENT_DECODER = msgspec.json.Decoder(_Document)
+
+
 def read_load_curve(data: bytes, name: str) -> LoadCurve:
     """Read the JSON of a load test; raises LoadCurveError that names the file and the place."""
     if len(data) > MAX_LOAD_BYTES:
         msg = f"{name} is larger than {MAX_LOAD_BYTES} bytes: remove single requests from it"
         raise LoadCurveError(msg)
     try:
-        document = msgspec.json.decode(data, type=_Document)
+        document = _DOCUMENT_DECODER.decode(data)
         return LoadCurve(
             workload=document.workload,
             device=document.device,

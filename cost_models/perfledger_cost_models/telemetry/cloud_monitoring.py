@@ -77,13 +77,17 @@ class _Answer(msgspec.Struct):
     unit: str = ""
 
 
+_SERIES_LIST_DECODER = msgspec.json.Decoder(list[_Series])
+_ANSWER_DECODER = msgspec.json.Decoder(_Answer)
+
+
 def read_time_series(data: bytes, name: str) -> ActivityExport:
     """Read the JSON of timeSeries.list; raise UsageFileError."""
     problem = f"{name} is not an answer of Cloud Monitoring's timeSeries.list"
     if data.lstrip()[:1] == b"[":
-        answer = _Answer(decoded_json(data, list[_Series], problem))
+        answer = _Answer(decoded_json(data, _SERIES_LIST_DECODER, problem))
     else:
-        answer = decoded_json(data, _Answer, problem)
+        answer = decoded_json(data, _ANSWER_DECODER, problem)
     # "1" is the unit of shares, but also appears with whole numbers of percent.
     percents = {
         series.metric.type

@@ -49,6 +49,9 @@ class _Answer(msgspec.Struct):
     next: str | None = msgspec.field(default=None, name="NextToken")
 
 
+_ANSWER_DECODER = msgspec.json.Decoder(_Answer)
+
+
 def is_console_csv(header: Sequence[str]) -> bool:
     """Return whether a table's first row is that of the console's download."""
     return bool(header) and header[0].strip().lower() in LABEL_ROWS | {"id"}
@@ -60,7 +63,7 @@ def read_metric_data(data: bytes, name: str) -> ActivityExport:
     Raises UsageFileError.
     """
     problem = f"{name} is not an answer of CloudWatch's get-metric-data"
-    answer = decoded_json(data, _Answer, problem)
+    answer = decoded_json(data, _ANSWER_DECODER, problem)
     series: dict[str, list[tuple[float, float]]] = {}
     for result in answer.results:
         if len(result.timestamps) != len(result.values):

@@ -79,6 +79,9 @@ class _Summary(msgspec.Struct):
     nodes: dict[str, _Node] = {}
 
 
+_SUMMARY_DECODER = msgspec.json.Decoder(_Summary)
+
+
 @dataclass(frozen=True, slots=True)
 class _Step:
     """The marks of a step: GPUs busy at once, and bytes; None where it has none."""
@@ -148,7 +151,7 @@ def summaries_of(comment: str) -> tuple[GpuSummary, ...]:
     try:
         packed = b64decode(comment.removeprefix(JOBSTATS).strip(), validate=True)
         data = unpacker.decompress(packed, min(MAX_UNPACKED_BYTES, MAX_RATIO * len(packed) + 1))
-        summary = msgspec.json.decode(data, type=_Summary)
+        summary = _SUMMARY_DECODER.decode(data)
     except (ValueError, zlib.error, msgspec.DecodeError, RecursionError):
         return ()
     return tuple(each for name, node in summary.nodes.items() for each in _gpus(name, node))

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
+import msgspec
+
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
 from perfledger_cost_models.telemetry.metric_names import ActivityMetric, MetricMeaning
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
@@ -42,6 +44,9 @@ _COLUMN = re.compile(r"system[./]([gt]pu)\.(\d{1,3})\.(\w{1,40})(?:/l:(.{1,100})
 _Row = Mapping[str, object]
 
 
+_ROWS_DECODER = msgspec.json.Decoder(list[dict[str, object]])
+
+
 def is_wandb(names: Iterable[str]) -> bool:
     """Return whether some of these columns are system metrics of GPUs or TPUs."""
     return any(_COLUMN.fullmatch(name) for name in names)
@@ -53,7 +58,7 @@ def read_events_json(data: bytes, name: str) -> ActivityExport:
         f"{name} is not a list of W&B events: write the frame with to_csv() or "
         'to_json(orient="records")'
     )
-    rows = decoded_json(data, list[dict[str, object]], problem)
+    rows = decoded_json(data, _ROWS_DECODER, problem)
     return _export(name, ((f"{name}, row {at}", row) for at, row in enumerate(rows, start=1)))
 
 

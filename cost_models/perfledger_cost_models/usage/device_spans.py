@@ -122,10 +122,10 @@ def decoded_text(data: bytes, name: str) -> str:
         raise UsageFileError(msg) from error
 
 
-def decoded_json(data: bytes, kind: type[Document], problem: str) -> Document:
+def decoded_json(data: bytes, decoder: msgspec.json.Decoder[Document], problem: str) -> Document:
     """Return a JSON document; raise UsageFileError with `problem` and the place in the file."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        return decoder.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         msg = f"{problem}: {str(error)[:200]}"
         raise UsageFileError(msg) from error

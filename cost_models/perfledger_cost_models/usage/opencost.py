@@ -53,6 +53,9 @@ class _Answer(msgspec.Struct):
     data: list[dict[str, _Allocation | None] | None]
 
 
+_ANSWER_DECODER = msgspec.json.Decoder(_Answer)
+
+
 def is_kubernetes_csv(header: Sequence[str]) -> bool:
     """Return whether a table's header names GPU hours or GPUs, and times."""
     names = _places(header)
@@ -61,7 +64,9 @@ def is_kubernetes_csv(header: Sequence[str]) -> bool:
 
 def read_allocations(data: bytes, name: str) -> DeviceUsage:
     """Read an answer of the allocation API; raise UsageFileError."""
-    answer = decoded_json(data, _Answer, f"{name} is not an answer of OpenCost's allocation API")
+    answer = decoded_json(
+        data, _ANSWER_DECODER, f"{name} is not an answer of OpenCost's allocation API"
+    )
     spans: list[DeviceSpan] = []
     for window in answer.data:
         for key, allocation in (window or {}).items():

@@ -67,6 +67,9 @@ class _Answer(msgspec.Struct):
     data: _Data
 
 
+_ANSWER_DECODER = msgspec.json.Decoder(_Answer)
+
+
 def is_prometheus_csv(header: Sequence[str]) -> bool:
     """Return whether a table's header is that of samples: a time first, or a time and a value."""
     names = [name.lower() for name in header]
@@ -85,7 +88,9 @@ def read_samples(text: str, name: str) -> DeviceUsage:
 
 def series_of_query(data: bytes, name: str) -> tuple[LabelledSamples, ...]:
     """Return the series of a range query's JSON; raise UsageFileError."""
-    answer = decoded_json(data, _Answer, f"{name} is not an answer of Prometheus' query_range").data
+    answer = decoded_json(
+        data, _ANSWER_DECODER, f"{name} is not an answer of Prometheus' query_range"
+    ).data
     if answer.kind != "matrix":
         msg = f"{name} has the type {answer.kind[:40]!r}: use query_range, which gives a matrix"
         raise UsageFileError(msg)

@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
-from typing import cast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple, cast
 
 from perfledger.bundle import Bundle, Commitment, CostPolicy, KnownSpread, Plan, PricingConfig
 from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
@@ -64,8 +64,19 @@ REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)?", re.ASCII)
 UNDECIDED_CONCLUSIONS = ("action_required", "neutral")
 
 
+# A value's place is its parent's place and its own name: the paths of deep values, all written out,
+# would take the square of the document's size.
+_Place = tuple[()] | tuple["_Place", str]
+
+
 class BundleError(Exception):
     """An invalid bundle; the message names the field."""
+
+
+class _Value(NamedTuple):
+    place: _Place
+    longest: int  # a text at this place
+    value: object
 
 
 def check_values(document: object) -> None:
@@ -74,25 +85,15 @@ def check_values(document: object) -> None:
     Numbers are finite and below 2**63; texts are Unicode without NUL and lone surrogates, within
     their field's length. Raises BundleError.
     """
-    pending: list[tuple[str, int, object]] = [("", MAX_WORD, document)]
+    pending = [iter([_Value((), MAX_WORD, document)])]
     while pending:
-        where, longest, value = pending.pop()
-        match value:
-            case dict():
-                for key, item in cast("dict[str, object]", value).items():
-                    _check_text(where, MAX_WORD, key)
-                    pending.append((f"{where}.{key}", LONG_TEXTS.get(key, longest), item))
-            case list():
-                if not _is_all_finite(cast("list[object]", value)):
-                    items = enumerate(cast("list[object]", value))
-                    pending.extend((f"{where}[{index}]", longest, item) for index, item in items)
-            case str():
-                _check_text(where, longest, value)
-            case int() | float():
-                is_fine = math.isfinite(value) if isinstance(value, float) else _is_small(value)
-                _require(is_fine, f"{where[1:]}: a number that cannot be stored")
-            case _:
-                pass  # null: the decoder decides whether it is allowed
+        value = next(pending[-1], None)
+        if value is None:
+            pending.pop()
+        elif isinstance(value.value, dict | list):
+            pending.append(_values_in(value))
+        else:
+            _check_value(value)
 
 
 def check_bundle(bundle: Bundle) -> None:
@@ -319,18 +320,67 @@ def _check_policies(policies: Collection[CostPolicy]) -> None:
         _require(is_ordered, f"{where}: not 0 <= ask_above_usd_per_year <= fail_above_usd_per_year")
 
 
-def _check_text(where: str, longest: int, text: str) -> None:
-    _require(len(text) <= longest, f"{where[1:]}: a text of more than {longest} characters")
-    _require("\x00" not in text, f"{where[1:]}: a text with a NUL character")
-    is_unicode = text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
-    _require(is_unicode, f"{where[1:]}: a text with half a surrogate pair")
+def _values_in(outer: _Value) -> Iterator[_Value]:
+    """Yield the values of an object, whose keys are checked, or of a list."""
+    place, longest = outer.place, outer.longest
+    if isinstance(outer.value, dict):
+        for key, item in cast("dict[str, object]", outer.value).items():
+            _check_text(place, MAX_WORD, key)
+            yield _Value((place, f".{key}"), LONG_TEXTS.get(key, longest), item)
+    else:
+        items = cast("list[object]", outer.value)
+        if not _is_plain_list(items, longest):
+            for index, item in enumerate(items):
+                yield _Value((place, f"[{index}]"), longest, item)
 
 
-def _is_all_finite(values: list[object]) -> bool:
-    """Return whether these are all finite floats, as nearly all of a bundle is."""
-    return set(map(type, values)) == {float} and all(
-        map(math.isfinite, cast("list[float]", values))
-    )
+def _check_value(value: _Value) -> None:
+    match value.value:
+        case str() as text:
+            _check_text(value.place, value.longest, text)
+        case int() | float() as number:
+            is_fine = math.isfinite(number) if isinstance(number, float) else _is_small(number)
+            if not is_fine:
+                raise _error_at(value.place, "a number that cannot be stored")
+        case _:
+            pass  # null: the decoder decides whether it is allowed
+
+
+def _check_text(place: _Place, longest: int, text: str) -> None:
+    if len(text) > longest:
+        raise _error_at(place, f"a text of more than {longest} characters")
+    if "\x00" in text:
+        raise _error_at(place, "a text with a NUL character")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise _error_at(place, "a text with half a surrogate pair")
+
+
+def _error_at(place: _Place, complaint: str) -> BundleError:
+    """Return an error with the path to a place, of which a deep one is cut."""
+    names: list[str] = []
+    while place:
+        place, name = place
+        names.append(name)
+    path = "".join(reversed(names)).removeprefix(".")
+    return BundleError(f"{path[:MAX_WORD]}: {complaint}")
+
+
+def _is_plain_list(items: list[object], longest: int) -> bool:
+    """Return whether these are all valid values of one type, as nearly all of a bundle's lists are.
+
+    False decides nothing: such a list is checked value by value.
+    """
+    kinds = set(map(type, items))
+    if kinds == {float}:
+        return all(map(math.isfinite, cast("list[float]", items)))
+    if kinds == {int}:
+        numbers = cast("list[int]", items)
+        return _is_small(min(numbers)) and _is_small(max(numbers))
+    if kinds == {str}:
+        texts = cast("list[str]", items)
+        joined = "".join(texts)
+        return max(map(len, texts)) <= longest and joined.isascii() and "\x00" not in joined
+    return False
 
 
 def _is_small(value: int) -> bool:

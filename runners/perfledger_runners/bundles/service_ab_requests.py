@@ -39,13 +39,16 @@ class ServiceAbRequests:
     requests: tuple[RequestedAbRun, ...]
 
 
+_SERVICE_AB_REQUESTS_DECODER = msgspec.json.Decoder(ServiceAbRequests)
+
+
 def fetch_ab_requests(
     url: str, token: str, *, opener: UrlOpener | None = None
 ) -> ServiceAbRequests:
     """Return the A/B runs that the service at `url` requests; raise ServiceHistoryError."""
     data = get_from_service(url, token, ROUTE, opener=opener)
     try:
-        return msgspec.json.decode(data, type=ServiceAbRequests)
+        return _SERVICE_AB_REQUESTS_DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         msg = f"the service's answer is not a list of A/B runs: {error}"
         raise ServiceHistoryError(msg) from error

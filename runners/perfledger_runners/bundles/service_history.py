@@ -45,6 +45,9 @@ class ServiceHistory:
         return msgspec.json.encode(self)
 
 
+_SERVICE_HISTORY_DECODER = msgspec.json.Decoder(ServiceHistory)
+
+
 def fetch_history(
     url: str, token: str, device_classes: Sequence[str] = (), *, opener: UrlOpener | None = None
 ) -> ServiceHistory:
@@ -78,7 +81,7 @@ def read_history(data: bytes) -> ServiceHistory:
         msg = f"the service's answer has more than {MAX_ANSWER_BYTES} bytes"
         raise ServiceHistoryError(msg)
     try:
-        answer = msgspec.json.decode(data, type=ServiceHistory)
+        answer = _SERVICE_HISTORY_DECODER.decode(data)
         check_spreads("priors", answer.priors)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, BundleError) as error:
         msg = f"the service's answer is not a history: {error}"

@@ -52,6 +52,9 @@ class UploadReceipt:
     url: str
 
 
+_UPLOAD_RECEIPT_DECODER = msgspec.json.Decoder(UploadReceipt)
+
+
 class HttpResponse(Protocol):
     """What an opener answers with."""
 
@@ -158,7 +161,7 @@ def _send(request: Request, opener: UrlOpener) -> UploadReceipt:
     with closing(opener.open(request, timeout=TIMEOUT_S)) as answer:
         body = answer.read(MAX_ANSWER_BYTES)
     try:
-        return msgspec.json.decode(body, type=UploadReceipt)
+        return _UPLOAD_RECEIPT_DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         msg = f"the service's answer is not a receipt: {error}"
         raise UploadError(msg) from error

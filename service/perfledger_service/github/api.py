@@ -26,6 +26,9 @@ class _Refusal(msgspec.Struct):
     message: str
 
 
+_REFUSAL_DECODER = msgspec.json.Decoder(_Refusal)
+
+
 class GitHubApi:
     """The API below one root URL, which is used as it is given; safe for many threads."""
 
@@ -130,7 +133,7 @@ def _refusal(method: str, path: str, response: Response) -> GitHubError:
 def _reason(response: Response) -> str:
     """Return GitHub's explanation on one line of at most MAX_REASON characters."""
     try:
-        text = msgspec.json.decode(response.content, type=_Refusal).message
+        text = _REFUSAL_DECODER.decode(response.content).message
     except UNREADABLE:
         text = response.reason or "no reason given"
     return _CONTROLS.sub(" ", text)[:MAX_REASON]

@@ -6,15 +6,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeVar
 from urllib.parse import quote
 
+import msgspec
 from requests.auth import AuthBase
 
 from perfledger_service.errors import GitHubError
 from perfledger_service.github.api import GitHubApi
 from perfledger_service.github.documents import (
-    CreatedResource,
-    GitHubApp,
-    GitHubUser,
-    InstallationToken,
+    APP,
+    CREATED,
+    INSTALLATION_TOKEN,
+    USER,
     decode_answer,
 )
 from perfledger_service.github.session import app_auth, installation_auth, token_auth
@@ -55,7 +56,7 @@ class TokenAuthentication:
         """Return the login of the token's owner, asked once."""
         if not self._login:
             self._login = decode_answer(
-                self._api.request("GET", "user", auth=self._auth), GitHubUser
+                self._api.request("GET", "user", auth=self._auth), USER
             ).login
         return self._login
 
@@ -94,14 +95,12 @@ class AppAuthentication:
     def me(self) -> str:
         """Return the login of the App's comments, name[bot]; its name is asked once."""
         if not self._login:
-            self._login = f"{self._as_app('GET', 'app', GitHubApp).slug}[bot]"
+            self._login = f"{self._as_app('GET', 'app', APP).slug}[bot]"
         return self._login
 
     def _new_token(self, repository: str) -> tuple[datetime, AuthBase]:
         try:
-            installation = self._as_app(
-                "GET", f"repos/{quote(repository)}/installation", CreatedResource
-            )
+            installation = self._as_app("GET", f"repos/{quote(repository)}/installation", CREATED)
         except GitHubError as error:
             if error.github_status == 404:  # noqa: PLR2004 - not found
                 msg = f"the GitHub App is not installed on {repository}: install it there"
@@ -110,7 +109,7 @@ class AppAuthentication:
         token = self._as_app(
             "POST",
             f"app/installations/{installation.id}/access_tokens",
-            InstallationToken,
+            INSTALLATION_TOKEN,
             {"repositories": [repository.partition("/")[2]], "permissions": PERMISSIONS},
         )
         return token.expires_at, installation_auth(token.token, token.expires_at)
@@ -119,7 +118,7 @@ class AppAuthentication:
         self,
         method: str,
         path: str,
-        document: type[_Document],
+        document: msgspec.json.Decoder[_Document],
         json: Mapping[str, object] | None = None,
     ) -> _Document:
         auth = app_auth(self._app_id, self._private_key)

@@ -14,10 +14,10 @@ from perfledger_service.github.authentication import (
     TokenAuthentication,
 )
 from perfledger_service.github.documents import (
-    CheckRuns,
-    CreatedResource,
-    IssueComment,
-    PullRequestDocument,
+    CHECK_RUNS,
+    COMMENTS,
+    CREATED,
+    PULL_REQUEST,
     decode_answer,
 )
 from perfledger_service.github.pull_requests import (
@@ -49,9 +49,7 @@ class GitHub:
     def pull_request(self, repository: str, number: int) -> PullRequest | None:
         """Return a pull request, or None where there is none by that number."""
         try:
-            document = decode_answer(
-                self._call("GET", repository, f"pulls/{number}"), PullRequestDocument
-            )
+            document = decode_answer(self._call("GET", repository, f"pulls/{number}"), PULL_REQUEST)
         except GitHubError as error:
             if error.github_status == NOT_FOUND:
                 return None
@@ -69,13 +67,13 @@ class GitHub:
                 body=comment.body or "",
             )
             for page in self._pages(repository, f"issues/{number}/comments")
-            for comment in decode_answer(page, tuple[IssueComment, ...])
+            for comment in decode_answer(page, COMMENTS)
         )
 
     def create_comment(self, repository: str, number: int, body: str) -> int:
         """Write a comment and return its id."""
         response = self._call("POST", repository, f"issues/{number}/comments", {"body": body})
-        return decode_answer(response, CreatedResource).id
+        return decode_answer(response, CREATED).id
 
     def update_comment(self, repository: str, comment_id: int, body: str) -> bool:
         """Replace a comment's text; return False if the comment is gone."""
@@ -95,7 +93,7 @@ class GitHub:
         mine = self.me().removesuffix("[bot]")
         ids = (
             run.id
-            for run in decode_answer(response, CheckRuns).check_runs
+            for run in decode_answer(response, CHECK_RUNS).check_runs
             if run.name == name and run.app is not None and run.app.slug == mine
         )
         return tuple(sorted(ids, reverse=True))
@@ -103,7 +101,7 @@ class GitHub:
     def create_check(self, repository: str, check: FinishedCheckRun) -> int:
         """Add a check run to its commit and return its id."""
         body = {"head_sha": check.head_sha} | _check_body(check)
-        return decode_answer(self._call("POST", repository, "check-runs", body), CreatedResource).id
+        return decode_answer(self._call("POST", repository, "check-runs", body), CREATED).id
 
     def update_check(self, repository: str, check_run_id: int, check: FinishedCheckRun) -> bool:
         """Replace a check run's result; return False if the check run is gone."""

@@ -74,10 +74,20 @@ class InstallationToken(msgspec.Struct):
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-def decode_answer(response: Response, document: type[_Document]) -> _Document:
+# Created here, since msgspec crashes where several threads are the first to decode a type.
+USER = msgspec.json.Decoder(GitHubUser)
+PULL_REQUEST = msgspec.json.Decoder(PullRequestDocument)
+COMMENTS = msgspec.json.Decoder(tuple[IssueComment, ...])
+APP = msgspec.json.Decoder(GitHubApp)
+CHECK_RUNS = msgspec.json.Decoder(CheckRuns)
+CREATED = msgspec.json.Decoder(CreatedResource)
+INSTALLATION_TOKEN = msgspec.json.Decoder(InstallationToken)
+
+
+def decode_answer(response: Response, document: msgspec.json.Decoder[_Document]) -> _Document:
     """Return an answer's fields; raise GitHubError if they are not those of GitHub's API."""
     try:
-        return msgspec.json.decode(response.content, type=document)
+        return document.decode(response.content)
     except UNREADABLE as error:
         msg = f"the answer is not from GitHub's API ({error}): check PERFLEDGER_GITHUB_API_URL"
         raise GitHubError(msg) from None

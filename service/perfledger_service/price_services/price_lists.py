@@ -51,6 +51,10 @@ class _Regions(msgspec.Struct):
     regions: tuple[_Region, ...]
 
 
+_REGIONS_DECODER = msgspec.json.Decoder(_Regions)
+_PAGE_DECODER = msgspec.json.Decoder(_Page)
+
+
 def aws_address(roots: PriceServiceUrls, region: str) -> str:
     """Return the address of a region's EC2 price list; raise PriceServiceError for a bad region."""
     if not region.replace("-", "").isalnum() or not region.isascii():
@@ -70,7 +74,7 @@ def aws_savings_address(
     url = f"{roots.aws}/savingsPlan/v1.0/aws/AWSComputeSavingsPlan/current/region_index.json"
     page = downloader.page(url, root=roots.aws, params={}, headers={}, most=MAX_INDEX_BYTES)
     try:
-        regions = msgspec.json.decode(page, type=_Regions).regions
+        regions = _REGIONS_DECODER.decode(page).regions
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"AWS's index of savings plans cannot be read ({error}): try again later"
         raise PriceServiceError(msg) from error
@@ -140,7 +144,7 @@ def google_pages(
 
 def _decode_page(content: bytes, provider: str) -> _Page:
     try:
-        return msgspec.json.decode(content, type=_Page)
+        return _PAGE_DECODER.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"{provider}'s answer is not a page of prices ({error}): try again later"
         raise PriceServiceError(msg) from error

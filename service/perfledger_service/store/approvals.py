@@ -2,6 +2,7 @@
 
 from datetime import date
 
+import msgspec
 from sqlmodel import Session, col, select
 
 from perfledger_cost_models.change.cost_policy import Approval
@@ -10,6 +11,9 @@ from perfledger_service.store.uploads import StoredUpload
 
 # Of one commit; further comments are ignored.
 MAX_APPROVALS = 100
+
+
+_APPROVAL_DECODER = msgspec.json.Decoder(Approval)
 
 
 def add_approval(
@@ -54,4 +58,4 @@ def approvals_of(session: Session, upload: StoredUpload, *, today: date) -> tupl
         )
         .order_by(col(ApprovalRow.id))
     )
-    return tuple(row.to_value(Approval, is_over=row.until < today) for row in rows)
+    return tuple(row.to_value(_APPROVAL_DECODER, is_over=row.until < today) for row in rows)

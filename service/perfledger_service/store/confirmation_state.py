@@ -20,14 +20,15 @@ from perfledger_service.values.branch_views import AlertView
 MOST_ALERTS = 50
 
 
+_CONFIRMATION_STATE_DECODER = msgspec.msgpack.Decoder(ConfirmationState)
+_ALERT_DECODER = msgspec.msgpack.Decoder(Alert)
+_MACHINE_DECODER = msgspec.json.Decoder(Machine)
+
+
 def confirmation_state_of(session: Session, project_id: int) -> ConfirmationState:
     """Return a project's confirmation state, empty if nothing was ever suspected."""
     row = session.get(ConfirmationStateRow, project_id)
-    return (
-        ConfirmationState()
-        if row is None
-        else msgspec.msgpack.decode(row.content, type=ConfirmationState)
-    )
+    return ConfirmationState() if row is None else _CONFIRMATION_STATE_DECODER.decode(row.content)
 
 
 def save_confirmation_state(session: Session, project_id: int, state: ConfirmationState) -> None:
@@ -63,10 +64,10 @@ def alerts_of(session: Session, project_id: int) -> tuple[AlertView, ...]:
     )
     return tuple(
         AlertView(
-            alert=msgspec.msgpack.decode(row.content, type=Alert),
+            alert=_ALERT_DECODER.decode(row.content),
             upload_id=row.upload_id,
             created_at=created_at,
-            device=msgspec.json.decode(machine, type=Machine).uuid,
+            device=_MACHINE_DECODER.decode(machine).uuid,
         )
         for row, created_at, machine in rows
     )

@@ -31,6 +31,9 @@ MOST_COMMITS = 200
 LARGEST = 1e290
 
 
+_MACHINE_DECODER = msgspec.json.Decoder(Machine)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchSeries:
     """A series on the default branch: one value per measured commit, in order.
@@ -153,7 +156,7 @@ def _machines(session: Session, hashes: Collection[str]) -> dict[str, Machine]:
             col(EnvironmentRow.hash).in_(hashes)
         )
     )
-    return {key: msgspec.json.decode(machine, type=Machine) for key, machine in rows}
+    return {key: _MACHINE_DECODER.decode(machine) for key, machine in rows}
 
 
 def _device(machine: Machine, device_class: str) -> str:

@@ -5,6 +5,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import cast
 
+import msgspec
 from sqlalchemy import delete, text
 from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
@@ -13,6 +14,8 @@ from perfledger_service.errors import NotFoundError
 from perfledger_service.store.tables import ImportedFileRow
 from perfledger_service.store.uploads import add_if_new
 from perfledger_service.values.fleet_views import ImportKind, StoredImport
+
+_STORED_IMPORT_DECODER = msgspec.json.Decoder(StoredImport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,7 @@ def imports(
         .options(defer(content))
         .order_by(col(ImportedFileRow.kind), col(ImportedFileRow.source), col(ImportedFileRow.id))
     )
-    stored = (row.to_value(StoredImport) for row in rows)
+    stored = (row.to_value(_STORED_IMPORT_DECODER) for row in rows)
     matches = [
         one for one in stored if kind in (None, one.kind) and fnmatchcase(one.source, source)
     ]

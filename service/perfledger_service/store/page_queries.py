@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import cast
 
+import msgspec
 from sqlalchemy import ColumnElement, func
 from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
@@ -38,6 +39,13 @@ MAX_POINTS = 5000
 # Uploads whose numbers count: refused ones are about other code, failed ones have no numbers.
 COUNTED_STATUSES = (UploadStatus.JUDGED, UploadStatus.POSTED)
 _NEWEST_FIRST = (col(ObservationRow.position).desc(), col(UploadRow.created_at).desc())
+
+
+_SERIES_VIEW_DECODER = msgspec.json.Decoder(SeriesView)
+_UPLOAD_VIEW_DECODER = msgspec.json.Decoder(UploadView)
+_VERDICT_VIEW_DECODER = msgspec.json.Decoder(VerdictView)
+_SERIES_POINT_DECODER = msgspec.json.Decoder(SeriesPoint)
+_SERIES_SUMMARY_DECODER = msgspec.json.Decoder(SeriesSummary)
 
 
 def index_view(session: Session) -> IndexView:
@@ -97,7 +105,7 @@ def series_view(session: Session, series_id: int) -> SeriesView:
         raise NotFoundError(msg)
     series, project = row
     points = _points(session, series)
-    return series.to_value(SeriesView, repository=project.repository, points=points)
+    return series.to_value(_SERIES_VIEW_DECODER, repository=project.repository, points=points)
 
 
 def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[UploadView, ...]:
@@ -110,7 +118,9 @@ def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[Upload
         .limit(MAX_UPLOADS)
     )
     return tuple(
-        upload.to_value(UploadView, repository=project.repository, device_class=device_class)
+        upload.to_value(
+            _UPLOAD_VIEW_DECODER, repository=project.repository, device_class=device_class
+        )
         for upload, project, device_class in rows
     )
 
@@ -142,7 +152,7 @@ def _verdict_view(row: VerdictRow, *, series_id: int | None) -> VerdictView:
     """Return a stored verdict with the interval that decided it."""
     is_proof = row.outcome == Outcome.UNCHANGED
     return row.to_value(
-        VerdictView,
+        _VERDICT_VIEW_DECODER,
         low=row.narrow_low if is_proof else row.low,
         high=row.narrow_high if is_proof else row.high,
         series_id=series_id,
@@ -168,7 +178,10 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
     ).all()
     return tuple(
         row.to_value(
-            SeriesPoint, sha=sha, pull_request=upload.pull_request, created_at=upload.created_at
+            _SERIES_POINT_DECODER,
+            sha=sha,
+            pull_request=upload.pull_request,
+            created_at=upload.created_at,
         )
         for row, upload, sha in reversed(rows)
     )
@@ -202,4 +215,6 @@ def _summary(session: Session, series: SeriesRow, project: ProjectRow) -> Series
     if last is None:
         return None
     points = session.exec(count).one()
-    return series.to_value(SeriesSummary, repository=project.repository, points=points, last=last)
+    return series.to_value(
+        _SERIES_SUMMARY_DECODER, repository=project.repository, points=points, last=last
+    )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import NotFoundError
@@ -26,6 +27,10 @@ class StoredToken:
     sha256: str
     created_at: datetime
     revoked_at: datetime | None
+
+
+_PROJECT_DECODER = msgspec.json.Decoder(Project)
+_STORED_TOKEN_DECODER = msgspec.json.Decoder(StoredToken)
 
 
 def project_for(session: Session, repository: str, *, now: datetime) -> Project:
@@ -106,8 +111,8 @@ def _row(session: Session, repository: str) -> ProjectRow | None:
 
 
 def _project(row: ProjectRow) -> Project:
-    return row.to_value(Project)
+    return row.to_value(_PROJECT_DECODER)
 
 
 def _token(row: TokenRow, project: ProjectRow) -> StoredToken:
-    return row.to_value(StoredToken, project=_project(project))
+    return row.to_value(_STORED_TOKEN_DECODER, project=_project(project))

@@ -35,8 +35,13 @@ class StoreRow(SQLModel, registry=registry(metadata=MetaData(naming_convention=_
         """Return the name of a class's table: `pair_spread` of `PairSpreadRow`."""
         return _WORD_ENDS.sub("_", cls.__name__.removesuffix("Row")).lower()
 
-    def to_value(self, kind: type[Value], **other_fields: object) -> Value:
-        """Return a dataclass whose fields are the columns of the same names, and `other_fields`."""
+    def to_value(self, decoder: msgspec.json.Decoder[Value], **other_fields: object) -> Value:
+        """Return a dataclass whose fields are the columns of the same names, and `other_fields`.
+
+        The dataclass's decoder, created at import, is asked for since msgspec crashes where several
+        threads are the first to decode a type.
+        """
+        kind = decoder.type
         names = type(self).model_fields.keys() & vars(kind)["__dataclass_fields__"].keys()
         columns = {name: getattr(self, name) for name in names}
         return msgspec.convert(columns | other_fields, kind, from_attributes=True)

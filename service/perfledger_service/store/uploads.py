@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+import msgspec
 from sqlalchemy import ColumnElement, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
@@ -52,6 +53,12 @@ class PackedBundle:
     sha256: str
     unpacked_bytes: int
     content: bytes
+
+
+_UPLOAD = msgspec.json.Decoder(StoredUpload)
+_VERDICT = msgspec.json.Decoder(Verdict)
+_METRIC = msgspec.json.Decoder(Metric)
+_ESTIMATE = msgspec.json.Decoder(EffectEstimate)
 
 
 def add_upload(
@@ -229,7 +236,7 @@ def _newest(session: Session, *conditions: ColumnElement[bool]) -> StoredUpload 
 
 
 def _upload(row: UploadRow, project: ProjectRow) -> StoredUpload:
-    return row.to_value(StoredUpload, repository=project.repository)
+    return row.to_value(_UPLOAD, repository=project.repository)
 
 
 def _values(upload_id: str, position: int, verdict: Verdict) -> dict[str, object]:
@@ -257,9 +264,9 @@ def _values(upload_id: str, position: int, verdict: Verdict) -> dict[str, object
 
 def _verdict(row: VerdictRow) -> Verdict:
     return row.to_value(
-        Verdict,
-        metric=row.to_value(Metric, name=row.metric),
-        estimate=None if row.pairs is None else row.to_value(EffectEstimate),
+        _VERDICT,
+        metric=row.to_value(_METRIC, name=row.metric),
+        estimate=None if row.pairs is None else row.to_value(_ESTIMATE),
         prior=_prior(row),
     )
 

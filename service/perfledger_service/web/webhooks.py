@@ -72,6 +72,9 @@ class _Delivery(msgspec.Struct):
     sender: _Person
 
 
+_DELIVERY_DECODER = msgspec.json.Decoder(_Delivery)
+
+
 async def signed_body(request: Request, state: CurrentAppState) -> bytes:
     """Return a delivery that GitHub signed; raise NotFoundError, RefusedError and TooLargeError.
 
@@ -110,7 +113,7 @@ def receive_delivery(
     """
     if request.headers.get("x-github-event") != COMMENT_EVENT:
         return CommentResponse(is_accepted=False, reason="not a comment")
-    delivery = _read(body)
+    delivery = read_delivery(body)
     writer = delivery.comment.user
     is_from_person = delivery.action == CREATED_ACTION and delivery.sender.type == USER_ACCOUNT
     if writer is None or not is_from_person or writer.login != delivery.sender.login:
@@ -145,9 +148,10 @@ async def _read_body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _read(body: bytes) -> _Delivery:
+def read_delivery(body: bytes) -> _Delivery:
+    """Return the fields of a delivery; raise UsageError if it is not one of GitHub's."""
     try:
-        return msgspec.json.decode(body, type=_Delivery)
+        return _DELIVERY_DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"the body is not an issue_comment delivery from GitHub: {error}"
         raise UsageError(msg) from None

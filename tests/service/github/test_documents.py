@@ -8,11 +8,12 @@ import requests
 
 from perfledger_service.errors import GitHubError
 from perfledger_service.github.documents import (
-    CheckRuns,
+    CHECK_RUNS,
+    COMMENTS,
+    CREATED,
+    INSTALLATION_TOKEN,
+    PULL_REQUEST,
     CreatedResource,
-    InstallationToken,
-    IssueComment,
-    PullRequestDocument,
     decode_answer,
 )
 
@@ -32,12 +33,12 @@ def answer():
 def test_fields_that_are_not_read_may_be_anything(answer):
     content = b'{"id": 7, "url": null, "user": [], "new": {"deep": [1, {"er": 2}]}}'
 
-    assert decode_answer(answer(content), CreatedResource) == CreatedResource(id=7)
+    assert decode_answer(answer(content), CREATED) == CreatedResource(id=7)
 
 
 def test_an_account_that_is_deleted_and_an_app_that_is_unknown_are_none(answer):
-    (comment,) = decode_answer(answer(b'[{"id": 1, "user": null}]'), tuple[IssueComment, ...])
-    checks = decode_answer(answer(b'{"check_runs": [{"id": 1, "name": "x"}]}'), CheckRuns)
+    (comment,) = decode_answer(answer(b'[{"id": 1, "user": null}]'), COMMENTS)
+    checks = decode_answer(answer(b'{"check_runs": [{"id": 1, "name": "x"}]}'), CHECK_RUNS)
 
     assert (comment.user, comment.body) == (None, None)
     assert checks.check_runs[0].app is None
@@ -46,7 +47,7 @@ def test_an_account_that_is_deleted_and_an_app_that_is_unknown_are_none(answer):
 def test_a_tokens_expiry_is_a_time_with_its_zone(answer):
     content = b'{"token": "t", "expires_at": "2026-11-20T13:00:00Z"}'
 
-    token = decode_answer(answer(content), InstallationToken)
+    token = decode_answer(answer(content), INSTALLATION_TOKEN)
 
     assert token.expires_at == datetime(2026, 11, 20, 13, tzinfo=UTC)
 
@@ -56,7 +57,7 @@ def test_a_tokens_expiry_that_is_no_time_is_our_error(answer, expires_at):
     content = f'{{"token": "ghs_canary", "expires_at": "{expires_at}"}}'.encode()
 
     with pytest.raises(GitHubError, match="not from GitHub's API") as caught:
-        decode_answer(answer(content), InstallationToken)
+        decode_answer(answer(content), INSTALLATION_TOKEN)
     assert "canary" not in str(caught.value)
 
 
@@ -81,7 +82,7 @@ def test_a_tokens_expiry_that_is_no_time_is_our_error(answer, expires_at):
 )
 def test_an_answer_that_is_not_githubs_is_our_error_and_names_the_setting(answer, content):
     with pytest.raises(GitHubError, match="check PERFLEDGER_GITHUB_API_URL") as caught:
-        decode_answer(answer(content), PullRequestDocument)
+        decode_answer(answer(content), PULL_REQUEST)
     assert len(str(caught.value)) < 300
 
 

@@ -34,6 +34,9 @@ class _MeasuredFields(StoredWorkloads, kw_only=True):
     profiles: tuple[_Profile, ...]
 
 
+_MEASURED_FIELDS_DECODER = msgspec.json.Decoder(_MeasuredFields)
+
+
 def capacity_view(session: Session) -> CapacityView:
     """Return imported files and measured utilization."""
     return CapacityView(imports=imports(session), utilization=measured_utilization(session))
@@ -48,7 +51,7 @@ def measured_utilization(session: Session) -> tuple[MeasuredUtilization, ...]:
     """Return the utilization of each workload's devices, most idle hours first."""
     stored = stored_utilization(session)
     bundles = {
-        sha256: read_fields(session, sha256, _MeasuredFields)
+        sha256: read_fields(session, sha256, _MEASURED_FIELDS_DECODER)
         for sha256 in {one.bundle_sha256 for one in stored}
     }
     utilization = (_use(one, bundles[one.bundle_sha256]) for one in stored)

@@ -40,6 +40,9 @@ HOW_TO_CUT = (
 )
 
 
+_LOAD_CURVE_LIST_DECODER = msgspec.json.Decoder(tuple[LoadCurve, ...])
+
+
 @dataclass(frozen=True, slots=True)
 class _ImportSummary:
     """Summary of a file in one line, with its period; None for a file without times."""
@@ -125,7 +128,7 @@ def stored_curves(engine: Engine, *, source: str) -> tuple[LoadCurve, ...]:
     with read_session(engine) as session:
         for one in sorted(_imports_of_source(session, ImportKind.LOAD, source), key=_age):
             data = _content(session, one)
-            for curve in msgspec.json.decode(data, type=tuple[LoadCurve, ...]):
+            for curve in _LOAD_CURVE_LIST_DECODER.decode(data):
                 kind = (curve.devices, curve.time_slices, curve.servers)
                 curves[curve.workload, curve.device, *kind] = curve
     return tuple(curves.values())
@@ -211,7 +214,7 @@ def _jobs(file: NamedBytes) -> _ImportSummary:
 
 
 def _load(file: NamedBytes) -> _ImportSummary:
-    curves = msgspec.json.decode(file.data, type=tuple[LoadCurve, ...])
+    curves = _LOAD_CURVE_LIST_DECODER.decode(file.data)
     return _ImportSummary(
         "; ".join(
             f"{one.workload} on {one.devices} x {one.device}: {len(one.points):,} points"

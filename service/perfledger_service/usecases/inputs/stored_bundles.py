@@ -33,6 +33,6 @@ class StoredWorkloads(msgspec.Struct):
         return (*(spec.id for spec in self.workloads), *self.skipped, *self.unchosen)
 
 
-def read_fields(session: Session, sha256: str, fields: type[Fields]) -> Fields:
+def read_fields(session: Session, sha256: str, fields: msgspec.json.Decoder[Fields]) -> Fields:
     """Return these fields of a bundle, without further checks: uploads are validated on arrival."""
-    return msgspec.json.decode(unpack(bundle_content(session, sha256)), type=fields)
+    return fields.decode(unpack(bundle_content(session, sha256)))

@@ -9,6 +9,7 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -250,7 +251,7 @@ def _check_names(names: Iterable[str], source: str) -> None:
         msg = f"{source} has more than {MAX_COLUMNS} columns: it is not a table of measurements"
         raise TooLargeError(msg)
     if len(set(all_names)) < len(all_names):
-        twice = next(name for name in all_names if all_names.count(name) > 1)
+        twice = next(name for name, count in Counter(all_names).items() if count > 1)
         msg = f"{source} has the column {quote_text(twice)} twice: rename one"
         raise UsageError(msg)
 
@@ -264,8 +265,8 @@ def _check_cells(cells: int, source: str) -> None:
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
         msg = f"the key {quote_text(twice)} is a duplicate"
         raise ValueError(msg)
     return fields

@@ -57,6 +57,10 @@ class _ReviewedFields(StoredWorkloads, kw_only=True):
     work: tuple[msgspec.Raw, ...]
 
 
+_MACHINE_DECODER = msgspec.json.Decoder(Machine)
+_REVIEWED_FIELDS_DECODER = msgspec.json.Decoder(_ReviewedFields)
+
+
 def records_of_store(
     engine: Engine, quarter: Quarter, *, origin: str, targets: ProjectionTargets | None = None
 ) -> QuarterRecords:
@@ -73,7 +77,7 @@ def records_of_store(
             *stored.newest,
         )
         bundles = {
-            sha256: read_fields(session, sha256, _ReviewedFields)
+            sha256: read_fields(session, sha256, _REVIEWED_FIELDS_DECODER)
             for sha256 in dict.fromkeys(bundle_hashes)
         }
         speeds = _speeds(stored.speeds, bundles)
@@ -192,7 +196,7 @@ def _speeds(
         parts = _CLASS.fullmatch(one.device_class)
         if one.workload not in specs or parts is None:
             continue
-        machine = msgspec.json.decode(one.machine, type=Machine)
+        machine = _MACHINE_DECODER.decode(one.machine)
         spec, model, count = specs[one.workload], parts["model"], int(parts["count"])
         is_whole = machine.model == model
         measured_speeds.append(
@@ -234,7 +238,7 @@ def _bundle_speeds(ordered: Sequence[tuple[str, Bundle]]) -> tuple[MeasuredSpeed
 
 
 def _landed_change(stored: StoredChange) -> LandedChange:
-    machine = msgspec.json.decode(stored.machine, type=Machine)
+    machine = _MACHINE_DECODER.decode(stored.machine)
     return LandedChange(
         workload=stored.workload,
         commit=stored.commit[:SHOWN_SHA],

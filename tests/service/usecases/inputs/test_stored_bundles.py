@@ -21,6 +21,6 @@ def test_the_named_fields_of_a_stored_bundle_are_read(any_engine, judged, make_b
     upload = judged(any_engine, bundle)
 
     with read_session(any_engine) as session:
-        fields = read_fields(session, upload.bundle_sha256, Fields)
+        fields = read_fields(session, upload.bundle_sha256, msgspec.json.Decoder(Fields))
 
     assert (fields.id, fields.pricing.fleet) == (bundle.id, (HOURS,))
