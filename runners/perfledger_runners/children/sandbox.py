@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perfledger_runners.private_folder import private_folder
 from perfledger_runners.safe_text import last_line
+from perfledger_runners.user_folders import home_folder
 
 # The nodes of accelerators: NVIDIA, AMD and Intel, TPU.
 DEVICE_NODES = ("nvidia*", "dri", "kfd", "accel*", "vfio")
@@ -126,7 +127,7 @@ def find_sandbox(setting: str, python: Path, environment: Mapping[str, str]) -> 
         package = " (Debian's package bubblewrap)" if words[0] == "bwrap" else ""
         msg = f"`sandbox` needs {words[0]}, which is not installed{package}: install it"
         raise SandboxError(msg)
-    home = Path(environment.get("HOME") or Path.home())
+    home = home_folder(environment)
     readable = _module_folders(python, environment)
     sandbox = Sandbox(words=words, home=home, readable=readable)
     _try(sandbox, python, environment)

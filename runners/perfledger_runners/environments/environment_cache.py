@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,13 +124,6 @@ class EnvironmentCache:
 
     def _lock_file(self, key: str) -> Path:
         return self.folder / f"{key}{LOCK_SUFFIX}"
-
-
-def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of built environments below the user's cache folder."""
-    home = environment.get("XDG_CACHE_HOME", "")
-    base = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
-    return base / "perfledger" / "environments"
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from perfledger_runners.measuring.pair_journal import (
     reopen_journal,
     start_journal,
 )
+from perfledger_runners.user_folders import state_folder
 
 # After a week the code under review has changed.
 MAX_AGE_S = 7 * 86_400.0
@@ -98,9 +99,8 @@ def machine_differences(header: JournalHeader, machine: Machine) -> tuple[str, .
 
 
 def interrupted_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of the journals below the user's state folder."""
-    state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "perfledger" / "interrupted"
+    """Return the folder of the journals. Raises UserFolderError."""
+    return state_folder(environment) / "interrupted"
 
 
 def _differences(check: CheckIdentity, saved: CheckIdentity) -> tuple[str, ...]:

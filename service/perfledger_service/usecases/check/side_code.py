@@ -17,7 +17,7 @@ from perfledger_runners.environments.derived_build import (
     BuildInputs,
     derived_build,
 )
-from perfledger_runners.environments.environment_cache import EnvironmentCache, cache_folder
+from perfledger_runners.environments.environment_cache import EnvironmentCache
 from perfledger_runners.environments.side_environment import (
     BuildRequest,
     EnvironmentDistributions,
@@ -27,6 +27,7 @@ from perfledger_runners.environments.side_environment import (
 from perfledger_runners.measuring.code_origin import CodeOriginCheck, distribution_notes
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath, discover
 from perfledger_runners.safe_text import MAX_DETAIL
+from perfledger_runners.user_folders import cache_folder
 from perfledger_service.settings.check import CheckSettings
 
 NO_BUILD_NOTE = (
@@ -175,7 +176,7 @@ def _command(tree: SourceTree, settings: CheckSettings, inputs: BuildInputs) -> 
 
 @contextmanager
 def _environment(build: BuildRequest, checkout: Path) -> Generator[Path]:
-    cache = EnvironmentCache(folder=cache_folder(build.environment))
+    cache = EnvironmentCache(folder=cache_folder(build.environment) / "environments")
     with side_environment(cache, build, checkout) as folder:
         cache.clean()
         yield folder

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from perfledger.bundle import Bundle
 from perfledger_runners.bundles.bundle_files import MAX_PLAIN_BYTES, read_bundle, write_bundle
+from perfledger_runners.user_folders import state_folder
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import unreadable_file
@@ -56,7 +57,8 @@ def named_bundle_path(name: str, environment: Mapping[str, str]) -> Path:
     if not _NAME.fullmatch(name):
         msg = f"--save {name[:40]!r} is not a name: use up to 100 letters, digits, '-', '_' and '.'"
         raise UsageError(msg)
-    return _state_folder(environment) / "named" / f"{name}.json"
+    with translate_errors():
+        return state_folder(environment) / "named" / f"{name}.json"
 
 
 def bundle_path(path: Path, environment: Mapping[str, str]) -> Path:
@@ -79,9 +81,5 @@ def read_bundle_file(path: Path) -> Bundle:
 
 
 def _spool_folder(environment: Mapping[str, str]) -> Path:
-    return _state_folder(environment) / "bundles"
-
-
-def _state_folder(environment: Mapping[str, str]) -> Path:
-    state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "perfledger"
+    with translate_errors():
+        return state_folder(environment) / "bundles"

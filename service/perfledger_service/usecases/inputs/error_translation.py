@@ -40,12 +40,14 @@ from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
 from perfledger_runners.children.sandbox import SandboxError
 from perfledger_runners.measuring.pair_journal import JournalError
+from perfledger_runners.user_folders import UserFolderError
 from perfledger_service.errors import NotMeasuredError, PerfledgerError, UsageError
 
 # Errors of invalid input.
 _INPUT_ERRORS = (
     RepositoryError,
     JournalError,
+    UserFolderError,
     BundleError,
     CheckPlanError,
     SeriesError,
