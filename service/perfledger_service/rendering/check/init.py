@@ -93,8 +93,8 @@ def environment_set_up(facts: ProjectFacts) -> EnvironmentSetUp:
                 python=".pixi/envs/default/bin/python",
             )
         case EnvironmentManager.CONDA:
-            command = "conda env create --quiet --prefix .venv --file environment.yml"
-            return EnvironmentSetUp(source="environment.yml", program="conda", commands=(command,))
+            command = f"conda env create --quiet --prefix .venv --file {facts.manager_file}"
+            return EnvironmentSetUp(source=facts.manager_file, program="conda", commands=(command,))
         case EnvironmentManager.PIP:
             return _pip_set_up(facts)
 

@@ -38,6 +38,7 @@ MANAGER_FILES = {
     "pdm.lock": EnvironmentManager.PDM,
     "pixi.lock": EnvironmentManager.PIXI,
     "environment.yml": EnvironmentManager.CONDA,
+    "environment.yaml": EnvironmentManager.CONDA,
 }
 
 
@@ -52,11 +53,12 @@ def read_project_facts(root: Path) -> ProjectFacts:
     benchmarks = {
         path: text for path, text in texts.items() if path.startswith(f"{BENCHMARK_FOLDER}/")
     }
-    manager = next((tool for name, tool in MANAGER_FILES.items() if (root / name).is_file()), None)
+    manager_file = next((name for name in MANAGER_FILES if (root / name).is_file()), "")
     return ProjectFacts(
         framework=_framework(texts.values()),
         packages=packages,
-        manager=manager or EnvironmentManager.PIP,
+        manager=MANAGER_FILES.get(manager_file, EnvironmentManager.PIP),
+        manager_file=manager_file,
         has_requirements=(root / "requirements.txt").is_file(),
         is_installable=_is_installable(root),
         benchmark_tools=_benchmark_tools(paths, texts),

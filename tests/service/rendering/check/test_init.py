@@ -82,6 +82,15 @@ def test_pip_installs_what_the_repository_lists(facts, command):
     assert environment_set_up(facts).commands == ("python3 -m venv .venv", command)
 
 
+def test_conda_reads_the_file_that_is_there():
+    facts = ProjectFacts(manager=EnvironmentManager.CONDA, manager_file="environment.yaml")
+
+    (command,) = environment_set_up(facts).commands
+
+    assert command.endswith("--file environment.yaml")
+    assert environment_set_up(facts).source == "environment.yaml"
+
+
 @pytest.mark.parametrize(
     "manager", [each for each in EnvironmentManager if each is not EnvironmentManager.PIP]
 )

@@ -78,6 +78,7 @@ def test_packages_are_those_that_the_repository_imports_from_its_own_folders(fac
         ("pdm.lock", EnvironmentManager.PDM),
         ("pixi.lock", EnvironmentManager.PIXI),
         ("environment.yml", EnvironmentManager.CONDA),
+        ("environment.yaml", EnvironmentManager.CONDA),
         ("requirements.txt", EnvironmentManager.PIP),
     ],
 )
@@ -131,7 +132,9 @@ def test_a_folder_without_a_commit_tells_what_its_top_folder_holds(tmp_path):
     (tmp_path / "uv.lock").touch()
     (tmp_path / "model.py").write_text("import torch\n")
 
-    assert read_project_facts(tmp_path) == ProjectFacts(manager=EnvironmentManager.UV)
+    assert read_project_facts(tmp_path) == ProjectFacts(
+        manager=EnvironmentManager.UV, manager_file="uv.lock"
+    )
 
 
 def test_a_deleted_file_is_not_read(facts_of, tmp_path):
