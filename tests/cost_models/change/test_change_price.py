@@ -201,3 +201,39 @@ def test_a_change_without_bounds_is_not_priced(change):
 def test_a_change_that_is_no_interval_is_refused(change):
     with pytest.raises(ValueError, match="of 'gpt:train' violates -1 <= low <= middle <= high"):
         prices(use(), change=change)
+
+
+@pytest.mark.parametrize("hours", [0.0, MAX_DEVICE_HOURS])
+def test_hours_at_their_limits_are_priced(hours):
+    (found,) = prices(use(hours), change=(MAX_CHANGE,) * 3)
+
+    assert found.usd == Decimal(hours) * Decimal(MAX_CHANGE) * Decimal("6.88")
+
+
+@pytest.mark.parametrize(("low", "high"), [(20_000.0, 20_001.0), (19_999.0, 20_000.0)])
+def test_hours_with_one_open_end_are_uncertain(low, high):
+    (found,) = prices(use(low=low, high=high), change=(-0.1, 0.1, 0.3))
+
+    assert (found.low, found.high) != (-0.1 * 20_000 * 6.88, 0.3 * 20_000 * 6.88)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("middle", [0.001, 0.01, 0.05, 0.15])
+def test_an_interval_that_ends_at_no_change_has_no_money_beyond_it(sign, middle):
+    change = tuple(sorted(sign * each for each in (0.0, middle, 0.2)))
+
+    (found,) = prices(use(low=10_000.0, high=50_000.0), change=change)
+
+    inner, outer = sorted((found.low, found.high), key=abs)
+    assert 0 <= sign * inner < sign * found.usd < sign * outer
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_small_change_of_many_hours_may_cost_less_than_a_dollar(sign):
+    """Below a dollar money is not rounded up to one."""
+    low, middle, high = sorted(sign * each for each in (1e-7, 2e-7, 3e-7))
+
+    (found,) = prices(use(low=19_000.0, high=21_000.0), change=(low, middle, high))
+
+    assert 0 < abs(found.usd) < 0.05
+    assert max(abs(found.low), abs(found.high)) < 0.05

@@ -210,3 +210,13 @@ def test_money_on_a_commitment_never_falls_with_the_change_and_never_exceeds_the
 
     assert less.usd <= more.usd
     assert float(more.usd) <= bare + 1e-6
+
+
+def test_memory_of_just_the_device_still_fits_with_its_highest_estimate_above():
+    grown = MemoryGrowth(36e9, (40e9, 40e9, 42e9))
+
+    (price,) = priced(measured("vit", (0.0, 0.0, 0.0), memory=grown)).prices
+
+    assert price.usd == 0
+    assert "may no longer fit" in price.note
+    assert not price.is_detectable

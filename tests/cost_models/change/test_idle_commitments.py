@@ -70,3 +70,30 @@ def test_a_queue_that_grows_without_end_says_so():
 
     assert effect.extra_wait_s is None
     assert "cannot carry a load" in effect.note
+
+
+def test_devices_that_are_busier_than_the_year_is_long_have_no_idle_hours():
+    kept = {name: getattr(POOL, name) for name in POOL.__slots__}
+
+    assert idle_hours(Commitment(**kept | {"busy_hours_per_year": 64 * 8760.0})) == 0
+    assert idle_hours(Commitment(**kept | {"busy_hours_per_year": 65 * 8760.0})) == 0
+
+
+def test_less_than_one_hour_too_many_is_bought_too():
+    assert cash_share(np.array([0.5]), 0.25).tolist() == [0.5]
+
+
+def test_one_hour_a_year_is_a_load_and_the_wait_of_all_jobs_has_both_ends():
+    kept = {name: getattr(POOL, name) for name in POOL.__slots__}
+    pool = Commitment(**kept | {"busy_hours_per_year": 1.0, "job_hours": 0.1})
+
+    effect = queue_effect(pool, (-0.5, 5e4, 1e5))
+
+    assert effect.wait_s is not None
+    assert effect.extra_wait_s is not None
+    assert effect.extra_wait_hours is not None
+    jobs = 1.0 / 8 / 0.1
+    assert effect.extra_wait_hours == pytest.approx(
+        tuple(wait_s * jobs / 3600 for wait_s in effect.extra_wait_s)
+    )
+    assert effect.extra_wait_s[0] <= 0 < effect.extra_wait_s[1] < effect.extra_wait_s[2]

@@ -108,3 +108,24 @@ def test_the_order_of_workloads_changes_no_sum(order, middle, width):
 
     assert float(one.usd) == pytest.approx(float(two.usd))
     assert (float(one.low), float(one.high)) == pytest.approx((float(two.low), float(two.high)))
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("middle", [1e-8, 3e-8, 1e-7])
+def test_small_prices_of_one_sign_have_a_small_sum_of_that_sign(sign, middle):
+    change = tuple(sorted(sign * each for each in (0.0, middle, 2e-7)))
+
+    total = priced(measured("gpt", change), measured("vit", change)).total
+
+    inner, outer = sorted((total.low, total.high), key=abs)
+    assert 0 <= sign * inner < sign * total.usd < sign * outer < 0.1
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_sum_of_cents_is_detectable_too(sign):
+    change = tuple(sorted(sign * each for each in (1e-8, 2e-8, 3e-8)))
+
+    total = priced(measured("gpt", change), measured("vit", change)).total
+
+    assert 0 < abs(total.usd) < 1
+    assert total.is_detectable

@@ -31,6 +31,7 @@ def test_each_rung_is_a_known_device_and_no_smaller_than_the_one_before(ladder):
     [
         pytest.param(30e9, 40e9, False, id="just fits"),
         pytest.param(30e9, 40.1e9, True, id="no longer fits"),
+        pytest.param(40e9, 45e9, True, id="just fitted before"),
         pytest.param(41e9, 45e9, False, id="did not fit before"),
     ],
 )
@@ -47,6 +48,7 @@ def test_a_device_of_unknown_memory_has_no_boundary():
     ("option", "needed", "expected"),
     [
         ("p4d.24xlarge/on_demand", 41e9, "aws:p4de.24xlarge/on_demand@us-east-1"),
+        ("p4d.24xlarge/on_demand", 80e9, "aws:p4de.24xlarge/on_demand@us-east-1"),
         ("p4d.24xlarge/on_demand", 81e9, "aws:p5en.48xlarge/on_demand@us-east-1"),
         ("p5.48xlarge/on_demand", 100e9, "aws:p5en.48xlarge/on_demand@us-east-1"),
         ("tpu-v5e/on_demand", 20e9, "gcp:tpu-v6e/on_demand"),
