@@ -1,4 +1,4 @@
-"""Every limit and threshold of the product stands in docs/limits with its value.
+"""Every limit, threshold and constant of a method stands in docs/limits with its value.
 
 PERFLEDGER_UPDATE_GOLDEN=1 writes the pages.
 """
@@ -24,11 +24,17 @@ MAX_LINE = 120
 KIB = 2**10
 UNITS = ((2**30, "GiB"), (2**20, "MiB"), (KIB, "KiB"))
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
-# What a limit is called: the most or the least of something, or an amount in its unit.
+# What a limit is called: the most or the least of something, or an amount in its unit. It is listed
+# without a comment too.
 LIMIT = re.compile(
     r"_?(MAX|MIN|MOST|FEWEST|LONGEST|SHORTEST|LARGEST|SMALLEST|LEAST|DEFAULT)(_[A-Z0-9_]+)?"
     r"|_?[A-Z][A-Z0-9_]*_(BYTES|SECONDS|S|MS|ROWS|DAYS|HOURS|SHARE|TIMEOUT)"
 )
+# Public constants that a comment explains are listed too, but not sizes in a picture or what an
+# interface of others calls by a number.
+DRAWN = Path("service/perfledger_service/rendering")
+INTERFACES = {"nvml", "process_tree"}
+MOST_AMOUNTS = 10  # of a constant; the steps of a curve are no limits
 # Of each page: the title, the folder whose modules it lists, and what happens beyond a limit.
 PAGES = {
     "service": (
@@ -73,6 +79,17 @@ PAGES = {
         """A reader refuses an export beyond a limit and names the place. Over less time than the
         minimum, utilization is reported without advice.""",
     ),
+    "serving": (
+        "load tests and replicas of a server",
+        "cost_models/perfledger_cost_models/serving",
+        """A reader refuses a load test beyond a limit. A plan within these distances and chances is
+        the answer; beyond them it asks for a measurement.""",
+    ),
+    "queues": (
+        "simulated queues of jobs",
+        "cost_models/perfledger_cost_models/scheduling",
+        """A reader refuses a file or a job beyond a limit and names the place.""",
+    ),
     "costs": (
         "prices, fleets and costs",
         "cost_models/perfledger_cost_models",
@@ -81,7 +98,7 @@ PAGES = {
     ),
 }
 NOTE = (
-    "A test checks that every limit of the code is here with its value. "
+    "A test checks that every limit and explained constant of the code is here with its value. "
     f"`{UPDATE}=1 pytest tests/test_limits.py` writes this page."
 )
 
@@ -97,7 +114,7 @@ class Limit:
 
 
 def limits_of(path: Path) -> Iterator[Limit]:
-    """Yield a file's constants that are called like limits and are amounts."""
+    """Yield a file's amounts that are called like limits, or are public and explained."""
     text = (ROOT / path).read_text(encoding="utf-8")
     lines = text.splitlines()
     nodes = [(name, node) for node in ast.parse(text).body if (name := name_of(node))]
@@ -105,15 +122,23 @@ def limits_of(path: Path) -> Iterator[Limit]:
         return
     module = importlib.import_module(".".join(path.with_suffix("").parts[1:]))
     for name, node in nodes:
-        if shown := amount(getattr(module, name), name):
-            yield Limit(path, name, shown, comment_at(lines, node))
+        value, comment = getattr(module, name), comment_at(lines, node)
+        is_explained = bool(comment) and not name.startswith("_") and "VERSION" not in name
+        if LIMIT.fullmatch(name):
+            shown = amount(value, name)
+        elif is_explained and not path.is_relative_to(DRAWN) and path.stem not in INTERFACES:
+            shown = amounts(value, name)
+        else:
+            shown = ""
+        if shown:
+            yield Limit(path, name, shown, comment)
 
 
 def name_of(node: ast.stmt) -> str:
-    """Return the name of the limit that a statement sets, or nothing."""
+    """Return the name of the constant that a statement sets, or nothing."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            return name if LIMIT.fullmatch(name) else ""
+            return name if name.isupper() else ""
         case _:
             return ""
 
@@ -131,6 +156,14 @@ def amount(value: object, name: str) -> str:
             return str(value)
         case _:
             return ""
+
+
+def amounts(value: object, name: str) -> str:
+    """Return an amount, or each of a few."""
+    if isinstance(value, tuple) and len(value) <= MOST_AMOUNTS:
+        texts = [amount(each, name) for each in value]
+        return ", ".join(texts) if all(texts) else ""
+    return amount(value, name)
 
 
 def in_bytes(value: int) -> str:
@@ -176,7 +209,7 @@ def page(title: str, folder: str, beyond: str) -> str:
             f"| `{limit.path.stem}` | `{limit.name}` | {limit.value} | {cell(limit.comment)} |"
             for limit in limits
         ]
-        parts.append("\n".join(["| module | limit | value | |", "|---|---|---|---|", *rows]))
+        parts.append("\n".join(["| module | constant | value | |", "|---|---|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
 
 
