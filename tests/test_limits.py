@@ -33,7 +33,8 @@ LIMIT = re.compile(
 # Public constants that a comment explains are listed too, but not sizes in a picture or what an
 # interface of others calls by a number.
 DRAWN = Path("service/perfledger_service/rendering")
-INTERFACES = {"nvml", "process_tree"}
+INTERFACES = {"nvml"}
+NUMBER_OF = re.compile("VERSION|FIELD")
 MOST_AMOUNTS = 10  # of a constant; the steps of a curve are no limits
 # Of each page: the title, the folder whose modules it lists, and what happens beyond a limit.
 PAGES = {
@@ -117,13 +118,13 @@ def limits_of(path: Path) -> Iterator[Limit]:
     """Yield a file's amounts that are called like limits, or are public and explained."""
     text = (ROOT / path).read_text(encoding="utf-8")
     lines = text.splitlines()
-    nodes = [(name, node) for node in ast.parse(text).body if (name := name_of(node))]
+    nodes = [(name, node) for node in ast.parse(text).body for name in names_of(node)]
     if not nodes:
         return
     module = importlib.import_module(".".join(path.with_suffix("").parts[1:]))
     for name, node in nodes:
         value, comment = getattr(module, name), comment_at(lines, node)
-        is_explained = bool(comment) and not name.startswith("_") and "VERSION" not in name
+        is_explained = comment and not name.startswith("_") and not NUMBER_OF.search(name)
         if LIMIT.fullmatch(name):
             shown = amount(value, name)
         elif is_explained and not path.is_relative_to(DRAWN) and path.stem not in INTERFACES:
@@ -134,13 +135,18 @@ def limits_of(path: Path) -> Iterator[Limit]:
             yield Limit(path, name, shown, comment)
 
 
-def name_of(node: ast.stmt) -> str:
-    """Return the name of the constant that a statement sets, or nothing."""
+def names_of(node: ast.stmt) -> list[str]:
+    """Return the names of the constants that a statement sets."""
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            return name if name.isupper() else ""
+        case ast.Assign(targets=[ast.Tuple(elts=targets)]):
+            pass
+        case ast.Assign(targets=targets):
+            pass
+        case ast.AnnAssign(target=target):
+            targets = [target]
         case _:
-            return ""
+            targets = []
+    return [each.id for each in targets if isinstance(each, ast.Name) and each.id.isupper()]
 
 
 def amount(value: object, name: str) -> str:

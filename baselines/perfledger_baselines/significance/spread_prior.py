@@ -23,8 +23,8 @@ MAX_DEGREES = 25
 # tenths. The first alone would clip a second state with fewer than half of the runs and call the
 # series quiet: a quarter of single pairs were then called different without cause.
 CLIP = 6.0
-MAD_TO_SD = 1.4826
-OUTER = 0.1
+MAD_TO_SD = 1.4826  # of a normal's median absolute deviation
+OUTER = 0.1  # share of the values beyond the tenth at either end
 OUTER_TO_SD = 1 / (2 * 1.2816)  # of the distance between the outer tenths of a normal
 # Fewer values than this say too little about a spread.
 FEWEST_VALUES = 5

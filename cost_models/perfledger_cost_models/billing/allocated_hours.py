@@ -32,7 +32,7 @@ TEAM_LABELS = (
 DEVICE_LABELS = ("accelerator", "gpu", "modelName", "gpu_type", "gpu_model")
 DEVICES = "the devices"  # a pool of all kinds at one price
 MOST_COLUMNS = 60  # of a heat map; a year of weeks fits
-SHOWN_LABELS = 20
+SHOWN_LABELS = 20  # in an error
 _PRICED = frozenset(name for name, _ in ACCELERATORS.values())  # names of price sheets and bills
 _DIGITS = 6  # of hours: milliseconds
 

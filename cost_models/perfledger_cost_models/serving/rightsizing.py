@@ -20,7 +20,7 @@ from perfledger_cost_models.units import SECONDS_PER_HOUR
 # An option is accepted if its P99 is within the limit with this probability, and rejected if it is
 # with less than the complement: two decisions at 99 % are wrong in at most one case of fifty.
 SURE_CHANCE = 0.99
-LIKELY_CHANCE = 0.5
+LIKELY_CHANCE = 0.5  # the least with which it is a likely answer
 MAX_BEST_OPTIONS = 3
 MAX_REPLICAS = 100_000
 # Replicas relative to those that the capacity requires: with more, latency falls no further.

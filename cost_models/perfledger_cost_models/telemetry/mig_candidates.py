@@ -23,7 +23,7 @@ from perfledger_cost_models.units import SECONDS_PER_HOUR
 
 # Allocators keep a reserve, and a part holds its own copy of the driver's few hundred MiB.
 MEMORY_HEADROOM = 1.1
-PERCENTILE = 0.99
+PERCENTILE = 0.99  # of the activity of SMs, which a part must have
 # Less than a day does not show a job's peak needs.
 FEWEST_HOURS = 24.0
 

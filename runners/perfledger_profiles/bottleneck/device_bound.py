@@ -26,8 +26,7 @@ COMPUTE_SOL = "compute_sol"
 MEMORY_SOL = "memory_sol"
 
 # xprof: bound by one counter when it is above the first value and the other below the second.
-BUSY_COUNTER = 0.7
-IDLE_COUNTER = 0.5
+BUSY_COUNTER, IDLE_COUNTER = 0.7, 0.5
 # Nsight Compute's rule "SOLBottleneck": with both below it the kernel is latency-bound.
 LATENCY_SOL = 0.6
 # Shares of the ridge's intensity: between them either roof may be the limit.

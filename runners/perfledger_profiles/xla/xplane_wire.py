@@ -21,7 +21,7 @@ _ENTRY_VALUE = 2
 _ID, _NAME, _STATS = 1, 2, 5  # of event metadata; stat metadata has the first two
 _STAT_ID, _DOUBLE, _UNSIGNED, _SIGNED, _TEXT, _REFERENCE = 1, 2, 3, 4, 5, 7
 
-_VARINT, _EIGHT_BYTES, _SIZED, _FOUR_BYTES = 0, 1, 2, 5  # wire types
+_VARINT, _I64, _SIZED, _I32 = 0, 1, 2, 5  # wire types
 _WIRE_TYPE = 7  # the bits of a field's key that hold the wire type
 _MAX_VARINT_BITS = 63
 
@@ -163,9 +163,9 @@ def _fields(data: memoryview) -> Iterator[tuple[int, Field]]:
         else:
             if wire_type == _SIZED:
                 size, at = _varint(data, at)
-            elif wire_type == _EIGHT_BYTES:
+            elif wire_type == _I64:
                 size = 8
-            elif wire_type == _FOUR_BYTES:
+            elif wire_type == _I32:
                 size = 4
             else:
                 msg = f"a field has wire type {wire_type}, which no xplane has"
