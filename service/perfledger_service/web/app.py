@@ -13,6 +13,7 @@ from starlette.types import Scope
 from perfledger_service.rendering.check.web_pages import static_folder
 from perfledger_service.usecases.pull_requests.uploads import unfinished_work
 from perfledger_service.web import ab_requests, health, pages, priors, uploads, webhooks
+from perfledger_service.web.allowed_hosts import AllowedHosts
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
 from perfledger_service.web.error_responses import add_error_responses
@@ -64,6 +65,7 @@ def create_app(state: AppState) -> FastAPI:
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")
     app.include_router(pages.router)
     app.add_middleware(BodySizeLimit)
+    app.add_middleware(AllowedHosts, public_url=state.public_url)
     app.add_middleware(SecurityHeaders)
     add_error_responses(app)
     return app

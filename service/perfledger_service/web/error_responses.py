@@ -12,6 +12,9 @@ from starlette.requests import ClientDisconnect
 from perfledger_service.errors import INTERNAL, PerfledgerError
 from perfledger_service.web.headers import HEADERS
 
+# Of invalid queries: a request may have thousands of them.
+MAX_REASON = 500
+
 _log = structlog.stdlib.get_logger(__name__)
 
 
@@ -24,35 +27,7 @@ def add_error_responses(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _bug)
 
 
-def _ours(request: Request, error: Exception) -> Response:
-    assert isinstance(error, PerfledgerError)  # noqa: S101 - what it is registered for
-    if error.status >= 500:  # noqa: PLR2004 - ours or GitHub's fault, so it is worth a line
-        _log.error("request failed", path=request.url.path, reason=str(error))
-    return _answer(request, error.status, str(error))
-
-
-def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
-    return _answer(request, error.status_code, error.detail, headers=error.headers)
-
-
-def _invalid(request: Request, error: Exception) -> Response:
-    """Answer an invalid path like an unknown one."""
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
-    return _answer(request, 404, "not found")
-
-
-def _gone(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the handlers' signature
-    """Answer a client that disconnected, so that the disconnect is not logged as a bug."""
-    return _answer(request, 400, "the request ended before its body did")
-
-
-def _bug(request: Request, error: Exception) -> Response:
-    _log.error("a bug", path=request.url.path, exc_info=error)
-    return _answer(request, 500, INTERNAL)
-
-
-def _answer(
+def error_response(
     request: Request, status: int, reason: str, *, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return JSON to programs and plain text, which cannot be markup, to browsers."""
@@ -64,3 +39,38 @@ def _answer(
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": reason}, status, all_headers)
     return PlainTextResponse(f"{status}: {reason}\n", status, all_headers)
+
+
+def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, PerfledgerError)  # noqa: S101 - what it is registered for
+    if error.status >= 500:  # noqa: PLR2004 - ours or GitHub's fault, so it is worth a line
+        _log.error("request failed", path=request.url.path, reason=str(error))
+    return error_response(request, error.status, str(error))
+
+
+def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
+    return error_response(request, error.status_code, error.detail, headers=error.headers)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    """Answer an invalid path like an unknown one, and name what else is invalid."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
+    problems = [
+        ".".join(map(str, problem["loc"][1:])) + f": {problem['msg']}"
+        for problem in error.errors()
+        if problem["loc"][0] != "path"
+    ]
+    if not problems:
+        return error_response(request, 404, "not found")
+    return error_response(request, 422, "; ".join(problems)[:MAX_REASON])
+
+
+def _gone(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the handlers' signature
+    """Answer a client that disconnected, so that the disconnect is not logged as a bug."""
+    return error_response(request, 400, "the request ended before its body did")
+
+
+def _bug(request: Request, error: Exception) -> Response:
+    _log.error("a bug", path=request.url.path, exc_info=error)
+    return error_response(request, 500, INTERNAL)

@@ -26,6 +26,8 @@ from perfledger_service.web.uploads import UPLOAD_ID
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 Number = Annotated[int, Path(ge=1, le=MAX_PULL_REQUEST)]
+# Of an owner or a repository, as in a bundle.
+Name = Annotated[str, Path(pattern=r"^[\w.-]+$")]
 
 
 @router.get("/")
@@ -83,7 +85,7 @@ def series(state: CurrentAppState, series_id: Number) -> str:
 
 
 @router.get("/{owner}/{name}/pull/{number}")
-def pull_request(state: CurrentAppState, owner: str, name: str, number: Number) -> str:
+def pull_request(state: CurrentAppState, owner: Name, name: Name, number: Number) -> str:
     """Show one pull request's uploads."""
     with read_session(state.engine) as session:
         view = pull_request_view(session, f"{owner}/{name}", number)
@@ -91,7 +93,7 @@ def pull_request(state: CurrentAppState, owner: str, name: str, number: Number) 
 
 
 @router.get("/{owner}/{name}")
-def branch(state: CurrentAppState, owner: str, name: str) -> str:
+def branch(state: CurrentAppState, owner: Name, name: Name) -> str:
     """Show the confirmed and suspected changes of a project's default branch."""
     with read_session(state.engine) as session:
         view = branch_view(session, project_named(session, f"{owner}/{name}"))

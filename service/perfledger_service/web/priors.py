@@ -3,16 +3,18 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.pull_requests.spread_priors import history_on_devices
 from perfledger_service.web.app_state import CurrentAppState, CurrentProject
-from perfledger_service.web.uploads import PROBLEMS
+from perfledger_service.web.uploads import PROBLEMS, Problem
 
 router = APIRouter(prefix="/api/v1/priors", tags=["uploads"])
 # A machine's devices, in any number of them, and its processor.
 MAX_CLASSES = 100
+# PostgreSQL stores no NUL, and a machine's device, model and count are words of a bundle.
+DeviceClass = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 class PriorResponse(BaseModel):
@@ -33,11 +35,17 @@ class PriorsResponse(BaseModel):
     priors: tuple[PriorResponse, ...]
 
 
-@router.get("", responses={401: PROBLEMS[401]})
+@router.get(
+    "",
+    responses={
+        401: PROBLEMS[401],
+        422: {"model": Problem, "description": "a device class that cannot be, or too many"},
+    },
+)
 def get_priors(
     state: CurrentAppState,
     project: CurrentProject,
-    device_class: Annotated[list[str] | None, Query(max_length=MAX_CLASSES)] = None,
+    device_class: Annotated[list[DeviceClass] | None, Query(max_length=MAX_CLASSES)] = None,
 ) -> PriorsResponse:
     """Return the spread priors of a project's series on any of these device classes.
 

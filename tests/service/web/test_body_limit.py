@@ -5,8 +5,9 @@ import gzip
 import json
 import socket
 import zlib
+from contextlib import closing
+from http.client import HTTPConnection
 
-import httpx
 import pytest
 
 from perfledger_service.errors import TooLargeError
@@ -41,13 +42,13 @@ def raw(site, head, body=b"", *, ends=False):
 
 @pytest.fixture
 def head():
-    return (
-        b"POST /api/v1/uploads HTTP/1.1\nHost: h\nAuthorization: Bearer " + TOKEN.encode() + b"\n"
-    )
+    token = f"Authorization: Bearer {TOKEN}\n".encode()
+    return b"POST /api/v1/uploads HTTP/1.1\nHost: 127.0.0.1\n" + token
 
 
 def test_a_request_that_says_it_is_too_large_is_not_read(site, head):
-    answer = raw(site, head + f"Content-Length: {MAX_REQUEST_BYTES + 1}".encode())
+    length = f"Content-Length: {MAX_REQUEST_BYTES + 1}\nExpect: 100-continue"
+    answer = raw(site, head + length.encode())
 
     assert answer.startswith(b"HTTP/1.1 413")
     assert b"the limit is 33554432" in answer
@@ -69,29 +70,69 @@ def test_a_stream_that_never_says_how_large_it_is_is_cut_at_the_limit():
 
     limited = BodySizeLimit(reader, max_bytes=105)
     with pytest.raises(TooLargeError, match="more than 105 bytes"):
-        asyncio.run(limited({"type": "http"}, receive, send))
+        asyncio.run(limited({"type": "http", "headers": []}, receive, send))
     assert next(pieces) == 11
 
 
+def answer_after_all(site, body, *, token=TOKEN, is_chunked=False):
+    """Return the answer to a client that reads none before it has sent everything, as urllib."""
+    connection = HTTPConnection(site.url.removeprefix("http://"), timeout=600)
+    headers = {"Authorization": f"Bearer {token}"}
+    if not is_chunked:
+        headers["Content-Length"] = str(48 * 2**20)
+    with closing(connection):
+        connection.request("POST", "/api/v1/uploads", body, headers, encode_chunked=is_chunked)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())["error"], answer.getheader("connection")
+
+
 @pytest.mark.slow
-def test_a_stream_that_is_too_large_is_answered_so(site):
-    """In process: over a socket the rest of the stream may run into the closed connection first."""
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_sender_of_too_much_reads_why(site, is_chunked):
+    status, reason, connection = answer_after_all(site, in_pieces(48), is_chunked=is_chunked)
 
-    async def pieces():
-        for _ in range(33):
-            yield b" " * 2**20
+    assert (status, connection) == (413, "close")
+    assert "send less, or gzip" in reason
 
-    async def post():
-        transport = httpx.ASGITransport(site.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://h") as client:
-            headers = {"Authorization": f"Bearer {TOKEN}"}
-            return await client.post("/api/v1/uploads", content=pieces(), headers=headers)
 
-    answer = asyncio.run(post())
+@pytest.mark.slow
+def test_a_sender_without_a_token_reads_why(site):
+    status, reason, _ = answer_after_all(site, in_pieces(48), token="pl_nobody")
 
-    assert answer.status_code == 413
-    assert answer.headers["connection"] == "close"
-    assert "send less, or gzip" in answer.json()["error"]
+    assert status == 401
+    assert "token" in reason
+
+
+def drained(*, pieces, head=(("transfer-encoding", "chunked"),)):
+    """Return how many of the pieces were read when an answer without the body was sent."""
+    left = iter(range(pieces))
+
+    async def receive():
+        next(left)
+        return {"type": "http.request", "body": b" " * 10, "more_body": True}
+
+    async def refusing(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 401, "headers": []})
+
+    async def send(_message):
+        nonlocal at_answer
+        at_answer = pieces - len(list(left))
+
+    at_answer = -1
+    headers = [(name.encode(), value.encode()) for name, value in head]
+    limited = BodySizeLimit(refusing, max_bytes=20, max_drained_bytes=100)
+    asyncio.run(limited({"type": "http", "headers": headers}, receive, send))
+    return at_answer
+
+
+def test_of_a_body_without_an_end_no_more_than_the_bound_is_thrown_away():
+    assert drained(pieces=1000) == 10
+
+
+def test_nothing_is_awaited_of_a_sender_that_sends_nothing_or_waits_for_permission():
+    assert drained(pieces=1000, head=()) == 0
+    waiting = (("content-length", "1000"), ("expect", "100-continue"))
+    assert drained(pieces=1000, head=waiting) == 0
 
 
 def test_a_lying_length_ends_with_the_connection(site, head):

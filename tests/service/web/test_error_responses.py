@@ -1,10 +1,11 @@
 """Tests the answers to errors: a status and one sentence, never a traceback."""
 
 import asyncio
+from typing import Annotated
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Query
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -128,5 +129,34 @@ def test_a_path_that_is_no_number_is_not_found():
         return number
 
     assert get(app, "/series/7").json() == 7
-    assert get(app, "/series/seven").text == "404: not found\n"
+    assert get(app, "/series/seven?side=left").text == "404: not found\n"
     assert get(app, "/nothing").status_code == 404
+
+
+def test_a_query_that_is_invalid_is_named():
+    app = FastAPI()
+    add_error_responses(app)
+
+    @app.get("/api/series")
+    def show(newest: int, side: str):
+        return newest, side
+
+    shown = get(app, "/api/series?newest=many")
+
+    assert shown.status_code == 422
+    assert shown.json()["error"].startswith("newest: Input should be a valid integer")
+    assert "side: Field required" in shown.json()["error"]
+
+
+def test_of_very_many_invalid_queries_the_first_are_named():
+    app = FastAPI()
+    add_error_responses(app)
+
+    @app.get("/api/series")
+    def show(number: Annotated[list[int], Query()]):
+        return number
+
+    shown = get(app, "/api/series?" + "&".join(["number=x"] * 1000))
+
+    assert shown.status_code == 422
+    assert len(shown.json()["error"]) == 500

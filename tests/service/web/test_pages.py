@@ -147,3 +147,9 @@ def test_a_bundle_that_came_gzipped_is_handed_out_unpacked(site, make_bundle):
     told = site.upload(gzip.compress(make_bundle().to_json().encode())).json()
 
     assert site.get(f"/runs/{told['id']}/bundle.json").text == make_bundle().to_json()
+
+
+@pytest.mark.parametrize("path", ["/octo%00/models", "/octo/mod%00els", "/octo/%00/pull/7"])
+def test_a_name_that_no_database_stores_is_not_found(any_engine, start_site, path):
+    with start_site(any_engine) as site:
+        assert site.get(path).status_code == 404

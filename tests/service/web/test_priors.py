@@ -61,10 +61,14 @@ def test_a_question_about_no_class_is_about_all(known):
     assert fetch_history(known.url, TOKEN) == fetch_history(known.url, TOKEN, [CLASS])
 
 
-def test_a_question_about_too_many_classes_is_none(known):
-    query = "device_class=a&" * 101
+@pytest.mark.parametrize(
+    "query", ["device_class=a&" * 101, "device_class=a%00b", f"device_class={'a' * 1001}"]
+)
+def test_a_question_about_impossible_classes_is_invalid(known, query):
+    answer = known.get(f"/api/v1/priors?{query}", token=TOKEN)
 
-    assert known.get(f"/api/v1/priors?{query}", token=TOKEN).status_code == 404
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("device_class")
 
 
 def test_a_runner_with_a_wrong_token_knows_nothing(site):
