@@ -30,7 +30,8 @@ class HourlyRate:
     """What one hour of one accelerator costs, with its interval and its source.
 
     For a list price low = mode = high. `as_of` is the price's own date, else the day it was read
-    (`is_read_date`). `assumed` names low-confidence inputs of the figure.
+    (`is_read_date`). `assumed` names low-confidence inputs of the figure. `is_committed` hours are
+    paid for whether they are used or not: owned, reserved, or committed to for a term.
     """
 
     option: str  # "p5.48xlarge/on_demand", "onprem-8xH100"
@@ -45,6 +46,7 @@ class HourlyRate:
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     layer: PriceLayer = PriceLayer.DERIVED
+    is_committed: bool = False
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -76,9 +78,12 @@ class ChangePrice:
 
     `usd` is cash, None when nothing could be priced; `note` then says why. `is_detectable` is False
     when the change's interval contains zero: only the interval is meaningful then. On devices that
-    are paid for anyway, `absorbed_hours` are the device-hours a year that cost no cash because idle
-    hours absorb them; they are negative where a change frees hours. `moves_to` is the rate of the
-    device that the hours move to where the peak memory outgrows, or may outgrow, theirs.
+    are paid for anyway, `extra_hours` are the device-hours a year that the change adds or,
+    negative, frees: capacity and no cash. `absorbed_hours` are those of them that idle devices are
+    known to absorb, and `renewal_devices` how many devices the freed hours could replace at
+    renewal.
+    `moves_to` is the rate of the device that the hours move to where the peak memory outgrows, or
+    may outgrow, theirs.
     """
 
     workload: str
@@ -90,7 +95,9 @@ class ChangePrice:
     high: Decimal | None
     is_detectable: bool
     note: str = ""
+    extra_hours: Interval | None = None
     absorbed_hours: Interval | None = None
+    renewal_devices: Interval | None = None
     moves_to: HourlyRate | None = None
 
 

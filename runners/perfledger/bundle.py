@@ -85,6 +85,7 @@ class Commitment:
 
     `where` is the purchase option by which fleet entries name them. While some are idle a slowdown
     costs waiting time, not money; demand that no longer fits is bought on `overflow` ("": `where`).
+    Freed hours save money only where the commitment `can_shrink` within the year.
     """
 
     where: str
@@ -93,6 +94,7 @@ class Commitment:
     overflow: str = ""
     devices_per_job: int = 1
     job_hours: float | None = None  # a job's mean duration; without it waits are unknown
+    can_shrink: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

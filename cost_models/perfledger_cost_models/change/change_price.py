@@ -17,7 +17,7 @@ import numpy as np
 
 from perfledger.bundle import Commitment, FleetUse, PricingConfig
 from perfledger.workload_pattern import is_match
-from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.change.fleet_entry_price import (
     FleetEntryPrice,
     MeasuredChange,
@@ -26,7 +26,12 @@ from perfledger_cost_models.change.fleet_entry_price import (
     hours_of,
 )
 from perfledger_cost_models.change.fleet_weights import FleetSplitError, hours_of_workload
-from perfledger_cost_models.change.idle_commitments import cash_share, idle_hours, queue_effect
+from perfledger_cost_models.change.idle_commitments import (
+    cash_share,
+    idle_hours,
+    queue_effect,
+    renewal_devices,
+)
 from perfledger_cost_models.change.joint_price import JointPrice
 from perfledger_cost_models.change.memory_upgrade import (
     MemoryGrowth,
@@ -69,6 +74,11 @@ class _CommitmentUse:
         self.draws = self.draws + part.draws().extra_hours
         self.mode = self.mode + part.modes().extra_hours
 
+    def shrinks(self) -> tuple[BoolArray, BoolArray]:
+        """Return in which draws the commitment gives hours back, and if it most likely does."""
+        can_shrink = self.commitment.can_shrink
+        return (self.draws < 0) & can_shrink, (self.mode < 0) & can_shrink
+
     def shares(self) -> tuple[FloatArray, FloatArray]:
         """Return the cash share of each draw, and the most likely one."""
         idle = idle_hours(self.commitment)
@@ -77,9 +87,9 @@ class _CommitmentUse:
     def effect(self) -> QueueEffect:
         """Return the effect on the queue."""
         share, mode = self.shares()
-        return queue_effect(
-            self.commitment, _interval(self.draws * (1 - share), self.mode * (1 - mode))
-        )
+        shrinks, mode_shrinks = self.shrinks()
+        hours = self.draws * (1 - share) * ~shrinks, self.mode * (1 - mode) * ~mode_shrinks
+        return queue_effect(self.commitment, _interval(*hours))
 
 
 def price_changes(
@@ -168,7 +178,9 @@ def _part(
     problem = _problem(change.change, hours)
     if problem:
         return _unpriced(change, problem, hours=hours, source=use.source, rate=rate)
-    part = FleetEntryPrice(change=change, use=use, rate=rate, commitment=commitment)
+    part = FleetEntryPrice(
+        change=change, use=use, rate=rate, own_rate=runs_on, commitment=commitment
+    )
     if change.memory is None or not may_outgrow(change.memory, runs_on.accelerator):
         return part
     limit, needed = memory_of(runs_on.accelerator) or inf, change.memory.head_bytes[-1]
@@ -194,34 +206,76 @@ def _problem(change: Interval, hours: Interval) -> str:
 
 def _priced(
     part: FleetEntryPrice, pools: dict[str, _CommitmentUse]
-) -> tuple[ChangePrice, FloatArray]:
+) -> tuple[ChangePrice, FloatArray | None]:
     draws, modes = part.draws(), part.modes()
-    share, mode_share = (np.ones(1), np.ones(1))
+    extra = _extra_hours(part, draws, modes) if part.is_committed else None
+    share = mode_share = np.zeros(1) if part.is_committed else np.ones(1)
+    shrinks = mode_shrinks = np.zeros(1, dtype=bool)
     absorbed = None
     if part.commitment is not None:
         share, mode_share = pools[part.use.where].shares()
-        absorbed = _interval(draws.extra_hours * (1 - share), modes.extra_hours * (1 - mode_share))
-    cash = draws.cash(share)
+        shrinks, mode_shrinks = pools[part.use.where].shrinks()
+        absorbed = _interval(
+            draws.extra_hours * (1 - share) * ~shrinks,
+            modes.extra_hours * (1 - mode_share) * ~mode_shrinks,
+        )
+    elif extra is not None and extra[-1] > 0:
+        return _of_unknown_cash(part, extra), None
+    cash = draws.cash(share, shrinks=shrinks)
     usd, low, high = (
-        _closed_form(part, cash) if part.is_closed_form else _interval_usd(cash, modes, mode_share)
+        _closed_form(part, cash)
+        if part.is_closed_form
+        else _interval_usd(cash, modes.cash(mode_share, shrinks=mode_shrinks))
     )
     outgrown = (
         part.change.memory is not None and part.change.memory.head_bytes[0] > part.limit_bytes
     )
+    is_freed = extra is not None and extra[1] < 0
     price = ChangePrice(
         workload=part.change.workload,
-        rate=part.rate,
+        rate=part.own_rate if is_freed else part.rate,
         device_hours_per_year=hours_of(part.use),
         hours_source=part.use.source,
         usd=usd,
         low=low,
         high=high,
         is_detectable=part.change.is_detectable or outgrown,
-        note="; ".join(filter(None, (_upgrade_note(part), _moving(part)))),
+        note="; ".join(filter(None, (_upgrade_note(part), _moving(part), _wait_note(part)))),
+        extra_hours=extra,
         absorbed_hours=absorbed,
+        renewal_devices=None if extra is None else renewal_devices(extra, part.commitment),
         moves_to=part.upgrade_rate,
     )
     return price, cash
+
+
+def _extra_hours(part: FleetEntryPrice, draws: PriceDraws, modes: PriceDraws) -> Interval:
+    """Return the hours that a change adds or frees, exactly those of the change if it can be."""
+    low, middle, high = _interval(draws.extra_hours, modes.extra_hours)
+    if part.upgrade_rate is not None:
+        return low, middle, high
+    hours, change = hours_of(part.use), part.change.change
+    if hours[0] == hours[-1]:
+        return hours[1] * change[0], middle, hours[1] * change[-1]
+    # Draws beyond zero are simulation noise where the change ends at it.
+    low = max(low, 0.0) if change[0] >= 0 else low
+    return min(low, middle), middle, min(high, 0.0) if change[-1] <= 0 else high
+
+
+def _of_unknown_cash(part: FleetEntryPrice, extra: Interval) -> ChangePrice:
+    """Return the price of hours that idle devices may take or not, which nothing tells."""
+    note = (
+        f"hours on {part.own_rate.label} are paid for whether used or not, and whether idle ones "
+        "take more is unknown: declare it in a [[commitment]] with devices and busy_hours_per_year"
+    )
+    price = _unpriced(
+        part.change,
+        note,
+        hours=hours_of(part.use),
+        source=part.use.source,
+        rate=part.own_rate,
+    )
+    return replace(price, extra_hours=extra)
 
 
 def _closed_form(part: FleetEntryPrice, cash: FloatArray) -> tuple[Decimal, Decimal, Decimal]:
@@ -242,10 +296,8 @@ def _closed_form(part: FleetEntryPrice, cash: FloatArray) -> tuple[Decimal, Deci
     return usd, min(least, usd), max(most, usd)
 
 
-def _interval_usd(
-    cash: FloatArray, modes: PriceDraws, share: FloatArray
-) -> tuple[Decimal, Decimal, Decimal]:
-    low, usd, high = map(to_decimal, _interval(cash, modes.cash(share)))
+def _interval_usd(cash: FloatArray, mode: FloatArray) -> tuple[Decimal, Decimal, Decimal]:
+    low, usd, high = map(to_decimal, _interval(cash, mode))
     return usd, low, high
 
 
@@ -262,6 +314,15 @@ def _upgrade_note(part: FleetEntryPrice) -> str:
         return ""
     where = measured_on or "a device without a price"
     return f"measured on {where}; assumes the same ratio on {part.rate.accelerator}"
+
+
+def _wait_note(part: FleetEntryPrice) -> str:
+    if part.commitment is not None or not part.is_committed:
+        return ""
+    return (
+        "how much shorter jobs wait is unknown: declare a [[commitment]] with devices, "
+        "busy_hours_per_year and job_hours"
+    )
 
 
 def _moving(part: FleetEntryPrice) -> str:

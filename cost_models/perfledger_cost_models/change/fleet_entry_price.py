@@ -47,7 +47,8 @@ class PriceDraws:
 
     hours: FloatArray  # device-hours a year, before
     growth: FloatArray  # head / base of the step time
-    usd_per_hour: FloatArray
+    usd_per_hour: FloatArray  # of extra hours
+    freed_usd_per_hour: FloatArray  # of hours that a commitment no longer pays for if it shrinks
     has_moved: BoolArray  # the workload no longer fits the device
     upgrade_usd_per_hour: FloatArray  # of the larger device
 
@@ -56,10 +57,14 @@ class PriceDraws:
         """Return the extra device-hours a year on the old device, minus all of them if it moved."""
         return np.where(self.has_moved, -self.hours, self.hours * (self.growth - 1))
 
-    def cash(self, share: FloatArray | float) -> FloatArray:
-        """Return the extra USD a year if `share` of the extra hours are bought."""
+    def cash(self, share: FloatArray, *, shrinks: BoolArray) -> FloatArray:
+        """Return the extra USD a year if `share` of the extra hours are bought.
+
+        In draws in which the commitment `shrinks` all of them are given back at its own rate.
+        """
         upgrade_usd = self.has_moved * self.hours * self.growth * self.upgrade_usd_per_hour
-        return self.extra_hours * share * self.usd_per_hour + upgrade_usd
+        usd_per_hour = np.where(shrinks, self.freed_usd_per_hour, share * self.usd_per_hour)
+        return self.extra_hours * usd_per_hour + upgrade_usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +73,21 @@ class FleetEntryPrice:
 
     change: MeasuredChange
     use: FleetUse
-    rate: HourlyRate
+    rate: HourlyRate  # of extra hours
+    own_rate: HourlyRate  # of the hours that it has
     commitment: Commitment | None = None
     limit_bytes: float = inf  # the device's memory; infinite where the peak stays below it
     upgrade_rate: HourlyRate | None = None  # of the larger device above the limit
 
     @property
+    def is_committed(self) -> bool:
+        """Return whether its hours are paid for whether they are used or not."""
+        return self.commitment is not None or self.own_rate.is_committed
+
+    @property
     def is_closed_form(self) -> bool:
         """Return whether the price is hours times change times rate."""
-        return self.commitment is None and self.upgrade_rate is None
+        return not self.is_committed and self.upgrade_rate is None
 
     def draws(self) -> PriceDraws:
         """Return the joint draws.
@@ -94,6 +105,7 @@ class FleetEntryPrice:
             ),
             growth=growth,
             usd_per_hour=_rate_draws(self.rate),
+            freed_usd_per_hour=_rate_draws(self.own_rate),
             has_moved=self._peaks() > self.limit_bytes,
             upgrade_usd_per_hour=_rate_draws(bigger),
         )
@@ -107,6 +119,7 @@ class FleetEntryPrice:
             hours=np.array([hours_of(self.use)[1]]),
             growth=np.array([1 + self.change.change[1]]),
             usd_per_hour=np.array([float(self.rate.usd_per_device_hour)]),
+            freed_usd_per_hour=np.array([float(self.own_rate.usd_per_device_hour)]),
             has_moved=np.array([peak > self.limit_bytes]),
             upgrade_usd_per_hour=np.array([float(bigger.usd_per_device_hour)]),
         )

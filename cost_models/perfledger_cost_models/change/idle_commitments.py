@@ -2,7 +2,7 @@
 
 A slowdown costs no cash while idle devices absorb it: the cash share of its hours is 0. The rest is
 bought: max(0, X - K) of X extra and K idle hours. Hours that a speed-up frees are paid for anyway,
-so they save no cash.
+so they save no cash unless the commitment can shrink.
 """
 
 import numpy as np
@@ -23,6 +23,20 @@ def cash_share(extra_hours: FloatArray, idle: float) -> FloatArray:
     """Return the share of extra hours that has to be bought: 0 while idle hours absorb them all."""
     bought = np.maximum(extra_hours - idle, 0)
     return np.divide(bought, extra_hours, out=np.zeros_like(bought), where=extra_hours > 0)
+
+
+def renewal_devices(extra_hours: Interval, commitment: Commitment | None) -> Interval | None:
+    """Return how many devices the freed hours could replace at renewal; None if none are freed.
+
+    A device carries as many hours as those of the commitment do today, else those of a year.
+    """
+    low, middle, high = (max(0.0, -hours) for hours in reversed(extra_hours))
+    if middle <= 0:
+        return None
+    per_device = float(HOURS_PER_YEAR)
+    if commitment is not None and commitment.busy_hours_per_year > 0:
+        per_device = commitment.busy_hours_per_year / commitment.devices
+    return low / per_device, middle / per_device, high / per_device
 
 
 def queue_effect(commitment: Commitment, absorbed_hours: Interval) -> QueueEffect:

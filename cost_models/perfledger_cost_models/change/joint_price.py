@@ -72,9 +72,11 @@ def _amounts(price: ChangePrice) -> _Amounts | None:
 def _is_missing(price: ChangePrice) -> bool:
     """Return whether a sum without this price would be wrong.
 
-    It would be for a detectable change, and for one with a rate but invalid hours or interval.
+    It would be for a detectable change, and for one with a rate but invalid hours or interval. An
+    undetected one on hours that are paid for anyway is left out.
     """
-    return price.usd is None and (price.is_detectable or price.rate is not None)
+    is_invalid = price.rate is not None and price.extra_hours is None
+    return price.usd is None and (price.is_detectable or is_invalid)
 
 
 def _workloads(prices: Iterable[ChangePrice]) -> tuple[str, ...]:

@@ -214,7 +214,7 @@ def efficiency_hours(
         for price in change.prices
         if price.rate is None or price.rate.accelerator == accelerator
     ]
-    if any(price.usd is None or price.rate is None for price in prices):
+    if any(price.usd is None and price.extra_hours is None for price in prices):
         return None
     return sum((_hours(price) for price in prices), Decimal(0)) / quarters
 
@@ -245,10 +245,11 @@ def _measured(landed: LandedChange) -> MeasuredChange:
 
 
 def _hours(price: ChangePrice) -> Decimal:
-    rate = price.rate
-    if price.usd is None or rate is None:  # pragma: no cover - checked by the caller
+    if price.extra_hours is not None:
+        return to_decimal(price.extra_hours[1])
+    if price.usd is None or price.rate is None:  # pragma: no cover - checked by the caller
         return Decimal(0)
-    return price.usd / rate.usd_per_device_hour
+    return price.usd / price.rate.usd_per_device_hour
 
 
 def _owns(team: PlanTeam, workload: str) -> bool:

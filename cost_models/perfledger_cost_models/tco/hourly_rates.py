@@ -8,6 +8,7 @@ from perfledger_cost_models.prices.staleness import MaxAge, max_age_of, stalenes
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.onprem import SERVERS, owned_rate
+from perfledger_cost_models.tco.purchase_modes import is_committed
 
 # Every unit of work is priced on these options, which a team has or could have.
 STANDARD_OPTIONS = (
@@ -81,6 +82,7 @@ def _list_rate(price: Price, option: str, *, today: date | None) -> HourlyRate:
             price.as_of, today=today, max_age=max_age, is_read_date=price.is_read_date
         ),
         layer=price.layer,
+        is_committed=is_committed(price.pricing_model),
     )
 
 

@@ -183,6 +183,7 @@ def owned_rate(
         warnings=staleness_warnings(
             price.as_of, today=today, max_age=MaxAge.HARDWARE, is_read_date=price.is_read_date
         ),
+        is_committed=True,
     )
 
 

@@ -83,6 +83,30 @@ class PurchaseTerms:
         return upfront + self.usd_per_hour * (1 - self.upfront_share)
 
 
+def is_committed(model: PricingModel) -> bool:
+    """Return whether hours of a pricing model are paid for whether they are used or not.
+
+    A bill's price of such an hour is one, too: what was billed was committed to.
+    """
+    match model:
+        case (
+            PricingModel.SAVINGS_PLAN
+            | PricingModel.RESERVED
+            | PricingModel.COMMITTED_USE
+            | PricingModel.CAPACITY_BLOCK
+        ):
+            return True
+        case (
+            PricingModel.ON_DEMAND
+            | PricingModel.SPOT
+            | PricingModel.MARKETPLACE
+            | PricingModel.MARKET_INDEX
+        ):
+            return False
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
 def terms_of(price: Price) -> PurchaseTerms:
     """Return how a published price is paid; raise PurchaseError for a term that cannot be read."""
     pay_as_you_go = PurchaseTerms(

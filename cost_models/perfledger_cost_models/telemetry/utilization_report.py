@@ -54,12 +54,15 @@ class UtilizationGain:
 
     @property
     def freed_usd(self) -> Decimal | None:
-        """Return the cost of the freed device-hours at the rate; None without one."""
+        """Return the cash that the freed device-hours save; None without a rate.
+
+        Hours that are paid for whether used or not save none.
+        """
         return None if self.rate is None else self._usd(self.rate.usd_per_device_hour)
 
     @property
     def freed_usd_ends(self) -> tuple[Decimal, Decimal] | None:
-        """Return their cost at the rate's low and high end."""
+        """Return that cash at the rate's low and high end."""
         return None if self.rate is None else (self._usd(self.rate.low), self._usd(self.rate.high))
 
     @property
@@ -69,6 +72,8 @@ class UtilizationGain:
         return self.freed_hours / self.years if is_enough else None
 
     def _usd(self, usd_per_hour: Decimal) -> Decimal:
+        if self.rate is None or self.rate.is_committed:
+            return Decimal(0)
         return to_decimal(self.freed_hours) * usd_per_hour
 
 

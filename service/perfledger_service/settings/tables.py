@@ -54,6 +54,7 @@ class CommitmentTable(ConfigTable):
     overflow: str = ""
     devices_per_job: Annotated[int, Field(ge=1)] = 1
     job_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    can_shrink: bool = False
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:

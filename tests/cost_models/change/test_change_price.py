@@ -1,10 +1,11 @@
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger.bundle import FleetUse, PricingConfig
+from perfledger.bundle import Commitment, FleetUse, PricingConfig
 from perfledger_cost_models.change.change_price import MAX_CHANGE, MAX_DEVICE_HOURS, price_changes
 from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
 from perfledger_cost_models.prices.price_sheet import packaged_sheet
@@ -12,6 +13,17 @@ from perfledger_cost_models.tco.hourly_rates import rate_of
 
 SHEET = packaged_sheet()
 SLOWER = (0.10, 0.12, 0.14)
+FASTER = (-0.12, -0.10, -0.08)
+OWNED = "onprem-8xH100"
+PAID_ANYWAY = (
+    OWNED,
+    "p5.48xlarge/savings_plan/3y_no_upfront",
+    "p5.48xlarge/savings_plan/1y_all_upfront",
+    "p5.48xlarge/capacity_block/prepaid_24h",
+)
+RETURNABLE = Commitment(
+    where=OWNED, devices=64, busy_hours_per_year=64 * 8760.0 * 0.8, can_shrink=True
+)
 NAN, INF = float("nan"), float("inf")
 ends = st.floats(-0.9, 5).map(lambda end: round(end, 6))
 changes = st.lists(ends, min_size=3, max_size=3).map(sorted)
@@ -21,12 +33,17 @@ def use(hours=20_000.0, where="p5.48xlarge/on_demand", workload="gpt:*", low=Non
     return FleetUse(workload=workload, where=where, device_hours_per_year=hours, low=low, high=high)
 
 
-def prices(*fleet, change=SLOWER, workload="gpt:train", measured_on="H100-80GB", today=None):
+def prices(
+    *fleet,
+    change=SLOWER,
+    workload="gpt:train",
+    measured_on="H100-80GB",
+    today=None,
+    commitments=(),
+):
     measured = MeasuredChange(workload=workload, change=tuple(change), measured_on=measured_on)
-    priced = price_changes(
-        (measured,), pricing=PricingConfig(fleet=fleet), sheet=SHEET, today=today
-    )
-    return priced.prices
+    pricing = PricingConfig(fleet=fleet, commitments=commitments)
+    return price_changes((measured,), pricing=pricing, sheet=SHEET, today=today).prices
 
 
 def test_a_change_costs_hours_times_change_times_rate_and_its_interval_exactly():
@@ -39,6 +56,50 @@ def test_a_change_costs_hours_times_change_times_rate_and_its_interval_exactly()
     assert found.hours_source == "declared in the configuration"
     assert found.is_detectable
     assert found.note == ""
+
+
+@pytest.mark.parametrize("where", PAID_ANYWAY)
+def test_a_speed_up_on_hours_that_are_paid_for_anyway_frees_capacity_and_saves_no_cash(where):
+    (found,) = prices(use(87_600.0, where=where), change=FASTER)
+
+    assert (found.low, found.usd, found.high) == (0, 0, 0)
+    assert found.extra_hours == pytest.approx((-10_512, -8_760, -7_008), rel=1e-3)
+    assert found.renewal_devices == pytest.approx((0.8, 1.0, 1.2), rel=1e-3)
+    assert found.absorbed_hours is None
+    assert found.rate.is_committed
+
+
+@pytest.mark.parametrize("where", PAID_ANYWAY)
+def test_whether_paid_devices_take_a_slowdown_is_unknown_without_their_idle_hours(where):
+    (found,) = prices(use(where=where))
+
+    assert (found.low, found.usd, found.high) == (None, None, None)
+    assert found.extra_hours == pytest.approx((2_000, 2_400, 2_800), rel=1e-3)
+    assert "declare it in a [[commitment]]" in found.note
+
+
+def test_a_commitment_that_can_shrink_saves_its_own_rate_and_frees_nothing():
+    shrinking = replace(RETURNABLE, where="p5.48xlarge/savings_plan/3y_no_upfront")
+    shrinking = replace(shrinking, overflow="p5.48xlarge/on_demand")
+    rate = rate_of(SHEET, shrinking.where)
+
+    (found,) = prices(use(where=shrinking.where), change=FASTER, commitments=(shrinking,))
+
+    assert float(found.usd) == pytest.approx(-2_000 * float(rate.usd_per_device_hour))
+    assert found.rate == rate
+    assert found.absorbed_hours == (0, 0, 0)
+
+
+def test_a_change_that_is_not_detected_on_paid_hours_is_left_out_of_the_sum():
+    measured = tuple(
+        MeasuredChange(workload=f"gpt:{name}", change=change, measured_on="H100-80GB")
+        for name, change in (("noise", (-0.01, 0.0, 0.01)), ("slow", SLOWER))
+    )
+    fleet = (use(where=OWNED, workload="gpt:noise"), use(workload="gpt:slow"))
+
+    total = price_changes(measured, pricing=PricingConfig(fleet=fleet), sheet=SHEET).total
+
+    assert (total.usd, total.missing, total.left_out) == (16_512, (), ("gpt:noise",))
 
 
 def test_a_speed_up_is_a_saving():
@@ -97,12 +158,12 @@ def test_uncertain_hours_widen_the_interval_around_the_same_figure():
 
 
 def test_an_uncertain_rate_alone_gives_an_interval_wider_than_ninety_percent_of_it():
-    (found,) = prices(use(where="onprem-8xH100"), change=(0.1, 0.1, 0.1))
-    rate = rate_of(SHEET, "onprem-8xH100")
+    (found,) = prices(use(where=OWNED), change=(-0.1, -0.1, -0.1), commitments=(RETURNABLE,))
+    rate = rate_of(SHEET, OWNED)
 
-    assert found.usd == 2_000 * rate.usd_per_device_hour
-    assert 0.9 * 2_000 * float(rate.low) < found.low < 2_000 * rate.low
-    assert 2_000 * rate.high < found.high < 1.1 * 2_000 * float(rate.high)
+    assert float(found.usd) == pytest.approx(-2_000 * float(rate.usd_per_device_hour))
+    assert 0.9 * 2_000 * float(rate.low) < -found.high < 2_000 * rate.low
+    assert 2_000 * rate.high < -found.low < 1.1 * 2_000 * float(rate.high)
 
 
 def test_the_joint_interval_tends_to_the_changes_as_hours_become_certain():
@@ -117,7 +178,7 @@ def test_the_joint_interval_tends_to_the_changes_as_hours_become_certain():
 @given(changes)
 def test_money_has_no_other_sign_than_the_change_and_encloses_its_figure(change):
     low, _, high = change
-    for entry in (use(), use(low=10_000.0, high=50_000.0, where="onprem-8xA100")):
+    for entry in (use(), use(low=10_000.0, high=50_000.0)):
         (found,) = prices(entry, change=change)
 
         assert found.low <= found.usd <= found.high

@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from perfledger.bundle import Commitment
-from perfledger_cost_models.change.idle_commitments import cash_share, idle_hours, queue_effect
+from perfledger_cost_models.change.idle_commitments import (
+    cash_share,
+    idle_hours,
+    queue_effect,
+    renewal_devices,
+)
 from perfledger_cost_models.queueing.queue_formulas import mmc
 
 POOL = Commitment(
@@ -63,6 +68,12 @@ def test_without_the_jobs_waits_are_not_known_and_the_note_says_what_to_declare(
 
     assert (effect.wait_s, effect.extra_wait_s, effect.extra_wait_hours) == (None, None, None)
     assert "declare job_hours" in effect.note
+
+
+def test_freed_hours_replace_devices_that_are_as_busy_as_today():
+    assert renewal_devices((-6_570.0, -3_285.0, 0.0), POOL) == pytest.approx((0.0, 0.5, 1.0))
+    assert renewal_devices((-8_760.0, -4_380.0, 4_380.0), None) == pytest.approx((0.0, 0.5, 1.0))
+    assert renewal_devices((-1.0, 0.0, 1.0), POOL) is None
 
 
 def test_a_queue_that_grows_without_end_says_so():

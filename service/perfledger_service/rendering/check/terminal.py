@@ -247,8 +247,8 @@ def _price_line(price: price_rows.PriceRow) -> Text:
             line.append(f" ({price.interval})")
         case "":
             line.append("has no yearly price")
-        case "costs no cash":
-            line.append("costs no cash", style="bold")
+        case "costs no cash" | "saves no cash":
+            line.append(price.verb, style="bold")
         case "no detectable change":
             line.append("no detectable change in cost", style="bold")
             line.append(f" ({price.interval} USD a year)")
@@ -257,7 +257,7 @@ def _price_line(price: price_rows.PriceRow) -> Text:
     if price.option:
         hours = f"{price.hours} device-hours a year, {clean(price.hours_source)}"
         line.append(f" on {clean(price.option)}; {hours}; price {price.dated}")
-    remarks = " ".join(clean_sentence(each) for each in (price.absorbed, price.note) if each)
+    remarks = " ".join(clean_sentence(each) for each in (price.capacity, price.note) if each)
     return line.append(f". {remarks}") if remarks else line
 
 

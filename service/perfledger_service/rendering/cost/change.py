@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from perfledger_cost_models.quote import ChangePrice, HourlyRate, SummedPrice
+from perfledger_cost_models.quote import ChangePrice, SummedPrice
 from perfledger_service.rendering.cost import yearly_cost_rows
 from perfledger_service.rendering.cost.change_json import (
     RATE_PARTS,
@@ -43,7 +43,7 @@ def change_document(view: ChangePriceView) -> Document:
     remarks = dict.fromkeys(
         (
             *_workload_notes([row for _, row in rows]),
-            *(note for price, row in rows for note in _rate_notes(row, price.rate)),
+            *(note for price, row in rows for note in _hours_and_rate_notes(price, row)),
         )
     )
     return Document(
@@ -76,7 +76,9 @@ def _columns() -> tuple[Column[_PricedRow], ...]:
         fact("device_hours_low", lambda row: row[0].device_hours_per_year[0]),
         fact("device_hours_high", lambda row: row[0].device_hours_per_year[2]),
         fact("hours_source", lambda row: row[0].hours_source),
+        fact("extra_hours", lambda row: row[0].extra_hours),
         fact("absorbed_hours", lambda row: row[0].absorbed_hours),
+        fact("renewal_devices", lambda row: row[0].renewal_devices),
         fact("rate", lambda row: rate_record(row[0].rate), parts=RATE_PARTS),
         fact("moves_to", lambda row: rate_record(row[0].moves_to), parts=RATE_PARTS),
         fact("note", lambda row: row[0].note),
@@ -102,7 +104,7 @@ def _amount(row: PriceRow) -> str:
     match row.verb:
         case "":
             return "no price"
-        case "no detectable change" | "costs no cash":
+        case "no detectable change" | "costs no cash" | "saves no cash":
             return row.verb
         case verb:
             return f"{'-' if verb == 'saves' else '+'}{row.amount}"
@@ -112,7 +114,7 @@ def _workload_notes(rows: Sequence[PriceRow]) -> Iterator[str]:
     """Yield what is to be said about workloads; those with the same note share it."""
     workloads: dict[str, list[str]] = {}
     for row in rows:
-        remarks = [each for each in (row.absorbed, row.note) if each]
+        remarks = [each for each in (row.capacity, row.note) if each]
         text = " ".join(clean_sentence(each, limit=_MAX_NOTE) for each in remarks)
         if text:
             workloads.setdefault(text, []).append(clean(row.workload, limit=_MAX_NAME))
@@ -121,12 +123,14 @@ def _workload_notes(rows: Sequence[PriceRow]) -> Iterator[str]:
         yield f"{f'{len(names)} workloads' if is_long else ', '.join(names)}: {text}"
 
 
-def _rate_notes(row: PriceRow, rate: HourlyRate | None) -> Iterator[str]:
+def _hours_and_rate_notes(price: ChangePrice, row: PriceRow) -> Iterator[str]:
+    rate = price.rate
     if row.option:
         hours = f" ({row.hours_interval})" if row.hours_interval else ""
         source = clean(row.hours_source, limit=_MAX_NOTE)
         yield f"{row.hours}{hours} device-hours: {source}"
-    if rate is not None:
+    is_capacity = price.extra_hours is not None and not row.amount
+    if rate is not None and not is_capacity:
         source = clean(rate.source, limit=_MAX_NOTE)
         yield f"{number_format.usd(rate.usd_per_device_hour)} a device-hour, {row.dated}: {source}"
         yield from (clean_sentence(each, limit=_MAX_NOTE) for each in rate.caveats)

@@ -26,7 +26,8 @@ def change_price_record(price: ChangePrice) -> Record:
         "device_hours_high": high,
         "hours_source": price.hours_source,
         "usd_per_year": price.usd,
-        **attributes(price, "low", "high", "is_detectable", "absorbed_hours"),
+        **attributes(price, "low", "high", "is_detectable"),
+        **attributes(price, "extra_hours", "absorbed_hours", "renewal_devices"),
         "moves_to": rate_record(price.moves_to),
         "note": price.note,
     }

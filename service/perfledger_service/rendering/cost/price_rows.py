@@ -23,8 +23,8 @@ class PriceRow:
 
     `verb` is "costs" or "saves" with an amount for a detected change, "could cost" or "could save"
     for an undetected one whose interval has one sign, "no detectable change" if it has both, "costs
-    no cash" if idle devices that are paid for absorb all of it, and "" without an amount: `note` is
-    then the reason. `absorbed_hours_text` is about such devices.
+    no cash" or "saves no cash" if devices that are paid for anyway take or free all of its hours,
+    and "" without an amount: `note` is then the reason. `capacity` is about such devices.
     """
 
     workload: str
@@ -37,7 +37,7 @@ class PriceRow:
     hours_source: str
     dated: str
     note: str
-    absorbed: str = ""
+    capacity: str = ""
     has_moved: bool = False  # to a device with more memory, or possibly so
 
 
@@ -94,6 +94,8 @@ def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
     if price.usd is not None and price.low is not None and price.high is not None:
         amount, interval = number_format.yearly_usd(price.usd, price.low, price.high)
         verb = _verb(price, price.usd, is_proven=is_proven)
+        if verb.endswith(" no cash"):
+            amount = interval = ""
     low, mode, high = price.device_hours_per_year
     return PriceRow(
         workload=price.workload,
@@ -108,9 +110,7 @@ def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
         hours_source=price.hours_source,
         dated=dated(price.rate) if price.rate else "",
         note=price.note,
-        absorbed=yearly_cost_rows.absorbed_hours_sentence(price.absorbed_hours)
-        if price.absorbed_hours
-        else "",
+        capacity=yearly_cost_rows.capacity_sentence(price),
         has_moved=price.moves_to is not None,
     )
 
@@ -176,8 +176,8 @@ def _amount(price: ChangePrice) -> Decimal:
 def _verb(price: ChangePrice, usd: Decimal, *, is_proven: bool) -> str:
     if not price.is_detectable:
         return "no detectable change"
-    if price.absorbed_hours is not None and price.low == price.high == 0:
-        return "costs no cash"
+    if price.extra_hours is not None and price.low == price.high == 0:
+        return f"{'saves' if price.extra_hours[1] < 0 else 'costs'} no cash"
     if usd == 0:  # idle devices probably absorb all of it
         return "could cost"
     if is_proven:

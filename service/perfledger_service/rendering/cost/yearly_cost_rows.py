@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from perfledger_cost_models.change.cost_policy import Approval, PolicyEvaluation, PolicyOutcome
 from perfledger_cost_models.money import CENT
-from perfledger_cost_models.quote import Interval, QueueEffect, SummedPrice
+from perfledger_cost_models.quote import ChangePrice, Interval, QueueEffect, SummedPrice
 from perfledger_service.rendering.layout import number_format
 
 SHOWN_COMMIT = 12
@@ -93,12 +93,38 @@ def policy_evaluation_rows(
     )
 
 
+def capacity_sentence(price: ChangePrice) -> str:
+    """Return what a change does to devices that are paid for anyway, "" if nothing.
+
+    It says the hours and, where some are freed, the devices that they could replace at renewal.
+    """
+    hours = price.extra_hours if price.absorbed_hours is None else price.absorbed_hours
+    if hours is None or not any(hours):
+        return ""
+    if price.absorbed_hours is None and hours[-1] > 0:
+        low, middle, high = map(number_format.count, hours)
+        return (
+            f"it takes {middle} more device-hours a year ({low}{number_format.INTERVAL_TO}{high}) "
+            "on devices that are paid for anyway"
+        )
+    return f"{absorbed_hours_sentence(hours)}{_at_renewal(price.renewal_devices)}"
+
+
 def absorbed_hours_sentence(hours: Interval) -> str:
     """Return the hours of a change that idle devices absorb or get back."""
     what, ends = _hours(hours)
     if hours[1] < 0:
         return f"{what} device-hours a year ({ends}) are freed on devices that are paid for anyway"
     return f"idle devices that are paid for absorb {what} device-hours a year ({ends})"
+
+
+def _at_renewal(devices: Interval | None) -> str:
+    if devices is None:
+        return ""
+    low, middle, high = (f"{float(f'{count:.2g}'):,.15g}" for count in devices)
+    ends = f"{low}{number_format.INTERVAL_TO}{high}"
+    noun = "device" if middle == "1" else "devices"
+    return f"; at renewal they could replace {middle} {noun} ({ends})"
 
 
 def _amount(price: SummedPrice) -> str:

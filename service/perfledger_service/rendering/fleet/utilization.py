@@ -170,8 +170,10 @@ def _evidence_blocks(view: UtilizationReport) -> Iterator[Block]:
 def _price(gain: UtilizationGain) -> str:
     if gain.rate is None or gain.freed_usd is None or gain.freed_usd_ends is None:
         return ""
-    amount, ends = number_format.yearly_usd(gain.freed_usd, *gain.freed_usd_ends)
     rate = gain.rate
+    if rate.is_committed:
+        return f"; they are paid for anyway at {rate.label}: capacity, no cash"
+    amount, ends = number_format.yearly_usd(gain.freed_usd, *gain.freed_usd_ends)
     between = f" ({ends})" if rate.low != rate.high else ""
     dated = number_format.day(rate.as_of)
     return f"; these cost {amount}{between} at {rate.label} ({clean(rate.source)}, {dated})"

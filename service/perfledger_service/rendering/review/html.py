@@ -16,6 +16,7 @@ from perfledger_cost_models.review.review_document import (
 )
 from perfledger_service.rendering.chart.picture import Picture
 from perfledger_service.rendering.chart.svg import embedded_svg
+from perfledger_service.rendering.cost import yearly_cost_rows
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.plan.queue_waits import wait_rows, wait_sentence
@@ -291,6 +292,10 @@ def _change(change: LandedChangePrice, price: ChangePrice) -> LandedChangeRow:
     if price.usd is not None and price.low is not None and price.high is not None:
         usd, usd_interval = number_format.yearly_usd(price.usd, price.low, price.high)
         usd = f"-{usd}" if price.usd < 0 else f"+{usd}"
+        if price.extra_hours is not None and price.low == price.high == 0:
+            usd, usd_interval = "no cash", ""
+    capacity = yearly_cost_rows.capacity_sentence(price)
+    remarks = "; ".join(filter(None, (capacity, price.note))) or landed.origin
     where = "" if price.rate is None else f"{price.rate.label}; "
     return LandedChangeRow(
         day=number_format.day(landed.day),
@@ -301,7 +306,7 @@ def _change(change: LandedChangePrice, price: ChangePrice) -> LandedChangeRow:
         interval=interval,
         usd=usd,
         usd_interval=usd_interval,
-        note=f"{where}{price.note or landed.origin}",
+        note=f"{where}{remarks}",
     )
 
 

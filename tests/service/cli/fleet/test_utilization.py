@@ -101,10 +101,10 @@ def test_a_target_has_its_price_with_where_that_is_from(run, export):
     assert "Freed hours save cash only if they are paid by the hour" in shown
 
 
-def test_an_owned_devices_price_has_its_range(run, export):
+def test_freed_hours_of_an_owned_device_are_capacity_and_no_cash(run, export):
     shown = " ".join(run(export, "--purchase-option", "onprem-8xH100").split())
 
-    assert " to " in shown.partition("these cost ")[2].partition(" at ")[0]
+    assert "paid for anyway at On-premises 8xH100 at 40 % use: capacity, no cash" in shown
 
 
 def test_above_the_target_nothing_is_to_be_freed(run, export):

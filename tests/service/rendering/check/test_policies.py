@@ -21,7 +21,9 @@ HOSTILE = "<b>`|nlp` \x1b[31m"
 def ruled(reports):
     first, *others = reports["regressed"].change_prices
     free = {"usd": Decimal(0), "low": Decimal(0), "high": Decimal(0)}
-    absorbed = replace(first, **free, absorbed_hours=QUEUE.absorbed_hours)
+    absorbed = replace(
+        first, **free, extra_hours=QUEUE.absorbed_hours, absorbed_hours=QUEUE.absorbed_hours
+    )
     return replace(
         reports["regressed"],
         change_prices=(absorbed, *others),

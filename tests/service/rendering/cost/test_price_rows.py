@@ -68,13 +68,48 @@ def test_hours_that_idle_devices_take_cost_no_cash(reports, amounts, verb):
         usd=usd,
         low=low,
         high=high,
+        extra_hours=(4448.0, 5982.0, 7659.0),
         absorbed_hours=(4448.0, 5982.0, 7659.0),
     )
 
     row = price_rows.price_row(price, is_proven=True)
 
     assert row.verb == verb
-    assert row.absorbed.startswith("idle devices that are paid for absorb")
+    assert row.capacity.startswith("idle devices that are paid for absorb")
+
+
+def test_hours_freed_on_paid_devices_save_no_cash_and_say_what_they_could_replace(reports):
+    price = replace(
+        reports["regressed"].change_prices[0],
+        usd=Decimal(0),
+        low=Decimal(0),
+        high=Decimal(0),
+        extra_hours=(-10_512.0, -8_760.0, -7_008.0),
+        renewal_devices=(0.8, 1.0, 1.2),
+    )
+
+    row = price_rows.price_row(price, is_proven=True)
+
+    assert row.verb == "saves no cash"
+    assert row.capacity.replace("\xa0", " ") == (
+        "8,760 device-hours a year (7,008 to 10,510) are freed on devices that are paid for "
+        "anyway; at renewal they could replace 1 device (0.8 to 1.2)"
+    )
+
+
+def test_hours_that_paid_devices_may_take_or_not_have_no_cash_figure(reports):
+    price = replace(
+        reports["regressed"].change_prices[0],
+        usd=None,
+        low=None,
+        high=None,
+        extra_hours=(7_008.0, 8_760.0, 10_512.0),
+    )
+
+    row = price_rows.price_row(price, is_proven=True)
+
+    assert (row.verb, row.amount) == ("", "")
+    assert row.capacity.startswith("it takes 8,760 more device-hours a year")
 
 
 def test_a_price_has_its_hours_its_option_and_its_date(reports):
@@ -88,7 +123,7 @@ def test_a_price_has_its_hours_its_option_and_its_date(reports):
         "18,000 to 22,000",
         "as of 2026-07-20",
     )
-    assert (row.option, row.absorbed, row.has_moved) == ("AWS p5.48xlarge, on demand", "", False)
+    assert (row.option, row.capacity, row.has_moved) == ("AWS p5.48xlarge, on demand", "", False)
 
 
 def test_a_change_without_a_price_says_why_and_nothing_else(reports):

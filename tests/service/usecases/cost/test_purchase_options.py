@@ -80,8 +80,15 @@ def test_a_use_of_the_organisations_own_counts_and_is_no_guess(run, tmp_path):
     assert not any("utilization" in words for words in document["useful_hour"][0]["assumed"])
 
 
-def test_the_price_of_a_change_on_owned_hours_names_its_guesses(run, guessed):
-    words = (*CHANGE, "--purchase-option", "onprem-8xA100")
+def test_the_price_of_a_change_on_owned_hours_names_its_guesses(run, guessed, tmp_path):
+    config = tmp_path / "perfledger.toml"
+    config.write_text(
+        '[[commitment]]\nwhere = "onprem-8xA100"\ndevices = 8\nbusy_hours_per_year = 1000\n'
+        "can_shrink = true\n"
+    )
+    faster = ("--ratio", "0.95", "--interval", "0.93", "0.97", "--config", str(config))
+    hours = ("--device-hours", "1000", "--purchase-option", "onprem-8xA100")
+    words = ("cost", "change", *faster, *hours)
 
     shown = unbroken(run(*words))
     rows = list(csv.DictReader(io.StringIO(run(*words, "--format", "csv"))))
@@ -92,9 +99,9 @@ def test_the_price_of_a_change_on_owned_hours_names_its_guesses(run, guessed):
 
 
 def test_the_price_of_a_change_says_how_old_a_price_is(run):
-    shown = unbroken(run(*CHANGE, "--purchase-option", "p5.48xlarge/capacity_block/prepaid"))
+    shown = unbroken(run(*CHANGE, "--purchase-option", "gcp:a3-highgpu-1g/spot"))
 
-    assert "capacity block prices are valid for 30 days" in shown
+    assert "spot prices are valid for 7 days" in shown
 
 
 def test_a_comparison_names_the_commitments_whose_price_nobody_knows(run):

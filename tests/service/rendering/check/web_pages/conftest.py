@@ -81,7 +81,12 @@ def ruled(report):
     )
     first, *others = report.change_prices
     free = replace(
-        first, usd=Decimal(0), low=Decimal(0), high=Decimal(0), absorbed_hours=queue.absorbed_hours
+        first,
+        usd=Decimal(0),
+        low=Decimal(0),
+        high=Decimal(0),
+        extra_hours=queue.absorbed_hours,
+        absorbed_hours=queue.absorbed_hours,
     )
     evaluations = tuple(
         PolicyEvaluation(

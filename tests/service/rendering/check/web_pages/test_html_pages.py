@@ -163,7 +163,7 @@ def test_a_check_shows_policies_the_sum_and_what_paid_devices_take(pages):
     assert "the whole interval is above the limit of 20,000\N{NO-BREAK SPACE}USD" in text
     assert "without a price: benchmarks.new:step" in text
     assert "<b>Together</b>: +24,000\N{NO-BREAK SPACE}USD a year" in text
-    assert '<p class="amount">No cash</p>' in text
+    assert '<p class="amount">Costs no cash</p>' in text
     assert "Idle devices that are paid for absorb 5,982 device-hours a year" in text
 
 
