@@ -7,14 +7,32 @@ from dataclasses import dataclass
 from perfledger.profile import Kernel, Operation, Profile
 from perfledger_profiles.bottleneck.classification import Bottleneck, Classification, Recommendation
 from perfledger_profiles.bottleneck.kernel_time import kernel_operations
-from perfledger_profiles.bottleneck.step_shares import BOTTLENECKS, typical_step_seconds
+from perfledger_profiles.bottleneck.step_shares import (
+    BOTTLENECKS,
+    ON_DEVICE,
+    median_shares,
+    typical_step_seconds,
+)
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 
 # The least share of a step that is worth advice.
 MIN_SHARE = 0.01
 
 _NAMES_SHOWN = 2
+# Enough of a generated name (Tensile's has 300 characters) to recognise it.
+_MAX_NAME = 60
+_ANONYMOUS = re.compile(r"\(anonymous namespace\)::|<unnamed>::")  # of clang, of nvcc
 _ARGUMENTS = re.compile(r"[<(]")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do, and what its estimate assumes."""
+
+    text: str
+    assumption: str
+    saved: float = 1.0  # of the share that it is about, 0 to 1, by the assumption
+    is_beside_compute: bool = False  # saves at most as much time as the device computes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +42,6 @@ class AdviceContext:
     profile: Profile
     classification: Classification
     hardware: HardwareSpec | None = None
-    memory_share: float | None = None  # peak memory over the device's, 0 to 1
 
     @property
     def is_jax(self) -> bool:
@@ -66,8 +83,13 @@ class AdviceContext:
         shares = (s.share for s in self.classification.shares if s.bottleneck is bottleneck)
         return next(shares, 0.0)
 
-    def advice(
-        self, text: str, operations: Sequence[Operation], what: str, *, least: float = MIN_SHARE
+    def advise(
+        self,
+        advice: Advice,
+        operations: Sequence[Operation],
+        what: str,
+        *,
+        least: float = MIN_SHARE,
     ) -> Recommendation | None:
         """Return the advice if the operations have at least this share of the step.
 
@@ -77,15 +99,22 @@ class AdviceContext:
         if share < least:
             return None
         trigger = f"{100 * share:.1f} % of the step {what} ({name_operations(operations)})"
-        return self.recommendation(text, trigger=trigger, share=share)
+        return self.recommendation(advice, trigger=trigger, share=share)
 
-    def recommendation(self, text: str, *, trigger: str, share: float) -> Recommendation:
-        """Return the advice with the step time without its share (Amdahl)."""
+    def recommendation(
+        self, advice: Advice, *, trigger: str, share: float, saved_share: float | None = None
+    ) -> Recommendation:
+        """Return the advice with what it saves: by its assumption, or the given share."""
+        saved = share * advice.saved if saved_share is None else saved_share
+        if advice.is_beside_compute:
+            saved = min(saved, median_shares(self.profile).get(ON_DEVICE, 0.0))
         return Recommendation(
-            text=text,
+            text=advice.text,
             trigger=trigger,
             share=share,
-            step_seconds=typical_step_seconds(self.profile) * (1 - share),
+            saved_share=saved,
+            step_seconds=typical_step_seconds(self.profile) * (1 - saved),
+            assumption=advice.assumption,
         )
 
 
@@ -105,8 +134,9 @@ def name_operations(operations: Iterable[Operation]) -> str:
 
 def short_name(name: str) -> str:
     """Return a kernel's name without its return type, template arguments and parameters."""
-    without_void = name.removeprefix("void ")
-    if without_void.startswith("("):  # not a kernel: "(compiling) <lambda>"
-        return without_void
-    cut = _ARGUMENTS.search(without_void, 1)
-    return without_void[: cut.start()].rstrip() if cut else without_void
+    full_name = _ANONYMOUS.sub("", name.removeprefix("void "))
+    if full_name.startswith("("):  # not a kernel: "(compiling) <lambda>"
+        return full_name
+    cut = _ARGUMENTS.search(full_name, 1)
+    short = full_name[: cut.start()].rstrip() if cut else full_name
+    return short if len(short) <= _MAX_NAME else f"{short[: _MAX_NAME - 1]}…"

@@ -27,6 +27,7 @@ class BottleneckDetail(StrEnum):
     """The kind of bottleneck; NONE where the profile does not say."""
 
     NONE = ""
+    START_UP = "start-up"  # first calls: contexts are created, the code of kernels is loaded
     LAUNCH = "launch"
     SYNC = "sync"
     BLOCKING_COPY = "blocking copies"  # the host waits inside the call that copies
@@ -91,9 +92,11 @@ class Classification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """Advice with its trigger and the most it can save."""
+    """Advice with its trigger and the step time that it would lead to."""
 
     text: str
     trigger: str  # "33 % of the step waits for input"
     share: float  # exclusive share of the step that it is about
-    step_seconds: float  # the step time if that share took no time (Amdahl)
+    saved_share: float  # of the step, an estimate that rests on the assumption
+    step_seconds: float  # the step time without the saved share
+    assumption: str  # "if batches load while the step computes"

@@ -11,6 +11,10 @@ from perfledger_profiles.xla.host_events import COMPILING_LABEL, TRACING_LABEL
 
 # A shorter kernel ends before the next launch does: the device waits for the host.
 SHORT_KERNEL_SECONDS = 10e-6
+# A launch and the operator around it take 5 to 500 us: what takes a millisecond is other work.
+MAX_LAUNCH_SECONDS = 1e-3
+# Memory takes the driver 0.1 to 3 ms; its first call creates the device's context.
+MAX_ALLOCATION_SECONDS = 10e-3
 # More than half of the launches, so the median kernel is among them.
 MOST_KERNELS = 0.5
 
@@ -19,6 +23,9 @@ COMPILE = re.compile(
     rf"(^|/)({re.escape(COMPILING_LABEL)}|{re.escape(TRACING_LABEL)})|\(dynamo_timed\)|CUDAGraph::?capture"
 )
 LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Graph|Module)?Launch|LaunchKernel|zeEnqueue|PjitFunction")
+KERNEL_LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Module)?Launch")
+ALLOCATION = re.compile(r"(?i)^(cuda|hip|cu)(Malloc|Free|StreamCreate|ModuleLoad|Init)")
+CAPTURE = re.compile(r"(?i)StreamBeginCapture|StreamEndCapture|GraphInstantiate")
 READ_BACK = re.compile(r"aten::(item|_local_scalar_dense|is_nonzero|nonzero|equal)\b")
 OPERATOR = re.compile(r"::|Backward\d*$")
 
@@ -26,24 +33,32 @@ _KINDS: tuple[BottleneckDetail, ...] = (
     BottleneckDetail.COMPILE,
     BottleneckDetail.SYNC,
     BottleneckDetail.BLOCKING_COPY,
+    BottleneckDetail.START_UP,
     BottleneckDetail.LAUNCH,
     BottleneckDetail.PYTHON,
     BottleneckDetail.OPERATORS,
     BottleneckDetail.NONE,
+)
+# What the host does around the launches of an eager step.
+AROUND_LAUNCHES = (
+    BottleneckDetail.LAUNCH,
+    BottleneckDetail.OPERATORS,
+    BottleneckDetail.PYTHON,
 )
 # Whatever the kernels' lengths, these are what the host does.
 _DECISIVE = (
     BottleneckDetail.COMPILE,
     BottleneckDetail.SYNC,
     BottleneckDetail.BLOCKING_COPY,
+    BottleneckDetail.START_UP,
 )
 
 
 def host_detail(profile: Profile) -> BottleneckDetail:
     """Return the kind of host time: compiling, waiting, copying, launching, operators or Python.
 
-    Compiling, waits or blocking copies decide where they are largest. Else it is launching if the
-    kernels are so short that the device waits for each, and otherwise the largest kind.
+    Compiling, waits, blocking copies or first calls decide where they are largest. Else it is
+    launching if the kernels are so short that the device waits for each, else the largest kind.
     """
     seconds = host_seconds(profile)
     largest = max(seconds, key=lambda detail: seconds[detail])
@@ -77,17 +92,39 @@ def host_kind(operation: Operation) -> BottleneckDetail | None:
     if operation.name == OTHER_OPERATIONS:
         return BottleneckDetail.NONE
     if operation.bucket is Bucket.RUNTIME:
-        return BottleneckDetail.LAUNCH if LAUNCH.search(operation.name) else BottleneckDetail.NONE
+        return _runtime_kind(operation)
     return (
         BottleneckDetail.OPERATORS if OPERATOR.search(operation.name) else BottleneckDetail.PYTHON
     )
+
+
+def is_capturing(profile: Profile) -> bool:
+    """Return whether the step makes a graph of launches (CUDA graphs), which do not run then."""
+    return any(CAPTURE.search(operation.name) for operation in profile.operations)
+
+
+def _runtime_kind(operation: Operation) -> BottleneckDetail:
+    if _is_first_call(operation):
+        return BottleneckDetail.START_UP
+    return BottleneckDetail.LAUNCH if LAUNCH.search(operation.name) else BottleneckDetail.NONE
+
+
+def _is_first_call(operation: Operation) -> bool:
+    """Return whether calls take so long that they load code or create a context."""
+    if not operation.count > 0:
+        return False
+    seconds = operation.seconds / operation.count
+    if KERNEL_LAUNCH.search(operation.name):
+        return seconds > MAX_LAUNCH_SECONDS
+    return seconds > MAX_ALLOCATION_SECONDS and ALLOCATION.search(operation.name) is not None
 
 
 def is_launch_bound(profile: Profile) -> bool:
     """Return whether kernels are so short that launching them takes the time.
 
     The median kernel is below 10 us, or more than half of them are shorter than a launch. Where
-    streams are known, the busiest one must also be idle because its launches are late.
+    streams are known, the busiest one must also be idle because its launches are late. If the host
+    spends over a millisecond on each launch, it does something else.
     """
     if profile.streams:
         busiest = max(profile.streams, key=lambda stream: stream.busy_seconds)
@@ -95,12 +132,17 @@ def is_launch_bound(profile: Profile) -> bool:
             return False
     durations = [(k.seconds / k.count, k.count) for k in profile.kernels if k.count > 0]
     launches = sum(count for _, count in durations)
-    if launches <= 0:
+    if launches <= 0 or _around_launches(profile) > MAX_LAUNCH_SECONDS * launches:
         return False
     launch_seconds = _launch_seconds(profile.operations)
     short = sum(count for seconds, count in durations if seconds < SHORT_KERNEL_SECONDS)
     shorter = sum(count for seconds, count in durations if seconds < launch_seconds)
     return max(short, shorter) > MOST_KERNELS * launches
+
+
+def _around_launches(profile: Profile) -> float:
+    seconds = host_seconds(profile)
+    return sum(seconds[kind] for kind in AROUND_LAUNCHES)
 
 
 def _launch_seconds(operations: Iterable[Operation]) -> float:

@@ -13,13 +13,12 @@ def recommendations(
     classification: Classification,
     *,
     hardware: HardwareSpec | None = None,
-    memory_share: float | None = None,
 ) -> tuple[Recommendation, ...]:
-    """Return the advice whose triggers the profile shows, the largest share first.
+    """Return the advice whose triggers the profile shows, what saves most first.
 
-    Each has Amdahl's bound: the step time without its share. Two shares may cover the same time.
-    `memory_share` is the peak memory over the device's, 0 to 1. On a throttled or shared machine
-    there is no advice on the code. Without `hardware` the device is looked up by the profile.
+    Each has an estimate of the step time, and what it assumes. Two shares may cover the same time.
+    On a throttled or shared machine there is no advice on the code. Without `hardware` the device
+    is looked up by the profile.
     """
     if classification.primary is Bottleneck.ENVIRONMENT:
         return ()
@@ -27,8 +26,7 @@ def recommendations(
         profile=profile,
         classification=classification,
         hardware=hardware or hardware_of(profile).hardware,
-        memory_share=memory_share,
     )
     rules = (*host_advice.RULES, *device_advice.RULES)
     advice = [item for rule in rules if (item := rule(case)) is not None]
-    return tuple(sorted(advice, key=lambda item: -item.share))
+    return tuple(sorted(advice, key=lambda item: -item.saved_share))

@@ -20,6 +20,8 @@ MIN_CLOCK_SHARE = 0.75
 AT_POWER_LIMIT = 0.97
 # An idle device lowers its clock; one that is busy half of the time is not idle.
 BUSY_SHARE = 0.5
+# torch_tb_profiler warns when the peak is above 90 % of the device's memory.
+NEARLY_FULL = 0.9
 
 _MEGA = 1e6
 _POWER = "power"
@@ -70,6 +72,23 @@ def used_memory_share(profile: Profile) -> float | None:
         points = [point for point in profile.memory if not point.device.startswith("cpu")]
         shares += [(point.reserved_bytes or point.allocated_bytes) / total for point in points]
     return max(shares, default=None)
+
+
+def memory_notes(profile: Profile) -> tuple[str, ...]:
+    """Return that the device's memory is nearly full, and how much of it is not allocated.
+
+    No advice: a server fills the memory on purpose, and a training step may need all of it.
+    """
+    share = used_memory_share(profile)
+    if share is None or share <= NEARLY_FULL:
+        return ()
+    note = f"{100 * share:.1f} % of the device's memory is in use at the peak"
+    reserved = profile.reading("peak_mem_reserved")
+    allocated = profile.reading("peak_mem_allocated")
+    if not reserved or allocated is None:
+        return (note,)
+    unused = 100 * (1 - allocated / reserved)
+    return (f"{note}; of what is reserved, {unused:.1f} % is not allocated",)
 
 
 def disturbances(profile: Profile, hardware: HardwareSpec | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import fmean, median
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import STEP_TIME
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger_baselines.judging.verdict import EffectEstimate, Verdict
@@ -21,7 +21,7 @@ from perfledger_profiles.hardware.device_state import (
     DeviceState,
     device_state,
     disturbances,
-    used_memory_share,
+    memory_notes,
 )
 from perfledger_profiles.hardware.roofline import Roofline, roofline_of
 from perfledger_profiles.nsight_compute.launches_to_profile import TOOL as NCU
@@ -51,7 +51,6 @@ def classify_profile(
     *,
     machine: Machine | None = None,
     timed_seconds: float | None = None,
-    memory_share: float | None = None,
     state: DeviceState | None = None,
 ) -> TraceView:
     """Return what bounds a profile's step, and what to do about it.
@@ -67,14 +66,9 @@ def classify_profile(
         name=name,
         profile=profile,
         classification=classification,
-        recommendations=recommendations(
-            profile,
-            classification,
-            hardware=hardware,
-            memory_share=used_memory_share(profile) if memory_share is None else memory_share,
-        ),
+        recommendations=recommendations(profile, classification, hardware=hardware),
         roof=_roof(profile, hardware),
-        caveats=_caveats(profile, match),
+        caveats=(*_caveats(profile, match), *memory_notes(profile)),
     )
 
 
@@ -144,7 +138,6 @@ def explain_bundle(
             head,
             machine=machine,
             timed_seconds=timing[1] if timing else None,
-            memory_share=_memory_share(estimates.get((spec.id, PEAK_MEMORY.name)), machine),
             state=device_at_timing(bundle.runs, spec.id, Side.HEAD),
         )
         if view.recommendations or view.roof is not None:
@@ -249,13 +242,6 @@ def _roof_dtypes(profile: Profile, hardware: HardwareSpec | None) -> tuple[str, 
         return NCU_DTYPES
     has_first = hardware is None or ROOF_DTYPES[0] in hardware.peak_flops
     return ROOF_DTYPES if has_first else OLDER_ROOF_DTYPES
-
-
-def _memory_share(estimate: EffectEstimate | None, machine: Machine) -> float | None:
-    """Return head's peak memory over the device's."""
-    if estimate is None or not machine.memory_bytes:
-        return None
-    return estimate.head / machine.memory_bytes
 
 
 def _reproduction(bundle: Bundle, workload: str) -> str:

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.profile import Bucket, Kernel, OperationFamily
-from perfledger_profiles.bottleneck.advice import AdviceContext, name_operations, short_name
+from perfledger_profiles.bottleneck.advice import Advice, AdviceContext, name_operations, short_name
 from perfledger_profiles.bottleneck.classification import (
     Bottleneck,
     BottleneckConfidence,
@@ -37,6 +37,18 @@ def context(make):
         (KERNEL, "at::native::elementwise_kernel"),
         ("ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"),
         ("(compiling) <lambda>", "(compiling) <lambda>"),
+        (
+            "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8>(float*)",
+            "at::native::cunn_SoftMaxForward",
+        ),
+        (
+            "void at::native::<unnamed>::multi_tensor_apply_kernel<int>(int)",
+            "at::native::multi_tensor_apply_kernel",
+        ),
+        (
+            "Cijk_" + "MT64x288_" * 40,
+            "Cijk_MT64x288_MT64x288_MT64x288_MT64x288_MT64x288_MT64x288_…",
+        ),
     ],
 )
 def test_a_short_name_has_no_arguments(name, short):
@@ -84,10 +96,21 @@ def test_an_overhead_that_was_not_classified_is_zero(context):
     assert context.overhead(Bottleneck.TRANSFER) == 0.0
 
 
-def test_a_recommendation_has_the_step_without_its_share(context):
-    advice = context.recommendation("load ahead", trigger="a wait", share=0.25)
+@pytest.mark.parametrize(
+    ("advice", "share", "seconds"),
+    [
+        (Advice("load ahead", "if nothing waits"), 0.25, 3.0),
+        (Advice("fuse", "if half is saved", saved=0.5), 0.25, 3.5),
+        # The device computes in three of four seconds, so no more can run beside it.
+        (Advice("overlap", "if it is hidden", is_beside_compute=True), 0.9, 1.0),
+    ],
+)
+def test_an_estimate_is_the_step_without_what_its_assumption_saves(context, advice, share, seconds):
+    found = context.recommendation(advice, trigger="a wait", share=share)
 
-    assert advice.step_seconds == pytest.approx(3.0)
+    assert found.step_seconds == pytest.approx(seconds)
+    assert found.saved_share == pytest.approx(1 - seconds / 4)
+    assert found.assumption == advice.assumption
 
 
 def test_only_jax_profiles_are_xlas(context):

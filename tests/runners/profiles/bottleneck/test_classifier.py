@@ -270,7 +270,7 @@ def test_a_profile_of_nothing_has_no_label():
 
 def test_the_host_and_the_collectives_have_details():
     launches = tuple(
-        Kernel(name=f"k{n}", family=OperationFamily.OTHER, seconds=2e-6, count=1.0)
+        Kernel(name=f"k{n}", family=OperationFamily.OTHER, seconds=2e-3, count=1000.0)
         for n in range(3)
     )
     host = replace(profile_of(other=0.5, kernels=launches), operations=(OUTSIDE,))

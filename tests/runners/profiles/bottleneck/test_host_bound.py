@@ -4,7 +4,12 @@ import pytest
 
 from perfledger.profile import Bucket, Kernel, OperationFamily, StreamIdle
 from perfledger_profiles.bottleneck.classification import BottleneckDetail
-from perfledger_profiles.bottleneck.host_bound import host_detail, host_kind, is_launch_bound
+from perfledger_profiles.bottleneck.host_bound import (
+    host_detail,
+    host_kind,
+    is_capturing,
+    is_launch_bound,
+)
 
 
 def kernels(*microseconds):
@@ -46,7 +51,7 @@ def stream(name, *, busy, host=0.0, kernel=0.0, other=0.0):
         ("cudaGraphLaunch", Bucket.RUNTIME, "", BottleneckDetail.LAUNCH),
         ("hipLaunchKernel", Bucket.RUNTIME, "", BottleneckDetail.LAUNCH),
         ("PjitFunction(step)", Bucket.RUNTIME, "", BottleneckDetail.LAUNCH),
-        ("cudaMalloc", Bucket.RUNTIME, "", BottleneckDetail.NONE),
+        ("cudaHostAlloc", Bucket.RUNTIME, "", BottleneckDetail.NONE),
         ("aten::mm", Bucket.CPU, "", BottleneckDetail.OPERATORS),
         ("AddmmBackward0", Bucket.CPU, "", BottleneckDetail.OPERATORS),
         ("Optimizer.step#SGD.step", Bucket.CPU, "", BottleneckDetail.PYTHON),
@@ -57,7 +62,32 @@ def stream(name, *, busy, host=0.0, kernel=0.0, other=0.0):
     ],
 )
 def test_the_hosts_time_is_told_apart(make, name, bucket, path, kind):
-    assert host_kind(make.operation(name, 1.0, bucket=bucket, path=path)) is kind
+    assert host_kind(make.operation(name, 1e-4, bucket=bucket, path=path)) is kind
+
+
+@pytest.mark.parametrize(
+    ("name", "milliseconds", "kind"),
+    [
+        ("hipLaunchKernel", 1.0, BottleneckDetail.LAUNCH),
+        ("cuLaunchKernel", 1.1, BottleneckDetail.START_UP),
+        ("cudaGraphLaunch", 9.0, BottleneckDetail.LAUNCH),
+        ("cudaMalloc", 10.0, BottleneckDetail.NONE),
+        ("cudaFree", 10.1, BottleneckDetail.START_UP),
+        ("cudaStreamCreateWithFlags", 29.0, BottleneckDetail.START_UP),
+        ("cudaHostAlloc", 99.0, BottleneckDetail.NONE),
+    ],
+)
+def test_calls_that_take_much_longer_than_usual_are_the_first(make, name, milliseconds, kind):
+    calls = make.operation(name, 4 * milliseconds / 1e3, 4.0, bucket=Bucket.RUNTIME)
+
+    assert host_kind(calls) is kind
+
+
+def test_a_step_that_makes_a_graph_is_told_apart(make):
+    begins = make.operation("hipStreamBeginCapture", 1e-5, bucket=Bucket.RUNTIME)
+
+    assert is_capturing(make.profile(begins))
+    assert not is_capturing(make.profile(make.operation("cudaGraphLaunch", 1e-5)))
 
 
 def test_what_takes_the_most_is_the_detail(make):
@@ -83,10 +113,17 @@ def test_a_blocking_copy_is_no_launch_however_short_the_kernels(make):
 
 
 def test_short_kernels_make_it_launching(make):
-    outside = make.operation("(outside operations)", 3.0, bucket=Bucket.OTHER)
+    outside = make.operation("(outside operations)", 3e-3, bucket=Bucket.OTHER)
     profile = replace(make.profile(outside), kernels=kernels(5, 5, 500))
 
     assert host_detail(profile) is BottleneckDetail.LAUNCH
+
+
+def test_more_than_a_millisecond_around_each_launch_is_not_launching(make):
+    outside = make.operation("(outside operations)", 3.1e-3, bucket=Bucket.OTHER)
+    profile = replace(make.profile(outside), kernels=kernels(5, 5, 500))
+
+    assert host_detail(profile) is BottleneckDetail.PYTHON
 
 
 @pytest.mark.parametrize(

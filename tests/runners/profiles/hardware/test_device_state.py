@@ -10,6 +10,7 @@ from perfledger_profiles.hardware.device_state import (
     DeviceState,
     device_state,
     disturbances,
+    memory_notes,
     used_memory_share,
 )
 
@@ -89,6 +90,22 @@ def test_the_clock_is_the_median_of_what_is_read(make):
 
     assert device_state(replace(make.profile(), readings=readings)) == DeviceState(clock_hertz=2e9)
     assert device_state(make.profile()) is None
+
+
+def test_memory_that_is_nearly_full_is_noted(scrape):
+    full = scrape("", memory_used_share=0.95, peak_mem_reserved=80e9, peak_mem_allocated=60e9)
+
+    (note,) = memory_notes(full)
+
+    assert note == (
+        "95.0 % of the device's memory is in use at the peak; of what is reserved, 25.0 % is not "
+        "allocated"
+    )
+    assert memory_notes(scrape(memory_used_share=0.901)) == (
+        "90.1 % of the device's memory is in use at the peak",
+    )
+    assert memory_notes(scrape(memory_used_share=0.9)) == ()
+    assert memory_notes(scrape()) == ()
 
 
 def test_used_memory_is_the_most_that_any_source_saw(scrape, make):

@@ -42,6 +42,21 @@ def test_a_gpu_states_what_it_is_made_of(planes):
     )
 
 
+def test_an_amd_gpu_is_no_generation_of_nvidias(planes):
+    stats = {
+        "device_vendor": "AMD",
+        "compute_cap_major": 9,
+        "compute_cap_minor": 4,
+        "core_count": 304,
+        "memory_size": 206_141_652_992,
+        "memory_bandwidth": 2_662_400_000_000,  # half of an MI300X's
+    }
+
+    assert profiled_device([planes.plane("/device:GPU:0", stats=stats)]) == ProfiledDevice(
+        name="AMD", memory_bytes=206_141_652_992, multiprocessors=304
+    )
+
+
 @pytest.mark.parametrize(
     "stats",
     [
