@@ -159,3 +159,21 @@ def test_flows_that_are_no_numbers_are_refused(payments):
 def test_a_rate_that_is_none_is_refused(interest):
     with pytest.raises(FinanceError, match="above -1"):
         present_value((1.0,), rate_per_year=interest)
+
+
+@pytest.mark.parametrize(
+    ("payments", "years"),
+    [((-1.0, 0.9), None), ((-0.4, 0.5), 0.8), ((-0.4, -0.1, 0.5), 2.0), ((0.0, 1.0), 0.0)],
+)
+def test_sums_below_one_are_repaid_or_not_as_larger_ones(payments, years):
+    assert payback_years(payments) == (None if years is None else pytest.approx(years))
+
+
+@pytest.mark.parametrize("rate", [-0.9, -0.5, 0.99, 1.0, 1.01, 50.0, 99.0])
+def test_a_return_is_exact_over_the_whole_range(rate):
+    assert internal_rate_of_return((-100.0, 100.0 * (1 + rate))) == pytest.approx(rate, rel=1e-9)
+
+
+def test_a_return_beyond_the_range_is_none():
+    assert internal_rate_of_return((-1.0, 102.0)) is None
+    assert internal_rate_of_return((-1.0, 0.0005)) is None

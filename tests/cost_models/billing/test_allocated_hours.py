@@ -162,3 +162,34 @@ def test_weeks_and_claims_tell_the_same_hours(spans):
     assert {row.team: pytest.approx(sum(row.hours)) for row in weeks.rows} == {
         each.owner.team: float(each.used_hours) for each in claims
     }
+
+
+def test_usage_without_held_devices_accepts_every_label():
+    idle = usage_of("made.csv", "Kubernetes", [], idle_moments=(at(1), at(2)))
+
+    assert label_names([idle]) == LabelNames("team")
+    assert label_names([idle], team="owner", project="epic") == LabelNames("owner", "epic")
+
+
+def test_an_error_shows_twenty_labels_and_forty_letters_of_each():
+    many = {f"label{number:02}" + "x" * 40: "a" for number in range(21)}
+
+    with pytest.raises(UsageFileError) as raised:
+        label_names([usage((many, at(1), at(2), 1.0))])
+
+    shown = str(raised.value).rpartition(": ")[2].split(", ")
+    assert (len(shown), {len(label) for label in shown}) == (20, {40})
+
+
+def test_hours_have_six_decimals():
+    spans = usage(({"team": "a"}, at(1), at(1) + 3600 / 7, 1.0))
+
+    (claim,) = pool_usages([spans], TEAM, QUARTER, [DEVICES])
+
+    assert claim.used_hours == Decimal("0.142857")
+
+
+def test_a_span_that_only_touches_the_period_is_no_use_of_it():
+    before = usage(({"team": "a"}, datetime(2026, 6, 30, tzinfo=UTC).timestamp(), at(1), 1.0))
+
+    assert pool_usages([before], TEAM, QUARTER, [DEVICES]) == ()

@@ -46,3 +46,15 @@ def test_without_planned_hours_there_is_no_rate():
             actual_hours=Decimal(1),
             efficiency_hours=None,
         )
+
+
+def test_less_than_one_hour_planned_and_none_used_is_a_plan():
+    found = budget_variance(
+        budget_usd=Decimal(10),
+        budget_hours=Decimal("0.5"),
+        actual_usd=Decimal(0),
+        actual_hours=Decimal(0),
+        efficiency_hours=None,
+    )
+
+    assert (found.volume_usd, found.price_usd) == (-10, 0)

@@ -13,6 +13,7 @@ from perfledger_cost_models.billing.cost_allocation import (
     CostPool,
     PoolUsage,
     allocate,
+    exact_usd,
     share_out,
     split_costs,
     whole_cents,
@@ -260,3 +261,24 @@ def test_a_negative_weight_is_an_error():
 def test_a_share_of_less_than_a_cent_is_an_error():
     with pytest.raises(AllocationError, match="round the bill"):
         share_out(Decimal("0.001"), {"a": Decimal(1)}, rest="")
+
+
+def test_cents_go_to_the_largest_remainders():
+    """1.00 by thirds: 33.3 cents each, and the cent that is left to the first by name."""
+    third = {name: Decimal(1) for name in "cab"}
+    halves = {"a": Decimal(1), "b": Decimal(3)}
+
+    assert share_out(Decimal("1.00"), third, rest="r") == {
+        "a": Decimal("0.34"),
+        "b": Decimal("0.33"),
+        "c": Decimal("0.33"),
+    }
+    assert share_out(Decimal("1.03"), halves, rest="r") == {
+        "a": Decimal("0.26"),
+        "b": Decimal("0.77"),
+    }
+
+
+def test_the_smallest_part_that_counts_is_a_trillionth():
+    assert exact_usd(Decimal("1e-12")) == Fraction(1, 10**12)
+    assert exact_usd(Decimal("4e-13")) == 0

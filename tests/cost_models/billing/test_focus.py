@@ -224,6 +224,14 @@ def test_the_price_paid_is_the_effective_cost_of_an_hour():
     )
 
 
+def test_half_an_hour_for_half_a_dollar_has_a_price():
+    bill = read_focus(lines({"PricingQuantity": "0.5", "EffectiveCost": "0.5"}))
+
+    (price,) = paid_prices(bill, source="x")
+
+    assert price.usd_per_hour == 1
+
+
 def test_hours_that_cost_nothing_have_no_price():
     assert paid_prices(read_focus(lines({"EffectiveCost": "0"})), source="x") == ()
 

@@ -60,6 +60,13 @@ def test_a_time_keeps_its_own_zone():
         ({"ResourceType": "p5.48xlarge"}, "p5.48xlarge"),
         ({"SkuPriceDetails": '{"InstanceType": "p5.48xlarge"}'}, "p5.48xlarge"),
         ({"SkuPriceDetails": "{", "x_InstanceType": "p5.48xlarge"}, "p5.48xlarge"),
+        (
+            {
+                "SkuPriceDetails": '{"InstanceType": "p5.48xlarge"}',
+                "x_InstanceType": "p4d.24xlarge",
+            },
+            "p5.48xlarge",
+        ),
         ({"x_UsageType": "EBSOptimized:p5.48xlarge"}, ""),
         ({"x_InstanceType": "m5.large"}, ""),
         ({"x_InstanceType": "p5.48xlarge", "ProviderName": "Someone"}, ""),

@@ -49,3 +49,8 @@ def test_any_text_is_read_or_refused(text):
     except QuotaError:
         return
     assert all(hours >= 0 for hours in found.values())
+
+
+@pytest.mark.parametrize("hours", ["0", "0.5", "1e12"])
+def test_hours_from_none_to_the_limit_are_read(hours):
+    assert read_quotas(f"team,hours\na,{hours}\n", "e.csv") == {CostOwner("a"): Decimal(hours)}

@@ -206,3 +206,22 @@ def test_either_way_rows_sum_to_the_bill_to_the_cent(
         assert sum((found.sum_of(part) for part in BillPart), Decimal(0)) == whole
         assert found.effective_usd == whole
         assert found.billed_usd == bill.billed_usd.quantize(CENT)
+
+
+@pytest.mark.parametrize(("hours", "is_pool"), [("0.5", True), ("0", False)])
+def test_a_device_with_any_hours_is_a_pool(make_bill, a_bill_row, hours, is_pool):
+    parts = bill_to_allocate(make_bill(a_bill_row("a", hours, "4")))
+
+    assert bool(parts.pools) is is_pool
+    assert parts.overhead_usd == (0 if is_pool else 4)
+
+
+@pytest.mark.parametrize(("days", "has_note"), [(82.8, False), (82.7, True)])
+def test_nine_tenths_of_the_period_are_enough(make_bill, days, has_note):
+    ends = START, START + days * 86400
+    usage = usage_of("made.csv", "Kubernetes", [DeviceSpan({"team": "a"}, *ends, 1.0)])
+    use = LabelledUsage(usages=(usage,), labels=LabelNames("team"))
+
+    notes = shared(make_bill(("x", "1000", "8000")), use).notes
+
+    assert any("of the paid period" in note for note in notes) is has_note

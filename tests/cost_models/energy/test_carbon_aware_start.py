@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.energy.carbon_aware_start import (
+    MAX_KW,
     DeferrableJob,
     StartWindowError,
     start_window,
@@ -178,3 +179,39 @@ def test_so_many_ticks_that_memory_would_run_out_are_an_error():
     values = [1.0] * 10_000
     with pytest.raises(StartWindowError, match="too many"):
         window_of(values, 4000.017, pause_hours=0.0)
+
+
+def test_a_job_that_ends_too_late_says_by_how_many_hours():
+    with pytest.raises(StartWindowError, match=r"ends 1\.5 h after the deadline"):
+        window_of([1, 1], 3.5)
+
+
+def test_a_pause_of_one_minute_costs_that_minute_again():
+    """Twelve minutes of work in two parts, with a minute to resume, in the two cheap stretches."""
+    minutes = [9] * 5 + [0] * 6 + [9] * 5 + [0] * 7 + [9] * 5
+    series = series_of(minutes, step_s=60)
+    task = DeferrableJob(
+        hours=12 / 60,
+        earliest_s=START,
+        deadline_s=START + 60 * len(minutes),
+        kw=1.0,
+        pause_hours=1 / 60,
+    )
+
+    found = start_window(task, series, aim=StartObjective.KG).best
+
+    assert [((start - START) / 60, (end - START) / 60) for start, end in found.runs] == [
+        (5, 11),
+        (16, 23),
+    ]
+    assert found.kg == 0
+
+
+def test_a_job_of_less_than_an_hour_and_a_power_of_the_limit_are_taken():
+    found = window_of([2, 1], 0.5, kw=MAX_KW)
+
+    assert hours_of(found.best) == [(1, 1.5)]
+    with pytest.raises(StartWindowError, match="a power of"):
+        window_of([2, 1], 0.5, kw=MAX_KW * 1.001)
+    with pytest.raises(StartWindowError, match="above 0"):
+        window_of([2, 1], 0.0)

@@ -76,3 +76,23 @@ def test_amounts_are_numbers_and_not_negative(value):
 def test_a_share_is_between_none_and_all(share):
     with pytest.raises(EnergyError, match="covered_share"):
         carbon_emissions(1, location_kg_per_kwh=0.4, contract_share=share)
+
+
+def test_without_contracts_all_energy_counts_by_the_market():
+    found = carbon_emissions(100, location_kg_per_kwh=0.4, market_kg_per_kwh=0.5)
+
+    assert found.market_kg == pytest.approx(50)
+
+
+@pytest.mark.parametrize(("share", "kg"), [(0.0, 50), (1.0, 0)])
+def test_contracts_cover_from_none_to_all(share, kg):
+    found = carbon_emissions(
+        100, location_kg_per_kwh=0.4, market_kg_per_kwh=0.5, contract_share=share
+    )
+
+    assert found.market_kg == kg
+
+
+@pytest.mark.parametrize("pue", [1.0, 4.0])
+def test_a_pue_may_be_either_limit(pue):
+    assert energy_kwh(power_w=3.6e6, seconds=1, pue=pue) == pue

@@ -54,3 +54,36 @@ def test_electricity_maps_csv_is_read_unchanged():
 def test_a_malformed_file_is_rejected(text, message):
     with pytest.raises(UsageFileError, match=message):
         read_hourly_series(text, "grid.csv")
+
+
+@pytest.mark.parametrize("times", [("00:00", "00:01"), ("00:00", "24:00")])
+def test_rows_are_a_minute_to_a_day_apart(times):
+    days = [
+        f"2026-11-0{1 + int(each[:2]) // 24}T{int(each[:2]) % 24:02}{each[2:]}Z" for each in times
+    ]
+    rows = "".join(f"{day},1\n" for day in days)
+
+    series = read_hourly_series(f"time,kg_per_kwh\n{rows}", "grid.csv")
+
+    assert series.step_s == (60 if times[1] == "00:01" else 86_400)
+
+
+def test_a_single_row_has_no_step():
+    with pytest.raises(UsageFileError, match="rows are 0 to 0 s apart"):
+        read_hourly_series("time,kg_per_kwh\n2026-11-01T00:00Z,1\n", "grid.csv")
+
+
+@pytest.mark.parametrize(("grams", "is_read"), [("3000", True), ("3000.5", False)])
+def test_grams_have_the_limit_of_kilograms(grams, is_read):
+    text = f"time,g_per_kwh\n2026-11-01T00Z,{grams}\n2026-11-01T01Z,1\n"
+
+    if is_read:
+        assert read_hourly_series(text, "grid.csv").kg_per_kwh == (3.0, 0.001)
+    else:
+        with pytest.raises(UsageFileError, match="not 0 to 3000"):
+            read_hourly_series(text, "grid.csv")
+
+
+def test_a_file_without_amounts_says_which_columns_it_may_have():
+    with pytest.raises(UsageFileError, match="no column kg_per_kwh, g_per_kwh or usd_per_hour"):
+        read_hourly_series("time,x\n2026-11-01T00Z,1\n2026-11-01T01Z,1\n", "grid.csv")
