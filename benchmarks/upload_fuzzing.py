@@ -152,7 +152,7 @@ def example_bundle() -> Bundle:
     )
 
 
-EXAMPLE_DELIVERY = {
+EXAMPLE_DELIVERY: dict[str, object] = {
     "action": "created",
     "repository": {"id": 1, "full_name": "octo/models", "owner": {"login": "octo"}},
     "issue": {

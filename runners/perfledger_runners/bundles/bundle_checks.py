@@ -66,7 +66,7 @@ UNDECIDED_CONCLUSIONS = ("action_required", "neutral")
 
 # A value's place is its parent's place and its own name: the paths of deep values, all written out,
 # would take the square of the document's size.
-_Place = tuple[()] | tuple["_Place", str]
+_Place = tuple["_Place", str] | None
 
 
 class BundleError(Exception):
@@ -85,7 +85,7 @@ def check_values(document: object) -> None:
     Numbers are finite and below 2**63; texts are Unicode without NUL and lone surrogates, within
     their field's length. Raises BundleError.
     """
-    pending = [iter([_Value((), MAX_WORD, document)])]
+    pending = [iter([_Value(None, MAX_WORD, document)])]
     while pending:
         value = next(pending[-1], None)
         if value is None:
@@ -323,15 +323,19 @@ def _check_policies(policies: Collection[CostPolicy]) -> None:
 def _values_in(outer: _Value) -> Iterator[_Value]:
     """Yield the values of an object, whose keys are checked, or of a list."""
     place, longest = outer.place, outer.longest
-    if isinstance(outer.value, dict):
-        for key, item in cast("dict[str, object]", outer.value).items():
-            _check_text(place, MAX_WORD, key)
-            yield _Value((place, f".{key}"), LONG_TEXTS.get(key, longest), item)
-    else:
-        items = cast("list[object]", outer.value)
-        if not _is_plain_list(items, longest):
-            for index, item in enumerate(items):
-                yield _Value((place, f"[{index}]"), longest, item)
+    content = outer.value
+    match content:
+        case dict():
+            for key, item in cast("dict[str, object]", content).items():
+                _check_text(place, MAX_WORD, key)
+                yield _Value((place, f".{key}"), LONG_TEXTS.get(key, longest), item)
+        case list():
+            items = cast("list[object]", content)
+            if not _is_plain_list(items, longest):
+                for index, item in enumerate(items):
+                    yield _Value((place, f"[{index}]"), longest, item)
+        case _:
+            pass  # no other value has values
 
 
 def _check_value(value: _Value) -> None:
@@ -358,7 +362,7 @@ def _check_text(place: _Place, longest: int, text: str) -> None:
 def _error_at(place: _Place, complaint: str) -> BundleError:
     """Return an error with the path to a place, of which a deep one is cut."""
     names: list[str] = []
-    while place:
+    while place is not None:
         place, name = place
         names.append(name)
     path = "".join(reversed(names)).removeprefix(".")

@@ -115,14 +115,13 @@ def drained(*, pieces, head=(("transfer-encoding", "chunked"),)):
         await send({"type": "http.response.start", "status": 401, "headers": []})
 
     async def send(_message):
-        nonlocal at_answer
-        at_answer = pieces - len(list(left))
+        at_answer.append(pieces - len(list(left)))
 
-    at_answer = -1
+    at_answer = []
     headers = [(name.encode(), value.encode()) for name, value in head]
     limited = BodySizeLimit(refusing, max_bytes=20, max_drained_bytes=100)
     asyncio.run(limited({"type": "http", "headers": headers}, receive, send))
-    return at_answer
+    return at_answer[0]
 
 
 def test_of_a_body_without_an_end_no_more_than_the_bound_is_thrown_away():
