@@ -5,12 +5,12 @@
 
 Each kind has a sample of its own. Mutants run in a copy of the last commit. For each, the fast
 tests of the module's name run first, then those that import the module, then those of its folder
-and those of documented limits, then the slow tests of its name and folder, and last the fast rest
-of its package. The first failure ends it. The service's rest takes minutes: only what its commands
-write is compared with the golden files, so the rate is a lower bound there. A mutant that equals
-the original, such as a larger cache or a longer time limit that no input can reach, survives and
-counts against the rate too. A test that fails without the mutant says nothing of it: such a mutant
-is left out and counted.
+and those of documented limits, then the slow tests of its name and folder, then what commands write
+is compared with the golden files, and last the fast rest of its package runs. The first failure
+ends it. The service's rest takes minutes and is left out, so the rate is a lower bound there. A
+mutant that equals the original, such as a larger cache or a longer time limit that no input can
+reach, survives and counts against the rate too. A test that fails without the mutant says nothing
+of it: such a mutant is left out and counted.
 """
 
 import argparse
@@ -47,7 +47,10 @@ TESTS = {
     "perfledger_service": "tests/service",
 }
 LIMITS = Path("tests/test_limits.py")  # of every package
-COMMAND_OUTPUTS = Path("tests/service/cli/test_golden_outputs.py")
+GOLDEN_FILES = (  # what commands write, and the workbook of a review: of every package
+    Path("tests/service/cli/test_golden_outputs.py"),
+    Path("tests/service/rendering/review/test_golden_workbook.py"),
+)
 # A mutant of these could end or delete what is not the tests': the processes of a whole machine.
 LEFT_OUT = ("runners/perfledger_runners/children/process_tree.py",)
 # A test that a mutant keeps busy for so long hangs: on an idle machine none takes a tenth of it.
@@ -185,8 +188,7 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
         yield FAST, [test for test in group if test not in seen]
         seen |= set(group)
     yield SLOW, sorted({*named, *near})
-    if path.parts[0] == "service":
-        yield SLOW, [root / COMMAND_OUTPUTS]
+    yield SLOW, [root / test for test in GOLDEN_FILES]
     yield FAST, [test for test in rest if test not in seen]
 
 

@@ -206,3 +206,58 @@ def test_a_budget_may_outlast_the_forecast():
 def test_a_budget_that_cannot_be_says_why(budget, says):
     with pytest.raises(ForecastError, match=says):
         forecast_of(months(None, usd=[1] * 12), ForecastQuantity.USD, horizon=1, budget=budget)
+
+
+# Monthly totals of international airline passengers in thousands, 1949 to 1960: Box & Jenkins,
+# "Time Series Analysis: Forecasting and Control", 1976, series G.
+AIRLINE = """
+112 118 132 129 121 135 148 148 136 119 104 118 115 126 141 135 125 149 170 170 158 133 114 140
+145 150 178 163 172 178 199 199 184 162 146 166 171 180 193 181 183 218 230 242 209 191 172 194
+196 196 236 235 229 243 264 272 237 211 180 201 204 188 235 227 234 264 302 293 259 229 203 229
+242 233 267 269 270 315 364 347 312 274 237 278 284 277 317 313 318 374 413 405 355 306 271 306
+315 301 356 348 355 422 465 467 404 347 305 336 340 318 362 348 363 435 491 505 404 359 310 337
+360 342 406 396 420 472 548 559 463 407 362 405 417 391 419 461 472 535 622 606 508 461 390 432
+"""
+PASSENGERS = [int(each) for each in AIRLINE.split()]
+
+
+def test_the_last_year_of_the_airline_passengers_lies_in_its_interval():
+    found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
+
+    inside = [
+        low <= real <= high
+        for (low, *_, high), real in zip(found.periods, PASSENGERS[-12:], strict=True)
+    ]
+    middles = [period[MIDDLE] for period in found.periods]
+    assert (found.has_trend, found.has_season) == (True, True)
+    assert sum(inside) >= 9
+    assert middles == pytest.approx(PASSENGERS[-12:], rel=0.15)
+
+
+def test_the_forecast_of_the_airline_passengers_has_known_figures():
+    """They rest on every constant of the models, their mixture and the calibration."""
+    found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
+
+    assert found.periods[0] == pytest.approx(
+        (379.444887, 393.867180, 409.709826, 427.081441, 442.084996), rel=1e-6
+    )
+    assert found.total == pytest.approx(
+        (5522.331636, 5666.508630, 5831.286203, 5992.376875, 6162.818894), rel=1e-6
+    )
+    assert (found.stretch, found.origins) == (pytest.approx(1.147331776), 94)
+    backtest = found.backtest
+    assert backtest is not None
+    assert (backtest.origins, backtest.periods, backtest.inside) == (12, 78, 78)
+    assert (backtest.loss, backtest.naive_loss) == pytest.approx((0.0195406049, 0.0176445221))
+
+
+def test_a_weekly_forecast_looks_back_a_year_of_52_weeks():
+    year = [100.0 + 50.0 * (abs(week - 26) < 4) for week in range(52)]
+    weeks = calendar_of(PeriodLength.WEEK, date(2024, 1, 1))
+    history = UsageHistory(calendar=weeks, hours=tuple(year * 2), usd=None)
+
+    found = forecast_of(history, ForecastQuantity.HOURS, horizon=30)
+
+    middles = [period[MIDDLE] for period in found.periods]
+    assert found.has_season
+    assert max(middles[:20]) < 120 < min(middles[24:28])

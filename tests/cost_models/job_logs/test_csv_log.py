@@ -3,6 +3,7 @@
 import pytest
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.job_table import JobLogError
 from perfledger_cost_models.job_logs.readers import read_job_log
 
 HELIOS = """\
@@ -82,3 +83,81 @@ def test_traces_of_schedulers_artifacts_are_read(rows):
     jobs = read_job_log(rows).jobs
 
     assert (jobs.devices.tolist(), jobs.run_ms.tolist()) == ([4], [66_000])
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "milli"),
+    [
+        *((name, "2", 2000) for name in ("num_gpu", "gpu_num", "num_gpus", "gpus", "gpu_request")),
+        ("devices", "2", 2000),
+        ("nvidia_com_gpu", "2", 2000),
+        ("nvidia_com_gpu", "0.25", 250),
+        ("gpus", "0.0001", 1),  # a part is never none
+        ("plan_gpu", "150", 2000),  # per cent, in whole devices
+        ("plan_gpu", "50", 500),
+    ],
+)
+def test_each_column_of_devices_has_its_unit(column, cell, milli):
+    jobs = read_job_log(f"submit_time,duration,{column}\n0,5,{cell}\n").jobs
+
+    assert jobs.milli.tolist() == [milli]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "milli"),
+    [
+        ("cpu_milli", "1500", 1500),
+        *((name, "1.5", 1500) for name in ("cpu_num", "num_cpu", "cpus", "cpu_request")),
+        ("plan_cpu", "150", 1500),  # per cent of a core
+        ("cpus", "-1", 0),
+        ("cpus", "", 0),
+    ],
+)
+def test_each_column_of_processors_has_its_unit(column, cell, milli):
+    jobs = read_job_log(f"submit_time,duration,gpus,{column}\n0,5,1,{cell}\n").jobs
+
+    assert jobs.cpu_milli.tolist() == [milli]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"), [("memory_mib", "2048"), ("plan_mem", "2"), ("memory_bytes", str(2**31))]
+)
+def test_each_column_of_memory_has_its_unit(column, cell):
+    jobs = read_job_log(f"submit_time,duration,gpus,{column}\n0,5,1,{cell}\n").jobs
+
+    assert jobs.memory_mib.tolist() == [2048]
+
+
+def test_what_a_log_does_not_say_is_nothing():
+    jobs = read_job_log("start_time,duration,gpus\n0,0.5,1\n").jobs
+
+    assert (jobs.submit_ms.tolist(), jobs.run_ms.tolist()) == ([0], [500])
+    assert (jobs.cpu_milli[0], jobs.memory_mib[0], jobs.priority[0]) == (0, 0, 0)
+
+
+def test_times_of_less_than_a_second_are_times_and_negative_ones_unknown():
+    header = "submit_time,start_time,end_time,gpus,priority\n"
+
+    jobs = read_job_log(header + "0,0.5,0.75,1,\n1,0.5,0.25,1,\n").jobs
+
+    assert (jobs.wait_ms.tolist(), jobs.run_ms.tolist()) == ([500, -1], [250, -1])
+    assert jobs.priority.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("submit_time,duration,gpus\n0,5,1\n5\n", "line 3, is truncated"),
+        ("submit_time,duration,gpus\n0,5,1\n0,x,1\n", "line 3"),
+        ("submit_time,duration\n0," + "5" * 100_000, "line 2, has more than 100000"),
+    ],
+)
+def test_an_error_names_the_line_by_its_number(text, words):
+    with pytest.raises(JobLogError, match=words):
+        read_job_log(text)
+
+
+def test_a_line_of_the_greatest_length_is_read():
+    name = "x" * (100_000 - len("0,5,1,\n"))
+
+    assert len(read_job_log(f"submit_time,duration,gpus,note\n0,5,1,{name}\n").jobs) == 1

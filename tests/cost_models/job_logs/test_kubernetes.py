@@ -44,7 +44,25 @@ def test_a_pod_waits_until_it_is_placed_and_runs_until_its_containers_end():
 
 @pytest.mark.parametrize(
     ("memory", "mib"),
-    [("1048576Ki", 1024), ("2Ti", 2**21), ("1048576", 1), ("1e9", 954), ("3000000000000000n", 3)],
+    [
+        ("1048576Ki", 1024),
+        ("2Ti", 2**21),
+        ("3Gi", 3072),
+        ("3Mi", 3),
+        ("1048576", 1),
+        ("1e9", 954),
+        ("2097152000m", 2),
+        ("3145728000000u", 3),
+        ("3000000000000000n", 3),  # 2.86 MiB
+        ("10485760k", 10_000),
+        ("1000M", 954),
+        ("1G", 954),
+        ("1T", 953_674),
+        ("0.001P", 953_674),
+        ("0.000001E", 953_674),
+        ("0.001Pi", 1_073_742),
+        ("0.000001Ei", 1_099_512),
+    ],
 )
 def test_quantities_have_the_suffixes_of_kubernetes(memory, mib):
     jobs = log_of(pod("a", {"nvidia.com/gpu": 1, "memory": memory})).jobs
@@ -189,3 +207,32 @@ def test_a_truncated_list_is_an_error(stop):
 
     with suppress(JobLogError):
         read_job_log(text[:stop])
+
+
+@pytest.mark.parametrize(
+    ("profile", "milli"), [("1g", 142), ("2g", 285), ("3g", 500), ("4g", 571), ("7g", 1000)]
+)
+def test_each_slice_of_a_gpu_has_its_share_of_seven(profile, milli):
+    """NVIDIA's MIG user guide; a profile of three slices takes half of the memory."""
+    jobs = log_of(pod("a", {f"nvidia.com/mig-{profile}.10gb": 1})).jobs
+
+    assert jobs.milli.tolist() == [milli]
+
+
+def test_a_job_without_counts_is_of_one_pod():
+    template = {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": 2}}}]}}
+    kinds = (
+        ("Job", {"template": template}),
+        ("Workload", {"podSets": [{"template": template}]}),
+        ("Job", {"tasks": [{"template": template}]}),
+    )
+
+    for kind, spec in kinds:
+        assert log_of(object_of(kind, "a", spec=spec)).jobs.devices.tolist() == [2]
+
+
+def test_an_error_counts_objects_from_one():
+    broken = pod("b", {"nvidia.com/gpu": 1}, end="99:00:00")
+
+    with pytest.raises(JobLogError, match="line 2"):
+        log_of(pod("a", {"nvidia.com/gpu": 1}), broken)

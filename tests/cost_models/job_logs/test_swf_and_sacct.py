@@ -92,3 +92,36 @@ def test_a_job_of_slurm_may_have_the_delimiter_in_its_name():
     jobs = read_job_log(sacct_table(RUN.replace("a", "a|b", 1))).jobs
 
     assert jobs.run_ms.tolist() == [3_600_000]
+
+
+@pytest.mark.parametrize(
+    ("used", "requested", "devices"),
+    [("4", "-1", 4), ("4", "0", 4), ("4", "1", 1), ("4", "8", 8), ("-1", "-1", 0)],
+)
+def test_swf_counts_the_processors_requested_else_those_used(used, requested, devices):
+    job = f"1 0 0 100 {used} -1 -1 {requested} -1 -1 1 7 3 -1 1 99 -1 -1\n"
+
+    jobs = read_job_log("; made up\n" + SWF + job).jobs
+
+    mine = [code for code, name in enumerate(jobs.pool.names) if name == "99"]
+    assert jobs.devices[jobs.pool.codes == mine[0]].tolist() == [devices]
+
+
+def test_swf_keeps_times_below_a_second_and_the_pool():
+    log = read_job_log("; made up\n1 0 0.25 0.5 1 -1 -1 1 0.75 -1 1 7 3 -1 1 16 -1 -1\n").jobs
+
+    assert (log.wait_ms[0], log.run_ms[0], log.limit_ms[0]) == (250, 500, 750)
+    assert log.pool.names == ("16",)
+
+
+def test_swf_names_the_line_of_an_error():
+    with pytest.raises(JobLogError, match="line 2: 3 fields, but SWF has 18"):
+        read_job_log("; made up\n1 0 0\n")
+
+
+def test_sacct_without_tres_and_priority_has_none():
+    cells = "9|2026-11-01T00:00:00|2026-11-01T00:01:00|2026-11-01T01:01:00"
+
+    jobs = read_job_log(f"JobID|Submit|Start|End|AllocTRES|Priority\n{cells}|gres/gpu=1|\n").jobs
+
+    assert (jobs.cpu_milli[0], jobs.memory_mib[0], jobs.priority[0]) == (0, 0, 0)
