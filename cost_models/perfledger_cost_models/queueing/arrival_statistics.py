@@ -1,55 +1,76 @@
-"""Computes the arrival rate, service time and variation of a job log."""
+"""Computes the arrival rate, service time and variation of a job log, where formulas hold."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
+from perfledger_cost_models.arrays import IntArray
+from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobLogError, JobTable
+from perfledger_cost_models.units import MS_PER_HOUR
 
 MIN_JOBS = 30  # with fewer a coefficient of variation is meaningless
+# The counts of random arrivals vary as their mean does. Within these bounds of that ratio by hour,
+# and of the squared variation of gaps, the formulas' mean wait is off by about as much.
+LEAST_DISPERSION, MOST_DISPERSION = 0.7, 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrivalStatistics:
-    """The inputs of the queueing formulas; a customer is one requested device.
-
-    The formulas have no gangs: a job of four devices counts as four simultaneous arrivals, which
-    `arrival_cv2` reflects.
-    """
+    """The inputs of the queueing formulas; a customer is a job of one device."""
 
     jobs: int
-    arrivals_per_s: float  # requested devices per second
+    arrivals_per_s: float
     arrival_cv2: float  # squared coefficient of variation
     service_s: float
     service_cv2: float
 
 
-def arrivals_of(jobs: JobTable) -> ArrivalStatistics:
-    """Return the rates and variations of a log. Raises JobLogError for fewer than MIN_JOBS jobs.
+def formula_obstacle(jobs: JobTable) -> str:
+    """Return why queueing formulas do not hold for a log, "" where they do.
 
-    Devices of one job arrive at once: with batches of mean m and squared variation cb2, at gaps of
-    squared variation ca2, the squared variation of single arrivals is m (ca2 + cb2), the index of
-    dispersion of a compound renewal process (Cox, Renewal Theory, 1962, section 8).
+    They hold for jobs of one device that arrive near random: not for gangs, which wait for several
+    devices at once, nor for arrivals with busy hours.
     """
-    ran = jobs.take((jobs.run_ms > 0) & (jobs.devices > 0))
-    span_s = float(ran.submit_ms[-1] - ran.submit_ms[0]) / 1000 if len(ran) else 0.0
-    if len(ran) < MIN_JOBS or not span_s:
-        msg = (
-            f"the log has {len(ran)} jobs that ran: export at least {MIN_JOBS}, submitted at "
-            "different times"
-        )
-        raise JobLogError(msg)
-    sizes = ran.milli / 1000
-    service_s = float((sizes * ran.run_ms).sum() / sizes.sum()) / 1000
-    second = float((sizes * (ran.run_ms / 1000) ** 2).sum() / sizes.sum())
+    ran = _ran(jobs)
+    if len(ran) < MIN_JOBS:
+        return f"the log has fewer than {MIN_JOBS} jobs that ran"
+    if (ran.devices > 1).any():
+        percent = 100 * float((ran.devices > 1).mean())
+        return f"{percent:.0f} % of the jobs take several devices, up to {ran.devices.max()}"
+    if (ran.share_milli != WHOLE_DEVICE).any():
+        return "jobs take parts of a device"
+    hours: IntArray = ran.submit_ms // MS_PER_HOUR
+    counts = np.bincount(hours)[:-1]  # the last hour is not whole
+    if len(counts) < MIN_JOBS or not counts.any():
+        return f"the log has fewer than {MIN_JOBS} hours"
+    dispersion = float(counts.var() / counts.mean())
     gaps = np.diff(ran.submit_ms)
-    batch = float(sizes.mean())
-    batch_cv2 = float(sizes.var()) / batch**2
-    gap_cv2 = float(gaps.var()) / float(gaps.mean()) ** 2
+    for name, value in (
+        ("the number of arrivals by hour", dispersion),
+        ("the time between arrivals", float(gaps.var()) / float(gaps.mean()) ** 2),
+    ):
+        if not LEAST_DISPERSION <= value <= MOST_DISPERSION:
+            return f"{name} varies {value:.3g} times as much as at random arrivals"
+    return ""
+
+
+def arrivals_of(jobs: JobTable) -> ArrivalStatistics:
+    """Return the rates and variations of a log. Raises JobLogError where formulas do not hold."""
+    obstacle = formula_obstacle(jobs)
+    if obstacle:
+        msg = f"no queueing formula: {obstacle}"
+        raise JobLogError(msg)
+    ran = _ran(jobs)
+    gaps = np.diff(ran.submit_ms)
+    run_s = ran.run_ms / 1000
     return ArrivalStatistics(
         jobs=len(ran),
-        arrivals_per_s=(len(ran) - 1) * batch / span_s,
-        arrival_cv2=batch * (gap_cv2 + batch_cv2),
-        service_s=service_s,
-        service_cv2=second / service_s**2 - 1,
+        arrivals_per_s=1000 / float(gaps.mean()),
+        arrival_cv2=float(gaps.var()) / float(gaps.mean()) ** 2,
+        service_s=float(run_s.mean()),
+        service_cv2=float(run_s.var()) / float(run_s.mean()) ** 2,
     )
+
+
+def _ran(jobs: JobTable) -> JobTable:
+    return jobs.take((jobs.run_ms > 0) & (jobs.devices > 0))

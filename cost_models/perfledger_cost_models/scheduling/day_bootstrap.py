@@ -56,6 +56,48 @@ def quantile_interval(values: FloatArray, days: IntArray, share: float) -> Boots
     days_with_jobs = len(np.unique(days))
     if days_with_jobs < MIN_DAYS:
         return BootstrapInterval(middle, None, None)
+    quantiles = _resampled_quantiles(values, days, share)
+    return _between(middle, quantiles[np.isfinite(quantiles)], days=days_with_jobs)
+
+
+def quantile_ratio_interval(
+    values: FloatArray, references: FloatArray, days: IntArray, share: float
+) -> BootstrapInterval:
+    """Return the interval of the ratio of two quantiles, of the same jobs.
+
+    The quantile of `references` must be above zero.
+    """
+    middle = float(np.quantile(values, share) / np.quantile(references, share))
+    days_with_jobs = len(np.unique(days))
+    if days_with_jobs < MIN_DAYS:
+        return BootstrapInterval(middle, None, None)
+    above, below = (_resampled_quantiles(each, days, share) for each in (values, references))
+    is_any = np.isfinite(above) & (below > 0)
+    return _between(middle, above[is_any] / below[is_any], days=days_with_jobs)
+
+
+def latest_ratio_interval(
+    ends: IntArray, references: IntArray, days: IntArray
+) -> BootstrapInterval:
+    """Return the interval of the ratio of the latest of two columns of ends."""
+    middle = float(ends.max() / max(references.max(), 1))
+    days_with_jobs = len(np.unique(days))
+    if days_with_jobs < MIN_DAYS:
+        return BootstrapInterval(middle, None, None)
+    count = int(days.max()) + 1
+    length = _length(count)
+    is_drawn = _times(-(-count // length)) > 0
+    latest: list[FloatArray] = []
+    for column in (ends, references):
+        of_stretch = np.zeros(is_drawn.shape[1])
+        np.maximum.at(of_stretch, days // length, column)
+        latest.append((is_drawn * of_stretch).max(axis=1))
+    is_any = latest[1] > 0
+    return _between(middle, latest[0][is_any] / latest[1][is_any], days=days_with_jobs)
+
+
+def _resampled_quantiles(values: FloatArray, days: IntArray, share: float) -> FloatArray:
+    """Return a quantile of each draw of days; NaN where no job was drawn."""
     count = int(days.max()) + 1
     farther = np.geomspace(NEAREST, 1, GRID)
     shares = np.clip(np.concatenate((share - farther, [share], share + farther)), 0, 1)
@@ -67,8 +109,8 @@ def quantile_interval(values: FloatArray, days: IntArray, share: float) -> Boots
     below: FloatArray = _times(stretches) @ np.cumsum(table, axis=1, dtype=np.float64)
     jobs = below[:, -1:]
     positions = (below < share * jobs).sum(axis=1)
-    resampled = grid[np.minimum(positions, len(grid) - 1)][jobs[:, 0] > 0]
-    return _between(middle, resampled, days=days_with_jobs)
+    quantiles = grid[np.minimum(positions, len(grid) - 1)]
+    return np.where(jobs[:, 0] > 0, quantiles, np.nan)
 
 
 def _length(days: int) -> int:

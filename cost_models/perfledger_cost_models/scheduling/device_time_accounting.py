@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
+from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.units import MS_PER_DAY
 
 # Fragmentation is sampled this often, because a sample takes a millisecond.
@@ -11,7 +14,9 @@ FRAGMENTATION_SAMPLES = 500
 class DeviceTimeMeter:
     """Sums of a pool's device time by day, in thousandths of devices times milliseconds."""
 
-    def __init__(self, *, capacity_milli: int, until_ms: int) -> None:
+    def __init__(
+        self, *, capacity_milli: int, until_ms: int, samples: int = FRAGMENTATION_SAMPLES
+    ) -> None:
         self._capacity = capacity_milli
         self.until_ms = until_ms
         self._last_ms = 0
@@ -22,7 +27,8 @@ class DeviceTimeMeter:
         self.wasted: dict[
             int, int
         ] = {}  # by preemption; time after the last submission counts on the last day
-        self._step_ms = max(until_ms // FRAGMENTATION_SAMPLES, 1)
+        # Without samples the first is after the end.
+        self._step_ms = max(until_ms // samples, 1) if samples else until_ms + 1
         self.free_samples: dict[int, int] = {}  # thousandths of devices, by day
         self.unusable_samples: dict[int, int] = {}  # of those, unusable by typical jobs
 
@@ -61,3 +67,23 @@ class DeviceTimeMeter:
             day = look * self._step_ms // MS_PER_DAY
             self.free_samples[day] = self.free_samples.get(day, 0) + free_milli
             self.unusable_samples[day] = self.unusable_samples.get(day, 0) + amount
+
+
+def milli_by_day(
+    start_ms: IntArray, end_ms: IntArray, milli: IntArray, *, until_ms: int
+) -> IntArray:
+    """Return what spans of thousandths of devices sum up to on each day until a moment.
+
+    In thousandths of devices times milliseconds, exactly.
+    """
+    days = until_ms // MS_PER_DAY + 1
+    midnights = np.arange(days + 1) * MS_PER_DAY
+    moments = np.concatenate((start_ms, end_ms, midnights))
+    changes = np.concatenate((milli, -milli, np.zeros(days + 1, np.int64)))
+    moments = np.minimum(moments, until_ms)
+    order = np.argsort(moments, kind="stable")
+    moments, levels = moments[order], np.cumsum(changes[order])
+    areas = levels[:-1] * np.diff(moments)
+    sums: IntArray = np.zeros(days, np.int64)
+    np.add.at(sums, np.minimum(moments[:-1] // MS_PER_DAY, days - 1), areas)
+    return sums

@@ -12,7 +12,10 @@ import numpy as np
 from perfledger_cost_models.arrays import BoolArray, IntArray
 from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
-from perfledger_cost_models.scheduling.device_time_accounting import DeviceTimeMeter
+from perfledger_cost_models.scheduling.device_time_accounting import (
+    FRAGMENTATION_SAMPLES,
+    DeviceTimeMeter,
+)
 from perfledger_cost_models.scheduling.expected_ends import NO_END, ExpectedEnds
 from perfledger_cost_models.scheduling.fair_share import TeamShares
 from perfledger_cost_models.scheduling.fragmentation import Fragmentation
@@ -46,6 +49,7 @@ class PoolSimulation:
         *,
         until_ms: int,
         seed: int,
+        samples: int = FRAGMENTATION_SAMPLES,
     ) -> None:
         self.start_ms, self.end_ms = (np.full(len(jobs), -1, np.int64) for _ in range(2))
         self.ran_ms = np.zeros(len(jobs), np.int64)
@@ -57,7 +61,9 @@ class PoolSimulation:
         self._placer = JobPlacer(
             self._free, policy.placement, mix=self._mix, locality=policy.locality, seed=seed
         )
-        self.meter = DeviceTimeMeter(capacity_milli=self._free.capacity_milli, until_ms=until_ms)
+        self.meter = DeviceTimeMeter(
+            capacity_milli=self._free.capacity_milli, until_ms=until_ms, samples=samples
+        )
         self._calendar = ReservationCalendar(reservations, jobs, len(nodes))
         self._waiting = WaitQueue()
         self._quantum_ms = policy.quantum_s * 1000 if policy.order is JobOrder.TIME_SLICE else 0

@@ -13,6 +13,11 @@ import numpy as np
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.quote import HourlyRate
+from perfledger_cost_models.scheduling.calibration import (
+    FittedReplay,
+    ReplayCalibration,
+    calibration_of,
+)
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval, ratio_interval
 from perfledger_cost_models.scheduling.job_outcomes import (
     JobOutcomes,
@@ -39,6 +44,7 @@ class PolicyGain:
     wait_curve_s: tuple[float, ...]  # at the shares of CURVE
     wait_saved_s: BootstrapInterval | None  # of the mean job; None for the first policy itself
     hours_gained: BootstrapInterval | None  # device-hours a year
+    calibration: ReplayCalibration | None  # None where the log records too few starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +71,14 @@ class PolicyComparison:
     rows: tuple[PolicyGain, ...]
     rate: HourlyRate | None  # of one more device-hour
     notes: tuple[str, ...] = ()  # what the policies need and the log does not have
+    inferred_nodes: int | None = None  # of the log, where no nodes were given
+    nearest: FittedReplay | None = None  # to the record, where the reference is not calibrated
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Return whether the reference is near enough to the record for a gain in money."""
+        calibration = self.rows[0].calibration
+        return calibration is not None and calibration.is_calibrated
 
 
 def policy_gains(outcomes: Sequence[JobOutcomes]) -> tuple[PolicyGain, ...]:
@@ -77,6 +91,7 @@ def policy_gains(outcomes: Sequence[JobOutcomes]) -> tuple[PolicyGain, ...]:
             wait_curve_s=_curve(each.wait_s),
             wait_saved_s=None if each is base else _wait_saved(base, each),
             hours_gained=None if each is base else _hours_gained(base, each),
+            calibration=calibration_of(each),
         )
         for each in outcomes
     )

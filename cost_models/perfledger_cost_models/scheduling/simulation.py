@@ -9,6 +9,7 @@ import numpy as np
 from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
+from perfledger_cost_models.scheduling.device_time_accounting import FRAGMENTATION_SAMPLES
 from perfledger_cost_models.scheduling.event_loop import PoolSimulation
 from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
@@ -22,13 +23,14 @@ def simulate(
     *,
     reservations: Sequence[Reservation] = (),
     seed: int = 0,
+    samples: int = FRAGMENTATION_SAMPLES,
 ) -> JobOutcomes:
     """Simulate all jobs with a known run time, each pool by itself.
 
     Jobs without a device count only if the nodes list their processors. With one pool in the
     cluster, the jobs' pools are ignored. A job that does not fit even on an empty pool is
-    unplaceable and excluded from the other figures. `seed` is that of random placement. Raises
-    JobLogError where no job is left.
+    unplaceable and excluded from the other figures. `seed` is that of random placement.
+    Without `samples` fragmentation stays unknown. Raises JobLogError where no job is left.
     """
     ran = _ran(jobs, cluster)
     until_ms = int(ran.submit_ms.max())
@@ -36,7 +38,14 @@ def simulate(
     pools: list[PoolSimulation] = []
     for nodes, rows in _pools(ran, cluster):
         pool = PoolSimulation(
-            ran.take(rows), cluster, nodes, policy, reservations, until_ms=until_ms, seed=seed
+            ran.take(rows),
+            cluster,
+            nodes,
+            policy,
+            reservations,
+            until_ms=until_ms,
+            seed=seed,
+            samples=samples,
         )
         pool.run()
         start_ms[rows], end_ms[rows], ran_ms[rows] = pool.start_ms, pool.end_ms, pool.ran_ms

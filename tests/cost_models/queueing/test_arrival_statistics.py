@@ -2,38 +2,61 @@ import numpy as np
 import pytest
 
 from perfledger_cost_models.job_logs.job_table import Job, JobLogError, table_of
-from perfledger_cost_models.queueing.arrival_statistics import arrivals_of
+from perfledger_cost_models.queueing.arrival_statistics import arrivals_of, formula_obstacle
 
 
-def days_of_blocking(days):
-    """Return jobs of which, each day, a wide one keeps a narrow one waiting for three hours."""
-    rows = []
-    for day in range(days):
-        start = day * 86_400.0
-        rows += [(start, 4 * 3600, 3), (start + 60, 60, 4), (start + 3600, 60, 1)]
-    return table_of(Job(submit_s=at, run_s=run, devices=devices) for at, run, devices in rows)
+def log_of(at, run, *, devices=1, share=1000):
+    return table_of(
+        Job(submit_s=a, run_s=r, devices=devices, share_milli=share)
+        for a, r in zip(at.tolist(), run.tolist(), strict=True)
+    )
+
+
+def random_arrivals(count=5000, *, mean_s=60.0, seed=5):
+    rng = np.random.default_rng(seed)
+    return np.cumsum(rng.exponential(mean_s, count)), rng.exponential(600, count)
 
 
 def test_random_arrivals_of_single_devices_vary_as_random():
-    rng = np.random.default_rng(5)
-    at, run = np.cumsum(rng.exponential(60, 20_000)), rng.exponential(600, 20_000)
-    found = arrivals_of(
-        table_of(Job(submit_s=a, run_s=r, devices=1) for a, r in zip(at, run, strict=True))
-    )
+    found = arrivals_of(log_of(*random_arrivals(20_000)))
 
     assert found.arrivals_per_s == pytest.approx(1 / 60, rel=0.03)
+    assert found.service_s == pytest.approx(600, rel=0.03)
     assert (found.arrival_cv2, found.service_cv2) == pytest.approx((1, 1), rel=0.06)
 
 
-def test_devices_of_one_job_come_together():
-    jobs = table_of(Job(submit_s=float(at), run_s=10.0, devices=4) for at in range(40))
+def test_gangs_have_no_formula():
+    jobs = log_of(*random_arrivals(), devices=4)
 
-    found = arrivals_of(jobs)
+    assert formula_obstacle(jobs) == "100 % of the jobs take several devices, up to 4"
+    with pytest.raises(JobLogError, match="no queueing formula: 100 % of the jobs"):
+        arrivals_of(jobs)
 
-    assert (found.arrivals_per_s, found.arrival_cv2) == pytest.approx((4.0, 0.0))
-    assert found.service_cv2 == pytest.approx(0.0, abs=1e-12)
+
+def test_parts_of_devices_have_no_formula():
+    assert formula_obstacle(log_of(*random_arrivals(), share=500)) == "jobs take parts of a device"
 
 
-def test_a_few_jobs_say_nothing():
-    with pytest.raises(JobLogError, match="at least 30"):
-        arrivals_of(days_of_blocking(2))
+def test_busy_hours_have_no_formula():
+    at, run = random_arrivals()
+    by_day = at + 8 * 3600 * (at // (16 * 3600))  # nobody comes at night
+
+    assert "arrivals by hour varies" in formula_obstacle(log_of(by_day, run))
+
+
+def test_even_arrivals_have_no_formula():
+    at = np.arange(500) * 3600.0 / 7
+
+    assert "varies" in formula_obstacle(log_of(at, np.full(500, 60.0)))
+
+
+@pytest.mark.parametrize("count", [5, 60])
+def test_a_few_jobs_or_hours_say_nothing(count):
+    assert "fewer than 30" in formula_obstacle(log_of(*random_arrivals(count)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_arrivals_of_a_fortnight_are_recognised(seed):
+    jobs = log_of(*random_arrivals(14 * 24 * 4, mean_s=900.0, seed=seed))
+
+    assert formula_obstacle(jobs) == ""

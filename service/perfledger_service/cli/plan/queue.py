@@ -9,6 +9,7 @@ from perfledger_service.cli.file_or_store import Source, log_of
 from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.plan.job_log_flags import JobLog, JobLogFormat
+from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
     from perfledger_cost_models.queueing.server_count import WaitTarget
@@ -37,11 +38,29 @@ class WaitFlags:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayFlags:
+    """How a log is replayed."""
+
+    devices_per_node: Annotated[
+        int | None,
+        how("devices of each node", metavar="COUNT", default="8, or a divisor that fits --devices"),
+    ] = None
+    policy: Annotated[
+        str | None,
+        how(
+            "a policy of `plan simulate`",
+            metavar="POLICY",
+            default="the one nearest to the recorded waits, else fifo",
+        ),
+    ] = None
+
+
 @command(
     examples=(
         "perfledger plan queue --devices 16 --arrivals-per-hour 10 --service-minutes 60",
         "perfledger plan queue jobs.csv --devices 8 --max-wait-minutes 30",
-        "perfledger plan queue jobs.csv --format svg --output waits.svg",
+        "perfledger plan queue jobs.csv --policy easy --format svg --output waits.svg",
     )
 )
 def queue(
@@ -56,29 +75,46 @@ def queue(
         float | None,
         what("mean time that a device is allocated, instead of a log", metavar="MINUTES"),
     ] = None,
-    devices: Annotated[int, how("all devices that the jobs share", metavar="COUNT")] = 8,
+    devices: Annotated[
+        int | None,
+        how(
+            "all devices that the jobs share",
+            metavar="COUNT",
+            default="those that the log shows in use; 8 without a log",
+        ),
+    ] = None,
+    replay: ReplayFlags,
     wait: WaitFlags,
     output: ChartOutput,
 ) -> None:
     """Predict how long jobs wait for a number of devices, and how many are enough.
 
-    M/M/c is exact for random arrivals and exponential services. For a log, G/G/c is a rough
-    screening: use `plan simulate` to decide.
+    A log is replayed: its recorded waits come first, and the devices that are enough are searched
+    by replays. A formula (M/M/c) holds for random arrivals of jobs of one device, and says so.
     """
+    from perfledger_service.rendering.plan.log_queue import log_queue_document
     from perfledger_service.rendering.plan.queue import queue_document
-    from perfledger_service.rendering.plan.wait_plot import queue_svg
-    from perfledger_service.usecases.plan.queue import plan_queue
+    from perfledger_service.rendering.plan.wait_plot import log_queue_svg, queue_svg
+    from perfledger_service.usecases.plan.queue import plan_log_queue, plan_queue
 
-    service = service_minutes
-    output.write_document(
-        plan_queue(
-            log_of(log, source) if log is not None or source is not None else None,
-            format_=log_format,
+    if log is None and source is None:
+        plan = plan_queue(
             per_hour=arrivals_per_hour,
-            service_s=None if service is None else service * SECONDS_PER_MINUTE,
+            service_s=None if service_minutes is None else service_minutes * SECONDS_PER_MINUTE,
             devices=devices,
             target=wait.target,
-        ),
-        queue_document,
-        svg=queue_svg,
+        )
+        output.write_document(plan, queue_document, svg=queue_svg)
+        return
+    if arrivals_per_hour is not None or service_minutes is not None:
+        msg = "a job log has its own rates: leave out --arrivals-per-hour and --service-minutes"
+        raise UsageError(msg)
+    log_plan = plan_log_queue(
+        log_of(log, source),
+        format_=log_format,
+        devices=devices,
+        per_node=replay.devices_per_node,
+        policy=replay.policy,
+        target=wait.target,
     )
+    output.write_document(log_plan, log_queue_document, svg=log_queue_svg)

@@ -32,7 +32,10 @@ _RESERVATION_PARTS = 4
 class ClusterFlags:
     """The cluster that the jobs run on."""
 
-    nodes: Annotated[int, what("number of identical nodes", metavar="COUNT")] = 1
+    nodes: Annotated[
+        int | None,
+        what("number of identical nodes", metavar="COUNT", default="as the log's record shows"),
+    ] = None
     devices_per_node: Annotated[int, what("devices of each node", metavar="COUNT")] = 8
     cluster: Annotated[
         Path | None,

@@ -42,12 +42,5 @@ def _waits(plan: QueuePlan) -> Iterator[str]:
             f"{number_format.count(round(plan.exact.queue_length, 4))} jobs on average"
         )
         yield ", ".join(f"P{share * 100:g} {duration(s)}" for share, s in plan.quantiles_s)
-    if plan.screening is not None and plan.arrivals.jobs:
-        yield (
-            f"G/G/c (screening): {duration(plan.screening.wait_s)} on average, with this log's "
-            f"variation ({plan.arrivals.arrival_cv2:.3g} of arrivals, "
-            f"{plan.arrivals.service_cv2:.3g} of services; random is 1). Jobs on several devices "
-            "wait longer, because they need all at once: perfledger plan simulate decides."
-        )
     if plan.met_share is not None and plan.target is not None:
         yield f"{number_format.share(plan.met_share)} wait at most {duration(plan.target.wait_s)}."

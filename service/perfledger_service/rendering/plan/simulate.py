@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger_cost_models.scheduling.calibration import FittedReplay
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
 from perfledger_cost_models.scheduling.job_outcomes import PolicySummary
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison, PolicyGain
@@ -30,6 +31,11 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import duration
+from perfledger_service.rendering.plan.calibration import (
+    calibration_facts,
+    calibration_sentence,
+    calibration_table,
+)
 
 _WHOLE_HOURS = 100.0  # above this, fractions of an hour are not shown
 _INTERVAL_PARTS = ("middle", "low", "high")
@@ -65,12 +71,17 @@ def policies_document(view: PolicyComparison) -> Document:
             "usd_per_device_hour": None if rate is None else rate.usd_per_device_hour,
             "rate": None if rate is None else rate.label,
             "rate_as_of": None if rate is None else rate.as_of,
+            "inferred_nodes": view.inferred_nodes,
+            "is_calibrated": view.is_calibrated,
+            "nearest": _nearest_facts(view.nearest),
         },
         blocks=(
             title(_title(view), names=[view.log]),
             table(_WAIT_COLUMNS, _waits(view)),
             *([_spread_table(view)] if view.rows[0].spread.wait_mean_s.low is not None else []),
             table(_columns(view), view.rows, key="policies"),
+            *calibration_table(row.calibration for row in view.rows if row.calibration is not None),
+            *sentences(calibration_sentences(view)),
             *sentences(gain_sentences(view)),
             *notes(_notes(view)),
         ),
@@ -81,6 +92,19 @@ def gain_sentences(view: PolicyComparison) -> tuple[str, ...]:
     """Return a sentence on the gain of each other policy."""
     first = view.rows[0].figures
     return tuple(_gain(row, first.policy, first.wait_mean_s, view) for row in view.rows[1:])
+
+
+def calibration_sentences(view: PolicyComparison) -> Iterator[str]:
+    """Yield whether the reference is calibrated, and what is nearer to the record if it is not."""
+    yield calibration_sentence(view.rows[0].calibration)
+    nearest = view.nearest
+    if nearest is not None:
+        is_near = nearest.calibration.is_calibrated
+        yield (
+            f"Nearest to the record{'' if is_near else ', though not calibrated'}: --policy "
+            f"{nearest.policy.name} --nodes {nearest.nodes} --devices-per-node "
+            f"{nearest.devices_per_node}."
+        )
 
 
 def left_out_sentences(view: PolicyComparison) -> tuple[str, ...]:
@@ -110,6 +134,7 @@ def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
         *facts(*field_names(PolicySummary), of="figures"),
         *intervals,
         fact("wait_curve_s", lambda row: row.wait_curve_s, in_csv=False),
+        fact("calibration", lambda row: calibration_facts(row.calibration), in_csv=False),
         fact("wait_saved_s", lambda row: row.wait_saved_s, parts=_INTERVAL_PARTS),
         fact("hours_gained_a_year", lambda row: row.hours_gained, parts=_INTERVAL_PARTS),
         fact("usd_gained_a_year", lambda row: _usd(row.hours_gained, view), parts=_INTERVAL_PARTS),
@@ -171,6 +196,17 @@ def _spread_of(key: str) -> Callable[[PolicyGain], object]:
     return value
 
 
+def _nearest_facts(nearest: FittedReplay | None) -> dict[str, object] | None:
+    if nearest is None:
+        return None
+    return {
+        "policy": nearest.policy.name,
+        "nodes": nearest.nodes,
+        "devices_per_node": nearest.devices_per_node,
+        "calibration": calibration_facts(nearest.calibration),
+    }
+
+
 def _title(view: PolicyComparison) -> str:
     name = clean(view.log, limit=60)
     return f"{name}: {view.jobs:,} jobs of {view.days:.1f} days on {view.devices:,} devices"
@@ -200,6 +236,8 @@ def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison
     )
     if view.rate is None:
         return f"{words}."
+    if not view.is_calibrated:
+        return f"{words}. Not calibrated: no gain in money."
     usd, low, high = (
         Decimal(hour) * view.rate.usd_per_device_hour for hour in (abs(gained.middle), *hours)
     )
@@ -214,6 +252,8 @@ def _notes(view: PolicyComparison) -> Iterator[str]:
         "for that many. Unusable: share of the free devices that typical jobs do not fit on "
         "(fragmentation). Redone: device-hours repeated after preemption."
     )
+    if view.inferred_nodes is not None:
+        yield f"{view.devices:,} devices: what fits the log's record best."
     yield from left_out_sentences(view)
     yield from view.notes
     if view.rate is not None:
@@ -247,7 +287,7 @@ def _share(value: float | None) -> str:
 def _usd(
     interval: BootstrapInterval | None, view: PolicyComparison
 ) -> Mapping[str, Decimal | None] | None:
-    if interval is None or view.rate is None:
+    if interval is None or view.rate is None or not view.is_calibrated:
         return None
     usd = view.rate.usd_per_device_hour
     ends = (interval.middle, interval.low, interval.high)

@@ -7,6 +7,7 @@ second on.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.queueing import server_count
 from perfledger_cost_models.queueing.server_count import QueuePlan
 from perfledger_cost_models.review.queue_waits import RecordedWaits
@@ -25,6 +26,8 @@ from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKe
 from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.number_format import duration
+from perfledger_service.rendering.plan.calibration import calibration_sentence
+from perfledger_service.rendering.plan.log_queue import needed_sentence, queue_rows
 from perfledger_service.rendering.plan.simulate import gain_sentences
 
 _TICKS_S = (
@@ -91,6 +94,31 @@ def queue_svg(plan: QueuePlan) -> str:
             summary="Random arrivals, exponential services (M/M/c)"
             if plan.curve_s
             else "The queue grows without limit: demand exceeds capacity",
+            bars="Devices in use",
+        )
+    )
+
+
+def log_queue_svg(plan: LogQueuePlan) -> str:
+    """Return recorded, replayed and, where it holds, formula waits as an SVG document."""
+    waits = [
+        _Waits(
+            name=row.source if row.devices is None else f"{row.source}, {row.devices} devices",
+            curve_s=row.waits.wait_curve_s,
+            share=row.waits.utilization,
+        )
+        for row in queue_rows(plan)
+    ]
+    formula = plan.formula
+    if formula is not None and formula.curve_s:
+        name = f"formula (M/M/c), {formula.devices} devices"
+        waits.append(_Waits(name=name, curve_s=formula.curve_s, share=None))
+    return picture_svg(
+        _picture(
+            waits,
+            policy_comparison.CURVE,
+            title=f"{plan.log}: waits of {plan.jobs:,} jobs as recorded and replayed",
+            summary=needed_sentence(plan) or calibration_sentence(plan.calibration),
             bars="Devices in use",
         )
     )

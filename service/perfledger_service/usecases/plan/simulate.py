@@ -5,12 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from perfledger_cost_models.capacity.best_fit import best_fit, candidates, recorded_nodes
+from perfledger_cost_models.capacity.node_shape import NodeShape
 from perfledger_cost_models.job_logs.csv_log import SkipReason
 from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.job_logs.log_format import LogFormat
 from perfledger_cost_models.job_logs.readers import MAX_LOG_BYTES, JobLog
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.review.quarter import Quarter
+from perfledger_cost_models.scheduling.calibration import FittedReplay, ReplayCalibration
 from perfledger_cost_models.scheduling.cluster import Cluster, equal_nodes, read_cluster
 from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes
 from perfledger_cost_models.scheduling.policy import (
@@ -47,7 +50,7 @@ class ClusterNodes:
     """The nodes that jobs run on: listed in a file, else alike."""
 
     file: Path | None
-    nodes: int
+    nodes: int | None  # None: as the log's record shows
     devices: int  # of a node
 
 
@@ -91,7 +94,9 @@ def compare_policies(
     policy, price or file.
     """
     policies = _policies(names, settings)
-    log, cluster = job_log_of(file, format_, quarter), _cluster(hardware)
+    log = job_log_of(file, format_, quarter)
+    inferred = _inferred_nodes(log.jobs, hardware)
+    cluster = _cluster(hardware, inferred)
     _check_teams(settings.reservations, log.jobs.team.names)
     try:
         rate = None if option is None else rate_of(current_sheet(), option, today=today)
@@ -103,6 +108,7 @@ def compare_policies(
         ]
     except PriceMissingError as error:
         raise NotFoundError(str(error)) from error
+    rows = policy_gains(outcomes)
     return PolicyComparison(
         log=file.name,
         jobs=len(outcomes[0].jobs),
@@ -110,9 +116,11 @@ def compare_policies(
         days=outcomes[0].until_ms / MS_PER_DAY,
         left_out=_left_out(log, outcomes[0]),
         recorded_waiting=recorded_waiting(log.jobs, devices=cluster.total_devices),
-        rows=policy_gains(outcomes),
+        rows=rows,
         rate=rate,
         notes=tuple(_equal_job_notes(policies, outcomes[0].jobs)),
+        inferred_nodes=inferred,
+        nearest=_nearest(log.jobs, hardware, rows[0].calibration),
     )
 
 
@@ -145,7 +153,7 @@ def _left_out(log: JobLog, outcome: JobOutcomes) -> tuple[tuple[str, int], ...]:
 
 
 def _policies(names: Sequence[str], settings: SimulationSettings) -> tuple[SchedulingPolicy, ...]:
-    policies = [_policy_named(name) for name in names]
+    policies = [policy_named(name) for name in names]
     if settings.preemption is not None and not any(map(_is_preempting, policies)):
         preempting = ", ".join(policy.name for policy in POLICIES if _is_preempting(policy))
         msg = f"--preemption: no policy of {', '.join(names)} preempts: add one of {preempting}"
@@ -153,7 +161,8 @@ def _policies(names: Sequence[str], settings: SimulationSettings) -> tuple[Sched
     return tuple(_apply_settings(policy, settings) for policy in policies)
 
 
-def _policy_named(name: str) -> SchedulingPolicy:
+def policy_named(name: str) -> SchedulingPolicy:
+    """Return a policy with its own settings; raise NotFoundError."""
     match = next((policy for policy in POLICIES if policy.name == name), None)
     if match is None:
         msg = f"no policy {name!r}: there are {', '.join(policy.name for policy in POLICIES)}"
@@ -182,9 +191,30 @@ def _apply_settings(policy: SchedulingPolicy, settings: SimulationSettings) -> S
         raise UsageError(str(error)) from error
 
 
-def _cluster(hardware: ClusterNodes) -> Cluster:
+def _inferred_nodes(jobs: JobTable, hardware: ClusterNodes) -> int | None:
+    """Return the nodes that the record shows; None where nodes are given. Raise UsageError."""
+    if hardware.file is not None or hardware.nodes is not None:
+        return None
+    nodes = recorded_nodes(jobs, NodeShape(hardware.devices))
+    if nodes is None:
+        msg = "the log records no starts, from which nodes could be counted: give --nodes"
+        raise UsageError(msg)
+    return nodes
+
+
+def _nearest(
+    jobs: JobTable, hardware: ClusterNodes, calibration: ReplayCalibration | None
+) -> FittedReplay | None:
+    """Return what fits the record best, where the reference does not and nodes are alike."""
+    if hardware.file is not None or calibration is None or calibration.is_calibrated:
+        return None
+    return best_fit(jobs, NodeShape(hardware.devices), candidates(jobs))
+
+
+def _cluster(hardware: ClusterNodes, inferred: int | None) -> Cluster:
     if hardware.file is None:
-        return equal_nodes(hardware.nodes, devices=hardware.devices)
+        nodes = hardware.nodes if inferred is None else inferred
+        return equal_nodes(nodes or 0, devices=hardware.devices)
     return read_cluster(
         read_text(hardware.file, most_bytes=MAX_LOG_BYTES), devices=hardware.devices
     )

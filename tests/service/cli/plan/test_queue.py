@@ -1,8 +1,12 @@
 """`perfledger plan queue` as a user runs it, on a log that is made up."""
 
+import json
+import random
 from functools import partial
 
 import pytest
+
+from perfledger_service.errors import UsageError
 
 
 @pytest.fixture
@@ -35,10 +39,72 @@ def test_a_large_queue_is_shown_in_whole_devices(run):
     assert "the queue holds 0 jobs on average" in shown
 
 
-def test_a_queue_of_a_log_adds_a_screening(run, log):
-    shown = " ".join(run("queue", log, "--devices", 4).split())
+def test_a_log_has_its_recorded_waits_first_and_then_its_replay(run, log):
+    shown = run("queue", log, "--devices", 4, "--max-wait-minutes", 30)
 
-    assert "G/G/c (screening)" in shown
+    lines = shown.splitlines()
+    assert lines[0].startswith("jobs.csv: 84 jobs of 13.0 days, up to 4 devices each")
+    assert lines[2].startswith("as recorded")
+    assert lines[3].startswith("replay, fifo")
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_gang_log_has_no_formula(run, log):
+    shown = " ".join(run("queue", log, "--devices", 4, "--max-wait-minutes", 30).split())
+
+    assert "M/M/c" not in shown
+    assert "No queueing formula: 33 % of the jobs take several devices, up to 4." in shown
+
+
+def test_the_devices_that_are_enough_come_from_replays(run, log):
+    words = ("queue", log, "--devices", 4, "--max-wait-minutes", 30, "--format", "json")
+    document = json.loads(run(*words))
+
+    recorded, replayed, enough = document["waits"]
+    assert recorded["met_share"]["middle"] == pytest.approx(14 / 84)
+    assert replayed["wait_mean_s"]["middle"] == pytest.approx(recorded["wait_mean_s"]["middle"])
+    assert enough["devices"] == document["needed"]["devices"] == 8
+    assert enough["met_share"]["middle"] >= 0.95
+    assert document["calibration"]["is_calibrated"]
+
+
+def test_devices_and_policy_are_those_of_the_record_unless_given(run, log):
+    shown = " ".join(run("queue", log, "--devices-per-node", 4).split())
+
+    assert "Calibrated: the replay with fifo is within 30 % of the record." in shown
+    assert "fifo on 4 devices: of the usual policies and sizes the nearest" in shown
+
+
+def test_a_replay_unlike_the_record_is_a_screening(run, unlike_log):
+    words = ("queue", unlike_log, "--devices", 4, "--policy", "fifo", "--max-wait-minutes", 30)
+    shown = " ".join(run(*words).split())
+
+    assert "Not calibrated within 30 %: in the replay with fifo, the mean wait is" in shown
+    assert "Take the number of devices as a screening" in shown
+
+
+def test_a_formula_beside_a_replay_is_labelled(run, tmp_path):
+    rng = random.Random(3)
+    at, rows = 0.0, ["gpu_num,submit_time,duration"]
+    for _ in range(600):
+        at += rng.expovariate(1 / 600)
+        rows.append(f"1,{at:.0f},{rng.expovariate(1 / 1800):.0f}")
+    path = tmp_path / "single.csv"
+    path.write_text("\n".join(rows) + "\n")
+    words = ("queue", path, "--devices", 5)
+
+    shown = " ".join(run(*words, "--max-wait-minutes", 10).split())
+    picture = run(*words, "--format", "svg")
+
+    assert "Formula for random arrivals (M/M/c), not a replay" in shown
+    assert "formula (M/M/c), 5 devices" in picture
+    assert "The log records no waits." in shown
+
+
+@pytest.mark.parametrize("words", [("--arrivals-per-hour", 3), ("--service-minutes", 3)])
+def test_a_log_and_rates_exclude_each_other(run, log, words):
+    with pytest.raises(UsageError, match="leave out --arrivals-per-hour"):
+        run("queue", log, *words)
 
 
 def test_a_queue_without_end_says_so(run):

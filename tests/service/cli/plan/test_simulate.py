@@ -156,6 +156,43 @@ def test_money_is_written_as_csv(run, log):
     assert usd == pytest.approx(6.88 * hours)
 
 
+def test_a_reference_unlike_the_record_has_no_gain_in_money(run, unlike_log):
+    words = (
+        *("simulate", unlike_log, "--nodes", 1, "--devices-per-node", 4),
+        *("--policy", "fifo", "--policy", "easy"),
+        *("--purchase-option", "p5.48xlarge/on_demand"),
+    )
+    shown = " ".join(run(*words).split())
+    document = json.loads(run(*words, "--format", "json"))
+
+    assert "Not calibrated: no gain in money." in shown
+    assert "USD" not in shown
+    assert "Nearest to the record" in shown
+    assert document["policies"][1]["usd_gained_a_year"] is None
+    assert not document["is_calibrated"]
+    reference, nearest = (
+        each["calibration"]["wait_mean_ratio"]["middle"]
+        for each in (document["policies"][0], document["nearest"])
+    )
+    assert abs(nearest - 1) < abs(reference - 1)
+
+
+def test_nodes_that_are_not_given_are_those_of_the_record(run, log):
+    document = json.loads(run("simulate", log, "--devices-per-node", 4, "--format", "json"))
+
+    assert (document["inferred_nodes"], document["devices"]) == (1, 4)
+    assert document["policies"][0]["calibration"]["wait_mean_ratio"]["middle"] == pytest.approx(1)
+
+
+def test_a_log_without_starts_needs_nodes(run, log):
+    rows = [row.rsplit(",", 1)[0] for row in log.read_text().splitlines()]
+    log.write_text("\n".join(rows) + "\n")
+
+    with pytest.raises(UsageError, match="give --nodes"):
+        run("simulate", log)
+    assert "the log records no waits" in run("simulate", log, "--nodes", 1, "--policy", "fifo")
+
+
 def test_unusable_devices_and_redone_work_have_intervals(run, log):
     shown = run(
         "simulate", log, "--devices-per-node", 4, "--policy", "fifo", "--policy", "priority-preempt"

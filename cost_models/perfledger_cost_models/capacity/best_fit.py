@@ -1,0 +1,119 @@
+"""Finds the policy and the number of nodes whose replay is nearest to the recorded schedule."""
+
+from collections.abc import Iterator, Sequence
+
+from perfledger_cost_models.capacity.node_shape import (
+    NodeShape,
+    mean_devices,
+    peak_devices,
+    widest_job,
+)
+from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
+from perfledger_cost_models.scheduling.calibration import (
+    FittedReplay,
+    ReplayCalibration,
+    calibration_of,
+)
+from perfledger_cost_models.scheduling.cluster import Cluster
+from perfledger_cost_models.scheduling.policy import POLICIES, SchedulingPolicy
+from perfledger_cost_models.scheduling.simulation import simulate
+
+# What schedulers do: Slurm's and Kubernetes' defaults, the simplest orders, and those of research.
+CANDIDATES = tuple(
+    policy
+    for policy in POLICIES
+    if policy.name in {"fifo", "fifo-pass", "easy", "sjf", "priority", "fair", "srtf"}
+)
+# Replays of these take ten times as long: they are tried for logs with up to so many jobs.
+SLOW = frozenset({"fair", "srtf"})
+MAX_SLOW_JOBS = 10_000
+# The cluster had hardly more devices than the most in use: without a queue there are no waits.
+MOST_NODES = 1.5
+STEPS = 5  # halvings of the range of nodes
+
+
+def candidates(jobs: JobTable) -> tuple[SchedulingPolicy, ...]:
+    """Return the policies that may have scheduled a log."""
+    return tuple(
+        policy for policy in CANDIDATES if len(jobs) <= MAX_SLOW_JOBS or policy.name not in SLOW
+    )
+
+
+def fitted_policy(
+    jobs: JobTable, cluster: Cluster, policies: Sequence[SchedulingPolicy]
+) -> SchedulingPolicy | None:
+    """Return the policy whose replay on a cluster is nearest to the record; None without one."""
+    fits = [
+        (calibration.rank, place)
+        for place, policy in enumerate(policies)
+        if (calibration := _calibration(jobs, cluster, policy)) is not None
+    ]
+    return policies[min(fits)[1]] if fits else None
+
+
+def recorded_nodes(jobs: JobTable, shape: NodeShape) -> int | None:
+    """Return the nodes of the best fit, else those of the most devices in use at one moment.
+
+    Returns None where the log records no starts.
+    """
+    fit = best_fit(jobs, shape, candidates(jobs))
+    peak = peak_devices(jobs)
+    if fit is not None:
+        return fit.nodes
+    return None if peak is None else shape.fewest(peak)
+
+
+def best_fit(
+    jobs: JobTable, shape: NodeShape, policies: Sequence[SchedulingPolicy]
+) -> FittedReplay | None:
+    """Return the replay that is nearest to the record, with as many nodes as fit it best.
+
+    The number is searched from the most devices that the record shows in use at one moment, down to
+    those in use on average. Returns None where the log recorded too few starts or no waits.
+    """
+    peak = peak_devices(jobs)
+    if peak is None:
+        return None
+    most = shape.fewest(peak)
+    least = min(most, shape.fewest(max(widest_job(jobs), mean_devices(jobs))))
+    fits = [fit for policy in policies for fit in _fits(jobs, shape, policy, least, most)]
+    return min(fits, key=lambda fit: fit.calibration.rank, default=None)
+
+
+def _fits(
+    jobs: JobTable, shape: NodeShape, policy: SchedulingPolicy, least: int, most: int
+) -> Iterator[FittedReplay]:
+    """Yield replays; fewer nodes make longer waits, so that halving finds waits as recorded."""
+
+    def fit(nodes: int) -> FittedReplay | None:
+        calibration = _calibration(jobs, shape.cluster(nodes), policy)
+        if calibration is None or calibration.wait_mean is None:
+            return None
+        return FittedReplay(
+            policy=policy, nodes=nodes, devices_per_node=shape.step, calibration=calibration
+        )
+
+    nodes, low, high = most, least - 1, round(most * MOST_NODES) + 1
+    for _ in range(STEPS):
+        nearest = fit(nodes)
+        if nearest is None:
+            return
+        yield nearest
+        low, high = (nodes, high) if _wait_ratio(nearest) > 1 else (low, nodes)
+        if high - low <= 1:
+            return
+        nodes = (low + high) // 2
+
+
+def _wait_ratio(fit: FittedReplay) -> float:
+    ratio = fit.calibration.wait_mean
+    return 1.0 if ratio is None else ratio.middle
+
+
+def _calibration(
+    jobs: JobTable, cluster: Cluster, policy: SchedulingPolicy
+) -> ReplayCalibration | None:
+    try:
+        return calibration_of(simulate(jobs, cluster, policy, samples=0))
+    except JobLogError:  # no job fits
+        return None

@@ -1,0 +1,128 @@
+"""Plans the queue of a job log: recorded waits, replayed waits, and the devices that are enough."""
+
+from dataclasses import dataclass
+
+from perfledger_cost_models.capacity.best_fit import best_fit, candidates, fitted_policy
+from perfledger_cost_models.capacity.devices_needed import DevicesNeeded, devices_needed
+from perfledger_cost_models.capacity.node_shape import (
+    NodeShape,
+    node_shape,
+    peak_devices,
+    widest_job,
+)
+from perfledger_cost_models.capacity.wait_summary import (
+    WaitSummary,
+    recorded_summary,
+    replayed_summary,
+)
+from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
+from perfledger_cost_models.queueing.arrival_statistics import arrivals_of, formula_obstacle
+from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget, queue_plan
+from perfledger_cost_models.scheduling.calibration import ReplayCalibration, calibration_of
+from perfledger_cost_models.scheduling.policy import SchedulingPolicy
+from perfledger_cost_models.scheduling.simulation import simulate
+from perfledger_cost_models.units import MS_PER_DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogQueuePlan:
+    """The waits of a log as recorded and as replayed, and the devices that meet a target."""
+
+    log: str
+    jobs: int
+    days: float
+    widest: int  # devices of the widest job
+    left_out: tuple[tuple[str, int], ...]
+    devices: int
+    are_devices_given: bool
+    per_node: int | None  # None where nodes do not count
+    policy: SchedulingPolicy
+    is_policy_fitted: bool
+    recorded: WaitSummary | None
+    replayed: WaitSummary
+    calibration: ReplayCalibration | None
+    target: WaitTarget | None
+    needed: DevicesNeeded | None
+    replayed_on_needed: WaitSummary | None
+    formula: QueuePlan | None
+    formula_obstacle: str  # why no formula holds, "" where one does
+
+
+def log_queue_plan(
+    jobs: JobTable,
+    *,
+    log: str,
+    left_out: tuple[tuple[str, int], ...] = (),
+    devices: int | None,
+    per_node: int | None,
+    policy: SchedulingPolicy | None,
+    target: WaitTarget | None,
+) -> LogQueuePlan:
+    """Return a log's waits on some devices, and the devices that meet a target.
+
+    Devices and a policy that are not given are those whose replay is nearest to the recorded waits.
+    Raises JobLogError where a log without recorded waits needs devices, and where no job fits them.
+    """
+    shape = node_shape(jobs, devices=devices, per_node=per_node)
+    nodes, chosen, is_fitted = _nodes_and_policy(jobs, shape, devices, policy)
+    cluster = shape.cluster(nodes)
+    outcome = simulate(jobs, cluster, chosen, samples=0)
+    needed = None if target is None else devices_needed(jobs, shape, chosen, target)
+    obstacle = formula_obstacle(jobs)
+    return LogQueuePlan(
+        log=log,
+        jobs=len(outcome.jobs) + outcome.unplaceable,
+        days=outcome.until_ms / MS_PER_DAY,
+        widest=widest_job(jobs),
+        left_out=left_out,
+        devices=cluster.total_devices,
+        are_devices_given=devices is not None,
+        per_node=shape.devices,
+        policy=chosen,
+        is_policy_fitted=is_fitted and policy is None,
+        recorded=recorded_summary(jobs, target, devices=cluster.total_devices),
+        replayed=replayed_summary(outcome, target),
+        calibration=calibration_of(outcome),
+        target=target,
+        needed=needed,
+        replayed_on_needed=_on_needed(jobs, shape, chosen, target, needed),
+        formula=None
+        if obstacle
+        else queue_plan(arrivals_of(jobs), devices=cluster.total_devices, target=target),
+        formula_obstacle=obstacle,
+    )
+
+
+def _nodes_and_policy(
+    jobs: JobTable, shape: NodeShape, devices: int | None, policy: SchedulingPolicy | None
+) -> tuple[int, SchedulingPolicy, bool]:
+    """Return the nodes and the policy, given or fitted to the record, and whether one is fitted."""
+    policies = candidates(jobs) if policy is None else (policy,)
+    if devices is None:
+        fit = best_fit(jobs, shape, policies)
+        if fit is not None:
+            return fit.nodes, fit.policy, True
+        peak = peak_devices(jobs)
+        if peak is None:
+            msg = "the log records no starts, from which devices could be counted: give --devices"
+            raise JobLogError(msg)
+        return shape.fewest(peak), policies[0], False
+    if devices < 1 or devices % shape.step:
+        msg = f"{devices} devices are not whole nodes of {shape.step}: use a multiple of it"
+        raise JobLogError(msg)
+    nodes = devices // shape.step
+    fitted = fitted_policy(jobs, shape.cluster(nodes), policies) if policy is None else None
+    return nodes, fitted or policies[0], fitted is not None
+
+
+def _on_needed(
+    jobs: JobTable,
+    shape: NodeShape,
+    policy: SchedulingPolicy,
+    target: WaitTarget | None,
+    needed: DevicesNeeded | None,
+) -> WaitSummary | None:
+    if needed is None or needed.devices is None:
+        return None
+    cluster = shape.cluster(needed.devices // shape.step)
+    return replayed_summary(simulate(jobs, cluster, policy, samples=0), target)

@@ -1,0 +1,93 @@
+"""Builds the clusters that a replay tries: equal nodes, of which only the number changes."""
+
+from dataclasses import dataclass
+from math import ceil, gcd
+
+import numpy as np
+
+from perfledger_cost_models.arrays import IntArray
+from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobTable
+from perfledger_cost_models.scheduling.cluster import Cluster, equal_nodes
+from perfledger_cost_models.units import MS_PER_DAY
+
+# What most servers have: 8 devices.
+USUAL_DEVICES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShape:
+    """The devices of each node; None where jobs take one device each, so nodes do not count."""
+
+    devices: int | None
+
+    @property
+    def step(self) -> int:
+        """Return the number of devices that one more node adds."""
+        return self.devices or 1
+
+    def cluster(self, nodes: int) -> Cluster:
+        """Return a cluster of a number of nodes; single devices are those of one node."""
+        if self.devices is None:
+            return equal_nodes(1, devices=nodes)
+        return equal_nodes(nodes, devices=self.devices)
+
+    def fewest(self, devices: int) -> int:
+        """Return the fewest nodes with at least so many devices."""
+        return max(1, ceil(devices / self.step))
+
+
+def node_shape(
+    jobs: JobTable, *, devices: int | None = None, per_node: int | None = None
+) -> NodeShape:
+    """Return the nodes of `per_node` devices, else the usual ones that `devices` consist of."""
+    if per_node is not None:
+        return NodeShape(per_node)
+    if (jobs.devices <= 1).all():
+        return NodeShape(None)
+    return NodeShape(USUAL_DEVICES if devices is None else gcd(devices, USUAL_DEVICES))
+
+
+def peak_devices(jobs: JobTable) -> int | None:
+    """Return the most devices that jobs held at one moment by the log; None without a start."""
+    started_jobs = jobs.take((jobs.wait_ms >= 0) & (jobs.run_ms > 0) & (jobs.devices > 0))
+    if not len(started_jobs):
+        return None
+    start = started_jobs.submit_ms + started_jobs.wait_ms
+    return _peak(start, start + started_jobs.run_ms, started_jobs.milli)
+
+
+def mean_devices(jobs: JobTable) -> int:
+    """Return the mean number of devices that the log shows in use until the last submission."""
+    started_jobs = jobs.take((jobs.wait_ms >= 0) & (jobs.run_ms > 0) & (jobs.devices > 0))
+    until_ms = max(int(jobs.submit_ms[-1]), 1)
+    return ceil(busy_milli_ms(started_jobs, until_ms=until_ms) / (WHOLE_DEVICE * until_ms))
+
+
+def busy_milli_ms(jobs: JobTable, *, until_ms: int) -> int:
+    """Return the device time of jobs with a recorded start until a moment, in thousandths x ms."""
+    start = jobs.submit_ms + jobs.wait_ms
+    inside = np.clip(np.minimum(start + jobs.run_ms, until_ms) - start, 0, None)
+    return int(np.sum(inside * jobs.milli))
+
+
+def widest_job(jobs: JobTable) -> int:
+    """Return the devices of the widest job that ran."""
+    return int(jobs.take(jobs.run_ms >= 0).devices.max())
+
+
+def unlimited_peak(jobs: JobTable) -> int:
+    """Return the most devices that jobs would hold at one moment if none of them waited."""
+    ran = jobs.take((jobs.run_ms >= 0) & (jobs.devices > 0))
+    return _peak(ran.submit_ms, ran.submit_ms + ran.run_ms, ran.milli)
+
+
+def days_of(jobs: JobTable) -> int:
+    """Return the number of days from the first to the last submission."""
+    return int(jobs.submit_ms[-1]) // MS_PER_DAY + 1
+
+
+def _peak(start: IntArray, end: IntArray, milli: IntArray) -> int:
+    moments = np.concatenate((end, start))  # at one moment ends are before starts
+    changes = np.concatenate((-milli, milli))
+    levels = np.cumsum(changes[np.argsort(moments, kind="stable")])
+    return ceil(int(levels.max()) / WHOLE_DEVICE)

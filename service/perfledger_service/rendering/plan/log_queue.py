@@ -1,0 +1,234 @@
+"""Presents the waits of a job log and of its replays, and the devices that are enough."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from perfledger_cost_models.capacity.log_queue import LogQueuePlan
+from perfledger_cost_models.capacity.wait_summary import WaitSummary
+from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget
+from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    Table,
+    display,
+    fact,
+    figure,
+    notes,
+    sentences,
+    table,
+    title,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.number_format import duration
+from perfledger_service.rendering.plan.calibration import (
+    calibration_facts,
+    calibration_sentence,
+    calibration_table,
+)
+
+_MAX_LOG = 60
+_PARTS = ("middle", "low", "high")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    """Waits with their source: the record or a replay."""
+
+    source: str
+    devices: int | None
+    waits: WaitSummary
+
+
+def log_queue_document(plan: LogQueuePlan) -> Document:
+    """Return recorded waits, replayed waits, and the devices that are enough."""
+    needed, formula = plan.needed, plan.formula
+    return Document(
+        name="perfledger-log-queue",
+        facts={
+            "log": plan.log,
+            "jobs": plan.jobs,
+            "days": plan.days,
+            "widest_job_devices": plan.widest,
+            "left_out": dict(plan.left_out),
+            "devices": plan.devices,
+            "are_devices_given": plan.are_devices_given,
+            "devices_per_node": plan.per_node,
+            "policy": plan.policy.name,
+            "is_policy_fitted": plan.is_policy_fitted,
+            "calibration": calibration_facts(plan.calibration),
+            "target": plan.target,
+            "needed": needed,
+            "formula": None if formula is None else asdict(formula),
+            "no_formula_because": plan.formula_obstacle,
+        },
+        blocks=(
+            title(_title(plan), names=[plan.log]),
+            table(_columns(plan.target), queue_rows(plan), key="waits"),
+            *_intervals(plan),
+            *calibration_table([] if plan.calibration is None else [plan.calibration]),
+            *sentences(_sentences(plan)),
+            *notes(_notes(plan)),
+        ),
+    )
+
+
+def queue_rows(plan: LogQueuePlan) -> tuple[QueueRow, ...]:
+    """Return the record, the replay on the plan's devices, and on those that are enough."""
+    rows: list[QueueRow] = []
+    if plan.recorded is not None:
+        rows.append(QueueRow(source="as recorded", devices=None, waits=plan.recorded))
+    replay = f"replay, {plan.policy.name}"
+    rows.append(QueueRow(source=replay, devices=plan.devices, waits=plan.replayed))
+    if plan.needed is not None and plan.replayed_on_needed is not None:
+        rows.append(
+            QueueRow(source=replay, devices=plan.needed.devices, waits=plan.replayed_on_needed)
+        )
+    return tuple(rows)
+
+
+def needed_sentence(plan: LogQueuePlan) -> str:
+    """Return how many devices are enough for the target, "" without one."""
+    if plan.needed is None or plan.target is None:
+        return ""
+    target = f"{_target(plan.target)} in the replay with {plan.policy.name}"
+    if plan.needed.devices is None:
+        return f"No number of devices is enough so that {target}."
+    words = f"{plan.needed.devices:,} devices{_nodes(plan)} are enough so that {target}"
+    if plan.needed.low is None or plan.needed.high is None:
+        return f"{words}; the log has too few days, or too many jobs, for an interval."
+    return (
+        f"{words}; {plan.needed.logs} logs resampled from its days need {plan.needed.low:,} to "
+        f"{plan.needed.high:,}."
+    )
+
+
+def formula_sentences(formula: QueuePlan) -> Iterator[str]:
+    """Yield the waits by formula, each labelled as such."""
+    label = "Formula for random arrivals (M/M/c), not a replay"
+    if formula.exact is None:
+        yield f"{label}: the queue grows without limit, because demand exceeds capacity."
+        return
+    quantiles = ", ".join(f"P{share * 100:g} {duration(s)}" for share, s in formula.quantiles_s)
+    yield (
+        f"{label}: {duration(formula.exact.wait_s)} on average on {formula.devices:,} devices, "
+        f"{quantiles}."
+    )
+    if formula.target is not None and formula.devices_needed is not None:
+        yield f"{label}: {formula.devices_needed:,} devices so that {_target(formula.target)}."
+
+
+def _title(plan: LogQueuePlan) -> str:
+    name = clean(plan.log, limit=_MAX_LOG)
+    size = "one device each" if plan.widest == 1 else f"up to {plan.widest:,} devices each"
+    return f"{name}: {plan.jobs:,} jobs of {plan.days:.1f} days, {size}"
+
+
+def _columns(target: WaitTarget | None) -> tuple[Column[QueueRow], ...]:
+    within = None if target is None else f"<= {duration(target.wait_s)}"
+    return (
+        words("source", "waits", lambda row: row.source),
+        figure("devices", "devices", lambda row: row.devices),
+        display("mean", lambda row: duration(row.waits.wait_mean_s.middle)),
+        display("P50", lambda row: duration(row.waits.wait_p50_s.middle)),
+        display("P95", lambda row: duration(row.waits.wait_p95_s.middle)),
+        *([display(within, _met)] if within else []),
+        figure("utilization", "in use", lambda row: row.waits.utilization, number_format.share),
+        fact("jobs", lambda row: row.waits.jobs),
+        fact("unplaceable", lambda row: row.waits.unplaceable),
+        fact("wait_mean_s", lambda row: row.waits.wait_mean_s, parts=_PARTS),
+        fact("wait_p50_s", lambda row: row.waits.wait_p50_s, parts=_PARTS),
+        fact("wait_p95_s", lambda row: row.waits.wait_p95_s, parts=_PARTS),
+        fact("met_share", lambda row: row.waits.met_share, parts=_PARTS),
+        fact("wait_curve_s", lambda row: row.waits.wait_curve_s, in_csv=False),
+    )
+
+
+def _intervals(plan: LogQueuePlan) -> tuple[Table, ...]:
+    rows = queue_rows(plan)
+    if rows[0].waits.wait_mean_s.low is None:
+        return ()
+    columns: tuple[Column[QueueRow], ...] = (
+        words("", "95 % interval", lambda row: row.source),
+        figure("", "devices", lambda row: row.devices),
+        display("mean", lambda row: _ends(row.waits.wait_mean_s)),
+        display("P50", lambda row: _ends(row.waits.wait_p50_s)),
+        display("P95", lambda row: _ends(row.waits.wait_p95_s)),
+    )
+    return (table(columns, rows),)
+
+
+def _ends(interval: BootstrapInterval) -> str:
+    if interval.low is None or interval.high is None:
+        return ""
+    return f"{duration(interval.low)} - {duration(interval.high)}"
+
+
+def _met(row: QueueRow) -> str:
+    met = row.waits.met_share
+    return "" if met is None else number_format.share(met.middle)
+
+
+def _sentences(plan: LogQueuePlan) -> Iterator[str]:
+    if plan.recorded is None:
+        yield "The log records no waits."
+    else:
+        yield _recorded(plan.recorded, plan.target)
+    if needed := needed_sentence(plan):
+        yield needed
+    yield calibration_sentence(plan.calibration)
+    if plan.formula is not None:
+        yield from formula_sentences(plan.formula)
+
+
+def _recorded(recorded: WaitSummary, target: WaitTarget | None) -> str:
+    met = recorded.met_share
+    within = (
+        ""
+        if met is None or target is None
+        else f"; {number_format.share(met.middle)} waited at most {duration(target.wait_s)}"
+    )
+    return (
+        f"As recorded, jobs waited {duration(recorded.wait_mean_s.middle)} on average, 95 % of "
+        f"them at most {duration(recorded.wait_p95_s.middle)}{within}."
+    )
+
+
+def _notes(plan: LogQueuePlan) -> Iterator[str]:
+    if plan.is_policy_fitted or not plan.are_devices_given:
+        yield _chosen(plan)
+    if plan.needed is not None and (plan.calibration is None or not plan.calibration.is_calibrated):
+        yield "Take the number of devices as a screening: its replay is not calibrated."
+    if plan.formula is None:
+        yield f"No queueing formula: {plan.formula_obstacle}."
+    for reason, count in plan.left_out:
+        yield f"{count:,} {'row' if count == 1 else 'rows'} of the log left out: {reason}."
+    if plan.replayed.unplaceable:
+        count = plan.replayed.unplaceable
+        yield (
+            f"{count:,} {'job fits' if count == 1 else 'jobs fit'} on no node of the replay: left "
+            "out of its waits, and counted as missing the target."
+        )
+
+
+def _chosen(plan: LogQueuePlan) -> str:
+    """Return what the replay took from the record."""
+    policy = plan.policy.name if plan.is_policy_fitted else ""
+    devices = "" if plan.are_devices_given else f"{plan.devices:,} devices"
+    what = " on ".join(filter(None, (policy, devices)))
+    if plan.recorded is None or plan.calibration is None or plan.calibration.wait_mean is None:
+        return f"{what}: the most that the log shows in use at one moment."
+    return f"{what}: of the usual policies and sizes the nearest to the recorded schedule."
+
+
+def _nodes(plan: LogQueuePlan) -> str:
+    if plan.per_node is None or plan.needed is None or plan.needed.devices is None:
+        return ""
+    count = plan.needed.devices // plan.per_node
+    return f" ({count} {'node' if count == 1 else 'nodes'} of {plan.per_node})"
+
+
+def _target(target: WaitTarget) -> str:
+    return f"{number_format.share(target.share)} of the jobs wait at most {duration(target.wait_s)}"

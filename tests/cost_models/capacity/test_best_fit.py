@@ -1,0 +1,81 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfledger_cost_models.capacity.best_fit import (
+    MAX_SLOW_JOBS,
+    best_fit,
+    candidates,
+    fitted_policy,
+    recorded_nodes,
+)
+from perfledger_cost_models.capacity.node_shape import NodeShape
+from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.scheduling.cluster import equal_nodes
+from perfledger_cost_models.scheduling.policy import POLICIES
+from perfledger_cost_models.scheduling.simulation import simulate
+
+BY_NAME = {policy.name: policy for policy in POLICIES}
+
+
+def made_up(count, *, seed=1):
+    rng = np.random.default_rng(seed)
+    size = rng.choice([1, 2, 4, 8], count)
+    run = rng.lognormal(6.5, 1.5, count)
+    at = np.cumsum(rng.exponential(float((size * run).mean()) / 27, count))
+    return table_of(
+        Job(submit_s=submit, run_s=seconds, devices=devices, limit_s=2 * seconds)
+        for submit, seconds, devices in zip(at.tolist(), run.tolist(), size.tolist(), strict=True)
+    )
+
+
+def recorded_by(policy, nodes, jobs):
+    """Return the jobs with the waits of a schedule as their record."""
+    outcome = simulate(jobs, equal_nodes(nodes, devices=8), BY_NAME[policy])
+    return replace(outcome.jobs, wait_ms=outcome.start_ms - outcome.jobs.submit_ms)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fifo", "easy", "fifo-pass"])
+def test_the_scheduler_and_its_nodes_are_recognised_by_their_record(name):
+    jobs = recorded_by(name, 4, made_up(800))
+
+    fit = best_fit(jobs, NodeShape(8), candidates(jobs))
+
+    assert fit is not None
+    assert (fit.policy.name, fit.nodes) == (name, 4)
+    assert fit.calibration.is_calibrated
+    assert recorded_nodes(jobs, NodeShape(8)) == 4
+
+
+def test_a_policy_is_fitted_on_given_nodes():
+    jobs = recorded_by("easy", 4, made_up(300))
+
+    policy = fitted_policy(jobs, equal_nodes(4, devices=8), candidates(jobs))
+
+    assert policy is BY_NAME["easy"]
+
+
+def test_without_recorded_starts_nothing_fits():
+    jobs = made_up(50)
+
+    assert best_fit(jobs, NodeShape(8), candidates(jobs)) is None
+    assert fitted_policy(jobs, equal_nodes(4, devices=8), candidates(jobs)) is None
+    assert recorded_nodes(jobs, NodeShape(8)) is None
+
+
+def test_jobs_that_never_waited_show_the_devices_that_they_held():
+    jobs = table_of(Job(submit_s=at * 10.0, run_s=100.0, devices=4, wait_s=0.0) for at in range(20))
+
+    assert best_fit(jobs, NodeShape(8), candidates(jobs)) is None
+    assert recorded_nodes(jobs, NodeShape(8)) == 5
+
+
+def test_long_logs_are_not_replayed_under_slow_policies():
+    few = made_up(10)
+    many = few.take(np.zeros(MAX_SLOW_JOBS + 1, np.int64))
+
+    assert {policy.name for policy in candidates(few)} - {
+        policy.name for policy in candidates(many)
+    } == {"fair", "srtf"}

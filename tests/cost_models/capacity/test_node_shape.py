@@ -1,0 +1,62 @@
+import numpy as np
+
+from perfledger_cost_models.capacity.node_shape import (
+    busy_milli_ms,
+    days_of,
+    mean_devices,
+    node_shape,
+    peak_devices,
+    unlimited_peak,
+    widest_job,
+)
+from perfledger_cost_models.job_logs.job_table import Job, table_of
+
+
+def jobs_of(*rows):
+    return table_of(
+        Job(submit_s=submit, run_s=run, devices=devices, wait_s=wait)
+        for submit, run, devices, wait in rows
+    )
+
+
+def test_a_job_that_starts_as_another_ends_does_not_add_to_the_peak():
+    jobs = jobs_of((0, 10, 4, 0), (0, 10, 3, 10), (5, 10, 2, 0))
+
+    assert peak_devices(jobs) == 6
+    assert unlimited_peak(jobs) == 9
+    assert widest_job(jobs) == 4
+
+
+def test_the_mean_counts_until_the_last_submission():
+    jobs = jobs_of((0, 10, 4, 0), (20, 100, 8, 0))
+
+    assert busy_milli_ms(jobs, until_ms=20_000) == 4 * 1000 * 10_000
+    assert mean_devices(jobs) == 2
+
+
+def test_a_log_without_starts_has_no_peak():
+    assert peak_devices(jobs_of((0, 10, 4, None))) is None
+
+
+def test_single_devices_have_no_nodes_and_gangs_have_those_that_the_devices_consist_of():
+    single, gang = jobs_of((0, 1, 1, 0)), jobs_of((0, 1, 2, 0))
+
+    assert node_shape(single).devices is None
+    assert node_shape(gang).devices == 8
+    assert node_shape(gang, devices=12).devices == 4
+    assert node_shape(gang, devices=12, per_node=6).devices == 6
+
+
+def test_a_cluster_of_single_devices_is_one_node():
+    shape = node_shape(jobs_of((0, 1, 1, 0)))
+
+    assert shape.cluster(7).devices.tolist() == [7]
+    assert node_shape(jobs_of((0, 1, 2, 0))).cluster(2).devices.tolist() == [8, 8]
+    assert shape.fewest(7) == 7
+
+
+def test_days_count_from_the_first_submission():
+    jobs = jobs_of((0, 1, 1, 0), (86_400, 1, 1, 0))
+
+    assert days_of(jobs) == 2
+    assert np.all(jobs.submit_ms == [0, 86_400_000])

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from perfledger_cost_models.capacity.wait_summary import (
+    met_share,
+    recorded_summary,
+    replayed_summary,
+)
+from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.queueing.server_count import WaitTarget
+from perfledger_cost_models.scheduling.cluster import equal_nodes
+from perfledger_cost_models.scheduling.policy import POLICIES
+from perfledger_cost_models.scheduling.simulation import simulate
+
+TARGET = WaitTarget(wait_s=5.0, share=0.5)
+# The second waits for ten seconds on one device; the third fits no node.
+JOBS = table_of(
+    Job(submit_s=submit, run_s=10.0, devices=devices, wait_s=wait)
+    for submit, devices, wait in ((0.0, 4, 1.0), (0.0, 4, 7.0), (20.0, 8, 3.0))
+)
+
+
+def test_recorded_waits_are_those_of_the_log():
+    found = recorded_summary(JOBS, TARGET, devices=8)
+
+    assert found is not None
+    assert found.wait_mean_s.middle == pytest.approx(11 / 3)
+    assert found.wait_p50_s.middle == 3.0
+    assert found.met_share.middle == pytest.approx(2 / 3)
+    assert found.utilization == pytest.approx(80 / 160)
+    assert len(found.wait_curve_s) > 100
+
+
+def test_a_log_with_few_recorded_starts_has_no_recorded_waits():
+    jobs = table_of(
+        Job(submit_s=0.0, run_s=10.0, devices=1, wait_s=None if number else 1.0)
+        for number in range(5)
+    )
+
+    assert recorded_summary(jobs, TARGET, devices=1) is None
+
+
+def test_a_job_that_fits_no_node_misses_the_target():
+    outcome = simulate(JOBS, equal_nodes(1, devices=4), POLICIES[0])
+
+    found = replayed_summary(outcome, TARGET)
+
+    assert (found.jobs, found.unplaceable) == (2, 1)
+    assert found.met_share.middle == pytest.approx(met_share(outcome, TARGET)) == 1 / 3
+    assert found.utilization == pytest.approx(1.0)
+
+
+def test_jobs_of_one_moment_have_no_utilization():
+    jobs = table_of(Job(submit_s=0.0, run_s=10.0, devices=1) for _ in range(3))
+
+    found = replayed_summary(simulate(jobs, equal_nodes(1, devices=1), POLICIES[0]), None)
+
+    assert found.utilization is None
+    assert found.met_share is None
+    assert np.isclose(found.wait_mean_s.middle, 10.0)

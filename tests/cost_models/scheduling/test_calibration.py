@@ -1,0 +1,75 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.scheduling.calibration import calibration_of, is_near
+from perfledger_cost_models.scheduling.cluster import equal_nodes
+from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
+from perfledger_cost_models.scheduling.policy import POLICIES
+from perfledger_cost_models.scheduling.simulation import simulate
+
+
+@pytest.fixture
+def outcome():
+    """Ten days, of each two jobs of which the second waits for an hour."""
+    jobs = table_of(
+        Job(submit_s=day * 86_400.0 + at, run_s=7200.0, devices=4)
+        for day in range(10)
+        for at in (0.0, 3600.0)
+    )
+    return simulate(jobs, equal_nodes(1, devices=4), POLICIES[0])
+
+
+def with_record(outcome, factor):
+    waits = ((outcome.start_ms - outcome.jobs.submit_ms) * factor).round().astype(np.int64)
+    return replace(outcome, jobs=replace(outcome.jobs, wait_ms=waits))
+
+
+def test_a_replay_of_its_own_schedule_is_calibrated(outcome):
+    found = calibration_of(with_record(outcome, 1.0))
+
+    assert found is not None
+    for ratio in (found.wait_mean, found.wait_p95, found.utilization, found.makespan):
+        assert (ratio.low, ratio.middle, ratio.high) == pytest.approx((1, 1, 1))
+    assert found.job_error == pytest.approx(0)
+    assert found.is_calibrated
+
+
+@pytest.mark.parametrize(
+    ("factor", "is_calibrated"), [(0.8, True), (0.7, False), (1.35, True), (1.5, False)]
+)
+def test_waits_beyond_the_limit_are_not_calibrated(outcome, factor, is_calibrated):
+    found = calibration_of(with_record(outcome, factor))
+
+    assert found is not None
+    assert found.wait_mean.middle == pytest.approx(1 / factor)
+    assert found.is_calibrated is is_calibrated
+    assert found.rank[0] is not is_calibrated
+
+
+def test_a_replay_that_leaves_jobs_out_is_not_calibrated(outcome):
+    found = calibration_of(replace(with_record(outcome, 1.0), unplaceable=1))
+
+    assert found is not None
+    assert found.unplaceable == pytest.approx(1 / 21)
+    assert not found.is_calibrated
+
+
+def test_a_record_without_waits_calibrates_nothing(outcome):
+    found = calibration_of(with_record(outcome, 0.0))
+
+    assert found is not None
+    assert (found.wait_mean, found.wait_p95) == (None, None)
+    assert not found.is_calibrated
+
+
+def test_a_log_without_starts_has_no_calibration(outcome):
+    assert calibration_of(outcome) is None
+
+
+def test_the_limit_is_thirty_percent():
+    assert is_near(BootstrapInterval(1.29, None, None))
+    assert not is_near(BootstrapInterval(1.31, None, None))
+    assert not is_near(BootstrapInterval(0.69, None, None))

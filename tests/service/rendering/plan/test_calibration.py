@@ -1,0 +1,72 @@
+from typing import Any
+
+import pytest
+
+from perfledger_cost_models.scheduling.calibration import ReplayCalibration
+from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
+from perfledger_service.rendering.plan.calibration import (
+    NO_RECORD,
+    calibration_facts,
+    calibration_sentence,
+    calibration_table,
+    ratio_text,
+)
+
+ONE = BootstrapInterval(1.0, 0.9, 1.1)
+
+
+def plain(text):
+    """Return a text with plain spaces."""
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def calibration():
+    def calibration(wait=ONE, *, p95=ONE, unplaceable=0.0):
+        return ReplayCalibration(
+            policy="easy",
+            wait_mean=wait,
+            wait_p95=p95,
+            utilization=ONE,
+            makespan=None,
+            unplaceable=unplaceable,
+            job_error=0.1,
+        )
+
+    return calibration
+
+
+def test_a_calibrated_replay_says_so(calibration):
+    assert (
+        plain(calibration_sentence(calibration()))
+        == "Calibrated: the replay with easy is within 30 % of the record."
+    )
+
+
+def test_each_figure_beyond_the_limit_is_named_with_its_interval(calibration):
+    wait = BootstrapInterval(0.33, 0.21, 0.5)
+
+    assert plain(calibration_sentence(calibration(wait, unplaceable=0.2))) == (
+        "Not calibrated within 30 %: 20.0 % of the jobs fit no node of the replay and in the "
+        "replay with easy, the mean wait is 0.33 (0.21-0.5) times the recorded."
+    )
+
+
+@pytest.mark.parametrize("has_starts", [True, False])
+def test_without_recorded_waits_there_is_nothing_to_hold_a_replay_against(calibration, has_starts):
+    assert calibration_sentence(calibration(None, p95=None) if has_starts else None) == NO_RECORD
+
+
+def test_programs_get_the_ratios_and_people_a_table(calibration):
+    facts: Any = calibration_facts(calibration())
+    (table,) = calibration_table([calibration()])
+
+    assert facts["wait_mean_ratio"] == ONE
+    assert facts["makespan_ratio"] is None
+    assert table.rows[0].texts == ("easy", "1 (0.9-1.1)", "1 (0.9-1.1)", "1 (0.9-1.1)", "-")
+    assert calibration_table([]) == ()
+    assert calibration_facts(None) is None
+
+
+def test_a_ratio_of_few_days_has_no_interval():
+    assert ratio_text(BootstrapInterval(4.333, None, None)) == "4.3"
