@@ -176,7 +176,7 @@ def update_check(state: State, request: "Handler", name: str, check: str) -> Rep
     found = state.repository(name)["check_runs"].get(check) or refuse(404, "Not Found")
     document = valid_check(request)
     before = found.get("output", {}).get("annotations", [])
-    found.update(document)
+    found.update({"conclusion": None} | document)
     found["output"]["annotations"] = before + document["output"].get("annotations", [])
     found["edits"] += 1
     return 200, found

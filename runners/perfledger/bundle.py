@@ -21,6 +21,8 @@ from perfledger.step_work import CountedWork
 # 1: first version. A reader accepts every version up to its own.
 BUNDLE_VERSION = 1
 BUNDLE_FORMAT = "perfledger-bundle"
+# Six hours: a queue for scarce devices, and the check.
+CLASS_DEADLINE_S = 6 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,8 @@ class Plan:
     `spreads` are those known before the first pair, from a service's history up to its entry number
     `history`; None where no service was asked, or none answered. `margins` and `metrics` are of the
     workloads that have their own: the margin, and the names of the metrics that judge them.
+    `machine_classes` (globs) are to report on the same pull request, each until `class_deadline_s`
+    after the check was announced.
     """
 
     seed: int
@@ -56,6 +60,8 @@ class Plan:
     history: int | None = None
     margins: Mapping[str, float] = field(default_factory=dict[str, float])
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    machine_classes: tuple[str, ...] = ()
+    class_deadline_s: float = CLASS_DEADLINE_S
 
     def margin_of(self, workload: str) -> float:
         """Return the margin of a workload: its own, else the check's."""

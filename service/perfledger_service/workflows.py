@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import PurePath
 
 from dbos import (
@@ -29,6 +30,7 @@ from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError
 # work of another version.
 WORKFLOW_VERSION = "1"
 WORKFLOW = "upload"
+CHECK_WORKFLOW = "check"
 QUEUE = "pull_requests"
 POLL_S = 0.25
 # Pull requests that are processed at the same time.
@@ -51,11 +53,14 @@ class WorkflowSteps:
     """The steps of an upload's workflow, by its id; each may be called again after a crash.
 
     `judge` returns whether there is a report to post; `fail` records the reason of a failure.
+    `deadlines` returns the checks that are due later, and `post_check` posts one of them.
     """
 
     judge: Callable[[str], bool]
     post: Callable[[str], None]
     fail: Callable[[str, str], None]
+    deadlines: Callable[[str], "tuple[QueuedCheck, ...]"]
+    post_check: Callable[["QueuedCheck"], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,28 @@ class QueuedUpload:
     attempt: int = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedCheck:
+    """A pull request's head whose check is to be posted, again if it is, at a time."""
+
+    project_id: int
+    repository: str
+    pull_request: int
+    head_sha: str
+    due_at: datetime
+
+    @property
+    def partition(self) -> str:
+        """Return the partition of the uploads of the same pull request."""
+        return f"{self.repository}#{self.pull_request}"
+
+    @property
+    def id(self) -> str:
+        """Return the id of the work: a head has one for each time."""
+        moment = self.due_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
+        return f"check-{self.project_id}-{self.pull_request}-{self.head_sha}-{moment}"
+
+
 class UploadWorkflow:
     """Workflow received → judged → posted of every upload; one instance per process."""
 
@@ -80,10 +107,12 @@ class UploadWorkflow:
         *,
         retry_interval_s: float = RETRY_INTERVAL_S,
         closing_s: float = CLOSING_S,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._url = url
         self._steps = steps
         self._closing_s = closing_s
+        self._now = now
         self._retries = StepOptions(
             retries_allowed=True,
             max_attempts=ATTEMPTS,
@@ -92,6 +121,7 @@ class UploadWorkflow:
             should_retry=_may_help,
         )
         self._workflow: Callable[[str], None] | None = None
+        self._check_workflow: Callable[[QueuedCheck], None] | None = None
 
     @property
     def is_launched(self) -> bool:
@@ -115,6 +145,11 @@ class UploadWorkflow:
         def workflow(upload_id: str) -> None:
             self._work(upload_id)
 
+        @DBOS.workflow(name=CHECK_WORKFLOW)
+        def check_workflow(check: QueuedCheck) -> None:
+            self._post_check(check)
+
+        self._check_workflow = check_workflow
         DBOS.launch()
         DBOS.register_queue(
             QUEUE, partition_concurrency=1, worker_concurrency=WORKERS, polling_interval_sec=POLL_S
@@ -132,10 +167,26 @@ class UploadWorkflow:
         ):
             DBOS.enqueue_workflow(QUEUE, self._workflow, work.upload_id)
 
-    def sweep(self, unfinished: Iterable[QueuedUpload]) -> None:
-        """Enqueue uploads that were stored, but perhaps not enqueued, by the last process."""
+    def enqueue_check(self, check: QueuedCheck) -> None:
+        """Enqueue a check to post at its time, which runs once, however often it is enqueued."""
+        if self._check_workflow is None:
+            msg = "the upload workflow is not running: launch it first"
+            raise PerfledgerError(msg)
+        delay_s = max(0.0, (check.due_at - self._now()).total_seconds())
+        with (
+            SetWorkflowID(check.id),
+            SetEnqueueOptions(queue_partition_key=check.partition, delay_seconds=delay_s or None),
+        ):
+            DBOS.enqueue_workflow(QUEUE, self._check_workflow, check)
+
+    def sweep(
+        self, unfinished: Iterable[QueuedUpload], deadlines: Iterable[QueuedCheck] = ()
+    ) -> None:
+        """Enqueue work that was stored, but perhaps not enqueued, by the last process."""
         for work in unfinished:
             self.enqueue(work)
+        for check in deadlines:
+            self.enqueue_check(check)
 
     def close(self) -> bool:
         """Stop once the running steps are done; unfinished work resumes at the next launch.
@@ -153,10 +204,18 @@ class UploadWorkflow:
     def _work(self, upload_id: str) -> None:
         try:
             if DBOS.run_step({**self._retries, "name": "judge"}, self._steps.judge, upload_id):
+                for check in DBOS.run_step({"name": "deadlines"}, self._steps.deadlines, upload_id):
+                    self.enqueue_check(check)
                 DBOS.run_step({**self._retries, "name": "post"}, self._steps.post, upload_id)
         except Exception as error:  # this upload fails, the service lives on
             reason = _reason(error)
             DBOS.run_step({**self._retries, "name": "fail"}, self._steps.fail, upload_id, reason)
+
+    def _post_check(self, check: QueuedCheck) -> None:
+        try:
+            DBOS.run_step({**self._retries, "name": "post_check"}, self._steps.post_check, check)
+        except Exception as error:  # the next upload or deadline posts the check again
+            _log.warning("a check is not posted: %s", _reason(error))
 
 
 def workflow_database_url(database_url: str) -> str:

@@ -40,7 +40,7 @@ from perfledger_service.usecases.pull_requests.uploads import judge_upload, rece
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.logs import configure_logging
-from perfledger_service.workflows import QueuedUpload, UploadWorkflow
+from perfledger_service.workflows import UploadWorkflow
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -166,8 +166,7 @@ def run():
     """Run a command that is to succeed and return what it prints; what it raises is raised."""
 
     def run(*words, **environment):
-        environment = {"COLUMNS": "80", **environment}
-        done = CliRunner().invoke(app, list(map(str, words)), env=environment)
+        done = CliRunner().invoke(app, list(map(str, words)), env={"COLUMNS": "80", **environment})
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         assert done.exit_code == 0, done.stdout
@@ -288,7 +287,7 @@ class RecordingJobs(UploadWorkflow):
     """Remembers what was enqueued and does none of it."""
 
     def __init__(self):
-        self.works: list[QueuedUpload] = []
+        self.works, self.checks = [], []
         self._is_launched = False
 
     @property
@@ -300,6 +299,9 @@ class RecordingJobs(UploadWorkflow):
 
     def enqueue(self, work):
         self.works.append(work)
+
+    def enqueue_check(self, check):
+        self.checks.append(check)
 
     def close(self):
         self._is_launched = False
@@ -358,8 +360,7 @@ def start_site():
             now=lambda: NOW,
             **values,
         )
-        app = create_app(state)
-        with serving(app) as url:
+        with serving(app := create_app(state)) as url:
             site = Site(app, url, engine, jobs)
             with site.client:
                 yield site

@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from queue import Queue
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError, UsageError
 from perfledger_service.workflows import (
     ATTEMPTS,
+    QueuedCheck,
     QueuedUpload,
     UploadWorkflow,
     WorkflowSteps,
@@ -27,6 +29,7 @@ class ScriptedSteps:
         self.done: Queue[tuple[str, str]] = Queue()
         self.on_judge = lambda _: True
         self.on_say = lambda _: None
+        self.deadlines = ()
 
     def judge(self, upload_id):
         self.calls.append(("judge", upload_id))
@@ -43,8 +46,21 @@ class ScriptedSteps:
     def fail(self, _, reason):
         self.done.put(("failed", reason))
 
+    def post_check(self, check):
+        self.done.put(("check", check.id))
+
     def next(self):
         return self.done.get(timeout=PATIENCE_S)
+
+
+def functions_of(steps):
+    return WorkflowSteps(
+        judge=steps.judge,
+        post=steps.say,
+        fail=steps.fail,
+        deadlines=lambda _: steps.deadlines,
+        post_check=steps.post_check,
+    )
 
 
 @pytest.fixture
@@ -56,8 +72,7 @@ def steps():
 def launched(tmp_path):
     @contextmanager
     def launch(steps, *, url=f"sqlite:///{tmp_path / 'jobs.db'}", closing_s=30.0):
-        functions = WorkflowSteps(judge=steps.judge, post=steps.say, fail=steps.fail)
-        jobs = UploadWorkflow(url, functions, retry_interval_s=0.001, closing_s=closing_s)
+        jobs = UploadWorkflow(url, functions_of(steps), retry_interval_s=0.001, closing_s=closing_s)
         jobs.launch()
         try:
             yield jobs
@@ -83,6 +98,41 @@ def test_an_upload_is_judged_and_then_said_once_however_often_it_is_enqueued(ste
         assert steps.next() == ("posted", "2")
 
     assert steps.calls == [("judge", "1"), ("say", "1"), ("judge", "2"), ("say", "2")]
+
+
+@pytest.mark.slow
+def test_a_deadline_that_an_upload_brings_posts_the_check_once(steps, launched):
+    check = QueuedCheck(
+        project_id=1,
+        repository="o/r",
+        pull_request=7,
+        head_sha="b" * 40,
+        due_at=datetime(2026, 11, 20, 12, tzinfo=UTC),
+    )
+    steps.deadlines = (check,)
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert {steps.next()[0], steps.next()[0]} == {"posted", "check"}
+        jobs.sweep([], [check])
+        steps.deadlines = ()
+        jobs.enqueue(work("2"))
+        assert steps.next() == ("posted", "2")
+
+    assert steps.done.empty()
+
+
+@pytest.mark.slow
+def test_a_check_waits_for_its_time(steps, launched):
+    distant = datetime(2126, 11, 20, 12, tzinfo=UTC)
+    later = QueuedCheck(
+        project_id=1, repository="o/r", pull_request=7, head_sha="b" * 40, due_at=distant
+    )
+    with launched(steps) as jobs:
+        jobs.enqueue_check(later)
+        jobs.enqueue(work())
+        assert steps.next() == ("posted", "1")
+
+    assert steps.done.empty()
 
 
 @pytest.mark.slow
@@ -266,9 +316,7 @@ def test_the_engine_works_on_postgresql_too(steps, launched, postgres_url):
 
 
 def test_nothing_is_enqueued_before_the_launch(steps):
-    jobs = UploadWorkflow(
-        "sqlite:///x.db", WorkflowSteps(judge=steps.judge, post=steps.say, fail=steps.fail)
-    )
+    jobs = UploadWorkflow("sqlite:///x.db", functions_of(steps))
 
     with pytest.raises(PerfledgerError, match="is not running"):
         jobs.enqueue(work())

@@ -37,6 +37,8 @@ MAX_COMMITMENTS = 100
 MAX_POLICIES = 100
 MAX_APPROVERS = 50  # of a policy
 MAX_FINDINGS = 100  # on the machine's fitness
+MAX_CLASSES = 32  # of machines that report on one pull request
+MAX_CLASS_DEADLINE_S = 7 * 86_400.0
 MAX_DEVICES = 100_000  # of one commitment; waits are computed device by device
 HOURS_PER_YEAR = 8760
 # Ids, names, units, refs and versions, which are cells of tables.
@@ -107,12 +109,11 @@ def check_bundle(bundle: Bundle) -> None:
         f"undecided: not one of {', '.join(UNDECIDED_CONCLUSIONS)}",
     )
     _require(REPOSITORY.fullmatch(bundle.repository), "repository: not owner/name")
-    number = bundle.pull_request
-    _require(number is None or number > 0, "pull_request: not a positive number")
+    is_numbered = bundle.pull_request is None or bundle.pull_request > 0
+    _require(is_numbered, "pull_request: not a positive number")
     hashes = () if bundle.laid_over is None else tuple(bundle.laid_over.files.values())
     _require(len(hashes) <= MAX_FILES, f"laid_over.files: more than {MAX_FILES}")
-    are_hashes = all(map(SHA.fullmatch, hashes))
-    _require(are_hashes, "laid_over.files: a hash that is not 40 hex digits")
+    _require(all(map(SHA.fullmatch, hashes)), "laid_over.files: a hash that is not 40 hex digits")
     _check_plan(bundle.plan)
     _check_own_rules(bundle)
     _check_machine(bundle.machine)
@@ -162,6 +163,9 @@ def _check_plan(plan: Plan) -> None:
     _require(0 <= plan.floor < 1, "plan.floor: not between 0 and 1")
     _require((plan.history or 0) >= 0, "plan.history: negative")
     check_spreads("plan.spreads", plan.spreads)
+    _require(len(plan.machine_classes) <= MAX_CLASSES, "plan.machine_classes: more than the limit")
+    is_near = 0 < plan.class_deadline_s <= MAX_CLASS_DEADLINE_S
+    _require(is_near, "plan.class_deadline_s: not between 0 and 7 days")
 
 
 def _check_own_rules(bundle: Bundle) -> None:

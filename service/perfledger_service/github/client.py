@@ -21,7 +21,7 @@ from perfledger_service.github.documents import (
     decode_answer,
 )
 from perfledger_service.github.pull_requests import (
-    FinishedCheckRun,
+    CheckRunContent,
     PullRequest,
     PullRequestComment,
 )
@@ -98,12 +98,12 @@ class GitHub:
         )
         return tuple(sorted(ids, reverse=True))
 
-    def create_check(self, repository: str, check: FinishedCheckRun) -> int:
+    def create_check(self, repository: str, check: CheckRunContent) -> int:
         """Add a check run to its commit and return its id."""
         body = {"head_sha": check.head_sha} | _check_body(check)
         return decode_answer(self._call("POST", repository, "check-runs", body), CREATED).id
 
-    def update_check(self, repository: str, check_run_id: int, check: FinishedCheckRun) -> bool:
+    def update_check(self, repository: str, check_run_id: int, check: CheckRunContent) -> bool:
         """Replace a check run's result; return False if the check run is gone."""
         return self._is_there("PATCH", repository, f"check-runs/{check_run_id}", _check_body(check))
 
@@ -169,11 +169,14 @@ def open_github(
     return None
 
 
-def _check_body(check: FinishedCheckRun) -> dict[str, object]:
-    return {
+def _check_body(check: CheckRunContent) -> dict[str, object]:
+    progress: dict[str, object] = (
+        {"status": "completed", "conclusion": check.conclusion}
+        if check.conclusion
+        else {"status": "in_progress"}  # which clears an earlier conclusion
+    )
+    return progress | {
         "name": check.name,
-        "status": "completed",
-        "conclusion": check.conclusion,
         "details_url": check.details_url,
         "external_id": check.external_id,
         "output": {"title": check.title[:MAX_TEXT], "summary": check.summary[:MAX_TEXT]},

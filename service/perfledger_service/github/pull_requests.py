@@ -23,12 +23,15 @@ class PullRequestComment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedCheckRun:
-    """A finished check run; its summary is Markdown."""
+class CheckRunContent:
+    """What a check run shows; its summary is Markdown.
+
+    `conclusion` is in GitHub's terms, "" while the check is in progress.
+    """
 
     name: str
     head_sha: str
-    conclusion: str  # in GitHub's terms
+    conclusion: str
     title: str
     summary: str
     details_url: str
@@ -66,10 +69,10 @@ class PullRequests(Protocol):
         """Return the ids of our check runs by that name on a commit, newest first."""
         ...
 
-    def create_check(self, repository: str, check: FinishedCheckRun) -> int:
+    def create_check(self, repository: str, check: CheckRunContent) -> int:
         """Add a check run to its commit and return its id."""
         ...
 
-    def update_check(self, repository: str, check_run_id: int, check: FinishedCheckRun) -> bool:
+    def update_check(self, repository: str, check_run_id: int, check: CheckRunContent) -> bool:
         """Replace a check run's result; return False if the check run is gone."""
         ...

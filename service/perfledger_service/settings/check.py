@@ -16,7 +16,14 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from perfledger.bundle import Commitment, CostPolicy, DeclaredThroughput, FleetUse, PricingConfig
+from perfledger.bundle import (
+    CLASS_DEADLINE_S,
+    Commitment,
+    CostPolicy,
+    DeclaredThroughput,
+    FleetUse,
+    PricingConfig,
+)
 from perfledger.records import Param
 from perfledger_runners.bundles import bundle_checks as limits
 from perfledger_runners.children.child_variables import named_variable_error
@@ -101,6 +108,12 @@ class CheckSettings(BaseSettings):
     )
     undecided: Literal["action_required", "neutral"] = Field(
         "action_required", description="the check's conclusion when a verdict is undecided"
+    )
+    machine_classes: Annotated[tuple[str, ...], Field(max_length=limits.MAX_CLASSES)] = Field(
+        (), description="machine classes (patterns) that are to report on every pull request"
+    )
+    class_deadline: Annotated[Seconds, Field(le=limits.MAX_CLASS_DEADLINE_S)] = Field(
+        CLASS_DEADLINE_S, description="most time until a machine class reports, then not measured"
     )
     accepted_work: tuple[str, ...] = Field(
         (), description="workloads (patterns) whose head may do less work than can be shown"

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.tables import GitHubPostRow
-from perfledger_service.store.uploads import StoredUpload
+from perfledger_service.store.uploads import CheckedHead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,46 +21,44 @@ class PostedIds:
     upload_id: str = ""
 
 
-def posted_ids(session: Session, upload: StoredUpload) -> PostedIds:
-    """Return the ids that an upload's post would update."""
+def posted_ids(session: Session, head: CheckedHead) -> PostedIds:
+    """Return the ids that a post about a head would update."""
     rows = session.exec(
         select(GitHubPostRow)
         .where(
-            col(GitHubPostRow.project_id) == upload.project_id,
-            col(GitHubPostRow.pull_request) == upload.pull_request,
+            col(GitHubPostRow.project_id) == head.project_id,
+            col(GitHubPostRow.pull_request) == head.pull_request,
         )
         .order_by(col(GitHubPostRow.updated_at).desc(), col(GitHubPostRow.id).desc())
     ).all()
     comments = (row.comment_id for row in rows if row.comment_id is not None)
-    post = next((row for row in rows if row.head_sha == upload.head_sha), None)
+    post = next((row for row in rows if row.head_sha == head.head_sha), None)
     return PostedIds(
         comment_id=next(comments, None),
         check_run_id=post.check_run_id if post else None,
-        upload_id=post.upload_id if post else "",
+        upload_id=(post.upload_id if post else None) or "",
     )
 
 
 def save_posted_ids(
-    session: Session, upload: StoredUpload, posts: PostedIds, *, now: datetime
+    session: Session, head: CheckedHead, posts: PostedIds, *, now: datetime
 ) -> None:
-    """Store the ids under which an upload was posted."""
-    assert upload.pull_request is not None  # noqa: S101 - it was posted on one
+    """Store the ids under which a head's report was posted."""
     row = session.exec(
         select(GitHubPostRow).where(
-            col(GitHubPostRow.project_id) == upload.project_id,
-            col(GitHubPostRow.pull_request) == upload.pull_request,
-            col(GitHubPostRow.head_sha) == upload.head_sha,
+            col(GitHubPostRow.project_id) == head.project_id,
+            col(GitHubPostRow.pull_request) == head.pull_request,
+            col(GitHubPostRow.head_sha) == head.head_sha,
         )
     ).first()
     if row is None:
         row = GitHubPostRow(
-            project_id=upload.project_id,
-            pull_request=upload.pull_request,
-            head_sha=upload.head_sha,
-            upload_id=upload.id,
+            project_id=head.project_id,
+            pull_request=head.pull_request,
+            head_sha=head.head_sha,
             updated_at=now,
         )
-    row.upload_id = upload.id
+    row.upload_id = posts.upload_id or None
     row.comment_id = posts.comment_id
     row.check_run_id = posts.check_run_id
     row.updated_at = now

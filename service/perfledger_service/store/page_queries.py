@@ -11,6 +11,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.errors import NotFoundError
+from perfledger_service.store.expected_classes import expected_classes, missing_classes
 from perfledger_service.store.projects import project_named, projects
 from perfledger_service.store.tables import (
     EnvironmentRow,
@@ -21,8 +22,10 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
+from perfledger_service.store.uploads import StoredUpload, upload_by_id, uploads_of_head
 from perfledger_service.values.upload_views import (
     IndexView,
+    MissingClassView,
     PullRequestView,
     SeriesPoint,
     SeriesSummary,
@@ -69,7 +72,9 @@ def upload_counts(session: Session) -> tuple[tuple[str, int, datetime], ...]:
     return tuple((status, count, newest) for status, count, newest in rows)
 
 
-def pull_request_view(session: Session, repository: str, number: int) -> PullRequestView:
+def pull_request_view(
+    session: Session, repository: str, number: int, *, now: datetime
+) -> PullRequestView:
     """Return a pull request's uploads with their verdicts; raise NotFoundError without any."""
     project = project_named(session, repository)
     uploads = _uploads(
@@ -83,6 +88,7 @@ def pull_request_view(session: Session, repository: str, number: int) -> PullReq
         repository=project.repository,
         number=number,
         uploads=tuple(_with_verdicts(session, upload) for upload in uploads),
+        missing_classes=_missing_classes(session, upload_by_id(session, uploads[0].id), now=now),
     )
 
 
@@ -127,6 +133,23 @@ def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[Upload
 
 def _left_out(session: Session, table: type[UploadRow | SeriesRow], limit: int) -> int:
     return max(0, session.exec(select(func.count()).select_from(table)).one() - limit)
+
+
+def _missing_classes(
+    session: Session, upload: StoredUpload, *, now: datetime
+) -> tuple[MissingClassView, ...]:
+    """Return the expected classes that have no upload of the same head."""
+    if upload.head is None:
+        return ()
+    arrived = {one.device_class for one in uploads_of_head(session, upload.head)}
+    return tuple(
+        MissingClassView(
+            machine_class=one.machine_class,
+            deadline=one.deadline,
+            is_overdue=now >= one.deadline,
+        )
+        for one in missing_classes(expected_classes(session, upload.head), arrived)
+    )
 
 
 def _with_verdicts(session: Session, upload: UploadView) -> UploadView:

@@ -103,7 +103,21 @@ class UploadRow(StoreRow, table=True):
     title: str = ""
     headline: str = ""
     created_at: datetime = Field(sa_type=UtcTime, index=True)
+    measured_at: datetime = Field(sa_type=UtcTime)
     judged_at: datetime | None = Field(default=None, sa_type=UtcTime)
+
+
+class ExpectedClassRow(StoreRow, table=True):
+    """A machine class (a pattern) that is to report on a pull request's head until its deadline."""
+
+    __table_args__ = (UniqueConstraint("project_id", "pull_request", "head_sha", "machine_class"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="project.id")
+    pull_request: int
+    head_sha: str
+    machine_class: str
+    deadline: datetime = Field(sa_type=UtcTime, index=True)
 
 
 class RevisionRow(StoreRow, table=True):
@@ -209,7 +223,10 @@ class VerdictRow(StoreRow, table=True):
 
 
 class GitHubPostRow(StoreRow, table=True):
-    """GitHub's ids of what was posted for one commit, so that it is updated and not repeated."""
+    """GitHub's ids of what was posted for one commit, so that it is updated and not repeated.
+
+    `upload_id` is the upload posted last, NULL where a deadline ended before any was.
+    """
 
     __tablename__ = "github_post"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (
@@ -221,7 +238,7 @@ class GitHubPostRow(StoreRow, table=True):
     project_id: int = Field(foreign_key="project.id")
     pull_request: int
     head_sha: str
-    upload_id: str
+    upload_id: str | None = None
     comment_id: int | None = Field(default=None, sa_type=BigInteger)
     check_run_id: int | None = Field(default=None, sa_type=BigInteger)
     updated_at: datetime = Field(sa_type=UtcTime)

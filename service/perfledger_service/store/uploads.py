@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import starmap
 
 import msgspec
 from sqlalchemy import ColumnElement, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import Select
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import Metric
@@ -23,6 +25,16 @@ from perfledger_service.store.tables import (
     VerdictRow,
 )
 from perfledger_service.values.upload_views import UploadStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedHead:
+    """A head commit of a pull request of a project."""
+
+    project_id: int
+    repository: str
+    pull_request: int
+    head_sha: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +54,22 @@ class StoredUpload:
     conclusion: str
     title: str
     headline: str
-    created_at: datetime
+    device_class: str
+    created_at: datetime  # when it arrived
+    measured_at: datetime  # when its bundle was made
     judged_at: datetime | None
+
+    @property
+    def head(self) -> CheckedHead | None:
+        """Return the pull request's head that it reports on, None without a pull request."""
+        if self.pull_request is None:
+            return None
+        return CheckedHead(
+            project_id=self.project_id,
+            repository=self.repository,
+            pull_request=self.pull_request,
+            head_sha=self.head_sha,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +114,7 @@ def add_upload(
             head_subject=bundle.head.subject,
             status=UploadStatus.RECEIVED,
             created_at=now,
+            measured_at=datetime.fromisoformat(bundle.created_at),
         )
     )
     session.flush()
@@ -130,19 +157,29 @@ def newest_judged(session: Session, project_id: int, pull_request: int) -> Store
 
 def unfinished_uploads(session: Session) -> tuple[StoredUpload, ...]:
     """Return uploads that are not judged yet, or judged and not posted yet, oldest first."""
-    rows = session.exec(
-        select(UploadRow, ProjectRow)
-        .join(ProjectRow)
-        .where(
-            (col(UploadRow.status) == UploadStatus.RECEIVED)
-            | (
-                (col(UploadRow.status) == UploadStatus.JUDGED)
-                & col(UploadRow.pull_request).is_not(None)
-            )
-        )
-        .order_by(col(UploadRow.created_at), col(UploadRow.id))
+    is_to_post = col(UploadRow.pull_request).is_not(None)
+    is_unfinished = (col(UploadRow.status) == UploadStatus.RECEIVED) | (
+        (col(UploadRow.status) == UploadStatus.JUDGED) & is_to_post
     )
-    return tuple(_upload(row, project) for row, project in rows)
+    order = (col(UploadRow.created_at), col(UploadRow.id))
+    return tuple(starmap(_upload, session.exec(_uploads(is_unfinished).order_by(*order))))
+
+
+def uploads_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, ...]:
+    """Return the uploads of a pull request's head, without refused ones, last measured first."""
+    rows = session.exec(
+        _uploads(
+            col(UploadRow.project_id) == head.project_id,
+            col(UploadRow.pull_request) == head.pull_request,
+            col(UploadRow.head_sha) == head.head_sha,
+            col(UploadRow.status) != UploadStatus.REFUSED,
+        ).order_by(
+            col(UploadRow.measured_at).desc(),
+            col(UploadRow.created_at).desc(),
+            col(UploadRow.id).desc(),
+        )
+    )
+    return tuple(starmap(_upload, rows))
 
 
 def bundle_content(session: Session, sha256: str) -> bytes:
@@ -225,18 +262,22 @@ def verdicts_of(session: Session, upload_id: str) -> tuple[Verdict, ...]:
 
 
 def _newest(session: Session, *conditions: ColumnElement[bool]) -> StoredUpload | None:
-    row = session.exec(
-        select(UploadRow, ProjectRow)
-        .join(ProjectRow)
-        .where(*conditions)
-        .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id).desc())
-        .limit(1)
-    ).first()
+    order = (col(UploadRow.created_at).desc(), col(UploadRow.id).desc())
+    row = session.exec(_uploads(*conditions).order_by(*order).limit(1)).first()
     return None if row is None else _upload(*row)
 
 
-def _upload(row: UploadRow, project: ProjectRow) -> StoredUpload:
-    return row.to_value(_UPLOAD, repository=project.repository)
+def _uploads(*conditions: ColumnElement[bool]) -> Select[UploadRow, str, str]:
+    return (
+        select(UploadRow, ProjectRow.repository, EnvironmentRow.device_class)
+        .join(ProjectRow)
+        .join(EnvironmentRow)
+        .where(*conditions)
+    )
+
+
+def _upload(row: UploadRow, repository: str, device_class: str) -> StoredUpload:
+    return row.to_value(_UPLOAD, repository=repository, device_class=device_class)
 
 
 def _values(upload_id: str, position: int, verdict: Verdict) -> dict[str, object]:

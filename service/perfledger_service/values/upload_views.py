@@ -40,6 +40,15 @@ class VerdictView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MissingClassView:
+    """A machine class (a pattern) that has not reported on a pull request's newest head."""
+
+    machine_class: str
+    deadline: datetime  # UTC
+    is_overdue: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UploadView:
     """One uploaded bundle with its status."""
 
@@ -60,11 +69,12 @@ class UploadView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestView:
-    """Uploads of one pull request, newest first."""
+    """Uploads of one pull request, newest first, and the classes missing of the newest's head."""
 
     repository: str
     number: int
     uploads: tuple[UploadView, ...]
+    missing_classes: tuple[MissingClassView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from perfledger_service.rendering.check.web_pages import static_folder
+from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines
 from perfledger_service.usecases.pull_requests.uploads import unfinished_work
-from perfledger_service.web import ab_requests, health, pages, priors, uploads, webhooks
+from perfledger_service.web import ab_requests, checks, health, pages, priors, uploads, webhooks
 from perfledger_service.web.allowed_hosts import AllowedHosts
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
@@ -60,6 +61,7 @@ def create_app(state: AppState) -> FastAPI:
     app.include_router(uploads.router)
     app.include_router(priors.router)
     app.include_router(ab_requests.router)
+    app.include_router(checks.router)
     app.include_router(webhooks.router)
     app.include_router(health.router)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")
@@ -73,4 +75,6 @@ def create_app(state: AppState) -> FastAPI:
 
 def _start(state: AppState) -> None:
     state.workflow.launch()
-    state.workflow.sweep(unfinished_work(state.engine))
+    state.workflow.sweep(
+        unfinished_work(state.engine), unfinished_deadlines(state.engine, now=state.now())
+    )

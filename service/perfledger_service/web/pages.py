@@ -88,7 +88,7 @@ def series(state: CurrentAppState, series_id: Number) -> str:
 def pull_request(state: CurrentAppState, owner: Name, name: Name, number: Number) -> str:
     """Show one pull request's uploads."""
     with read_session(state.engine) as session:
-        view = pull_request_view(session, f"{owner}/{name}", number)
+        view = pull_request_view(session, f"{owner}/{name}", number, now=state.now())
     return web_pages.pull_request_page(view)
 
 

@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -15,14 +16,21 @@ from perfledger_service.errors import SettingsError
 from perfledger_service.github.client import GitHub, open_github
 from perfledger_service.settings.service import ServiceSettings
 from perfledger_service.store.upgrade import open_current
+from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.comment_and_check import post_report
+from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.pull_requests.machine_classes import deadline_work, head_of_work
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState, utc_now
 from perfledger_service.web.logs import configure_logging
-from perfledger_service.workflows import UploadWorkflow, WorkflowSteps, workflow_database_url
+from perfledger_service.workflows import (
+    QueuedCheck,
+    UploadWorkflow,
+    WorkflowSteps,
+    workflow_database_url,
+)
 
 
 def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
@@ -83,12 +91,33 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
             now=utc_now(),
         )
 
+    def post_head(head: CheckedHead) -> None:
+        post_expected(
+            engine,
+            head,
+            pull_requests=github,
+            reports=reports,
+            public_url=public_url,
+            now=utc_now(),
+        )
+
     def fail(upload_id: str, reason: str) -> None:
-        fail_upload(engine, upload_id, reason)
+        head = fail_upload(engine, upload_id, reason)
+        if head is not None:
+            post_head(head)
+
+    def post_check(check: QueuedCheck) -> None:
+        post_head(head_of_work(check))
 
     jobs = UploadWorkflow(
         workflow_database_url(settings.database_url),
-        WorkflowSteps(judge=judge, post=speak, fail=fail),
+        WorkflowSteps(
+            judge=judge,
+            post=speak,
+            fail=fail,
+            deadlines=partial(deadline_work, engine),
+            post_check=post_check,
+        ),
     )
     return AppState(
         engine=engine,

@@ -4,7 +4,7 @@ from pydantic import SecretStr
 from perfledger_service.errors import SettingsError
 from perfledger_service.github.client import open_github
 from perfledger_service.github.pull_requests import (
-    FinishedCheckRun,
+    CheckRunContent,
     PullRequest,
     PullRequestComment,
 )
@@ -23,7 +23,7 @@ def a_check(**values):
         "details_url": "https://ledger.example/x",
         "external_id": "1",
     }
-    return FinishedCheckRun(**(defaults | values))
+    return CheckRunContent(**(defaults | values))
 
 
 def test_a_pull_request_is_read(github, at_github):

@@ -3,8 +3,8 @@
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from sqlalchemy import event
 
 from perfledger.metrics import STEP_TIME
 from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series
@@ -23,6 +23,7 @@ from perfledger_baselines.history.commits.confirmation_state import (
 from perfledger_baselines.judging.verdict import EffectEstimate
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.tables import StoreRow
+from perfledger_service.store.upgrade import alembic_config
 
 CPU = "cpu:Test CPU:1"
 SERIES = Series("m:f", STEP_TIME, CPU)
@@ -104,16 +105,16 @@ def empty_engine(empty_url):
 
 
 @pytest.fixture
-def upgrade_to(empty_engine):
-    """Return a function that gives the empty database the tables of an earlier version."""
+def upgrade_to(empty_url):
+    """Return a function that gives the database the tables of an earlier version."""
 
     def upgrade_to(version):
-        config = Config()
-        config.set_main_option("script_location", "perfledger_service.store:migrations")
-        config.set_main_option("path_separator", "os")
-        with empty_engine.begin() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, version)
+        engine = open_engine(empty_url)
+        if engine.dialect.name == "sqlite":  # which alters a table by dropping the old one
+            event.listen(engine, "connect", lambda one, _: one.execute("pragma foreign_keys = off"))
+        with engine.begin() as connection:
+            command.upgrade(alembic_config(connection), version)
+        engine.dispose()
 
     return upgrade_to
 

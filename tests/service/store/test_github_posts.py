@@ -20,9 +20,9 @@ def receive(any_engine, received, make_bundle):
 @pytest.fixture
 def save(any_engine, now):
     def save(upload, *, comment_id=None, check_run_id=None, later=timedelta()):
-        posts = PostedIds(comment_id=comment_id, check_run_id=check_run_id)
+        posts = PostedIds(comment_id=comment_id, check_run_id=check_run_id, upload_id=upload.id)
         with write_session(any_engine) as session:
-            save_posted_ids(session, upload, posts, now=now + later)
+            save_posted_ids(session, upload.head, posts, now=now + later)
             session.commit()
 
     return save
@@ -32,7 +32,7 @@ def save(any_engine, now):
 def posted(any_engine):
     def posted(upload):
         with read_session(any_engine) as session:
-            return posted_ids(session, upload)
+            return posted_ids(session, upload.head)
 
     return posted
 
@@ -82,3 +82,13 @@ def test_another_pull_request_has_posts_of_its_own(receive, save, posted):
     other = posted(receive(2, pull_request=8))
 
     assert (other.comment_id, other.check_run_id) == (None, None)
+
+
+def test_a_post_before_any_upload_has_none(any_engine, receive, posted, now):
+    upload = receive(1)
+    with write_session(any_engine) as session:
+        posts = PostedIds(comment_id=None, check_run_id=11)
+        save_posted_ids(session, upload.head, posts, now=now)
+        session.commit()
+
+    assert posted(upload) == PostedIds(comment_id=None, check_run_id=11, upload_id="")

@@ -43,7 +43,7 @@ def test_a_pull_request_shows_its_uploads_newest_first(any_engine, judged, make_
     judged(any_engine, make_bundle(seed=2, pull_request=8), upload_id="3" * 32)
 
     with read_session(any_engine) as session:
-        view = pull_request_view(session, "OCTO/Models", 7)
+        view = pull_request_view(session, "OCTO/Models", 7, now=now)
 
     assert (view.repository, view.number) == ("octo/models", 7)
     assert [upload.id for upload in view.uploads] == ["2" * 32, "1" * 32]
@@ -73,14 +73,26 @@ def test_a_verdict_is_shown_with_the_interval_that_decided_it(
     assert (shown.low, shown.high) == (stored.low, stored.high)
 
 
-def test_a_pull_request_nobody_measured_is_not_found(engine, judged, make_bundle):
+def test_a_pull_request_shows_the_classes_that_are_missing(any_engine, judged, make_bundle, now):
+    plan = replace(make_bundle().plan, machine_classes=("cpu:*:1", "tpu:*:4"))
+    judged(any_engine, make_bundle(plan=plan))
+
+    for hours, is_overdue in ((0, False), (6, True)):
+        with read_session(any_engine) as session:
+            moment = now + timedelta(hours=hours)
+            view = pull_request_view(session, "octo/models", 7, now=moment)
+        [missing] = view.missing_classes
+        assert (missing.machine_class, missing.is_overdue) == ("tpu:*:4", is_overdue)
+
+
+def test_a_pull_request_nobody_measured_is_not_found(engine, judged, make_bundle, now):
     judged(engine, make_bundle())
 
     with read_session(engine) as session:
         with pytest.raises(NotFoundError, match="nothing was uploaded for octo/models#8"):
-            pull_request_view(session, "octo/models", 8)
+            pull_request_view(session, "octo/models", 8, now=now)
         with pytest.raises(NotFoundError, match="is not a project"):
-            pull_request_view(session, "octo/unknown", 7)
+            pull_request_view(session, "octo/unknown", 7, now=now)
 
 
 def test_the_index_shows_uploads_and_series_with_their_newest_value(
@@ -116,13 +128,15 @@ def test_an_unknown_series_is_not_found(engine):
         series_view(session, 12)
 
 
-def test_a_second_project_does_not_see_the_first_ones_uploads(engine, judged, make_bundle):
+def test_a_second_project_does_not_see_the_first_ones_uploads(engine, judged, make_bundle, now):
     first = judged(engine, make_bundle())
     other = replace(make_bundle(), repository="octo/other")
     second = judged(engine, other, upload_id="2" * 32, token="pl_4567cdef_" + "t" * 43)
 
     with read_session(engine) as session:
-        views = [pull_request_view(session, name, 7) for name in ("octo/models", "octo/other")]
+        views = [
+            pull_request_view(session, name, 7, now=now) for name in ("octo/models", "octo/other")
+        ]
 
     assert [[one.id for one in view.uploads] for view in views] == [[first.id], [second.id]]
 

@@ -30,6 +30,7 @@ UPLOAD = UploadRow(
     head_subject="",
     status="posted",
     created_at=NOON,
+    measured_at=NOON,
 )
 
 

@@ -12,8 +12,8 @@ from perfledger_service.store.upgrade import is_current, open_current, upgrade
 
 FIRST_VERSION = """
 insert into project values (1, 'octo/models', 'octo/models', '2026-11-20 12:00:00');
-insert into bundle (sha256, unpacked_bytes, content) values ('b', 1, '');
-insert into env values ('e', 'cpu:Test CPU:1', '{}');
+insert into bundle (sha256, unpacked_bytes, content) values ('b', 1, {blob});
+insert into env values ('e', 'cpu:Test CPU:1', '{{}}');
 insert into upload
     (id, project_id, bundle_sha256, env_hash, base_sha, head_sha, head_subject, status, reason,
     attempt, conclusion, title, headline, created_at)
@@ -23,6 +23,11 @@ insert into verdict
     reason)
     values ('u', 0, 'm:f', 'step_time_p50', 's', 'higher', 'speed', 'log', 'undecided', 1.0, false,
     'as it was said')"""
+
+
+def first_version(engine):
+    blob = "x''" if engine.dialect.name == "sqlite" else "''"
+    return FIRST_VERSION.format(blob=blob).split(";")
 
 
 def test_migrations_make_exactly_the_tables(empty_url, empty_engine, differences):
@@ -52,7 +57,7 @@ def test_a_database_of_the_first_version_keeps_what_is_in_it(
 ):
     upgrade_to("0001")
     with empty_engine.begin() as connection:
-        for statement in FIRST_VERSION.split(";"):
+        for statement in first_version(empty_engine):
             connection.exec_driver_sql(statement)
 
     upgrade(empty_url)
@@ -68,7 +73,7 @@ def test_commits_of_a_database_of_the_second_version_take_their_places_on_the_br
 ):
     upgrade_to("0002")
     with empty_engine.begin() as connection:
-        for statement in FIRST_VERSION.split(";")[:-1]:
+        for statement in first_version(empty_engine)[:-1]:
             connection.exec_driver_sql(statement)
         connection.exec_driver_sql(
             "insert into revision values (1, 0, 'x'), (1, 1, 'a'), (1, 2, 'b'), (1, 3, 'head')"

@@ -21,8 +21,8 @@ class Workflow(UploadWorkflow):
     def launch(self):
         self.calls.append("launch")
 
-    def sweep(self, works):
-        self.calls.append(f"sweep {len(tuple(works))}")
+    def sweep(self, unfinished, deadlines=()):
+        self.calls.append(f"sweep {len(tuple(unfinished)) + len(tuple(deadlines))}")
 
     def close(self):
         self.calls.append("close")
@@ -55,6 +55,7 @@ def test_the_description_of_the_api_says_what_it_takes_and_answers(site):
     assert set(document["paths"]) == {
         "/api/v1/priors",
         "/api/v1/ab-requests",
+        "/api/v1/checks",
         "/api/v1/uploads",
         "/api/v1/uploads/{upload_id}",
         "/healthz",

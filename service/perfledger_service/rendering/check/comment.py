@@ -121,13 +121,16 @@ def check_summary(report: Report, *, url: str = "") -> str:
 def _fitted(report: Report, *, url: str, first: str, limit: int) -> str:
     text = ""
     for limits in LADDER:
-        text = first + _render(report, limits=limits, url=url)
+        text = first + report_markdown(report, limits=limits, url=url)
         if len(text.encode("utf-8")) <= limit:
             break
     return text  # everything on the last rung has a limit of its own, so it fits
 
 
-def _render(report: Report, *, limits: CommentLimits, url: str) -> str:
+def report_markdown(
+    report: Report, *, limits: CommentLimits, url: str, machine_class: str = ""
+) -> str:
+    """Return a report as Markdown; `machine_class` is the name of its section among several."""
     cut = ListTruncation()
     every = verdict_rows.verdict_rows(report)
     top, folded = verdict_rows.split_verdict_rows(every, room=limits.top)
@@ -138,6 +141,7 @@ def _render(report: Report, *, limits: CommentLimits, url: str) -> str:
     blocks = cause_rows.reason_blocks(report, max_causes=limits.causes)
     values = {
         "report": report,
+        "machine_class": machine_class,
         "url": link(url),
         "busy": busy_sentence(report.host_findings),
         "mark": vocabulary.conclusion_mark(report),

@@ -92,6 +92,14 @@ def pull_request_page(view: PullRequestView) -> str:
             )
             for upload in view.uploads
         ],
+        missing=[
+            (
+                stored_verdict_rows.device(one.machine_class),
+                "not measured: no report until" if one.is_overdue else "pending until",
+                number_format.moment(one.deadline),
+            )
+            for one in view.missing_classes
+        ],
     )
 
 

@@ -239,6 +239,8 @@ def _plan(
         history=known_spreads.history,
         margins=rules.margins,
         metrics=rules.metrics,
+        machine_classes=settings.machine_classes,
+        class_deadline_s=settings.class_deadline,
     )
 
 

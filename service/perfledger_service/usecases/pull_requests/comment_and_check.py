@@ -1,22 +1,29 @@
-"""Posts a judged upload as one comment and one check run on its pull request.
+"""Posts what was measured of a pull request's head as one comment and one check run.
 
-The report that is posted comes from `upload_reports`, which builds it and knows no GitHub.
+What is posted comes from `machine_classes`, which puts the reports of all classes together.
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Engine
 
-from perfledger_service.github.pull_requests import FinishedCheckRun, PullRequest, PullRequests
-from perfledger_service.rendering.check.comment import MARKER, check_summary, comment
+from perfledger_service.github.pull_requests import CheckRunContent, PullRequest, PullRequests
+from perfledger_service.rendering.check.class_sections import classes_comment, classes_summary
+from perfledger_service.rendering.check.comment import MARKER
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.github_posts import PostedIds, posted_ids, save_posted_ids
-from perfledger_service.store.uploads import StoredUpload, set_posted, set_status, upload_by_id
-from perfledger_service.usecases.pull_requests.upload_reports import (
-    UploadReports,
-    measured_at,
-    moment,
+from perfledger_service.store.uploads import (
+    CheckedHead,
+    StoredUpload,
+    set_posted,
+    set_status,
+    upload_by_id,
+    uploads_of_head,
 )
+from perfledger_service.usecases.pull_requests.machine_classes import pull_request_report
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.values.pull_request_report import ClassStatus
 from perfledger_service.values.report import Report
 from perfledger_service.values.upload_views import UploadStatus
 
@@ -35,44 +42,117 @@ def post_report(
 ) -> None:
     """Post an upload's report on its pull request, or refuse it if something newer is there.
 
-    Newer means another head of the pull request, or a later measurement of the same head. Can be
-    repeated at any point: existing posts are found and updated. Without GitHub (None) the upload
-    stays judged. Raises GitHubError.
+    Newer means another head of the pull request, or a later measurement of the same head on the
+    same machine class. Other classes' reports are posted with it. Can be repeated at any point:
+    existing posts are found and updated. Without GitHub (None) the upload stays judged. Raises
+    GitHubError.
     """
     with read_session(engine) as session:
         upload = upload_by_id(session, upload_id)
-        number = upload.pull_request
-        if upload.status is not UploadStatus.JUDGED or pull_requests is None or number is None:
+        head = upload.head
+        if upload.status is not UploadStatus.JUDGED or pull_requests is None or head is None:
             return
-        posts = posted_ids(session, upload)
-        report, bundle = reports.report(session, upload, today=now.date())
-        is_late = bool(posts.upload_id) and measured_at(session, posts.upload_id) > moment(bundle)
+        posts = posted_ids(session, head)
+        report, _ = reports.report(session, upload, today=now.date())
+        is_late = any(
+            other.measured_at > upload.measured_at
+            for other in uploads_of_head(session, head)
+            if other.device_class == upload.device_class and other.status is UploadStatus.POSTED
+        )
     reason = NEWER_RESULT if is_late else ""
-    reason = reason or _objection(upload, pull_requests.pull_request(upload.repository, number))
+    reason = reason or _objection(
+        head, pull_requests.pull_request(head.repository, head.pull_request)
+    )
     if reason:
         _refuse(engine, upload, posts, reason)
         return
-    url = f"{public_url}/{upload.repository}/pull/{number}"
-    body = comment(report, url=url)
-    comment_id = _post_comment(pull_requests, upload.repository, number, body, posts.comment_id)
-    _save_posts(
-        engine, upload, PostedIds(comment_id=comment_id, check_run_id=posts.check_run_id), now=now
-    )
-    check = _check(upload, report, url)
-    check_run_id = _post_check(pull_requests, upload.repository, check, posts.check_run_id)
-    _save_posts(
-        engine, upload, PostedIds(comment_id=comment_id, check_run_id=check_run_id), now=now
+    _post(
+        engine,
+        head,
+        upload_id,
+        pull_requests=pull_requests,
+        reports=reports,
+        public_url=public_url,
+        now=now,
     )
     _mark_posted(engine, upload, report)
 
 
-def _objection(upload: StoredUpload, current: PullRequest | None) -> str:
-    """Return why a report is not posted, or "": the bundle must be of the current head."""
+def post_expected(
+    engine: Engine,
+    head: CheckedHead,
+    *,
+    pull_requests: PullRequests | None,
+    reports: UploadReports,
+    public_url: str,
+    now: datetime,
+) -> None:
+    """Post again what there is of a head, as when a machine class is announced or overdue.
+
+    Nothing is posted where the pull request is closed or at another commit. Raises GitHubError.
+    """
+    if pull_requests is None or _objection(
+        head, pull_requests.pull_request(head.repository, head.pull_request)
+    ):
+        return
+    with read_session(engine) as session:
+        upload_id = posted_ids(session, head).upload_id
+    _post(
+        engine,
+        head,
+        upload_id,
+        pull_requests=pull_requests,
+        reports=reports,
+        public_url=public_url,
+        now=now,
+    )
+
+
+def _post(
+    engine: Engine,
+    head: CheckedHead,
+    upload_id: str,
+    *,
+    pull_requests: PullRequests,
+    reports: UploadReports,
+    public_url: str,
+    now: datetime,
+) -> None:
+    """Post the reports of all machine classes as one comment and one check run.
+
+    While no class has reported there is no comment.
+    """
+    with read_session(engine) as session:
+        posts = replace(posted_ids(session, head), upload_id=upload_id)
+        result = pull_request_report(session, head, reports=reports, now=now)
+    url = f"{public_url}/{head.repository}/pull/{head.pull_request}"
+    if any(one.status is not ClassStatus.PENDING for one in result.classes):
+        body = classes_comment(result, public_url=public_url, url=url)
+        comment_id = _post_comment(
+            pull_requests, head.repository, head.pull_request, body, posts.comment_id
+        )
+        posts = replace(posts, comment_id=comment_id)
+        _save_posts(engine, head, posts, now=now)
+    check = CheckRunContent(
+        name=CHECK_NAME,
+        head_sha=head.head_sha,
+        conclusion=result.conclusion or "",
+        title=result.title,
+        summary=classes_summary(result, public_url=public_url, url=url),
+        details_url=url,
+        external_id=upload_id,
+    )
+    check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
+    _save_posts(engine, head, replace(posts, check_run_id=check_run_id), now=now)
+
+
+def _objection(head: CheckedHead, current: PullRequest | None) -> str:
+    """Return why a report is not posted, or "": it must be of the pull request's current head."""
     if current is None:
-        return f"{upload.repository} has no pull request #{upload.pull_request}"
+        return f"{head.repository} has no pull request #{head.pull_request}"
     if not current.is_open:
         return f"pull request #{current.number} is closed"
-    if current.head_sha != upload.head_sha:
+    if current.head_sha != head.head_sha:
         return f"the pull request is at {current.head_sha} now, the bundle is about another commit"
     return ""
 
@@ -101,7 +181,7 @@ def _post_comment(
 
 
 def _post_check(
-    pull_requests: PullRequests, repository: str, check: FinishedCheckRun, check_run_id: int | None
+    pull_requests: PullRequests, repository: str, check: CheckRunContent, check_run_id: int | None
 ) -> int:
     """Update the head commit's check run, or add it."""
     if check_run_id is not None and pull_requests.update_check(repository, check_run_id, check):
@@ -112,21 +192,9 @@ def _post_check(
     return pull_requests.create_check(repository, check)
 
 
-def _check(upload: StoredUpload, report: Report, url: str) -> FinishedCheckRun:
-    return FinishedCheckRun(
-        name=CHECK_NAME,
-        head_sha=upload.head_sha,
-        conclusion=report.conclusion,
-        title=report.title,
-        summary=check_summary(report, url=url),
-        details_url=url,
-        external_id=upload.id,
-    )
-
-
-def _save_posts(engine: Engine, upload: StoredUpload, posts: PostedIds, *, now: datetime) -> None:
+def _save_posts(engine: Engine, head: CheckedHead, posts: PostedIds, *, now: datetime) -> None:
     with write_session(engine) as session:
-        save_posted_ids(session, upload, posts, now=now)
+        save_posted_ids(session, head, posts, now=now)
         session.commit()
 
 

@@ -18,7 +18,7 @@ from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.approvals import approvals_of
-from perfledger_service.store.uploads import StoredUpload, bundle_content, upload_by_id, verdicts_of
+from perfledger_service.store.uploads import StoredUpload, bundle_content, verdicts_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.pull_requests.spread_priors import priors_of_bundle
 from perfledger_service.values.report import Conclusion, Report
@@ -133,16 +133,6 @@ def bundle_of(session: Session, upload: StoredUpload) -> Bundle:
     """Return an upload's bundle."""
     with translate_errors():
         return read_bundle(bundle_content(session, upload.bundle_sha256))
-
-
-def measured_at(session: Session, upload_id: str) -> datetime:
-    """Return when an upload's bundle was created, which may be long before the upload."""
-    return moment(bundle_of(session, upload_by_id(session, upload_id)))
-
-
-def moment(bundle: Bundle) -> datetime:
-    """Return when a bundle was created; `read_bundle` has validated the time."""
-    return datetime.fromisoformat(bundle.created_at)
 
 
 def _judged_at(upload: StoredUpload) -> datetime:

@@ -4,7 +4,7 @@ import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 import numpy as np
@@ -19,10 +19,12 @@ from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, read_bundle, unpack
 from perfledger_service.errors import RefusedError, UsageError
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.expected_classes import add_expected_classes
 from perfledger_service.store.observations import Observation, add_observations
 from perfledger_service.store.pair_spreads import add_differences
 from perfledger_service.store.projects import Project, lock_project
 from perfledger_service.store.uploads import (
+    CheckedHead,
     PackedBundle,
     StoredUpload,
     add_judgement,
@@ -88,6 +90,7 @@ def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now:
         if upload.status is not UploadStatus.RECEIVED:
             return _needs_posting(upload)
         report, bundle = reports.judge(session, upload, today=now.date())
+    deadline = upload.created_at + timedelta(seconds=bundle.plan.class_deadline_s)
     differences = pair_differences(report.tests, bundle.machines())
     observations = observations_in(bundle)
     with write_session(engine) as session:
@@ -105,6 +108,10 @@ def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now:
             add_observations(
                 session, observations, project_id=upload.project_id, upload_id=upload_id
             )
+            if upload.head is not None:
+                add_expected_classes(
+                    session, upload.head, bundle.plan.machine_classes, deadline=deadline
+                )
             add_differences(session, differences, project_id=upload.project_id, upload_id=upload_id)
             confirm_suspects(
                 session,
@@ -118,11 +125,17 @@ def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now:
     return upload.pull_request is not None
 
 
-def fail_upload(engine: Engine, upload_id: str, reason: str) -> None:
-    """Record that processing an upload failed, and why."""
+def fail_upload(engine: Engine, upload_id: str, reason: str) -> CheckedHead | None:
+    """Record that processing an upload failed, and why.
+
+    Return the head to post: one that could not be judged is not measured there.
+    """
     with write_session(engine) as session:
         set_status(session, upload_id, UploadStatus.FAILED, reason=reason)
         session.commit()
+    with read_session(engine) as session:
+        upload = upload_by_id(session, upload_id)
+    return upload.head if upload.judged_at is None else None
 
 
 def unfinished_work(engine: Engine) -> tuple[QueuedUpload, ...]:

@@ -290,11 +290,11 @@ def fifth_version(empty_engine, upgrade_to):
 
 
 def test_the_sixth_version_renames_tables_and_columns_and_keeps_every_row(
-    empty_url, empty_engine, fifth_version, state, alert
+    upgrade_to, empty_engine, fifth_version, state, alert
 ):
     assert all(fifth_version.values())
 
-    upgrade(empty_url)
+    upgrade_to("0006")
 
     expected = {
         TABLES.get(table, table): [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfledger.records import Revision
+from perfledger.records import Device, Machine, Revision
 from perfledger_service.errors import GitHubError
 from perfledger_service.rendering.check.comment import MARKER
 from perfledger_service.store.database import read_session
@@ -91,6 +91,24 @@ def test_a_second_bundle_of_the_same_commit_updates_both(
     [comment], [check] = at_github.comments, at_github.checks
     assert (comment["edits"], check["edits"]) == (1, 1)
     assert check["conclusion"] == "success"
+
+
+H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3")
+A100 = Machine(device=Device.CUDA, model="NVIDIA A100-SXM4-80GB")
+
+
+def test_a_green_class_does_not_overwrite_a_red_one(engine, judged, make_bundle, say_it, at_github):
+    at_github.open_pull()
+    say_it(judged(engine, make_bundle(ratio=1.2, machine=H100), upload_id="1" * 32))
+    say_it(judged(engine, make_bundle(ratio=1.0, machine=A100, seed=1), upload_id="2" * 32))
+
+    [comment], [check] = at_github.comments, at_github.checks
+    assert (check["status"], check["conclusion"]) == ("completed", "failure")
+    assert check["output"]["title"] == (
+        "Performance regressed on NVIDIA H100 80GB HBM3 (cuda), 1 of 2 machine classes"
+    )
+    assert H100.model in comment["body"]
+    assert A100.model in comment["body"]
 
 
 def test_an_older_measurement_of_the_same_commit_does_not_replace_a_newer_one(

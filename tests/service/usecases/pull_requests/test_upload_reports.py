@@ -16,9 +16,6 @@ from perfledger_service.usecases.pull_requests.comment_and_check import post_rep
 from perfledger_service.usecases.pull_requests.upload_reports import (
     MAX_REPORTS,
     UploadReports,
-    bundle_of,
-    measured_at,
-    moment,
 )
 from perfledger_service.usecases.pull_requests.uploads import judge_upload
 from perfledger_service.values.report import Conclusion
@@ -122,15 +119,6 @@ def test_the_oldest_report_is_forgotten_first(engine, judged, make_bundle):
     report_on(engine, uploads[0], reports)
 
     assert len(build.built) == len(uploads) + 1
-
-
-def test_a_bundle_says_when_it_was_made(engine, judged, make_bundle):
-    upload = judged(engine, make_bundle())
-
-    with read_session(engine) as session:
-        bundle = bundle_of(session, upload)
-        assert measured_at(session, upload.id) == moment(bundle)
-    assert moment(bundle).isoformat() == bundle.created_at.replace("Z", "+00:00")
 
 
 def test_the_report_on_what_is_not_judged_says_to_wait(engine, received, make_bundle):

@@ -18,6 +18,7 @@ from perfledger_cost_models.quote import QueueEffect, SummedPrice
 from perfledger_service.rendering.check import web_pages
 from perfledger_service.values.upload_views import (
     IndexView,
+    MissingClassView,
     PullRequestView,
     SeriesSummary,
     UploadStatus,
@@ -158,7 +159,17 @@ def make_pages(make, reports, series, rewrite) -> Callable[..., Mapping[str, str
             ),
             "/empty": web_pages.index_page(IndexView(repositories=(), uploads=(), series=())),
             "/acme/models/pull/41": web_pages.pull_request_page(
-                PullRequestView(repository=change("acme/models"), number=41, uploads=every)
+                PullRequestView(
+                    repository=change("acme/models"),
+                    number=41,
+                    uploads=every,
+                    missing_classes=tuple(
+                        MissingClassView(
+                            machine_class=change("tpu:TPU v4:4"), deadline=NOON, is_overdue=late
+                        )
+                        for late in (False, True)
+                    ),
+                )
             ),
             "/acme/models/pull/1": web_pages.pull_request_page(
                 PullRequestView(repository=change("acme/models"), number=1, uploads=())

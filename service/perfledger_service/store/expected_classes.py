@@ -1,0 +1,79 @@
+"""Stores the machine classes that are to report on a pull request's head."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
+
+import msgspec
+from sqlmodel import Session, col, select
+
+from perfledger_service.store.tables import ExpectedClassRow, ProjectRow
+from perfledger_service.store.uploads import CheckedHead, add_if_new
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedClass:
+    """A machine class (a pattern) that is to report until its deadline."""
+
+    machine_class: str
+    deadline: datetime
+
+
+_EXPECTED_CLASS_DECODER = msgspec.json.Decoder(ExpectedClass)
+_HEAD_DECODER = msgspec.json.Decoder(CheckedHead)
+
+
+def add_expected_classes(
+    session: Session, head: CheckedHead, machine_classes: Sequence[str], *, deadline: datetime
+) -> None:
+    """Store the classes that are to report on a head; one that is already stored stays as it is."""
+    for machine_class in machine_classes:
+        values = {
+            "project_id": head.project_id,
+            "pull_request": head.pull_request,
+            "head_sha": head.head_sha,
+            "machine_class": machine_class,
+            "deadline": deadline,
+        }
+        add_if_new(session, ExpectedClassRow, values)
+
+
+def expected_classes(session: Session, head: CheckedHead) -> tuple[ExpectedClass, ...]:
+    """Return the classes that are to report on a head, in the order in which they were added."""
+    rows = session.exec(
+        select(ExpectedClassRow)
+        .where(
+            col(ExpectedClassRow.project_id) == head.project_id,
+            col(ExpectedClassRow.pull_request) == head.pull_request,
+            col(ExpectedClassRow.head_sha) == head.head_sha,
+        )
+        .order_by(col(ExpectedClassRow.id))
+    )
+    return tuple(row.to_value(_EXPECTED_CLASS_DECODER) for row in rows)
+
+
+def missing_classes(
+    expected: Iterable[ExpectedClass], arrived: Collection[str]
+) -> tuple[ExpectedClass, ...]:
+    """Return the expected classes that none of the arrived ones matches."""
+    return tuple(
+        one for one in expected if not any(fnmatchcase(each, one.machine_class) for each in arrived)
+    )
+
+
+def heads_with_deadlines(
+    session: Session, *, since: datetime
+) -> tuple[tuple[CheckedHead, datetime], ...]:
+    """Return the heads whose classes have a deadline after `since`, once for each deadline."""
+    rows = session.exec(
+        select(ExpectedClassRow, ProjectRow.repository)
+        .join(ProjectRow)
+        .where(col(ExpectedClassRow.deadline) > since)
+        .order_by(col(ExpectedClassRow.deadline), col(ExpectedClassRow.id))
+    )
+    deadlines = (
+        (row.to_value(_HEAD_DECODER, repository=repository), row.deadline)
+        for row, repository in rows
+    )
+    return tuple(dict.fromkeys(deadlines))

@@ -1,0 +1,211 @@
+"""Concludes from the reports of all machine classes that are expected on a pull request's head.
+
+The classes are those that a check announced or planned, and those that have reported. One that is
+missing is pending until its deadline, and then not measured: neither is ever green.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger_runners.bundles.bundle_checks import MAX_CLASSES
+from perfledger_service.errors import UsageError
+from perfledger_service.rendering.history.stored_verdict_rows import device
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.expected_classes import (
+    ExpectedClass,
+    add_expected_classes,
+    expected_classes,
+    heads_with_deadlines,
+    missing_classes,
+)
+from perfledger_service.store.uploads import (
+    CheckedHead,
+    StoredUpload,
+    upload_by_id,
+    uploads_of_head,
+)
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.values.pull_request_report import (
+    ClassReport,
+    ClassStatus,
+    PullRequestReport,
+)
+from perfledger_service.values.report import Conclusion, ExitCode
+from perfledger_service.values.upload_views import UploadStatus
+from perfledger_service.workflows import QueuedCheck
+
+# Deadlines that ended longer ago were posted before the service stopped.
+MAX_DEADLINE_AGE = timedelta(days=7)
+# The worst first; a check in progress (None) is worse than all that may be green.
+_SEVERITY = (
+    Conclusion.FAILURE,
+    None,
+    Conclusion.ACTION_REQUIRED,
+    Conclusion.NEUTRAL,
+    Conclusion.SUCCESS,
+)
+
+
+def announce_classes(
+    engine: Engine,
+    head: CheckedHead,
+    machine_classes: Sequence[str],
+    *,
+    deadline: datetime,
+) -> tuple[ExpectedClass, ...]:
+    """Store the machine classes that are to report on a head, and return all that are.
+
+    A class that was announced before keeps its first deadline. Raises UsageError for too many.
+    """
+    with write_session(engine) as session:
+        known_classes = {one.machine_class for one in expected_classes(session, head)}
+        if len(known_classes | set(machine_classes)) > MAX_CLASSES:
+            msg = f"more than {MAX_CLASSES} machine classes for one commit: announce fewer patterns"
+            raise UsageError(msg)
+        add_expected_classes(session, head, machine_classes, deadline=deadline)
+        expected = expected_classes(session, head)
+        session.commit()
+    return expected
+
+
+def deadline_work(engine: Engine, upload_id: str) -> tuple[QueuedCheck, ...]:
+    """Return the work that is due when the deadlines of an upload's head end."""
+    with read_session(engine) as session:
+        head = upload_by_id(session, upload_id).head
+        if head is None:
+            return ()
+        return tuple(
+            work_at(head, deadline)
+            for deadline in dict.fromkeys(one.deadline for one in expected_classes(session, head))
+        )
+
+
+def unfinished_deadlines(engine: Engine, *, now: datetime) -> tuple[QueuedCheck, ...]:
+    """Return the work that is due when the deadlines of recent heads end."""
+    with read_session(engine) as session:
+        heads = heads_with_deadlines(session, since=now - MAX_DEADLINE_AGE)
+        return tuple(work_at(head, deadline) for head, deadline in heads)
+
+
+def work_at(head: CheckedHead, due_at: datetime) -> QueuedCheck:
+    """Return the queue entry that posts what there is of a head at a time."""
+    return QueuedCheck(
+        project_id=head.project_id,
+        repository=head.repository,
+        pull_request=head.pull_request,
+        head_sha=head.head_sha,
+        due_at=due_at,
+    )
+
+
+def head_of_work(check: QueuedCheck) -> CheckedHead:
+    """Return the head that a queue entry is about."""
+    return CheckedHead(
+        project_id=check.project_id,
+        repository=check.repository,
+        pull_request=check.pull_request,
+        head_sha=check.head_sha,
+    )
+
+
+def pull_request_report(
+    session: Session, head: CheckedHead, *, reports: UploadReports, now: datetime
+) -> PullRequestReport:
+    """Return the reports of all machine classes on a head, and the conclusion from the worst."""
+    newest: dict[str, StoredUpload] = {}
+    # A measurement that is not judged yet does not take back the one before.
+    for upload in sorted(uploads_of_head(session, head), key=lambda one: one.judged_at is None):
+        newest.setdefault(upload.device_class, upload)
+    reported = [
+        _reported(session, upload, reports=reports, today=now.date()) for upload in newest.values()
+    ]
+    missing = [
+        _missing(one, now=now) for one in missing_classes(expected_classes(session, head), newest)
+    ]
+    return conclude((*reported, *missing))
+
+
+def conclude(classes: Sequence[ClassReport]) -> PullRequestReport:
+    """Return the classes, the worst first, with the conclusion, title and headline of all."""
+    ordered = tuple(sorted(classes, key=_severity))
+    worst = ordered[0] if ordered else None
+    if worst is not None and worst.report is not None and len(ordered) == 1:
+        title, headline = worst.report.title, worst.report.headline
+    else:
+        title = _title(ordered)
+        headline = f"{title}: {_counts(ordered)}" if ordered else title
+    return PullRequestReport(
+        classes=ordered,
+        conclusion=worst.conclusion if worst else None,
+        title=title,
+        headline=headline,
+    )
+
+
+def _reported(
+    session: Session, upload: StoredUpload, *, reports: UploadReports, today: date
+) -> ClassReport:
+    """Return the class of an upload; one that is not judged yet is pending."""
+    if upload.judged_at is None:
+        is_failed = upload.status is UploadStatus.FAILED
+        return ClassReport(
+            machine_class=upload.device_class,
+            status=ClassStatus.NOT_MEASURED if is_failed else ClassStatus.PENDING,
+            upload_id=upload.id,
+            reason=f"its upload failed: {upload.reason}" if is_failed else "",
+        )
+    report, _ = reports.report(session, upload, today=today)
+    return ClassReport(
+        machine_class=upload.device_class,
+        status=ClassStatus.REPORTED,
+        report=report,
+        upload_id=upload.id,
+    )
+
+
+def _missing(expected: ExpectedClass, *, now: datetime) -> ClassReport:
+    is_over = now >= expected.deadline
+    return ClassReport(
+        machine_class=expected.machine_class,
+        status=ClassStatus.NOT_MEASURED if is_over else ClassStatus.PENDING,
+        deadline=expected.deadline,
+        reason="no report arrived until its deadline" if is_over else "",
+    )
+
+
+def _severity(class_report: ClassReport) -> tuple[int, bool, str]:
+    is_regression = (
+        class_report.report is not None and class_report.report.exit_code is ExitCode.REGRESSION
+    )
+    return _SEVERITY.index(class_report.conclusion), not is_regression, class_report.machine_class
+
+
+def _title(ordered: Sequence[ClassReport]) -> str:
+    """Return the outcome of the worst class, its name, and how many classes share the outcome."""
+    if not ordered:
+        return "Nothing to compare"
+    outcomes = [_outcome(one) for one in ordered]
+    if ordered[0].conclusion is Conclusion.SUCCESS:
+        same = outcomes[0] if len(set(outcomes)) == 1 else "No regression"
+        return f"{same} on {len(ordered)} machine classes"
+    name = clean(device(ordered[0].machine_class))
+    share = f"{outcomes.count(outcomes[0])} of {len(ordered)} machine classes"
+    return f"{outcomes[0]} on {name}, {share}"
+
+
+def _outcome(class_report: ClassReport) -> str:
+    return (
+        str(class_report.status).capitalize()
+        if class_report.report is None
+        else class_report.report.title
+    )
+
+
+def _counts(ordered: Sequence[ClassReport]) -> str:
+    words = Counter(_outcome(one).lower() for one in ordered)
+    return ", ".join(f"{count} {word}" for word, count in words.items())

@@ -1,0 +1,60 @@
+"""Holds what is posted on a pull request's head: a report for each machine class."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from perfledger_service.values.report import Conclusion, Report
+
+
+class ClassStatus(StrEnum):
+    """Whether a machine class has reported on a head."""
+
+    REPORTED = "reported"
+    PENDING = "pending"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassReport:
+    """A machine class that is to report on a head, and its report once there is one.
+
+    `machine_class` is a pattern until the class has reported. `deadline` is None for a class that
+    was not announced.
+    """
+
+    machine_class: str
+    status: ClassStatus
+    report: Report | None = None
+    upload_id: str = ""
+    deadline: datetime | None = None
+    reason: str = ""  # why it is not measured
+
+    @property
+    def conclusion(self) -> Conclusion | None:
+        """Return the conclusion of the class, None while it is pending."""
+        match self.status:
+            case ClassStatus.REPORTED:
+                return None if self.report is None else self.report.conclusion
+            case ClassStatus.NOT_MEASURED:
+                return Conclusion.FAILURE
+            case ClassStatus.PENDING:
+                return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestReport:
+    """The reports of all machine classes on a head, the worst first.
+
+    `conclusion` is the worst of the classes', None while the check is in progress.
+    """
+
+    classes: tuple[ClassReport, ...]
+    conclusion: Conclusion | None
+    title: str
+    headline: str
+
+    @property
+    def only_report(self) -> Report | None:
+        """Return the report of the only class, None for several classes or none."""
+        return self.classes[0].report if len(self.classes) == 1 else None

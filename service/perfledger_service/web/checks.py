@@ -1,0 +1,94 @@
+"""Serves `/api/v1/checks`, where a runner announces a check before it measures."""
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from perfledger.bundle import CLASS_DEADLINE_S
+from perfledger_runners.bundles.bundle_checks import (
+    MAX_CLASS_DEADLINE_S,
+    MAX_CLASSES,
+    MAX_WORD,
+    SHA,
+)
+from perfledger_service.store.uploads import CheckedHead
+from perfledger_service.usecases.pull_requests.machine_classes import announce_classes, work_at
+from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
+from perfledger_service.web.app_state import CurrentAppState, CurrentProject
+from perfledger_service.web.uploads import PROBLEMS
+
+router = APIRouter(prefix="/api/v1/checks", tags=["uploads"])
+# Printable: the name of a class is shown on GitHub.
+MachineClass = Annotated[str, Field(min_length=1, max_length=MAX_WORD, pattern=r"^[ -~]+$")]
+
+
+class CheckAnnouncement(BaseModel):
+    """A check that begins: which machine classes (globs) are to report on a head, and how soon."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pull_request: Annotated[int, Field(ge=1, le=MAX_PULL_REQUEST)]
+    head_sha: Annotated[str, Field(pattern=f"^{SHA.pattern}$")]
+    machine_classes: Annotated[
+        tuple[MachineClass, ...], Field(min_length=1, max_length=MAX_CLASSES)
+    ]
+    class_deadline_s: Annotated[float, Field(gt=0, le=MAX_CLASS_DEADLINE_S)] = CLASS_DEADLINE_S
+
+
+class ExpectedClassResponse(BaseModel):
+    """A machine class that is to report, and its deadline."""
+
+    machine_class: str
+    deadline: datetime
+
+
+class AnnouncedCheckResponse(BaseModel):
+    """All machine classes that are to report on a head."""
+
+    repository: str
+    pull_request: int
+    head_sha: str
+    classes: tuple[ExpectedClassResponse, ...]
+
+
+@router.post(
+    "",
+    status_code=202,
+    responses={
+        400: {**PROBLEMS[400], "description": "more machine classes than the limit"},
+        401: PROBLEMS[401],
+    },
+)
+def announce_check(
+    state: CurrentAppState, project: CurrentProject, announcement: CheckAnnouncement
+) -> AnnouncedCheckResponse:
+    """Announce a check, so that a machine class that never reports is not taken for a green one.
+
+    Repeating it changes nothing: a class keeps the deadline of its first announcement.
+    """
+    now = state.now()
+    head = CheckedHead(
+        project_id=project.id,
+        repository=project.repository,
+        pull_request=announcement.pull_request,
+        head_sha=announcement.head_sha,
+    )
+    expected = announce_classes(
+        state.engine,
+        head,
+        announcement.machine_classes,
+        deadline=now + timedelta(seconds=announcement.class_deadline_s),
+    )
+    for due_at in (now, *dict.fromkeys(one.deadline for one in expected)):
+        state.workflow.enqueue_check(work_at(head, due_at))
+    return AnnouncedCheckResponse(
+        repository=project.repository,
+        pull_request=head.pull_request,
+        head_sha=head.head_sha,
+        classes=tuple(
+            ExpectedClassResponse(machine_class=one.machine_class, deadline=one.deadline)
+            for one in expected
+        ),
+    )
