@@ -170,3 +170,26 @@ def test_a_page_that_is_too_large_is_refused():
 def test_any_bytes_are_read_or_refused(content):
     with suppress(BulkFileError):
         read_google([content], origin=ORIGIN)
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpu", "series", "parts"),
+    [
+        ("a2-highgpu-8g", "Nvidia Tesla A100", "A2", (8, 96, 680)),
+        ("a2-ultragpu-8g", "Nvidia Tesla A100 80GB", "A2", (8, 96, 1360)),
+        ("a3-highgpu-1g", "Nvidia H100 80GB", "A3", (1, 26, 234)),
+        ("a3-highgpu-8g", "Nvidia H100 80GB", "A3", (8, 208, 1872)),
+    ],
+)
+def test_machines_have_the_parts_that_google_lists(machine, gpu, series, parts):
+    """GPUs, vCPUs and GiB of https://cloud.google.com/compute/docs/gpus."""
+    found = options(
+        sku(f"{gpu} GPU running in Iowa", 1),
+        sku(f"{series} Instance Core running in Iowa", 0.01),
+        sku(f"{series} Instance Ram running in Iowa", 0.00001, unit="GiBy.h"),
+    )
+
+    gpus, cores, gibibytes = parts
+    assert found[f"{machine}/on_demand"] == gpus + cores * Decimal("0.01") + gibibytes * Decimal(
+        "0.00001"
+    )

@@ -43,3 +43,46 @@ def test_every_accelerator_that_devices_are_known_as_has_a_price():
 @given(st.text().filter(lambda model: "h100" not in model.casefold()))
 def test_no_other_name_is_taken_for_an_h100(model):
     assert accelerator_of(model, None) != "H100-80GB"
+
+
+# In GB, by the makers' data sheets; TPUs by cloud.google.com/tpu/docs/system-architecture-tpu-vm.
+MEMORY_GB = {
+    "V100-16GB": 16,
+    "V100-32GB": 32,
+    "T4": 16,
+    "A10": 24,
+    "A10G": 24,
+    "A100-40GB": 40,
+    "A100-80GB": 80,
+    "A100-80GB-PCIe": 80,
+    "L4": 24,
+    "L40S": 48,
+    "H100-80GB": 80,
+    "H100-80GB-PCIe": 80,
+    "H100-NVL-94GB": 94,
+    "H200-141GB": 141,
+    "B200": 180,
+    "GB200": 186,
+    "RTX-PRO-6000": 96,
+    "MI300X": 192,
+    "TPU-v4": 32,
+    "TPU-v5e": 16,
+    "TPU-v5p": 95,
+    "TPU-v6e": 32,
+}
+
+
+def test_each_accelerator_has_the_memory_of_its_data_sheet():
+    assert {
+        name: {gb for each, gb in ACCELERATORS.values() if each == name} for name in MEMORY_GB
+    } == {name: {gb} for name, gb in MEMORY_GB.items()}
+    assert {name for name, _ in ACCELERATORS.values()} == set(MEMORY_GB)
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "is_whole"), [(55.9, False), (56, True), (104, True), (104.1, False)]
+)
+def test_a_device_may_report_a_little_less_or_more_than_its_memory(gigabytes, is_whole):
+    found = accelerator_of("H100 PCIe", int(gigabytes * 1e9))
+
+    assert (found == "H100-80GB-PCIe") is is_whole

@@ -209,3 +209,29 @@ def test_what_was_really_paid_has_no_discount_again():
 
     assert price in found.prices
     assert found.find(P5).usd_per_hour < price.usd_per_hour
+
+
+@pytest.mark.parametrize(
+    ("text", "is_accepted"),
+    [
+        (DISCOUNT.replace("agreement 4711", "a" * 477), True),  # a source of 500 letters
+        (DISCOUNT.replace("agreement 4711", "a" * 490), False),
+        (DISCOUNT.replace("enterprise agreement 4711", "a"), True),
+        (DISCOUNT.replace("enterprise agreement 4711", ""), False),
+        (DISCOUNT.replace("0.12", "0.949"), True),
+        (DISCOUNT.replace("0.12", "0.95"), False),
+        (DISCOUNT.replace("0.12", "0"), False),
+        (TAX.replace("0.19", "0.99"), True),
+        (TAX.replace("0.19", "1"), False),
+        (PRICE.format(currency="USD").replace("us-east-1", "r" * 200), True),
+        (PRICE.format(currency="USD").replace("us-east-1", "r" * 201), False),
+        (PRICE.format(currency="USD").replace("count = 8", "count = 1"), True),
+        (PRICE.format(currency="USD").replace("count = 8", "count = 0"), False),
+    ],
+)
+def test_overrides_are_accepted_up_to_their_limits(text, is_accepted):
+    if is_accepted:
+        read_overrides(text, "o")
+    else:
+        with pytest.raises(OverrideError):
+            read_overrides(text, "o")

@@ -193,3 +193,105 @@ def test_a_plan_reaches_no_file_out_of_its_folder(plan_text, key, name):
 def test_an_objective_has_a_time_and_a_share(plan_text, objective):
     with pytest.raises(ProcurementPlanError, match="objective"):
         read_plan(f"{plan_text}\n[usage]\nobjective = {{ {objective} }}\n", "plan.toml")
+
+
+def range_of(low, high):
+    return f"{{ low = {low}, mode = {high}, high = {high}, source = 'a' }}"
+
+
+SPEED = "[[speed]]\naccelerator = 'a'\nhours = {}"
+GOAL = "[usage]\nobjective = {{ wait_minutes = {}, share = {} }}"
+REPLAY = "[usage]\nreplay = {{ nodes = {}, devices = 8, policies = {} }}"
+
+
+@pytest.mark.parametrize(
+    ("table", "is_accepted"),
+    [
+        (SPEED.format(range_of("0.001", 1000)), True),
+        (SPEED.format(range_of("0.0009", 1)), False),
+        (SPEED.format(range_of(1, "1000.5")), False),
+        (INPUT.format("a", "").replace("low = 1", "low = 0"), True),
+        (INPUT.format("a", "").replace("low = 1", "low = -0.5"), False),
+        (INPUT.format("a", "").replace("high = 3", "high = 1e12"), True),
+        (INPUT.format("a", "").replace("high = 3", "high = 2e12"), False),
+        (GOAL.format(0, 1), True),
+        (GOAL.format("0.5", "0.5"), True),
+        (GOAL.format(525_600, "0.01"), True),
+        (GOAL.format(525_601, "0.5"), False),
+        (GOAL.format("-0.5", "0.5"), False),
+        (GOAL.format(1, 0), False),
+        (GOAL.format(1, "1.01"), False),
+        (REPLAY.format(1, ["a", "b"]), True),
+        (REPLAY.format(1_000_000, ["a"] * 8), True),
+        (REPLAY.format(1_000_001, ["a", "b"]), False),
+        (REPLAY.format(0, ["a", "b"]), False),
+        (REPLAY.format(1, ["a"]), False),
+        (REPLAY.format(1, ["a"] * 9), False),
+        (REPLAY.format(1, ["a", ""]), False),
+        (REPLAY.format(1, ["a", "b" * 500]), True),
+        (REPLAY.format(1, ["a", "b" * 501]), False),
+        ("[usage]\njobs = 'a'", True),
+        ("[usage]\njobs = ''", False),
+        (f"[usage]\njobs = '{'a' * 500}'", True),
+        (f"[usage]\njobs = '{'a' * 501}'", False),
+        ("[forecast]\nfiles = ['a']\nperiods = 1", True),
+        (SPOT.replace("mode = 0, high = 0", "mode = 60, high = 60", 1), True),
+        (SPOT.replace("mode = 0, high = 0", "mode = 60, high = 60.5", 1), False),
+        (
+            SPOT.replace(
+                "fallback = { low = 0, mode = 0, high = 0",
+                "fallback = { low = 0, mode = 1, high = 1",
+            ),
+            True,
+        ),
+        (
+            SPOT.replace(
+                "fallback = { low = 0, mode = 0, high = 0",
+                "fallback = { low = 0, mode = 1, high = 1.5",
+            ),
+            False,
+        ),
+        (
+            SPOT.replace("save_h = 0.1", "save_h = 24").replace("restart_h = 0", "restart_h = 24"),
+            True,
+        ),
+        (SPOT.replace("save_h = 0.1", "save_h = 24.5"), False),
+    ],
+)
+def test_figures_of_a_plan_are_accepted_up_to_their_limits(plan_text, table, is_accepted):
+    text = f"{plan_text}\n{table}"
+
+    if is_accepted:
+        read_plan(text, "plan.toml")
+    else:
+        with pytest.raises(ProcurementPlanError, match=r"plan\.toml"):
+            read_plan(text, "plan.toml")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_accepted"),
+    [
+        ("low = 0.5, mode = 0.7, high = 0.8", "low = 0.01, mode = 0.7, high = 1", True),
+        ("low = 0.5, mode = 0.7, high = 0.8", "low = 0.009, mode = 0.7, high = 1", False),
+        ("low = 0.5, mode = 0.7, high = 0.8", "low = 0.5, mode = 0.7, high = 1.1", False),
+        ("low = 200000", "low = 1", True),
+        ("low = 200000", "low = 0.5", False),
+        ("low = 0.0, mode = 0.1, high = 0.3", "low = -0.9, mode = 0.1, high = 10", True),
+        ("low = 0.0, mode = 0.1, high = 0.3", "low = -0.91, mode = 0.1, high = 1", False),
+        ("low = 0.0, mode = 0.1, high = 0.3", "low = 0, mode = 0.1, high = 10.5", False),
+    ],
+)
+def test_demand_is_accepted_up_to_its_limits(plan_text, before, after, is_accepted):
+    text = plan_text.replace(before, after)
+
+    if is_accepted:
+        read_plan(text, "plan.toml")
+    else:
+        with pytest.raises(ProcurementPlanError, match=r"plan\.toml"):
+            read_plan(text, "plan.toml")
+
+
+def test_a_team_is_entitled_to_nothing_unless_the_plan_says_so(plan_text):
+    (team,) = read_plan(f'{plan_text}\n[[team]]\nname = "a"', "plan.toml").team
+
+    assert (team.entitled_hours, team.workloads) == (0, ())

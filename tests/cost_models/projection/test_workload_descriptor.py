@@ -108,3 +108,38 @@ def test_every_published_result_is_of_a_packaged_workload():
 def test_a_packaged_workload_says_what_it_assumes(found):
     assert found.model
     assert all(part.source in found.assumed for part in found.memory)
+
+
+TRAFFIC = "[[workload.communication]]\npattern = 'all_reduce'\nbytes = 1\nsource = 'x'"
+FIXED = "[workload.fixed]\nseconds = {}\nsource = 'x'"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_accepted"),
+    [
+        (SMALLEST.replace("gpt:step", "x"), True),
+        (SMALLEST.replace("gpt:step", "x" * 500), True),
+        (SMALLEST.replace("gpt:step", "x" * 501), False),
+        (SMALLEST.replace('["bfloat16"]', str(["x"] * 20)), True),
+        (SMALLEST.replace('["bfloat16"]', str(["x"] * 21)), False),
+        (SMALLEST.replace("1.8e9", "1e30"), True),
+        (SMALLEST.replace("1.8e9", "1.1e30"), False),
+        (SMALLEST.replace("1.8e9", "1e-30"), True),
+        (SMALLEST.replace("1.8e9", "0.9e-30"), False),
+        (SMALLEST + FIXED.format(0), True),
+        (SMALLEST + FIXED.format("1e30"), True),
+        (SMALLEST + FIXED.format("1.1e30"), False),
+        (SMALLEST.replace("[[workload.arith", "devices = 1\n[[workload.arith"), True),
+        (SMALLEST.replace("[[workload.arith", "devices = 0\n[[workload.arith"), False),
+        (SMALLEST.replace("[[workload.arith", "devices = 1000000\n[[workload.arith"), True),
+        (SMALLEST.replace("[[workload.arith", "devices = 1000001\n[[workload.arith"), False),
+        (SMALLEST.replace("[[workload.arith", "devices = 2\n[[workload.arith") + TRAFFIC, True),
+        (SMALLEST.replace("[[workload.arith", "devices = 1\n[[workload.arith") + TRAFFIC, False),
+    ],
+)
+def test_a_descriptor_is_accepted_up_to_its_limits(text, is_accepted):
+    if is_accepted:
+        read_descriptors(text, "limits.toml")
+    else:
+        with pytest.raises(DescriptorError):
+            read_descriptors(text, "limits.toml")
