@@ -300,3 +300,29 @@ def test_kernels_without_time_have_no_mean(make):
     )
 
     assert with_occupancy(profile).readings == ()
+
+
+# Warps, blocks and KiB of shared memory of a multiprocessor: "Technical Specifications per Compute
+# Capability" of NVIDIA's CUDA C++ Programming Guide.
+TECHNICAL_SPECIFICATIONS = {
+    "7.0": (64, 32, 96),
+    "7.5": (32, 16, 64),
+    "8.0": (64, 32, 164),
+    "8.6": (48, 16, 100),
+    "8.7": (48, 16, 164),
+    "8.8": (48, 16, 100),
+    "8.9": (48, 24, 100),
+    "9.0": (64, 32, 228),
+    "10.0": (64, 32, 228),
+    "10.3": (64, 32, 228),
+    "11.0": (48, 24, 228),
+    "12.0": (48, 24, 100),
+    "12.1": (48, 24, 100),
+}
+
+
+def test_a_multiprocessor_has_the_limits_of_its_technical_specifications():
+    assert {
+        capability: (limits.warps, limits.blocks, limits.shared_memory_bytes // KIB)
+        for capability, limits in LIMITS.items()
+    } == TECHNICAL_SPECIFICATIONS
