@@ -68,6 +68,9 @@ _TEAM = (
     "user",
     "qos",
 )
+# An id is that of a row: a task, an instance or a pod of it is part of the id.
+_ID = ("job_id", "jobid", "job_name", "task_name", "instance_sn", "namespace", "pod", "uid")
+_OF_ID = frozenset({"job_id", "jobid", "instance_sn", "uid", "task_name", "pod"})
 _POOL = ("pool", "vc", "partition", "cluster")
 _MODELS = ("gpu_spec", "gpu_type", "gpu_model", "accelerator")
 # Alibaba v2020's task table has its header in a separate file.
@@ -142,6 +145,7 @@ def job_of(row: Mapping[str, str], line: int) -> Job | SkipReason:
         team=_word(row, _TEAM),
         pool=_word(row, _POOL),
         models=_models(row),
+        id=_id(row),
     )
 
 
@@ -228,6 +232,13 @@ def _instances(row: Mapping[str, str], line: int) -> int:
 def _models(row: Mapping[str, str]) -> str:
     named = _word(row, _MODELS).split("|")
     return "|".join(sorted({name.strip() for name in named if name.lower() not in _ANY_MODEL}))
+
+
+def _id(row: Mapping[str, str]) -> str:
+    """Return the parts of a row's id, "" where none of them identifies a row by itself."""
+    parts = {name: row[name].strip() for name in _ID if row.get(name)}
+    is_id = any(name in _OF_ID and part.lower() not in _EMPTY for name, part in parts.items())
+    return "/".join(parts.values())[:MAX_NAME] if is_id else ""
 
 
 def _word(row: Mapping[str, str], names: Sequence[str]) -> str:

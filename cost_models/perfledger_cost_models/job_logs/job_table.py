@@ -5,7 +5,7 @@ inputs of a simulation can be compared with its outputs.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -18,6 +18,10 @@ MAX_SECONDS = 1e11  # three thousand years; sums over MAX_JOBS stay exact in 64 
 MAX_NAME = 200
 MAX_AMOUNT = 10**12  # milli-CPUs and MiB: more than any machine has
 WHOLE_DEVICE = 1000  # thousandths of a device
+# Jobs that are submitted at once may be alike. Where two fifths of a log are copies, it is there
+# nearly twice: arrays of jobs differ in their starts or run times.
+MAX_COPIES = 0.4
+MIN_COPIES = 20
 
 
 class JobLogError(ValueError):
@@ -40,6 +44,7 @@ class Job:
     team: str = ""
     pool: str = ""
     models: str = ""  # acceptable accelerators, joined by "|"; "" is any
+    id: str = ""  # the log's own; "" where it has none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +60,7 @@ class LabelColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobTable:
-    """A table of jobs with a column for each field of `Job`; -1 stands for an unknown time."""
+    """A table of jobs with a column for each field of `Job` but `id`; -1 is an unknown time."""
 
     start_s: float  # the first submission, in the log's time
     submit_ms: IntArray
@@ -88,12 +93,16 @@ class JobTable:
 def table_of(jobs: Iterable[Job]) -> JobTable:
     """Return the table of jobs, sorted by submission; ties keep the log's order.
 
-    Raises JobLogError for no job at all, too many jobs, and impossible figures.
+    Raises JobLogError for no job at all, too many jobs, impossible figures, and a job that appears
+    twice, because its load would count twice.
     """
     rows: list[Job] = []
+    runs: dict[Hashable, int] = {}
     for job in jobs:
         _check(job, len(rows) + 1)
         rows.append(job)
+        _check_is_new(job, len(rows), runs)
+    _check_repeats(rows, runs)
     if not rows:
         msg = "the log has no usable job: check its format"
         raise JobLogError(msg)
@@ -142,6 +151,37 @@ def _check(job: Job, row: int) -> None:
         raise JobLogError(msg)
     if any(len(each) > MAX_NAME for each in (job.team, job.pool, job.models)):
         msg = f"job {row}: a name has more than {MAX_NAME} characters: shorten it"
+        raise JobLogError(msg)
+
+
+def _check_is_new(job: Job, row: int, runs: dict[Hashable, int]) -> None:
+    """Raise JobLogError for a job with an id that is in `runs`; else add it.
+
+    Id, submission and start identify a run, as in sacct: a requeued job has several. A job without
+    an id is identified by all of its columns.
+    """
+    run = (job.id, job.submit_s, job.wait_s) if job.id else job
+    first = runs.setdefault(run, row)
+    if job.id and first != row:
+        msg = (
+            f"job {job.id[:40]!r} appears twice, as jobs {first} and {row} of the log with one "
+            "submission and start, and its load would count twice. Remove one of its rows, or "
+            "export periods that do not overlap."
+        )
+        raise JobLogError(msg)
+
+
+def _check_repeats(rows: Sequence[Job], runs: Mapping[Hashable, int]) -> None:
+    """Raise JobLogError where jobs without ids are mostly copies of others.
+
+    Single copies may be jobs that were submitted at once.
+    """
+    copies = len(rows) - len(runs)
+    if copies > MAX_COPIES * len(rows) and copies >= MIN_COPIES:
+        msg = (
+            f"{copies} of {len(rows)} jobs are copies of others, as in exports that overlap, and "
+            "their load would count twice: remove them, or add a column job_id"
+        )
         raise JobLogError(msg)
 
 

@@ -73,7 +73,7 @@ def _pods(series: Sequence[LabelledSamples]) -> Iterator[dict[str, str]]:
         if not samples or not _label(labels, "pod"):
             continue
         key = tuple(_label(labels, name) for name in _POD)
-        row = rows.setdefault(key, {"namespace": key[0]})
+        row = rows.setdefault(key, dict(zip(_POD, key, strict=True)))
         value = samples[-1][1]
         if metric in _MOMENTS:
             row[_MOMENTS[metric]] = f"{value:.17g}"

@@ -84,6 +84,7 @@ class _Owner(msgspec.Struct):
 class _Metadata(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str = ""
+    uid: str = ""
     creation_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
@@ -203,6 +204,7 @@ def _owners(item: _Item) -> Iterator[tuple[str, str, str]]:
 def _row(item: _Item) -> dict[str, str]:
     labels, spec = item.metadata.labels or {}, item.spec
     row = {f"label_{plain_name(name)}": value for name, value in labels.items()}
+    row |= {"uid": item.metadata.uid or f"{item.kind} {item.metadata.name}"}
     row |= {"namespace": item.metadata.namespace, **columns_of(_requests(spec))}
     if spec.queue_name:
         row["label_kueue_x_k8s_io_queue_name"] = spec.queue_name

@@ -40,6 +40,7 @@ class _Philly(msgspec.Struct):
     submitted_time: str | None = None
     vc: str = ""
     user: str | None = None
+    jobid: str = ""
     attempts: list[_Attempt] = []
 
 
@@ -132,4 +133,5 @@ def _philly_jobs(text: str) -> Iterator[Job | SkipReason]:
             devices=sum(len(each.gpus) for each in first),
             team=(job.user or "")[:MAX_NAME],
             pool=job.vc[:MAX_NAME],
+            id=job.jobid[:MAX_NAME],
         )

@@ -50,6 +50,7 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
             devices=round(max(devices or 0, 0)),
             team=f"group {group}" if group != "-1" else f"user {user}",
             pool="" if words[15] == "-1" else words[15],
+            id="" if words[0] == "-1" else words[0],
         )
 
 
@@ -85,6 +86,7 @@ def _sacct_job(row: SacctRow) -> Job | SkipReason:
         priority=round(number_of(row.get("Priority"), row.line) or 0),
         team=(row.get("Account") or row.get("User"))[:MAX_NAME],
         pool=row.get("Partition")[:MAX_NAME],
+        id=f"{row.get('Cluster')}/{row.get('JobID')}"[:MAX_NAME],
     )
 
 

@@ -1,7 +1,7 @@
 """Values of usage files: which job held how many devices, from when to when."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -56,10 +56,17 @@ class DeviceUsage:
     spans: tuple[DeviceSpan, ...]
     start: float
     end: float
+    # Cluster, job id and start of its runs, where the file names them.
+    runs: frozenset[tuple[str, str, float]] = frozenset()
 
 
 def usage_of(
-    name: str, kind: str, spans: Sequence[DeviceSpan], *, idle_moments: Sequence[float] = ()
+    name: str,
+    kind: str,
+    spans: Sequence[DeviceSpan],
+    *,
+    idle_moments: Sequence[float] = (),
+    runs: Iterable[tuple[str, str, float]] = (),
 ) -> DeviceUsage:
     """Return the usage of a file; `idle_moments` are moments in its period without held devices.
 
@@ -73,8 +80,28 @@ def usage_of(
         msg = f"{name} has no entries: export a period with device usage"
         raise UsageFileError(msg)
     return DeviceUsage(
-        name=name, kind=kind, spans=tuple(spans), start=min(moments), end=max(moments)
+        name=name,
+        kind=kind,
+        spans=tuple(spans),
+        start=min(moments),
+        end=max(moments),
+        runs=frozenset(runs),
     )
+
+
+def check_runs_differ(usages: Sequence[DeviceUsage]) -> None:
+    """Raise UsageFileError for a run that two files contain: its hours would count twice."""
+    first_file: dict[tuple[str, str, float], str] = {}
+    for usage in usages:
+        for run in usage.runs:
+            if run in first_file:
+                msg = (
+                    f"{usage.name} and {first_file[run]} both contain job {run[1][:40]!r}, and its "
+                    "hours would count twice. Export periods that do not overlap, or cut them with "
+                    "--truncate."
+                )
+                raise UsageFileError(msg)
+            first_file[run] = usage.name
 
 
 def span_of(

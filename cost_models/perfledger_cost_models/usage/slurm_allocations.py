@@ -26,14 +26,16 @@ def read_sacct(text: str, name: str) -> DeviceUsage:
     """Read the jobs of a table; raise UsageFileError."""
     spans: list[DeviceSpan] = []
     moments: list[float] = []
+    runs: list[tuple[str, str, float]] = []
     for row in sacct_rows(text, name, COLUMNS):
         period = None if row.step else row.span()
         if period is None:
             continue
         moments += period
+        runs.append((row.get("Cluster"), row.get("JobID"), period[0]))
         gpus = gpus_of(row.get("AllocTRES"))
         if gpus.count:
             labels = {ours: row.get(theirs) for theirs, ours in LABELS.items() if row.get(theirs)}
             labels |= {"gpu": gpus.model} if gpus.model else {}
             spans.append(span_of(name, labels, *period, gpus.count))
-    return usage_of(name, KIND, spans, idle_moments=moments)
+    return usage_of(name, KIND, spans, idle_moments=moments, runs=runs)

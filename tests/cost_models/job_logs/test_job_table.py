@@ -44,3 +44,33 @@ def test_some_rows_keep_their_labels():
 def test_an_impossible_job_is_rejected_with_its_row(changes):
     with pytest.raises(JobLogError, match="job 2"):
         table_of([job(), job(**changes)])
+
+
+def test_a_job_that_appears_twice_is_refused_by_its_id_and_times():
+    jobs = [
+        job(id="7", submit_s=3.0, wait_s=2.0),
+        job(id="8"),
+        job(id="7", submit_s=3.0, wait_s=2.0),
+    ]
+
+    with pytest.raises(JobLogError, match="job '7' appears twice, as jobs 1 and 3 of the log"):
+        table_of(jobs)
+
+
+def test_runs_of_a_requeued_job_and_of_a_reset_id_all_count():
+    jobs = [job(id="7", wait_s=2.0), job(id="7", wait_s=9.0), job(id="7", submit_s=3.0)]
+
+    assert len(table_of(jobs)) == 3
+
+
+def test_alike_jobs_without_ids_count_until_the_log_is_there_twice():
+    alike = [job(submit_s=float(at // 2)) for at in range(30)]
+    different = [job(submit_s=100.0 + at) for at in range(30)]
+
+    assert len(table_of([*alike, *different])) == 60
+    with pytest.raises(JobLogError, match="30 of 60 jobs are copies of others"):
+        table_of([*different, *different])
+
+
+def test_a_few_alike_jobs_are_an_array():
+    assert len(table_of([job()] * 20)) == 20

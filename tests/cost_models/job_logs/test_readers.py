@@ -102,3 +102,35 @@ def test_a_truncated_log_is_a_shorter_log_or_our_error(sacct, openb, philly):
     for text in (SACCT[:sacct], OPENB[:openb], PHILLY[:philly]):
         with suppress(JobLogError):
             assert len(read_job_log(text).jobs) <= 3
+
+
+ONE_OF_EACH = {
+    "swf": "7 0 5 10 4 -1 -1 4 -1 -1 1 3 2 -1 -1 -1 -1 -1\n",
+    "csv": "job_id,gpu_num,submit_time,duration\n7,1,0,60\n",
+    "tasks of Alibaba": "job_name,task_name,submit_time,duration,plan_gpu\n7,worker,0,60,100\n",
+    "sacct": "JobID|Submit|Start|End\n7|2026-11-01|2026-11-01|2026-11-02\n",
+}
+
+
+@pytest.mark.parametrize("text", ONE_OF_EACH.values(), ids=ONE_OF_EACH)
+def test_a_job_of_two_exports_is_refused_in_every_format(text):
+    again = text + text.splitlines(keepends=True)[-1]
+
+    assert len(read_job_log(text).jobs) == 1
+    with pytest.raises(JobLogError, match=r"7.* appears twice"):
+        read_job_log(again)
+
+
+def test_a_job_of_two_exports_is_refused_in_json():
+    philly = (
+        '{"jobid": "7", "submitted_time": "2017-10-09 07:01:55", "vc": "a", "user": "u",'
+        ' "attempts": []}'
+    )
+    kubernetes = (
+        '{"kind": "Job", "metadata": {"name": "train", "namespace": "ml", "uid": "7",'
+        ' "creationTimestamp": "2026-11-01T00:00:00Z"}, "spec": {}, "status": {}}'
+    )
+
+    for text in (f"[{philly}, {philly}]", f'{{"items": [{kubernetes}, {kubernetes}]}}'):
+        with pytest.raises(JobLogError, match="7' appears twice, as jobs 1 and 2"):
+            read_job_log(text)

@@ -10,6 +10,7 @@ from perfledger_cost_models.usage.device_spans import (
     MAX_COLUMNS,
     DeviceSpan,
     UsageFileError,
+    check_runs_differ,
     parse_time,
     rows_of,
     span_of,
@@ -127,3 +128,27 @@ def test_a_line_of_the_greatest_length_is_read_and_a_longer_one_refused(line):
 def test_a_quote_without_its_end_is_refused():
     with pytest.raises(UsageFileError, match="x, line 1: unexpected end of data"):
         list(rows_of('"a', "x"))
+
+
+def test_a_run_that_two_files_contain_is_refused():
+    first, second = (
+        usage_of(name, "kind", [], idle_moments=[0.0], runs=[("c", "7", 5.0), ("c", name, 6.0)])
+        for name in ("a.txt", "b.txt")
+    )
+
+    check_runs_differ([first])
+    with pytest.raises(UsageFileError, match=r"b\.txt and a\.txt both contain job '7'"):
+        check_runs_differ([first, second])
+
+
+def test_runs_of_a_requeued_job_and_of_another_cluster_differ():
+    files = [
+        usage_of(name, "kind", [], idle_moments=[0.0], runs=[run])
+        for name, run in (
+            ("a", ("c", "7", 5.0)),
+            ("b", ("c", "7", 6.0)),
+            ("d", ("other", "7", 5.0)),
+        )
+    ]
+
+    check_runs_differ(files)

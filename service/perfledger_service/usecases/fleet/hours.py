@@ -8,7 +8,7 @@ from pathlib import Path
 from perfledger.bundle import PricingConfig
 from perfledger_cost_models.billing.usage_readers import read_usage
 from perfledger_cost_models.change.fleet_hours import FleetProfile, UsageMatcher, fleet_profile
-from perfledger_cost_models.usage.device_spans import DeviceUsage
+from perfledger_cost_models.usage.device_spans import DeviceUsage, check_runs_differ
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import MAX_CONFIG_BYTES, check_settings, file_table
@@ -52,7 +52,9 @@ def read_usages(files: Sequence[NamedBytes]) -> tuple[DeviceUsage, ...]:
         msg = "one of the files is given twice, so its hours would count twice: leave it out once"
         raise UsageError(msg)
     with translate_errors():
-        return tuple(read_usage(file.data, file.name) for file in files)
+        usages = tuple(read_usage(file.data, file.name) for file in files)
+        check_runs_differ(usages)
+        return usages
 
 
 def pricing_at(configuration: Path | None) -> PricingConfig:

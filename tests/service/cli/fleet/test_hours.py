@@ -137,6 +137,15 @@ def test_a_usage_file_counts_once(run, written, sacct):
         run("fleet", "hours", sacct, sacct, "--config", written(USAGE))
 
 
+def test_a_job_of_two_overlapping_exports_counts_once(run, written, sacct):
+    longer = sacct.with_name("longer.txt")
+    header, first, *_ = sacct.read_text().splitlines()
+    longer.write_text(f"{header}\n{first}\n")
+
+    with pytest.raises(UsageError, match=r"longer.txt and .* both contain job"):
+        run("fleet", "hours", sacct, longer, "--config", written(USAGE))
+
+
 def test_help_names_the_usage_tables(run):
     shown = run("fleet", "hours", "--help").replace("│", " ")
 
