@@ -224,6 +224,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", r"/user", lambda _state, _request: (200, {"login": LOGIN, "type": "Bot"})),
     ("GET", r"/app", get_app),
     ("POST", r"/app/installations/(\d+)/access_tokens", create_token),
+    ("GET", REPOSITORY, lambda state, _, name: (200, {"id": 1} | state.repository(name))),
     ("GET", REPOSITORY + r"/installation", get_installation),
     ("GET", REPOSITORY + r"/pulls/(\d+)", get_pull),
     ("GET", REPOSITORY + r"/issues/(\d+)/comments", list_comments),

@@ -84,14 +84,20 @@ class GitHubError(PerfledgerError):
     """A request that GitHub refused or did not answer.
 
     `github_status` is None without an answer; `is_transient` means that the same request may
-    succeed later.
+    succeed later, but not within `wait_s` seconds, if that is known.
     """
 
     status = 502
 
     def __init__(
-        self, message: str, *, github_status: int | None = None, is_transient: bool = False
+        self,
+        message: str,
+        *,
+        github_status: int | None = None,
+        is_transient: bool = False,
+        wait_s: float | None = None,
     ) -> None:
         super().__init__(message)
         self.github_status = github_status
         self.is_transient = is_transient
+        self.wait_s = wait_s

@@ -13,12 +13,20 @@ from requests.exceptions import RequestException
 
 from perfledger_service.errors import GitHubError
 from perfledger_service.github.documents import UNREADABLE
-from perfledger_service.github.retrying import REFUSALS, SERVER_ERRORS, RetryingAdapter
+from perfledger_service.github.rate_limits import (
+    WRITE_INTERVAL_S,
+    RateGate,
+    announced_wait_s,
+    is_limit,
+)
+from perfledger_service.github.retrying import SERVER_ERRORS, RetryingAdapter
 from perfledger_service.github.session import new_session
 
-# GitHub asks clients to write sequentially, a second apart.
-WRITE_INTERVAL_S = 1.0
 MAX_REASON = 300
+# GitHub may carry out a POST after its answer was lost: longer than the read timeout.
+LOST_POST_WAIT_S = 30.0
+# GitHub's own: 401 with an old token, 404 for an App that was just removed, and its failures.
+PASSING_STATUSES = frozenset({401, 404}) | SERVER_ERRORS
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -46,8 +54,8 @@ class GitHubApi:
         self._monotonic = monotonic
         self._own = threading.local()  # a session per thread, as sessions are not thread-safe
         self._sessions: list[Session] = []
-        self._writing = threading.Lock()
-        self._last_write = -write_interval_s
+        self._gates: dict[str, RateGate] = {}
+        self._gates_lock = threading.Lock()
 
     def request(
         self,
@@ -55,31 +63,41 @@ class GitHubApi:
         path: str,
         *,
         auth: AuthBase,
+        installation: str = "",
         json: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
     ) -> Response:
-        """Return the successful answer to one request.
+        """Return the successful answer to one request; an installation has its own rate limits.
 
-        Raises GitHubError for a redirect, a status of 400 and above, or no answer.
+        Raises GitHubError for a redirect, a status of 400 and above, no answer, and while the rate
+        limit is used up.
         """
+        gate = self._gate(installation)
+        gate.check()
         if method == "GET":
-            return self._send(method, path, auth=auth, json=json, params=params)
-        with self._writing:
-            waited_s = self._monotonic() - self._last_write
-            if waited_s < self._write_interval_s:
-                self._sleep(self._write_interval_s - waited_s)
-            try:
-                return self._send(method, path, auth=auth, json=json, params=params)
-            finally:
-                self._last_write = self._monotonic()
+            return self._send(gate, method, path, auth=auth, json=json, params=params)
+        with gate.writing():
+            return self._send(gate, method, path, auth=auth, json=json, params=params)
 
     def close(self) -> None:
         """Close every thread's connections."""
         for session in self._sessions:
             session.close()
 
+    def _gate(self, installation: str) -> RateGate:
+        with self._gates_lock:
+            gate = self._gates.get(installation)
+            if gate is None:
+                gate = self._gates[installation] = RateGate(
+                    write_interval_s=self._write_interval_s,
+                    sleep=self._sleep,
+                    monotonic=self._monotonic,
+                )
+            return gate
+
     def _send(
         self,
+        gate: RateGate,
         method: str,
         path: str,
         *,
@@ -99,9 +117,11 @@ class GitHubApi:
         except RequestException as error:
             # Only the error's type: its text may quote what was sent.
             msg = f"GitHub did not answer {method} /{path}: {type(error).__name__}"
-            raise GitHubError(msg, is_transient=True) from None
+            wait_s = LOST_POST_WAIT_S if method == "POST" else None
+            raise GitHubError(msg, is_transient=True, wait_s=wait_s) from None
         if response.status_code >= 300:  # noqa: PLR2004 - what is not a success
-            raise _refusal(method, path, response)
+            raise _refusal(gate, method, path, response)
+        gate.note_success()
         return response
 
     def _session(self) -> Session:
@@ -115,25 +135,29 @@ class GitHubApi:
         return session
 
 
-def _refusal(method: str, path: str, response: Response) -> GitHubError:
+def _refusal(gate: RateGate, method: str, path: str, response: Response) -> GitHubError:
+    """Return the error of a refusal; a page in place of GitHub's JSON is a proxy's and may pass."""
     status = response.status_code
-    reason = _reason(response)
-    is_limited = status in REFUSALS and (
-        "Retry-After" in response.headers
-        or response.headers.get("x-ratelimit-remaining") == "0"
-        or "rate limit" in reason.lower()
-    )
+    message = _message(response)
+    reason = (message or response.reason or "no reason given").strip()
+    is_passing = message is None or status in PASSING_STATUSES
+    wait_s = announced_wait_s(response.headers)
+    if is_limit(status, response.headers, reason):
+        is_passing, wait_s = True, gate.note_limit(response.headers)
+    elif method == "POST" and (message is None or status in SERVER_ERRORS):
+        wait_s = max(LOST_POST_WAIT_S, wait_s or 0.0)
     return GitHubError(
         f"GitHub answered {status} to {method} /{path}: {reason}",
         github_status=status,
-        is_transient=is_limited or status in SERVER_ERRORS,
+        is_transient=is_passing,
+        wait_s=wait_s,
     )
 
 
-def _reason(response: Response) -> str:
-    """Return GitHub's explanation on one line of at most MAX_REASON characters."""
+def _message(response: Response) -> str | None:
+    """Return GitHub's explanation on one line of at most MAX_REASON characters, None without."""
     try:
         text = _REFUSAL_DECODER.decode(response.content).message
     except UNREADABLE:
-        text = response.reason or "no reason given"
+        return None
     return _CONTROLS.sub(" ", text)[:MAX_REASON]

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeVar
 from urllib.parse import quote
@@ -28,11 +29,26 @@ PERMISSIONS = {"metadata": "read", "checks": "write", "pull_requests": "write"}
 _Document = TypeVar("_Document")
 
 
+@dataclass(frozen=True, slots=True)
+class RepositoryAccess:
+    """The authentication of requests about a repository, and what their limits are counted for.
+
+    Repositories of one installation share its rate limits.
+    """
+
+    auth: AuthBase
+    installation: str
+
+
 class Authentication(Protocol):
     """Identity of the service on GitHub."""
 
-    def auth(self, repository: str) -> AuthBase:
-        """Return the authentication of requests about a repository."""
+    def access(self, repository: str) -> RepositoryAccess:
+        """Return the access to a repository."""
+        ...
+
+    def drop(self, repository: str) -> None:
+        """Forget a repository's token, because GitHub refused it."""
         ...
 
     def me(self) -> str:
@@ -48,9 +64,12 @@ class TokenAuthentication:
         self._auth = token_auth(token)
         self._login = ""
 
-    def auth(self, repository: str) -> AuthBase:  # noqa: ARG002 - the port's signature
-        """Return the token's authentication."""
-        return self._auth
+    def access(self, repository: str) -> RepositoryAccess:  # noqa: ARG002 - the port's signature
+        """Return the token's access."""
+        return RepositoryAccess(auth=self._auth, installation="")
+
+    def drop(self, repository: str) -> None:
+        """Keep the token: only the operator has another."""
 
     def me(self) -> str:
         """Return the login of the token's owner, asked once."""
@@ -78,19 +97,24 @@ class AppAuthentication:
         self._private_key = private_key
         self._now = now
         self._login = ""
-        self._tokens: dict[str, tuple[datetime, AuthBase]] = {}
+        self._tokens: dict[str, tuple[datetime, RepositoryAccess]] = {}
         self._lock = threading.Lock()
 
-    def auth(self, repository: str) -> AuthBase:
-        """Return the authentication of the App's installation on a repository, renewed in time."""
+    def access(self, repository: str) -> RepositoryAccess:
+        """Return the access of the App's installation on a repository, renewed in time."""
         with self._lock:
-            expires_at, auth = self._tokens.get(
+            expires_at, access = self._tokens.get(
                 repository, (datetime.min.replace(tzinfo=UTC), None)
             )
-            if auth is None or expires_at - self._now() < RENEWAL_MARGIN:
-                expires_at, auth = self._new_token(repository)
-                self._tokens[repository] = expires_at, auth
-            return auth
+            if access is None or expires_at - self._now() < RENEWAL_MARGIN:
+                expires_at, access = self._new_token(repository)
+                self._tokens[repository] = expires_at, access
+            return access
+
+    def drop(self, repository: str) -> None:
+        """Forget a repository's token: the next request gets a new one."""
+        with self._lock:
+            self._tokens.pop(repository, None)
 
     def me(self) -> str:
         """Return the login of the App's comments, name[bot]; its name is asked once."""
@@ -98,13 +122,13 @@ class AppAuthentication:
             self._login = f"{self._as_app('GET', 'app', APP).slug}[bot]"
         return self._login
 
-    def _new_token(self, repository: str) -> tuple[datetime, AuthBase]:
+    def _new_token(self, repository: str) -> tuple[datetime, RepositoryAccess]:
         try:
             installation = self._as_app("GET", f"repos/{quote(repository)}/installation", CREATED)
         except GitHubError as error:
             if error.github_status == 404:  # noqa: PLR2004 - not found
                 msg = f"the GitHub App is not installed on {repository}: install it there"
-                raise GitHubError(msg) from None
+                raise GitHubError(msg, is_transient=True) from None
             raise
         token = self._as_app(
             "POST",
@@ -112,7 +136,8 @@ class AppAuthentication:
             INSTALLATION_TOKEN,
             {"repositories": [repository.partition("/")[2]], "permissions": PERMISSIONS},
         )
-        return token.expires_at, installation_auth(token.token, token.expires_at)
+        auth = installation_auth(token.token, token.expires_at)
+        return token.expires_at, RepositoryAccess(auth=auth, installation=str(installation.id))
 
     def _as_app(
         self,

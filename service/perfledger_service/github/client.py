@@ -31,6 +31,7 @@ PAGE = 100
 MAX_PAGES = 50
 # GitHub's limits.
 MAX_TEXT = 65_535
+UNAUTHORIZED = 401
 NOT_FOUND = 404
 GONE = 410
 
@@ -52,6 +53,7 @@ class GitHub:
             document = decode_answer(self._call("GET", repository, f"pulls/{number}"), PULL_REQUEST)
         except GitHubError as error:
             if error.github_status == NOT_FOUND:
+                self._require_repository(repository)
                 return None
             raise
         return PullRequest(
@@ -111,6 +113,10 @@ class GitHub:
         """Close the connections."""
         self._api.close()
 
+    def _require_repository(self, repository: str) -> None:
+        """Raise GitHubError where the repository cannot be seen, as while the App is not there."""
+        decode_answer(self._call("GET", repository, ""), CREATED)
+
     def _is_there(
         self, method: str, repository: str, path: str, json: Mapping[str, object] | None = None
     ) -> bool:
@@ -140,9 +146,22 @@ class GitHub:
         json: Mapping[str, object] | None = None,
         params: Mapping[str, str] | None = None,
     ) -> Response:
-        auth = self._authentication.auth(repository)
-        url = f"repos/{quote(repository)}/{path}"
-        return self._api.request(method, url, auth=auth, json=json, params=params)
+        """Send a request about a repository; a token that GitHub refuses is replaced next time."""
+        access = self._authentication.access(repository)
+        url = f"repos/{quote(repository)}{path and '/'}{path}"
+        try:
+            return self._api.request(
+                method,
+                url,
+                auth=access.auth,
+                installation=access.installation,
+                json=json,
+                params=params,
+            )
+        except GitHubError as error:
+            if error.github_status == UNAUTHORIZED:
+                self._authentication.drop(repository)
+            raise
 
 
 def open_github(

@@ -90,4 +90,4 @@ def decode_answer(response: Response, document: msgspec.json.Decoder[_Document])
         return document.decode(response.content)
     except UNREADABLE as error:
         msg = f"the answer is not from GitHub's API ({error}): check PERFLEDGER_GITHUB_API_URL"
-        raise GitHubError(msg) from None
+        raise GitHubError(msg, is_transient=True) from None  # a proxy's page, most often

@@ -1,7 +1,7 @@
 """Retries requests where a retry is safe and may succeed."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from requests import PreparedRequest, Response
@@ -10,17 +10,16 @@ from requests.exceptions import ConnectionError as LostConnectionError, Timeout
 
 MAX_ATTEMPTS = 4
 FIRST_WAIT_S = 0.5
-# For longer waits the workflow retries, so that no thread is blocked.
-MAX_WAIT_S = 60.0
 # Idempotent methods; a POST whose answer was lost may have succeeded.
 REPEATABLE = frozenset({"GET", "PATCH", "DELETE"})
 SERVER_ERRORS = frozenset({500, 502, 503, 504})
-# Rate limits: nothing was written, whatever the method.
-REFUSALS = frozenset({403, 429})
 
 
 class RetryingAdapter(HTTPAdapter):
-    """Adapter that retries rate limits and, except for POST, server and network errors."""
+    """Adapter that retries server and network errors of repeatable requests for a few seconds.
+
+    The workflow waits out what takes longer, so that no thread is blocked.
+    """
 
     def __init__(self, *, sleep: Callable[[float], None] = time.sleep) -> None:
         super().__init__()
@@ -47,25 +46,11 @@ class RetryingAdapter(HTTPAdapter):
                     raise
                 self._sleep(backoff_s)
                 continue
-            wait_s = _wait_s(response, is_repeatable=is_repeatable, backoff_s=backoff_s)
-            if is_last or wait_s is None or wait_s > MAX_WAIT_S:
+            is_error = response.status_code in SERVER_ERRORS
+            # A time to wait is not for a thread to sleep.
+            if is_last or not (is_error and is_repeatable) or "Retry-After" in response.headers:
                 return response
             response.close()
-            self._sleep(wait_s)
+            self._sleep(backoff_s)
         msg = "unreachable: the last attempt returns or raises"
         raise AssertionError(msg)
-
-
-def _wait_s(response: Response, *, is_repeatable: bool, backoff_s: float) -> float | None:
-    """Return the wait before the next attempt, or None without one."""
-    if response.status_code in REFUSALS:
-        return retry_after_s(response.headers)
-    if response.status_code in SERVER_ERRORS and is_repeatable:
-        return max(backoff_s, retry_after_s(response.headers) or 0.0)
-    return None
-
-
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a Retry-After header asks for; GitHub sends no dates in it."""
-    value = headers.get("Retry-After", "")
-    return float(value) if value.isdecimal() else None

@@ -5,6 +5,7 @@ import pytest
 
 from perfledger_service.errors import GitHubError
 from perfledger_service.github.api import MAX_REASON, GitHubApi
+from perfledger_service.github.documents import USER, decode_answer
 from perfledger_service.github.session import token_auth
 
 AUTH = token_auth("t")
@@ -145,7 +146,10 @@ def test_a_refusal_has_its_reason_on_one_line(api, server, content, reason):
         ((403, {"x-ratelimit-remaining": "0"}), "no", True),
         ((403, {"x-ratelimit-remaining": "12"}), "no", False),
         ((429, {"Retry-After": "3600"}), "no", True),
-        ((404, {"Retry-After": "3600"}), "no", False),
+        ((401, {}), "Bad credentials", True),
+        ((404, {}), "Not Found", True),
+        ((410, {"Retry-After": "3600"}), "no", False),
+        ((422, {}), "Validation Failed", False),
         ((502, {}), "no", True),
         ((501, {}), "no", False),
         ((302, {"Location": "http://127.0.0.1:9/"}), "no", False),
@@ -161,3 +165,29 @@ def test_limits_and_servers_errors_may_pass_and_other_refusals_stay(
         api.request("GET", "user", auth=AUTH)
 
     assert caught.value.is_transient == is_transient
+
+
+@pytest.mark.parametrize("status", [200, 302, 403, 404, 502])
+def test_a_page_of_a_proxy_in_place_of_githubs_answer_may_pass(api, server, status):
+    server.status, server.content = status, b"<html>Sign in to the proxy</html>"
+
+    with pytest.raises(GitHubError) as caught:
+        decode_answer(api.request("GET", "user", auth=AUTH), USER)
+
+    assert caught.value.is_transient
+
+
+def test_after_a_limit_the_installation_is_not_asked_and_others_are(api, server):
+    server.status, server.headers = 403, {"x-ratelimit-remaining": "0", "Retry-After": "900"}
+    with pytest.raises(GitHubError) as first:
+        api.request("GET", "user", auth=AUTH, installation="41")
+    server.status, server.headers = 200, {}
+    asked = len(server.connections)
+
+    with pytest.raises(GitHubError, match="rate limit is used up for 900 s") as second:
+        api.request("GET", "user", auth=AUTH, installation="41")
+    api.request("GET", "user", auth=AUTH, installation="42")
+
+    assert (first.value.wait_s, second.value.is_transient) == (900.0, True)
+    assert second.value.wait_s == pytest.approx(900.0, abs=60)
+    assert len(server.connections) == asked + 1

@@ -73,8 +73,33 @@ def test_a_token_is_renewed_five_minutes_before_its_hour_is_over(
 
 
 def test_a_repository_without_the_app_is_said_so(app):
-    with pytest.raises(GitHubError, match="not installed on octo/models: install it there"):
+    with pytest.raises(GitHubError, match="not installed on octo/models: install it") as caught:
         app.pull_request(REPOSITORY, 7)
+    assert caught.value.is_transient  # until somebody installs it
+
+
+def test_a_token_that_github_refuses_is_dropped(app, at_github):
+    at_github.open_pull()
+    app.create_comment(REPOSITORY, 7, "text")
+    at_github.fail_next(status=401)
+    with pytest.raises(GitHubError) as caught:
+        app.create_comment(REPOSITORY, 7, "text")
+    app.create_comment(REPOSITORY, 7, "text")
+
+    assert caught.value.is_transient
+    assert at_github.requests.count("POST /app/installations/41/access_tokens") == 2
+
+
+def test_two_repositories_share_the_limits_of_one_installation(app, at_github, stand_in):
+    at_github.open_pull()
+    at_github.tell("pulls", {"repository": "octo/other", "number": 1, "head_sha": "c" * 40})
+    at_github.fail_next(path="/pulls/", status=429, retry_after=60)
+    with pytest.raises(GitHubError):
+        app.pull_request(REPOSITORY, 7)
+
+    with pytest.raises(GitHubError, match="rate limit is used up"):
+        app.pull_request("octo/other", 1)
+    assert "/repos/octo/other/pulls/1" not in {one["path"] for one in stand_in.state.requests}
 
 
 def test_other_trouble_with_the_app_is_said_as_it_is(app, at_github):

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import SecretStr
 
-from perfledger_service.errors import SettingsError
+from perfledger_service.errors import GitHubError, SettingsError
 from perfledger_service.github.client import open_github
 from perfledger_service.github.pull_requests import (
     CheckRunContent,
@@ -125,3 +125,10 @@ def test_nothing_is_opened_without_credentials():
 def test_half_of_an_apps_credentials_is_an_error(app_id, key):
     with pytest.raises(SettingsError, match="go together: set both"):
         open_github(api_url="http://h", token=None, app_id=app_id, private_key=key)
+
+
+def test_a_pull_request_of_a_repository_that_cannot_be_seen_may_be_there(github):
+    with pytest.raises(GitHubError, match="404 to GET /repos/octo/hidden: Not Found") as caught:
+        github.pull_request("octo/hidden", 7)
+
+    assert caught.value.is_transient

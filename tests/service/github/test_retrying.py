@@ -4,7 +4,7 @@ import socket
 import pytest
 
 from perfledger_service.errors import GitHubError
-from perfledger_service.github.api import GitHubApi
+from perfledger_service.github.api import LOST_POST_WAIT_S, GitHubApi
 from perfledger_service.github.authentication import TokenAuthentication
 from perfledger_service.github.client import GitHub
 
@@ -50,30 +50,29 @@ def test_a_comment_is_not_posted_again_after_a_servers_error(patient, at_github,
 
     with pytest.raises(GitHubError) as caught:
         patient.create_comment(REPOSITORY, 7, "text")
-    assert caught.value.is_transient
+    assert (caught.value.is_transient, caught.value.wait_s) == (True, LOST_POST_WAIT_S)
     assert slept == []
 
 
 @pytest.mark.parametrize("status", [403, 429])
-def test_a_comment_that_was_refused_for_now_is_posted_after_the_wait(
+def test_a_limit_is_not_slept_in_a_thread_and_says_how_long_it_lasts(
     patient, at_github, slept, status
 ):
     at_github.open_pull()
-    at_github.fail_next(count=2, method="POST", status=status, retry_after=7)
-
-    patient.create_comment(REPOSITORY, 7, "text")
-
-    assert slept == [7.0, 7.0]
-    assert len(at_github.comments) == 1
-
-
-def test_who_asks_for_more_patience_than_a_minute_gets_it_later(patient, at_github, slept):
-    at_github.open_pull()
-    at_github.fail_next(method="POST", status=429, retry_after=3600)
+    at_github.fail_next(method="POST", status=status, retry_after=7)
 
     with pytest.raises(GitHubError) as caught:
         patient.create_comment(REPOSITORY, 7, "text")
-    assert caught.value.is_transient
+    assert (caught.value.is_transient, caught.value.wait_s) == (True, 7.0)
+    assert slept == []
+
+
+def test_a_servers_error_with_a_time_is_left_to_the_workflow(patient, at_github, slept):
+    at_github.fail_next(status=503, retry_after=120)
+
+    with pytest.raises(GitHubError) as caught:
+        patient.pull_request(REPOSITORY, 7)
+    assert (caught.value.is_transient, caught.value.wait_s) == (True, 120.0)
     assert slept == []
 
 
@@ -93,7 +92,7 @@ def test_a_lost_answer_to_a_post_is_not_followed_by_another_post(patient, at_git
 
     with pytest.raises(GitHubError, match="did not answer POST") as caught:
         patient.create_comment(REPOSITORY, 7, "text")
-    assert caught.value.is_transient
+    assert (caught.value.is_transient, caught.value.wait_s) == (True, LOST_POST_WAIT_S)
     assert len(at_github.comments) == 1
     assert slept == []
 

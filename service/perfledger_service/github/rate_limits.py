@@ -1,0 +1,114 @@
+"""Keeps the requests of one installation within GitHub's rate limits.
+
+Nothing sleeps for them in a thread: a refused request says how long to wait, and until then further
+requests of the installation are refused here. The wait is stored with the work (`defer_upload`).
+"""
+
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from perfledger_service.errors import GitHubError
+
+# GitHub asks clients to write one after another, a second apart.
+WRITE_INTERVAL_S = 1.0
+# What GitHub's documentation asks for after a secondary limit without a time, then twice as long.
+SECONDARY_WAIT_S = 60.0
+MAX_SECONDARY_WAIT_S = 3600.0
+# A limit of requests is renewed within an hour: a later time is a mistake.
+MAX_WAIT_S = 2 * 3600.0
+# GitHub's statuses of a limit; 403 also means that something is not allowed.
+LIMITED = frozenset({403, 429})
+
+
+class RateGate:
+    """The rate limits of one installation, or of one token; safe across threads."""
+
+    def __init__(
+        self,
+        *,
+        write_interval_s: float = WRITE_INTERVAL_S,
+        sleep: Callable[[float], None] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._write_interval_s = write_interval_s
+        self._sleep = sleep
+        self._monotonic = monotonic
+        self._writing = threading.Lock()
+        self._last_write = -write_interval_s
+        self._state = threading.Lock()
+        self._closed_until: float | None = None
+        self._secondary_limits = 0  # in a row
+
+    def check(self) -> None:
+        """Raise GitHubError while GitHub asks us to wait."""
+        with self._state:
+            if self._closed_until is None:
+                return
+            wait_s = self._closed_until - self._monotonic()
+            if wait_s <= 0:
+                self._closed_until = None
+                return
+        msg = f"GitHub's rate limit is used up for {wait_s:.0f} s"
+        raise GitHubError(msg, is_transient=True, wait_s=wait_s)
+
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """Let one write at a time pass, a while after the last one."""
+        with self._writing:
+            waited_s = self._monotonic() - self._last_write
+            if waited_s < self._write_interval_s:
+                self._sleep(self._write_interval_s - waited_s)
+            self.check()  # the write before this one may have met the limit
+            try:
+                yield
+            finally:
+                self._last_write = self._monotonic()
+
+    def note_success(self) -> None:
+        """Forget earlier secondary limits."""
+        with self._state:
+            self._secondary_limits = 0
+
+    def note_limit(self, headers: Mapping[str, str]) -> float:
+        """Close the gate after a refusal for a limit, and return for how many seconds."""
+        with self._state:
+            wait_s = announced_wait_s(headers)
+            if wait_s is None:
+                wait_s = min(MAX_SECONDARY_WAIT_S, SECONDARY_WAIT_S * 2**self._secondary_limits)
+                self._secondary_limits += 1
+            until = self._monotonic() + wait_s
+            self._closed_until = max(until, self._closed_until or until)
+        return wait_s
+
+
+def is_limit(status: int, headers: Mapping[str, str], reason: str) -> bool:
+    """Return whether a refusal is for a primary or secondary limit, so that nothing was done."""
+    is_told = "Retry-After" in headers or headers.get("x-ratelimit-remaining") == "0"
+    return status in LIMITED and (is_told or "rate limit" in reason.lower())
+
+
+def announced_wait_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until GitHub serves again by its own headers, None if they do not say.
+
+    The time of a reset is compared with the answer's own date, since clocks may differ.
+    """
+    retry_after = headers.get("Retry-After", "")
+    if retry_after.isdecimal():
+        return min(MAX_WAIT_S, float(retry_after))
+    reset = headers.get("x-ratelimit-reset", "")
+    if headers.get("x-ratelimit-remaining") != "0" or not reset.isdecimal():
+        return None
+    until_reset = float(reset) - _moment(headers.get("Date", "")).timestamp()
+    return min(MAX_WAIT_S, max(0.0, until_reset) + 1.0)  # both are whole seconds
+
+
+def _moment(date: str) -> datetime:
+    """Return the moment of a Date header, or the present one without a valid header."""
+    try:
+        return parsedate_to_datetime(date)
+    except ValueError:
+        return datetime.now(UTC)
