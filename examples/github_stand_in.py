@@ -28,8 +28,7 @@ from urllib.parse import parse_qs, urlsplit
 SLUG = "perfledger"
 LOGIN = f"{SLUG}[bot]"
 MAX_BODY_BYTES = 4_000_000
-MAX_TEXT = 65_535
-MAX_COMMENT = MAX_TEXT + 1
+MAX_TEXT, MAX_COMMENT = 65_535, 65_536
 MAX_ANNOTATIONS = 50
 JWT_SECONDS = 600
 FIRST_ID = 3_000_000_000  # beyond 32 bits, as GitHub's are
@@ -218,10 +217,10 @@ def add_fault(state: State, request: "Handler") -> Reply:
     return 201, state.faults[-1]
 
 
-# Each handler takes the state, the request and the groups of its pattern, and returns a Reply.
+# A handler takes the state, the request and its pattern's groups.
 REPOSITORY = r"/repos/([\w.-]+/[\w.-]+)"
 ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
-    ("GET", r"/user", lambda _state, _request: (200, {"login": LOGIN, "type": "Bot"})),
+    ("GET", r"/user", lambda _, __: (200, {"login": LOGIN, "type": "Bot"})),
     ("GET", r"/app", get_app),
     ("POST", r"/app/installations/(\d+)/access_tokens", create_token),
     ("GET", REPOSITORY, lambda state, _, name: (200, {"id": 1} | state.repository(name))),

@@ -3,6 +3,7 @@
 What is posted comes from `machine_classes`, which puts the reports of all classes together.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -160,36 +161,51 @@ def _objection(head: CheckedHead, current: PullRequest | None) -> str:
 def _post_comment(
     pull_requests: PullRequests, repository: str, number: int, body: str, comment_id: int | None
 ) -> int:
-    """Update our comment, or create it; never change another login's, even with our marker."""
-    if comment_id is not None and pull_requests.update_comment(repository, comment_id, body):
-        return comment_id
+    """Update our comment, or create it, and delete our others.
+
+    GitHub may create a comment long after its answer was lost, so that any post may find one more.
+    Another login's comment is never changed, even with our marker.
+    """
+    ours = _our_comments(pull_requests, repository, number)
+    candidates = _stored_first(ours, comment_id)
+    posted_id = next(
+        (one for one in candidates if pull_requests.update_comment(repository, one, body)), None
+    )
+    if posted_id is None:
+        posted_id = pull_requests.create_comment(repository, number, body)
+        ours = _our_comments(pull_requests, repository, number)
+    for extra in ours:
+        if extra != posted_id:
+            pull_requests.delete_comment(repository, extra)
+    return posted_id
+
+
+def _stored_first(ids: Sequence[int], stored_id: int | None) -> tuple[int, ...]:
+    """Return ids without repeats, the stored one before the others."""
+    return tuple(dict.fromkeys((*filter(None, [stored_id]), *ids)))
+
+
+def _our_comments(pull_requests: PullRequests, repository: str, number: int) -> tuple[int, ...]:
+    """Return the ids of our comments with the marker, oldest first."""
     me = pull_requests.me()
-    ours = [
+    return tuple(
         comment.id
         for comment in pull_requests.comments(repository, number)
         if comment.author == me and comment.body.startswith(MARKER)
-    ]
-    updated_id = next(
-        (one for one in ours if pull_requests.update_comment(repository, one, body)), None
-    )
-    for extra in ours:
-        if extra != updated_id:
-            pull_requests.delete_comment(repository, extra)
-    return (
-        pull_requests.create_comment(repository, number, body) if updated_id is None else updated_id
     )
 
 
 def _post_check(
     pull_requests: PullRequests, repository: str, check: CheckRunContent, check_run_id: int | None
 ) -> int:
-    """Update the head commit's check run, or add it."""
-    if check_run_id is not None and pull_requests.update_check(repository, check_run_id, check):
-        return check_run_id
-    for candidate in pull_requests.check_runs(repository, check.head_sha, check.name):
-        if pull_requests.update_check(repository, candidate, check):
-            return candidate
-    return pull_requests.create_check(repository, check)
+    """Update the head commit's check run, or add it.
+
+    A check run cannot be deleted: where a lost answer left a second one, both say the same.
+    """
+    ours = pull_requests.check_runs(repository, check.head_sha, check.name)
+    candidates = _stored_first(ours, check_run_id)
+    updated_ids = [one for one in candidates if pull_requests.update_check(repository, one, check)]
+    return updated_ids[0] if updated_ids else pull_requests.create_check(repository, check)
 
 
 def _save_posts(engine: Engine, head: CheckedHead, posts: PostedIds, *, now: datetime) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from perfledger.records import Device, Machine, Revision
 from perfledger_service.errors import GitHubError
+from perfledger_service.github.api import LOST_POST_WAIT_S
 from perfledger_service.rendering.check.comment import MARKER
 from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import upload_by_id
@@ -241,6 +242,54 @@ def test_a_lost_answer_leaves_one_check(engine, judged, make_bundle, say_it, at_
 
     assert len(at_github.comments) == 1
     assert len(at_github.checks) == 1
+
+
+def test_a_comment_that_github_creates_after_its_answer_was_lost_is_pruned_by_the_next_post(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull()
+    at_github.fail_next(method="POST", path="/comments", status=504)
+    upload = judged(engine, make_bundle())
+    with pytest.raises(GitHubError) as lost:
+        say_it(upload)
+    say_it(upload)
+    [first] = at_github.comments
+    at_github.add_comment(US, first["body"])  # GitHub carries out the first request at last
+    say_it(judged(engine, make_bundle(seed=1), upload_id="2" * 32))
+
+    assert lost.value.wait_s == LOST_POST_WAIT_S
+    assert [comment["id"] for comment in at_github.comments] == [first["id"]]
+
+
+def test_a_comment_that_github_creates_while_ours_is_written_is_pruned_at_once(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull()
+    late = []
+
+    def create_late(method, path):
+        if method == "POST" and path.endswith("/comments") and not late:
+            late.append(path)
+            at_github.server.state.add_comment("octo/models", 7, US, f"{MARKER}\nthe first request")
+
+    at_github.server.state.after_handling = create_late
+    say_it(judged(engine, make_bundle()))
+
+    [comment] = at_github.comments
+    assert late
+    assert "the first request" not in comment["body"]
+
+
+def test_a_second_check_run_of_a_lost_answer_says_the_same(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull()
+    say_it(judged(engine, make_bundle(ratio=1.2), upload_id="1" * 32))
+    [check] = at_github.checks
+    at_github.state["check_runs"]["1"] = {**check, "id": 1}
+    say_it(judged(engine, make_bundle(ratio=1.0, seed=1), upload_id="2" * 32))
+
+    assert [one["conclusion"] for one in at_github.checks] == ["success", "success"]
 
 
 def test_without_github_an_upload_stays_judged(engine, judged, make_bundle, say_it):
