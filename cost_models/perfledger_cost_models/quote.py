@@ -83,7 +83,8 @@ class ChangePrice:
     known to absorb, and `renewal_devices` how many devices the freed hours could replace at
     renewal.
     `moves_to` is the rate of the device that the hours move to where the peak memory outgrows, or
-    may outgrow, theirs.
+    may outgrow, theirs. `projected_from` is the device that the change was measured on if it is
+    another one, "" if it was measured on this one or given.
     """
 
     workload: str
@@ -99,6 +100,7 @@ class ChangePrice:
     absorbed_hours: Interval | None = None
     renewal_devices: Interval | None = None
     moves_to: HourlyRate | None = None
+    projected_from: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ interval is a joint one, including that of the sum.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from math import inf
@@ -18,6 +18,11 @@ import numpy as np
 from perfledger.bundle import Commitment, FleetUse, PricingConfig
 from perfledger.workload_pattern import is_match
 from perfledger_cost_models.arrays import BoolArray, FloatArray
+from perfledger_cost_models.change.device_transfer import (
+    DeviceTransfers,
+    TransferError,
+    carried_over,
+)
 from perfledger_cost_models.change.fleet_entry_price import (
     FleetEntryPrice,
     MeasuredChange,
@@ -61,6 +66,18 @@ _NO_HOURS = (0.0, 0.0, 0.0)
 _GIGABYTE = 1e9
 
 
+NO_TRANSFERS = DeviceTransfers()
+
+
+@dataclass(frozen=True, slots=True)
+class _Market:
+    """Prices of a day, and the devices that changes can be carried over between."""
+
+    sheet: PriceSheet
+    transfers: DeviceTransfers
+    today: date | None
+
+
 class _CommitmentUse:
     """The extra hours of all changes on one commitment, whose idle devices absorb their sum."""
 
@@ -99,18 +116,21 @@ def price_changes(
     sheet: PriceSheet,
     today: date | None = None,
     registered: Collection[str] = (),
+    transfers: DeviceTransfers = NO_TRANSFERS,
 ) -> PricedChanges:
     """Price changes on every fleet entry that runs their workloads, one by one and in sum.
 
     `registered` are all workloads of the repository, changed or not: a fleet entry that matches
-    several of them divides its hours among them.
+    several of them divides its hours among them. `transfers` carries changes over to devices that
+    they were not measured on; one that it cannot carry over has no price there.
 
     Savings are negative. Where hours and rate are certain, and without a commitment or a memory
     upgrade, an interval is exactly the change's. A change without a price has usd None and a note
     that says why, never zero, and a sum that lacks it has no value.
     """
     names = {*registered, *(change.workload for change in changes)}
-    parts = _parts(changes, pricing=pricing, sheet=sheet, today=today, registered=names)
+    market = _Market(sheet, transfers, today)
+    parts = _parts(changes, pricing=pricing, market=market, registered=names)
     pools: dict[str, _CommitmentUse] = {}
     for part in parts:
         if isinstance(part, FleetEntryPrice) and part.commitment is not None:
@@ -135,8 +155,7 @@ def _parts(
     changes: Sequence[MeasuredChange],
     *,
     pricing: PricingConfig,
-    sheet: PriceSheet,
-    today: date | None,
+    market: _Market,
     registered: Collection[str],
 ) -> list[FleetEntryPrice | ChangePrice]:
     """Return the entries that can be priced, and for the others a price without an amount."""
@@ -157,7 +176,7 @@ def _parts(
             except FleetSplitError as error:
                 parts.append(_unpriced(change, str(error), hours=_NO_HOURS, source=use.source))
                 continue
-            parts.append(_part(change, entry, commitments.get(use.where), sheet, today))
+            parts.append(_part(change, entry, commitments.get(use.where), market))
     return parts
 
 
@@ -165,10 +184,9 @@ def _part(
     change: MeasuredChange,
     use: FleetUse,
     commitment: Commitment | None,
-    sheet: PriceSheet,
-    today: date | None,
+    market: _Market,
 ) -> FleetEntryPrice | ChangePrice:
-    hours = hours_of(use)
+    hours, sheet, today = hours_of(use), market.sheet, market.today
     try:
         rate = runs_on = rate_of(sheet, use.where, today=today)
         if commitment is not None and commitment.overflow:
@@ -178,8 +196,18 @@ def _part(
     problem = _problem(change.change, hours)
     if problem:
         return _unpriced(change, problem, hours=hours, source=use.source, rate=rate)
+    try:
+        factor = market.transfers.factor(change, runs_on.accelerator)
+    except TransferError as error:
+        note = f"measured on {change.measured_on}, which tells nothing of {runs_on.accelerator}"
+        return _unpriced(change, f"{note}: {error}", hours=hours, source=use.source)
     part = FleetEntryPrice(
-        change=change, use=use, rate=rate, own_rate=runs_on, commitment=commitment
+        change=carried_over(change, factor),
+        use=use,
+        rate=rate,
+        own_rate=runs_on,
+        commitment=commitment,
+        transfer_factor=factor,
     )
     if change.memory is None or not may_outgrow(change.memory, runs_on.accelerator):
         return part
@@ -240,11 +268,12 @@ def _priced(
         low=low,
         high=high,
         is_detectable=part.change.is_detectable or outgrown,
-        note="; ".join(filter(None, (_upgrade_note(part), _moving(part), _wait_note(part)))),
+        note="; ".join(filter(None, (_transfer_note(part), _moving(part), _wait_note(part)))),
         extra_hours=extra,
         absorbed_hours=absorbed,
         renewal_devices=None if extra is None else renewal_devices(extra, part.commitment),
         moves_to=part.upgrade_rate,
+        projected_from=_projected_from(part),
     )
     return price, cash
 
@@ -308,12 +337,19 @@ def _interval(draws: FloatArray, mode: FloatArray) -> Interval:
     return min(low, middle), middle, max(high, middle)
 
 
-def _upgrade_note(part: FleetEntryPrice) -> str:
-    measured_on = part.change.measured_on
-    if measured_on is None or measured_on == part.rate.accelerator:
+def _projected_from(part: FleetEntryPrice) -> str:
+    is_elsewhere = part.change.measured_on != part.own_rate.accelerator
+    return (part.change.measured_on or "") if is_elsewhere else ""
+
+
+def _transfer_note(part: FleetEntryPrice) -> str:
+    if not _projected_from(part):
         return ""
-    where = measured_on or "a device without a price"
-    return f"measured on {where}; assumes the same ratio on {part.rate.accelerator}"
+    factor = part.transfer_factor
+    return (
+        f"projected, not measured: the change was measured on {part.change.measured_on}, and on "
+        f"{part.own_rate.accelerator} it may be {1 / factor:.2f} to {factor:.2f} times as large"
+    )
 
 
 def _wait_note(part: FleetEntryPrice) -> str:

@@ -9,6 +9,7 @@ from perfledger.bundle import Commitment, FleetUse
 from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.change.memory_upgrade import MemoryGrowth
 from perfledger_cost_models.draws import DRAWS, draw_pert, draw_ratios
+from perfledger_cost_models.projection.workload_descriptor import WorkloadDescriptor
 from perfledger_cost_models.quote import HourlyRate, Interval
 from perfledger_cost_models.tco.onprem import RATE_COVERAGE
 
@@ -21,13 +22,17 @@ class MeasuredChange:
     """A change of one workload: head / base - 1 of its step time, and its peak memory.
 
     `measured_on` is the accelerator, or the device's own name; None where the ratio was not
-    measured. `memory` is None where it is not device memory.
+    measured. `memory` is None where it is not device memory. `bound_outside` is what bounds its
+    step outside of the device: "input", "host"; "" where the device does or nothing tells. `work`
+    is the counted work of a step, None where it is unknown.
     """
 
     workload: str
     change: Interval
     measured_on: str | None = None
     memory: MemoryGrowth | None = None
+    bound_outside: str = ""
+    work: WorkloadDescriptor | None = None
 
     def __post_init__(self) -> None:
         low, middle, high = self.change
@@ -78,6 +83,7 @@ class FleetEntryPrice:
     commitment: Commitment | None = None
     limit_bytes: float = inf  # the device's memory; infinite where the peak stays below it
     upgrade_rate: HourlyRate | None = None  # of the larger device above the limit
+    transfer_factor: float = 1.0  # by which the change may differ from where it was measured
 
     @property
     def is_committed(self) -> bool:

@@ -79,8 +79,15 @@ class Calibration:
     design_variance: float
     design_models: int
 
-    def log_half_width(self, *, distance: float, source: DeviceRoofs, target: DeviceRoofs) -> float:
-        """Return the half-width of the COVERAGE interval of the log of a ratio at a distance.
+    def log_half_width(
+        self,
+        *,
+        distance: float,
+        source: DeviceRoofs,
+        target: DeviceRoofs,
+        coverage: float = COVERAGE,
+    ) -> float:
+        """Return the half-width of the interval of the log of a ratio at a distance.
 
         It uses Student's t with as many degrees of freedom as models. It is 0 for a projection onto
         the same device.
@@ -95,7 +102,7 @@ class Calibration:
             degrees = min(degrees, self.design_models)
         if source.vendor != target.vendor:
             variance += VENDOR_VARIANCE
-        return float(stdtrit(degrees, (1 + COVERAGE) / 2)) * sqrt(variance)
+        return float(stdtrit(degrees, (1 + coverage) / 2)) * sqrt(variance)
 
 
 def other_designs(source: DeviceRoofs, target: DeviceRoofs) -> int:

@@ -10,6 +10,8 @@ import msgspec
 from perfledger_cost_models.billing.budget_variance import ExpectedQuarter
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.billing.showback import LabelledUsage
+from perfledger_cost_models.change.change_price import NO_TRANSFERS
+from perfledger_cost_models.change.device_transfer import DeviceTransfers
 from perfledger_cost_models.draws import DRAWS, SEED
 from perfledger_cost_models.forecasting.forecast import Forecasts
 from perfledger_cost_models.money import to_decimal
@@ -80,6 +82,7 @@ class ReviewInputs:
     policies: PolicyComparison | None = None
     forecast: Forecasts | None = None
     projection_check: ProjectionCheck | None = None
+    transfers: DeviceTransfers = NO_TRANSFERS
     is_stale_allowed: bool = False
 
 
@@ -200,7 +203,7 @@ def _demand(facts: ReviewInputs, plan: ProcurementPlan, model: CostModel) -> Dem
         growth=by_name[GROWTH],
         teams=team_hours(facts.bill),
         workloads=workload_hours(facts.records, plan.team),
-        changes=changes_of(facts.records, facts.sheet),
+        changes=changes_of(facts.records, facts.sheet, transfers=facts.transfers),
         forecast=facts.forecast
         or UnknownFigure(
             name="hours and spend of the next months",

@@ -15,7 +15,8 @@ from perfledger_cost_models.billing.showback import (
     bill_days,
     bill_to_allocate,
 )
-from perfledger_cost_models.change.change_price import price_changes
+from perfledger_cost_models.change.change_price import NO_TRANSFERS, price_changes
+from perfledger_cost_models.change.device_transfer import DeviceTransfers
 from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.price_feeds.feed_rows import known_instances
@@ -171,7 +172,10 @@ def workload_hours(
 
 
 def changes_of(
-    records: QuarterRecords | UnknownFigure, sheet: PriceSheet
+    records: QuarterRecords | UnknownFigure,
+    sheet: PriceSheet,
+    *,
+    transfers: DeviceTransfers = NO_TRANSFERS,
 ) -> tuple[LandedChangePrice, ...] | UnknownFigure:
     """Return the landed changes of code speed, priced per year on the fleet, newest first."""
     name = "code-speed changes that landed"
@@ -192,6 +196,7 @@ def changes_of(
                 pricing=PricingConfig(fleet=records.fleet),
                 sheet=sheet,
                 registered=records.registered,
+                transfers=transfers,
             ).prices,
         )
         for one in sorted(

@@ -7,8 +7,11 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger.bundle import Commitment, FleetUse, PricingConfig
 from perfledger_cost_models.change.change_price import MAX_CHANGE, MAX_DEVICE_HOURS, price_changes
+from perfledger_cost_models.change.device_transfer import DeviceTransfers
 from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
 from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.projection.projection_error import Calibration
+from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.tco.hourly_rates import rate_of
 
 SHEET = packaged_sheet()
@@ -207,18 +210,46 @@ def test_an_interval_that_only_touches_zero_is_not_detectable(change):
     assert not found.is_detectable
 
 
-@pytest.mark.parametrize(
-    ("measured_on", "where"),
-    [
-        ("A100-80GB", "A100-80GB"),
-        ("Intel Xeon", "Intel Xeon"),
-        ("", "a device without a price"),
-    ],
-)
-def test_a_change_measured_elsewhere_says_what_is_assumed(measured_on, where):
+@pytest.mark.parametrize("measured_on", ["A100-80GB", "Intel Xeon"])
+def test_a_change_measured_elsewhere_has_no_price_where_nothing_carries_it_over(measured_on):
     (found,) = prices(use(), measured_on=measured_on)
 
-    assert found.note == f"measured on {where}; assumes the same ratio on H100-80GB"
+    assert found.usd is None
+    assert f"measured on {measured_on}, which tells nothing of H100-80GB" in found.note
+
+
+def test_a_change_carried_over_is_a_projection_with_a_wider_interval():
+    measured = MeasuredChange(workload="gpt:train", change=SLOWER, measured_on="A100-80GB")
+    roofs = {
+        name: DeviceRoofs(
+            key=name,
+            vendor="NVIDIA",
+            design=design,
+            flops_per_second={"float32": flops},
+            bytes_per_second=2e12,
+            interconnect_bytes_per_second=None,
+        )
+        for name, design, flops in (
+            ("A100-80GB", "NVIDIA 8.0", 1e14),
+            ("H100-80GB", "NVIDIA 9.0", 3e14),
+        )
+    }
+    calibration = Calibration(
+        base_variance=0.04, base_models=7, design_variance=0.1, design_models=3
+    )
+
+    (found,) = price_changes(
+        (measured,),
+        pricing=PricingConfig(fleet=(use(),)),
+        sheet=SHEET,
+        transfers=DeviceTransfers(roofs=roofs, calibration=calibration),
+    ).prices
+
+    factor = float(found.high) / 19_264
+    assert factor > 1.2
+    assert (float(found.low), found.usd) == (pytest.approx(13_760 / factor), 16_512)
+    assert found.projected_from == "A100-80GB"
+    assert "projected, not measured" in found.note
 
 
 def test_an_old_price_warns_on_the_rate():

@@ -13,6 +13,7 @@ from dbos import DBOS
 from pydantic import SecretStr
 
 from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
+from perfledger.records import Device, Machine
 from perfledger_runners.bundles.bundle_files import write_bundle
 from perfledger_runners.bundles.upload import upload
 from perfledger_service.errors import SettingsError
@@ -52,6 +53,9 @@ def everything_logged():
     yield stream
     root.removeHandler(handler)
     root.setLevel(level)
+
+
+H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=85_520_809_984)
 
 
 def finished(upload_id, *, attempt=1):
@@ -115,7 +119,9 @@ def test_an_approval_commented_on_github_turns_the_check(
 ):
     use = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
     policy = CostPolicy(team="nlp", ask_above_usd_per_year=0.01, approvers=("alice",))
-    bundle = make_bundle(ratio=1.0, pricing=PricingConfig(fleet=(use,), policies=(policy,)))
+    bundle = make_bundle(
+        ratio=1.0, machine=H100, pricing=PricingConfig(fleet=(use,), policies=(policy,))
+    )
     write_bundle(bundle, tmp_path / "bundle.json")
     at_github.open_pull()
     with whole_service(webhook_secret=SecretStr("canary")) as root:

@@ -9,11 +9,13 @@ import pytest
 from pydantic import SecretStr
 
 from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
+from perfledger.records import Device, Machine
 from perfledger_service.web.webhooks import MAX_DELIVERY_BYTES
 
 SECRET = "canaryCanaryCanaryWebhookSecret"
 ROUTE = "/webhooks/github"
 YES = "/perfledger approve bbbbbbb 99,999,999: worth it"
+H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=85_520_809_984)
 FLEET = FleetUse(
     workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0, source="x"
 )
@@ -59,7 +61,7 @@ def deliver(site):
 def asked(site, judged, make_bundle):
     """A judged pull request whose cost asks for approval, and no work to do."""
     pricing = PricingConfig(fleet=(FLEET,), policies=(POLICY,))
-    upload = judged(site.engine, make_bundle(ratio=1.0, pricing=pricing))
+    upload = judged(site.engine, make_bundle(ratio=1.0, machine=H100, pricing=pricing))
     site.jobs.works.clear()
     return upload
 

@@ -81,6 +81,7 @@ def _columns() -> tuple[Column[_PricedRow], ...]:
         fact("renewal_devices", lambda row: row[0].renewal_devices),
         fact("rate", lambda row: rate_record(row[0].rate), parts=RATE_PARTS),
         fact("moves_to", lambda row: rate_record(row[0].moves_to), parts=RATE_PARTS),
+        fact("projected_from", lambda row: row[0].projected_from),
         fact("note", lambda row: row[0].note),
     )
 

@@ -29,6 +29,7 @@ def change_price_record(price: ChangePrice) -> Record:
         **attributes(price, "low", "high", "is_detectable"),
         **attributes(price, "extra_hours", "absorbed_hours", "renewal_devices"),
         "moves_to": rate_record(price.moves_to),
+        "projected_from": price.projected_from,
         "note": price.note,
     }
 

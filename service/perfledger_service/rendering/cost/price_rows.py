@@ -93,7 +93,7 @@ def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
     verb = amount = interval = ""
     if price.usd is not None and price.low is not None and price.high is not None:
         amount, interval = number_format.yearly_usd(price.usd, price.low, price.high)
-        verb = _verb(price, price.usd, is_proven=is_proven)
+        verb = _verb(price, price.usd, is_proven=is_proven and not price.projected_from)
         if verb.endswith(" no cash"):
             amount = interval = ""
     low, mode, high = price.device_hours_per_year

@@ -23,6 +23,11 @@ from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_service.errors import UsageError
+from perfledger_service.usecases.cost.device_transfers import (
+    bound_outside,
+    counted_work,
+    device_transfers,
+)
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.values.change_price import ChangePriceView
@@ -30,6 +35,7 @@ from perfledger_service.values.report import Conclusion, ExitCode
 
 OVER_LIMIT = "Costs more than a policy allows"
 APPROVAL = "Its cost needs approval"
+_NAMELESS = "a device without a name"
 APPROVED_SUFFIX = ", its cost is approved"
 
 
@@ -45,6 +51,7 @@ class CheckConclusion:
 def measured_changes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[MeasuredChange, ...]:
     """Return the changes of step time, with the growth of device memory."""
     machines = bundle.machines()
+    specs = {spec.id: spec for spec in bundle.workloads}
     changes: list[MeasuredChange] = []
     for verdict in verdicts:
         if verdict.metric.name != STEP_TIME.name or verdict.estimate is None:
@@ -55,8 +62,10 @@ def measured_changes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[Measu
             MeasuredChange(
                 workload=verdict.workload,
                 change=(verdict.estimate.low, verdict.estimate.change, verdict.estimate.high),
-                measured_on=accelerator_of(model, machine.memory_bytes) or model,
+                measured_on=accelerator_of(model, machine.memory_bytes) or model or _NAMELESS,
                 memory=_growth(verdict.workload, machine, verdicts),
+                bound_outside=bound_outside(bundle, verdict.workload, machine),
+                work=counted_work(bundle, specs.get(verdict.workload)),
             )
         )
     return tuple(changes)
@@ -82,6 +91,7 @@ def price(
         sheet=sheet or current_sheet(),
         today=today,
         registered=registered,
+        transfers=device_transfers(),
     )
     evaluations = tuple(
         apply_approvals(evaluate_policy(policy, total, unmeasured=unmeasured), policy, approvals)

@@ -82,7 +82,7 @@ def project_costs(
     hardware_targets = [each for each in all_targets if targets or each.key != subject.hardware.key]
     return ProjectionView(
         descriptor=subject.descriptor,
-        source=_name(subject.hardware),
+        source=hardware_name(subject.hardware),
         units_per_second=subject.units_per_second,
         is_measured=subject.is_measured,
         rows=tuple(
@@ -116,7 +116,7 @@ def hardware_named(name: str) -> HardwareSpec:
     """
     key = " ".join(name.split()).casefold()
     for hardware in known_hardware():
-        names = (hardware.key, *hardware.names, _name(hardware))
+        names = (hardware.key, *hardware.names, hardware_name(hardware))
         if key in {each.casefold() for each in names}:
             return hardware
     msg = f"no device {name!r} in the hardware table: choose from {known_devices()}"
@@ -128,14 +128,15 @@ def known_devices() -> str:
     return ", ".join(hardware.key for hardware in known_hardware())
 
 
-def _name(hardware: HardwareSpec) -> str:
+def hardware_name(hardware: HardwareSpec) -> str:
     """Return a device's name on the price sheet, else its key."""
     accelerator = accelerator_of(hardware.names[0], hardware.memory_bytes)
     return accelerator or hardware.key
 
 
 @cache
-def _calibration() -> Calibration:
+def projection_calibration() -> Calibration:
+    """Return the error of projections by the packaged published results."""
     return calibrate(residuals_of(packaged_ratios(), packaged_descriptors(), known_roofs()))
 
 
@@ -148,14 +149,14 @@ def _row(
             subject.descriptor,
             source=roofs_of(subject.hardware),
             target=roofs_of(hardware),
-            calibration=_calibration(),
+            calibration=projection_calibration(),
             measured_seconds=None if speed is None else 1 / speed[1],
         )
         if speed is None or not isinstance(projection, Projection):
-            return ProjectionRow(device=_name(hardware), projection=projection)
-        rates = _rates(_name(hardware), sheet=sheet, today=today)
+            return ProjectionRow(device=hardware_name(hardware), projection=projection)
+        rates = _rates(hardware_name(hardware), sheet=sheet, today=today)
         costs = projected_costs(projection, units_per_second=speed, rates=rates)
-    return ProjectionRow(device=_name(hardware), projection=projection, costs=costs)
+    return ProjectionRow(device=hardware_name(hardware), projection=projection, costs=costs)
 
 
 def _rates(accelerator: str, *, sheet: PriceSheet, today: date) -> tuple[HourlyRate, ...]:

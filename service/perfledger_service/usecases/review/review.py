@@ -41,6 +41,7 @@ from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.service import PriceSettings
 from perfledger_service.store.database import open_engine
+from perfledger_service.usecases.cost.device_transfers import device_transfers
 from perfledger_service.usecases.fleet.forecast import ForecastRequest, forecast_files
 from perfledger_service.usecases.fleet.hours import read_usages
 from perfledger_service.usecases.inputs.bills import read_bill
@@ -144,6 +145,7 @@ def review(request: ReviewRequest) -> Review:
                 policies=beside.policies,
                 forecast=beside.forecast,
                 projection_check=_projection_check(records),
+                transfers=device_transfers(),
                 is_stale_allowed=request.is_stale_allowed,
             )
         )

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from perfledger.records import Device, Machine
 from perfledger_cost_models.prices.price_sheet import packaged_text
 from perfledger_service.errors import UsageError
 
@@ -15,6 +16,7 @@ RATIO = ("--ratio", "1.12", "--interval", "1.10", "1.14")
 HOURS = ("--device-hours", "20000", "--purchase-option", "p5.48xlarge/on_demand")
 
 
+H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=85_520_809_984)
 POLICY = '[[policy]]\nteam = "nlp"\n'
 
 
@@ -160,7 +162,7 @@ def test_hours_that_are_freed_save_no_cash(run, written):
 
 
 def test_a_bundle_is_priced_as_its_check_priced_it(run, written, make_bundle):
-    bundle = written(make_bundle(ratio=1.2).to_json(), "bundle.json")
+    bundle = written(make_bundle(ratio=1.2, machine=H100).to_json(), "bundle.json")
 
     document = json.loads(run("cost", "change", bundle, "--format", "json", *HOURS))
 

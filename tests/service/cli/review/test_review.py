@@ -126,7 +126,8 @@ def test_bundles_give_speeds_and_landed_changes(run, plan, tmp_path, make_bundle
     document = json.loads((tmp_path / "out" / "review.json").read_text())
     (change,) = document["demand"]["changes"]
     assert change["change"]["change"][1] == pytest.approx(0.2, abs=0.01)
-    assert float(change["prices"][0]["usd"]) == pytest.approx(9000 * 0.2 * 6.88, rel=0.05)
+    (price,) = change["prices"]
+    assert "which tells nothing of H100-80GB" in price["note"]  # measured on a processor
     (evidence,) = document["performance"]["evidence"]
     assert evidence["speed"]["units_per_second"][1] == pytest.approx(100, rel=0.01)
     assert evidence["speed"]["accelerator"] is None  # a processor has no price here

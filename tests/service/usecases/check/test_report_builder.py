@@ -199,19 +199,20 @@ def test_a_warning_is_counted_as_one(make_bundle):
 def test_a_change_is_priced_on_the_fleet_that_is_declared(reported):
     fleet = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
 
-    (price,) = reported(pricing=PricingConfig(fleet=(fleet,))).change_prices
+    (price,) = reported(pricing=PricingConfig(fleet=(fleet,)), machine=H100).change_prices
 
     assert float(price.usd) == pytest.approx(6.88 * 1000 * 0.2, rel=0.01)
     assert price.low < price.usd < price.high
-    assert "measured on" in price.note
+    assert (price.note, price.projected_from) == ("", "")
 
 
-def test_a_change_measured_on_the_accelerator_that_is_priced_assumes_nothing(reported):
+def test_a_change_measured_on_a_cpu_tells_nothing_of_an_accelerator(reported):
     fleet = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
 
-    (price,) = reported(pricing=PricingConfig(fleet=(fleet,)), machine=H100).change_prices
+    (price,) = reported(pricing=PricingConfig(fleet=(fleet,))).change_prices
 
-    assert price.note == ""
+    assert price.usd is None
+    assert "measured on a device without a name, which tells nothing of H100-80GB" in price.note
 
 
 def test_what_is_not_known_on_this_device_is_unknown_and_what_is_declared_says_so(reported):

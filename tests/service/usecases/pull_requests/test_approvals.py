@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
-from perfledger.records import Revision
+from perfledger.records import Device, Machine, Revision
 from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_service.store.approvals import MAX_APPROVALS, add_approval
 from perfledger_service.store.database import read_session, write_session
@@ -27,6 +27,7 @@ from perfledger_service.web.app_state import AppState
 SECRET = "canaryCanaryCanaryWebhookSecret"
 PUBLIC_URL = "https://ledger.example"
 YES = "/perfledger approve bbbbbbb 99,999,999: worth it"
+H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=85_520_809_984)
 FLEET = (
     FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0, source="x"),
 )
@@ -132,7 +133,7 @@ def asked(desk, judged, make_bundle):
 
     def asked(upload_id="1" * 32, seed=0, **values):
         desk.at_github.open_pull()
-        bundle = make_bundle(ratio=1.0, seed=seed, pricing=pricing(**values))
+        bundle = make_bundle(machine=H100, ratio=1.0, seed=seed, pricing=pricing(**values))
         upload = judged(desk.engine, bundle, upload_id=upload_id)
         desk.say(upload.id)
         return upload
@@ -239,7 +240,9 @@ def test_another_commit_is_not_approved(asked, says, desk, judged, make_bundle):
     asked()
     says("alice", YES)
     desk.at_github.open_pull(head_sha="c" * 40)
-    newer = make_bundle(ratio=1.0, seed=2, pricing=pricing(), head=Revision(sha="c" * 40))
+    newer = make_bundle(
+        machine=H100, ratio=1.0, seed=2, pricing=pricing(), head=Revision(sha="c" * 40)
+    )
     desk.say(judged(desk.engine, newer, upload_id="2" * 32).id)
 
     assert (desk.check["head_sha"][0], desk.check["conclusion"]) == ("c", "action_required")
@@ -258,7 +261,11 @@ def test_the_newest_judged_result_is_approved_while_another_is_on_its_way(
     asked, says, desk, received, make_bundle
 ):
     asked()
-    received(desk.engine, make_bundle(ratio=1.0, seed=5, pricing=pricing()), upload_id="2" * 32)
+    received(
+        desk.engine,
+        make_bundle(machine=H100, ratio=1.0, seed=5, pricing=pricing()),
+        upload_id="2" * 32,
+    )
     says("alice", YES)
 
     assert desk.check["conclusion"] == "success"
@@ -266,7 +273,7 @@ def test_the_newest_judged_result_is_approved_while_another_is_on_its_way(
 
 def test_a_regression_stays_one_whoever_approves_its_cost(desk, says, judged, make_bundle):
     desk.at_github.open_pull()
-    desk.say(judged(desk.engine, make_bundle(ratio=1.2, pricing=pricing())).id)
+    desk.say(judged(desk.engine, make_bundle(machine=H100, ratio=1.2, pricing=pricing())).id)
     says("alice", YES)
 
     assert desk.check["conclusion"] == "failure"
