@@ -1,0 +1,125 @@
+"""Judges stored checks again with their sides exchanged at random, to see what noise alone does."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.judging.judge import decide_tests
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.spread_prior import Priors
+
+CHANGED = (Outcome.REGRESSED, Outcome.IMPROVED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowCheck:
+    """What a check would have said if chance had decided which side is head.
+
+    `tests` is the number of its tests, `regressed` the workloads that would have failed it: false
+    alarms, because no order of the sides makes a change.
+    """
+
+    tests: int
+    regressed: tuple[str, ...]
+
+    @property
+    def is_false_alarm(self) -> bool:
+        """Return whether the check would have failed."""
+        return bool(self.regressed)
+
+
+def shadow_check(
+    tests: Iterable[PairedTest],
+    verdicts: Iterable[Verdict],
+    *,
+    rule: DecisionRule,
+    priors: Priors,
+    seed: str,
+) -> ShadowCheck | None:
+    """Judge a check's tests with both sides of each pair exchanged or not, by a coin.
+
+    A sign test's argument: without a change, base and head of a pair are exchangeable, so the
+    exchanged check is as likely as the measured one (Fisher, The Design of Experiments, 1935, §21).
+    It stops where the measured one would: at the first planned look at which a workload is decided,
+    or with its last pair. Workloads with a change are left out, and so are counts, which are the
+    same in every pair: None if nothing is left. `seed` fixes the coins. A bias that favours one
+    side is beyond this: only checks of a commit against itself show it.
+    """
+    changed = {verdict.workload for verdict in verdicts if verdict.outcome in CHANGED}
+    coins = Random(seed)  # noqa: S311 - coins for a test, no secret
+    exchanged = _exchange(
+        [test for test in tests if test.is_noisy and test.workload not in changed], coins
+    )
+    if not exchanged:
+        return None
+    seen = _until_decided(exchanged, rule=rule, priors=priors)
+    decisions = decide_tests(seen, rule=rule, priors=priors)
+    regressed = (
+        test.workload
+        for test, decision in zip(seen, decisions, strict=True)
+        if decision.outcome is Outcome.REGRESSED
+    )
+    return ShadowCheck(tests=len(seen), regressed=tuple(dict.fromkeys(regressed)))
+
+
+def _exchange(tests: Sequence[PairedTest], coins: Random) -> list[PairedTest]:
+    """Return the tests with the sides of some pairs exchanged, the same pairs in each workload."""
+    exchanged = {
+        (workload, number): coins.random() < 1 / 2
+        for workload, number in sorted(
+            {(test.workload, number) for test in tests for number in test.numbers}
+        )
+    }
+    made: list[PairedTest] = []
+    for test in tests:
+        pairs = [
+            (head, base) if exchanged[test.workload, number] else (base, head)
+            for number, base, head in zip(test.numbers, test.base, test.head, strict=True)
+        ]
+        made.append(
+            replace(
+                test,
+                base=tuple(base for base, _ in pairs),
+                head=tuple(head for _, head in pairs),
+                unqueued=(),  # it only settles what is unchanged
+            )
+        )
+    return made
+
+
+def _until_decided(
+    tests: Sequence[PairedTest], *, rule: DecisionRule, priors: Priors
+) -> list[PairedTest]:
+    """Return each workload's tests with the pairs that a check would have measured."""
+    stops: dict[str, int] = {}
+    for look in rule.looks:
+        seen = [_first_pairs(test, min(look, stops.get(test.workload, look))) for test in tests]
+        decisions = decide_tests(seen, rule=rule, priors=priors)
+        undecided = {
+            test.workload
+            for test, decision in zip(seen, decisions, strict=True)
+            if decision.outcome is Outcome.UNDECIDED
+        }
+        for workload in _reached(tests, look) - undecided:
+            stops.setdefault(workload, look)
+    return [
+        _first_pairs(test, stops[test.workload]) if test.workload in stops else test
+        for test in tests
+    ]
+
+
+def _reached(tests: Sequence[PairedTest], look: int) -> set[str]:
+    """Return the workloads that have so many pairs."""
+    return {test.workload for test in tests if max(test.numbers, default=0) >= look}
+
+
+def _first_pairs(test: PairedTest, pairs: int) -> PairedTest:
+    places = [place for place, number in enumerate(test.numbers) if number <= pairs]
+    return replace(
+        test,
+        base=tuple(test.base[place] for place in places),
+        head=tuple(test.head[place] for place in places),
+        numbers=tuple(test.numbers[place] for place in places),
+    )
