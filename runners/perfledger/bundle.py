@@ -181,6 +181,7 @@ class Bundle:
     settings: Mapping[str, Param] = field(default_factory=dict[str, Param])  # in force
     logs: Mapping[str, str] = field(default_factory=dict[str, str])  # process → its log's tail
     notes: tuple[str, ...] = ()
+    held_s: float | None = None  # that the check held the machine, without waiting for others
     host_findings: tuple[HostFinding, ...] = ()  # on the machine's fitness to measure
     perfledger: str = ""
     format: str = BUNDLE_FORMAT

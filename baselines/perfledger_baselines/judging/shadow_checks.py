@@ -49,36 +49,36 @@ def shadow_check(
     """
     changed = {verdict.workload for verdict in verdicts if verdict.outcome in CHANGED}
     coins = Random(seed)  # noqa: S311 - coins for a test, no secret
-    exchanged = _exchange(
+    exchanged_tests = _exchange(
         [test for test in tests if test.is_noisy and test.workload not in changed], coins
     )
-    if not exchanged:
+    if not exchanged_tests:
         return None
-    seen = _until_decided(exchanged, rule=rule, priors=priors)
-    decisions = decide_tests(seen, rule=rule, priors=priors)
+    cut_tests = _until_decided(exchanged_tests, rule=rule, priors=priors)
+    decisions = decide_tests(cut_tests, rule=rule, priors=priors)
     regressed = (
         test.workload
-        for test, decision in zip(seen, decisions, strict=True)
+        for test, decision in zip(cut_tests, decisions, strict=True)
         if decision.outcome is Outcome.REGRESSED
     )
-    return ShadowCheck(tests=len(seen), regressed=tuple(dict.fromkeys(regressed)))
+    return ShadowCheck(tests=len(cut_tests), regressed=tuple(dict.fromkeys(regressed)))
 
 
 def _exchange(tests: Sequence[PairedTest], coins: Random) -> list[PairedTest]:
     """Return the tests with the sides of some pairs exchanged, the same pairs in each workload."""
-    exchanged = {
+    is_exchanged = {
         (workload, number): coins.random() < 1 / 2
         for workload, number in sorted(
             {(test.workload, number) for test in tests for number in test.numbers}
         )
     }
-    made: list[PairedTest] = []
+    swapped: list[PairedTest] = []
     for test in tests:
         pairs = [
-            (head, base) if exchanged[test.workload, number] else (base, head)
+            (head, base) if is_exchanged[test.workload, number] else (base, head)
             for number, base, head in zip(test.numbers, test.base, test.head, strict=True)
         ]
-        made.append(
+        swapped.append(
             replace(
                 test,
                 base=tuple(base for base, _ in pairs),
@@ -86,7 +86,7 @@ def _exchange(tests: Sequence[PairedTest], coins: Random) -> list[PairedTest]:
                 unqueued=(),  # it only settles what is unchanged
             )
         )
-    return made
+    return swapped
 
 
 def _until_decided(
@@ -95,11 +95,13 @@ def _until_decided(
     """Return each workload's tests with the pairs that a check would have measured."""
     stops: dict[str, int] = {}
     for look in rule.looks:
-        seen = [_first_pairs(test, min(look, stops.get(test.workload, look))) for test in tests]
-        decisions = decide_tests(seen, rule=rule, priors=priors)
+        cut_tests = [
+            _first_pairs(test, min(look, stops.get(test.workload, look))) for test in tests
+        ]
+        decisions = decide_tests(cut_tests, rule=rule, priors=priors)
         undecided = {
             test.workload
-            for test, decision in zip(seen, decisions, strict=True)
+            for test, decision in zip(cut_tests, decisions, strict=True)
             if decision.outcome is Outcome.UNDECIDED
         }
         for workload in _reached(tests, look) - undecided:

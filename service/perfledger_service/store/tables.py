@@ -222,6 +222,18 @@ class VerdictRow(StoreRow, table=True):
     spread_values: int | None = None
 
 
+class GateCheckRow(StoreRow, table=True):
+    """What a judged upload tells of its gate beside its verdicts.
+
+    `held_s` is how long the check held its machine; `is_shadow_false_alarm` is NULL where no test
+    was left whose sides could be exchanged.
+    """
+
+    upload_id: str = Field(foreign_key="upload.id", primary_key=True)
+    held_s: float | None = None
+    is_shadow_false_alarm: bool | None = None
+
+
 class GitHubPostRow(StoreRow, table=True):
     """GitHub's ids of what was posted for one commit, so that it is updated and not repeated.
 

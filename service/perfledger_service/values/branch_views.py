@@ -5,7 +5,7 @@ from datetime import datetime
 
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate, AbRequest, Alert
 from perfledger_baselines.history.commits.grouping import GroupedChanges
-from perfledger_baselines.judging.false_alarms import FalseAlarmRate
+from perfledger_baselines.planning.gate_health import GateHealth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,14 @@ class AlertView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GateView:
+    """How far a project's checks on one machine class can be trusted."""
+
+    device_class: str
+    health: GateHealth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BranchView:
     """A project's default branch: confirmed and suspected changes, and events of its series."""
 
@@ -47,5 +55,4 @@ class BranchView:
     requests: tuple[AbRequestView, ...]  # the most promising first
     grouped_changes: GroupedChanges
     watched: int  # series
-    # None without a check of unchanged code.
-    false_alarm_rate: FalseAlarmRate | None
+    gates: tuple[GateView, ...]

@@ -1,10 +1,10 @@
 """Renders the page of a project's default branch."""
 
-from perfledger_baselines.judging.false_alarms import FalseAlarmRate
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.history.event_rows import doubtful_events_sentence, event_rows
+from perfledger_service.rendering.history.gate_health import gate_rows
 from perfledger_service.rendering.history.suspects import ab_request_rows, alert_rows
-from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout import provenance_facts, vocabulary
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.branch_views import BranchView
 
@@ -25,25 +25,7 @@ def branch_page(view: BranchView, *, url: str) -> str:
         ab_requests=ab_request_rows(view.requests, url=url),
         events=event_rows(view.grouped_changes, names)[:MAX_EVENTS],
         doubtful_events=doubtful_events_sentence(view.grouped_changes),
-        false_alarms=false_alarm_sentence(view.false_alarm_rate),
+        gates=gate_rows(view.gates),
         label=vocabulary.metric_label,
         device=stored_verdict_rows.device,
-    )
-
-
-def false_alarm_sentence(rate: FalseAlarmRate | None) -> str:
-    """Return the false-alarm rate of checks, with its bound."""
-    if rate is None:
-        return (
-            "The false-alarm rate is unknown: no check has compared a commit with itself yet. To "
-            "measure it: perfledger check --base HEAD --head HEAD "
-            "--upload-url"
-        )
-    checks = "1 check" if rate.checks == 1 else f"{rate.checks:,} checks"
-    bound = f"at most {number_format.share(rate.high)}"
-    if rate.false:
-        bound = f"{number_format.share(rate.low)} to {number_format.share(rate.high)}"
-    return (
-        f"{rate.false:,} of {checks} of unchanged code failed: the false-alarm rate is {bound} "
-        "with 95 % confidence"
     )

@@ -169,7 +169,7 @@ def measure_change(
     bundle = replace(bundle, notes=bundle.notes + budget_notes(bundle, paired_runs))
     requests = interleaved_requests(site.requests, machine.device)
     lines_of = partial(changed_lines, site.repository.root, bundle.base.sha, bundle.head.sha)
-    return with_profiles(
+    bundle = with_profiles(
         bundle,
         profile=lambda specs: mark_changed_lines(
             profile_both(site.harness, requests, specs), lines_of
@@ -177,6 +177,7 @@ def measure_change(
         stage=progress.stage,
         has_time=lambda: site.harness.seconds_left() > 0,
     )
+    return replace(bundle, held_s=site.harness.clock() - began)
 
 
 def _preparation(

@@ -12,11 +12,10 @@ from perfledger_baselines.history.commits.confirmation_state import (
 )
 from perfledger_baselines.history.commits.grouping import group_changes
 from perfledger_baselines.history.detection.detect import detect_many
-from perfledger_baselines.judging.false_alarms import FalseAlarmRate, false_alarm_rate
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
 from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
-from perfledger_service.store.false_alarms import false_alarms
 from perfledger_service.store.projects import Project
+from perfledger_service.usecases.history.gate_health import gates_of
 from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
 
 
@@ -30,7 +29,7 @@ def branch_view(session: Session, project: Project) -> BranchView:
         requests=requested_ab_runs(session, project.id),
         grouped_changes=group_changes(_observed_series(series)),
         watched=len(series),
-        false_alarm_rate=_false_alarm_rate(session, project.id),
+        gates=gates_of(session, project.id),
     )
 
 
@@ -83,8 +82,3 @@ def _latest(alerts: Sequence[AlertView]) -> tuple[AlertView, ...]:
             latest.append(view)
         followed.add(change)
     return tuple(latest)
-
-
-def _false_alarm_rate(session: Session, project_id: int) -> FalseAlarmRate | None:
-    false, checks = false_alarms(session, project_id)
-    return false_alarm_rate(false=false, checks=checks) if checks else None

@@ -19,6 +19,7 @@ from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.approvals import approvals_of
 from perfledger_service.store.uploads import StoredUpload, bundle_content, verdicts_of
+from perfledger_service.usecases.history.gate_health import gate_notes
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.pull_requests.spread_priors import priors_of_bundle
 from perfledger_service.values.report import Conclusion, Report
@@ -122,6 +123,8 @@ class UploadReports:
             report = self._build(
                 bundle, today=judged_on, is_local=False, priors=priors(bundle), approvals=approvals
             )
+        notes = gate_notes(session, upload, device_class=bundle.machine.device_class)
+        report = replace(report, notes=report.notes + notes)
         with self._lock:
             self._reports[key] = report, bundle
             while len(self._reports) > self._max_reports:

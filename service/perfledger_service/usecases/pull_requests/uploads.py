@@ -20,6 +20,7 @@ from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, read_bundle, unp
 from perfledger_service.errors import RefusedError, UsageError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.expected_classes import add_expected_classes
+from perfledger_service.store.gate_checks import add_gate_check
 from perfledger_service.store.observations import Observation, add_observations
 from perfledger_service.store.pair_spreads import add_differences
 from perfledger_service.store.projects import Project, lock_project
@@ -35,6 +36,7 @@ from perfledger_service.store.uploads import (
     upload_by_id,
     upload_of_bundle,
 )
+from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.pull_requests.confirmation import confirm_suspects
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
@@ -92,6 +94,7 @@ def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now:
         report, bundle = reports.judge(session, upload, today=now.date())
     deadline = upload.created_at + timedelta(seconds=bundle.plan.class_deadline_s)
     differences = pair_differences(report.tests, bundle.machines())
+    shadow = shadow_of(report)
     observations = observations_in(bundle)
     with write_session(engine) as session:
         lock_project(session, upload.project_id)
@@ -112,6 +115,7 @@ def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now:
                 add_expected_classes(
                     session, upload.head, bundle.plan.machine_classes, deadline=deadline
                 )
+            add_gate_check(session, upload_id, held_s=bundle.held_s, shadow=shadow)
             add_differences(session, differences, project_id=upload.project_id, upload_id=upload_id)
             confirm_suspects(
                 session,

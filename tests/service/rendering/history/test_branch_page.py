@@ -1,14 +1,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
 from perfledger_baselines.history.commits.grouping import GroupedChanges
-from perfledger_baselines.judging.false_alarms import FalseAlarmRate, false_alarm_rate
 from perfledger_service.rendering.history.branch_page import (
     MAX_EVENTS,
     branch_page,
-    false_alarm_sentence,
 )
 from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
 from tests.service.suspects import a_candidate, a_request, an_alert
@@ -22,7 +18,7 @@ QUIET = BranchView(
     requests=(),
     grouped_changes=GroupedChanges(events=(), environment_changes=()),
     watched=2,
-    false_alarm_rate=None,
+    gates=(),
 )
 
 
@@ -58,7 +54,7 @@ def test_a_quiet_branch_says_so():
     assert "No confirmed regressions." in page
     assert "No commit needs an A/B run" in page
     assert "No significant change among all series." in page
-    assert "is unknown: no check has compared a commit with itself yet" in page
+    assert "No check is judged yet." in page
 
 
 def test_a_name_of_others_is_text_of_the_page(grouped_changes, make_events):
@@ -85,30 +81,3 @@ def test_a_page_has_the_newest_events_only(make_events):
     )
 
     assert page.count("1 of 120 series") == MAX_EVENTS
-
-
-@pytest.mark.parametrize(
-    ("rate", "sentence"),
-    [
-        (
-            FalseAlarmRate(checks=1, false=0, low=0.0, high=0.975),
-            "0 of 1 check of unchanged code failed: the false-alarm rate is at most 97.5 %",
-        ),
-        (
-            FalseAlarmRate(checks=2000, false=1500, low=0.73, high=0.77),
-            "1,500 of 2,000 checks of unchanged code failed: the false-alarm rate is 73.0 % to ",
-        ),
-    ],
-)
-def test_false_alarms_have_their_rate_with_its_interval(rate, sentence):
-    assert sentence in false_alarm_sentence(rate).replace("\N{NO-BREAK SPACE}", " ")
-
-
-def test_the_bound_is_said_in_words():
-    said = false_alarm_sentence(false_alarm_rate(false=0, checks=60)).replace(
-        "\N{NO-BREAK SPACE}", " "
-    )
-
-    assert "0 of 60 checks of unchanged code failed" in said
-    assert "at most 6.0 % with 95 % confidence" in said
-    assert "is unknown" in false_alarm_sentence(None)

@@ -40,7 +40,7 @@ VIEW = BranchView(
     requests=(),
     grouped_changes=GroupedChanges(events=(), environment_changes=()),
     watched=2,
-    false_alarm_rate=None,
+    gates=(),
 )
 
 

@@ -2,8 +2,6 @@
 
 import pytest
 
-from perfledger.bundle import Plan
-from perfledger.records import Revision
 from perfledger_baselines.history.commits.confirmation_state import (
     AbPurpose,
     Bisection,
@@ -67,7 +65,7 @@ def test_a_project_without_commits_has_an_empty_view(received, make_bundle, engi
 
     assert found.repository == "octo/models"
     assert (found.commits, found.alerts, found.requests, found.watched) == ((), (), (), 0)
-    assert found.false_alarm_rate is None
+    assert found.gates == ()
 
 
 def test_the_view_has_commits_requests_and_alerts(suspect, view):
@@ -158,17 +156,3 @@ def test_a_bisections_request_has_the_suspects_that_were_confirmed(suspect, engi
 
     assert asked.request == request
     assert asked.suspects == (a_candidate(devices=("GPU-0",)),)
-
-
-def test_checks_of_unchanged_code_say_how_often_the_gate_is_red(judged, engine, make_bundle, view):
-    same = Revision(sha="c" * 40)
-    values = {"pairs": 4, "plan": Plan(seed=1, order=("base",) * 4, looks=(4,))}
-    for number, ratio in enumerate((1.0, 1.3), start=1):
-        bundle = make_bundle(
-            base=same, head=same, ratio=ratio, pull_request=None, seed=number, **values
-        )
-        judged(engine, bundle, upload_id=f"{number:032x}")
-
-    rate = view().false_alarm_rate
-
-    assert (rate.false, rate.checks) == (1, 2)

@@ -1,0 +1,151 @@
+"""Tells from a gate's stored checks how far it can be trusted, and what would make it better."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median, quantiles
+
+from perfledger_baselines.judging.false_alarms import FalseAlarmRate, false_alarm_rate
+
+# A spread or a share of fewer checks is an anecdote.
+FEWEST_CHECKS = 10
+# Of a gate's newest checks: those that show what it finds now, and as many before them.
+RECENT_CHECKS = 10
+# People stop to read a gate that is undecided more often.
+MOST_UNDECIDED = 0.25
+DECILES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectableChange:
+    """The smallest relative change of a workload's step time that a check's pairs find."""
+
+    workload: str
+    change: float
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateCheck:
+    """What one stored check tells of its gate.
+
+    `is_false_alarm` is of a check of a commit against itself, `is_shadow_false_alarm` of its pairs
+    with their sides exchanged at random; None where it is neither. `held_s` is how long the check
+    held its machine, None if it was not recorded.
+    """
+
+    is_undecided: bool
+    is_false_alarm: bool | None = None
+    is_shadow_false_alarm: bool | None = None
+    held_s: float | None = None
+    detectable: tuple[DetectableChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    """The settings of a gate's newest check that decide what it can find."""
+
+    margin: float  # relative
+    budget_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateHealth:
+    """How far the checks on one machine class can be trusted.
+
+    `false_alarms` are of checks of a commit against itself, `shadows` of checks whose sides were
+    exchanged; None without any. `detectable` is the typical smallest change of the step time that a
+    workload's recent checks find and `hardest` the workload with the largest; `earlier` is the same
+    of as many checks before. None: not known. `margin` and `budget_s` are suggestions, None where
+    the settings will do.
+    """
+
+    checks: int
+    undecided: int
+    false_alarms: FalseAlarmRate | None
+    shadows: FalseAlarmRate | None
+    minutes: float | None  # of a typical check
+    detectable: float | None
+    earlier: float | None
+    hardest: DetectableChange | None
+    margin: float | None
+    budget_s: float | None
+
+    @property
+    def is_too_noisy(self) -> bool:
+        """Return whether no change should have to pass this gate."""
+        return is_too_noisy(undecided=self.undecided, checks=self.checks)
+
+
+def is_too_noisy(*, undecided: int, checks: int) -> bool:
+    """Return whether so many undecided checks are too many for a gate that a change must pass."""
+    return checks >= FEWEST_CHECKS and undecided > MOST_UNDECIDED * checks
+
+
+def gate_health(checks: Sequence[GateCheck], settings: GateSettings | None) -> GateHealth:
+    """Return the health of the gate that made these checks, the newest first.
+
+    The suggested margin is what nine of ten workloads' recent checks find. The suggested budget
+    keeps the margin: a smallest detectable change is inversely proportional to the root of the
+    number of pairs, and the time proportional to it. Raises ValueError without checks.
+    """
+    if not checks:
+        msg = "a gate without a check has no health: give its checks"
+        raise ValueError(msg)
+    recent = _typical_changes(checks[:RECENT_CHECKS])
+    before = _typical_changes(checks[RECENT_CHECKS : 2 * RECENT_CHECKS])
+    undecided = sum(check.is_undecided for check in checks)
+    held_times = [check.held_s for check in checks if check.held_s is not None]
+    margin, budget_s = None, None
+    if settings is not None and recent and is_too_noisy(undecided=undecided, checks=len(checks)):
+        reached = _ninth_decile([each.change for each in recent])
+        if reached > settings.margin:
+            margin = _rounded_up(reached)
+            budget_s = settings.budget_s * (reached / settings.margin) ** 2
+    return GateHealth(
+        checks=len(checks),
+        undecided=undecided,
+        false_alarms=_rate([check.is_false_alarm for check in checks]),
+        shadows=_rate([check.is_shadow_false_alarm for check in checks]),
+        minutes=median(held_times) / 60 if held_times else None,
+        detectable=median(each.change for each in recent) if recent else None,
+        earlier=median(each.change for each in before) if before else None,
+        hardest=max(recent, key=lambda each: each.change) if recent else None,
+        margin=margin,
+        budget_s=budget_s,
+    )
+
+
+def _rate(outcomes: Sequence[bool | None]) -> FalseAlarmRate | None:
+    known_outcomes = [outcome for outcome in outcomes if outcome is not None]
+    return (
+        false_alarm_rate(false=sum(known_outcomes), checks=len(known_outcomes))
+        if known_outcomes
+        else None
+    )
+
+
+def _typical_changes(checks: Sequence[GateCheck]) -> list[DetectableChange]:
+    """Return each workload's median over the checks."""
+    by_workload: dict[str, list[DetectableChange]] = {}
+    for check in checks:
+        for each in check.detectable:
+            by_workload.setdefault(each.workload, []).append(each)
+    return [
+        DetectableChange(
+            workload=workload,
+            change=median(each.change for each in changes),
+            pairs=round(median(each.pairs for each in changes)),
+        )
+        for workload, changes in by_workload.items()
+    ]
+
+
+def _ninth_decile(values: Sequence[float]) -> float:
+    return quantiles(values, n=DECILES, method="inclusive")[-1] if len(values) > 1 else values[0]
+
+
+def _rounded_up(share: float) -> float:
+    """Return a share of two digits that is not smaller."""
+    unit = 10.0 ** (math.floor(math.log10(share)) - 1)
+    return round(math.ceil(share / unit * (1 - 1e-12)) * unit, 12)

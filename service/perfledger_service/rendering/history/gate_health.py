@@ -1,0 +1,102 @@
+"""Renders how far a project's checks can be trusted, in sentences for its page."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perfledger_baselines.judging.false_alarms import FalseAlarmRate
+from perfledger_baselines.planning.gate_health import GateHealth
+from perfledger_service.rendering.history.stored_verdict_rows import device
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.values.branch_views import GateView
+
+TO_MEASURE = (
+    "no check has compared a commit with itself yet. To measure it: perfledger check --base HEAD "
+    "--head HEAD --upload-url"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRow:
+    """A gate as its page names it: the device, what is known of it, and advice."""
+
+    device: str
+    is_too_noisy: bool
+    sentences: tuple[str, ...]
+    advice: str
+
+
+def gate_rows(gates: Sequence[GateView]) -> tuple[GateRow, ...]:
+    """Return a row for each machine class."""
+    return tuple(
+        GateRow(
+            device=device(gate.device_class),
+            is_too_noisy=gate.health.is_too_noisy,
+            sentences=tuple(_sentences(gate.health)),
+            advice=gate_advice(gate.health),
+        )
+        for gate in gates
+    )
+
+
+def gate_advice(health: GateHealth) -> str:
+    """Return the settings that would decide more checks, "" where these do."""
+    if health.margin is None or health.budget_s is None:
+        return ""
+    budget = f"{max(1, round(health.budget_s / 60)):,}m"
+    return (
+        f"set margin = {health.margin:g}, which nine of ten workloads find now; or keep it "
+        f'and measure longer: budget = "{budget}", with max_pairs to match'
+    )
+
+
+def _sentences(health: GateHealth) -> Iterator[str]:
+    share = number_format.whole_share(health.undecided / health.checks)
+    yield f"{health.undecided:,} of {_checks(health.checks)} undecided ({share})"
+    yield _false_alarms(health.false_alarms)
+    if health.shadows is not None:
+        shadows = health.shadows
+        yield (
+            f"with the sides of {_checks(shadows.checks, verb='')} exchanged at random, "
+            f"{shadows.false:,} failed: noise alone fails {_interval(shadows)} of checks, with "
+            "95 % confidence"
+        )
+    yield _detectable(health)
+    if health.minutes is not None:
+        yield f"a typical check holds its machine for {number_format.duration(health.minutes * 60)}"
+
+
+def _false_alarms(rate: FalseAlarmRate | None) -> str:
+    if rate is None:
+        return f"the false-alarm rate is unknown: {TO_MEASURE}"
+    return (
+        f"{rate.false:,} of {_checks(rate.checks, verb='')} of unchanged code failed: the "
+        f"false-alarm rate is {_interval(rate)} with 95 % confidence"
+    )
+
+
+def _detectable(health: GateHealth) -> str:
+    if health.detectable is None or health.hardest is None:
+        return "the smallest change that it finds is unknown: no check had enough pairs"
+    before = (
+        f" (before that: {number_format.share(health.earlier)})"
+        if health.earlier is not None
+        else ""
+    )
+    hardest = health.hardest
+    return (
+        f"its recent checks typically find a change of {number_format.share(health.detectable)} "
+        f"in step time{before}; the hardest workload is {hardest.workload}, with "
+        f"{number_format.share(hardest.change)} by {hardest.pairs} pairs"
+    )
+
+
+def _interval(rate: FalseAlarmRate) -> str:
+    if rate.false:
+        return f"{number_format.share(rate.low)} to {number_format.share(rate.high)}"
+    return f"at most {number_format.share(rate.high)}"
+
+
+def _checks(count: int, *, verb: str = " was") -> str:
+    if count == 1:
+        return f"1 check{verb}"
+    return f"{count:,} checks{' were' if verb else ''}"

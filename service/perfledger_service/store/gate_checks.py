@@ -1,0 +1,143 @@
+"""Stores and reads what each check tells of the gate that made it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from perfledger.metrics import STEP_TIME
+from perfledger_baselines.judging.shadow_checks import ShadowCheck
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.planning.gate_health import DetectableChange, GateCheck
+from perfledger_service.store.page_queries import COUNTED_STATUSES
+from perfledger_service.store.tables import EnvironmentRow, GateCheckRow, UploadRow, VerdictRow
+
+RED_CONCLUSION = "failure"  # GitHub's conclusion of a check that blocks
+# Of a project, the newest: older ones tell of other code and other machines.
+MOST_CHECKS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredGate:
+    """The checks on one machine class, the newest first, and the bundle of the newest."""
+
+    device_class: str
+    checks: tuple[GateCheck, ...]
+    newest_bundle: str  # its SHA-256
+
+
+def add_gate_check(
+    session: Session, upload_id: str, *, held_s: float | None, shadow: ShadowCheck | None
+) -> None:
+    """Store what an upload's check tells beside its verdicts; once, when it is judged."""
+    session.add(
+        GateCheckRow(
+            upload_id=upload_id,
+            held_s=held_s,
+            is_shadow_false_alarm=shadow.is_false_alarm if shadow else None,
+        )
+    )
+    session.flush()
+
+
+def undecided_checks(
+    session: Session, project_id: int, device_class: str, *, before: datetime
+) -> tuple[int, int]:
+    """Return (undecided, all) of a gate's newest checks that were received before a time."""
+    newest = session.exec(
+        select(UploadRow.id)
+        .join(EnvironmentRow)
+        .where(
+            col(UploadRow.project_id) == project_id,
+            col(UploadRow.status).in_(COUNTED_STATUSES),
+            col(UploadRow.created_at) < before,
+            col(EnvironmentRow.device_class) == device_class,
+        )
+        .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
+        .limit(MOST_CHECKS)
+    ).all()
+    return len(_uploads_with(session, newest, Outcome.UNDECIDED)), len(newest)
+
+
+def stored_gates(session: Session, project_id: int) -> tuple[StoredGate, ...]:
+    """Return a project's gates, by machine class, with their newest checks.
+
+    A check that failed because a workload could not be measured is no false alarm.
+    """
+    rows = session.exec(
+        select(UploadRow, EnvironmentRow.device_class)
+        .join(EnvironmentRow)
+        .where(col(UploadRow.project_id) == project_id, col(UploadRow.status).in_(COUNTED_STATUSES))
+        .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
+        .limit(MOST_CHECKS)
+    ).all()
+    upload_ids = [upload.id for upload, _ in rows]
+    regressed = _uploads_with(session, upload_ids, Outcome.REGRESSED)
+    undecided = _uploads_with(session, upload_ids, Outcome.UNDECIDED)
+    detectable = _detectable_changes(session, upload_ids)
+    stored = select(GateCheckRow).where(col(GateCheckRow.upload_id).in_(upload_ids))
+    records = {row.upload_id: row for row in session.exec(stored)}
+    gates: dict[str, list[GateCheck]] = {}
+    bundles: dict[str, str] = {}
+    for upload, device_class in rows:
+        record = records.get(upload.id)
+        is_red = upload.conclusion == RED_CONCLUSION and upload.id in regressed
+        is_same_code = upload.base_sha == upload.head_sha
+        bundles.setdefault(device_class, upload.bundle_sha256)
+        gates.setdefault(device_class, []).append(
+            GateCheck(
+                is_undecided=upload.id in undecided,
+                is_false_alarm=is_red if is_same_code else None,
+                is_shadow_false_alarm=record.is_shadow_false_alarm if record else None,
+                held_s=record.held_s if record else None,
+                detectable=tuple(detectable.get(upload.id, ())),
+            )
+        )
+    return tuple(
+        StoredGate(
+            device_class=device_class, checks=tuple(checks), newest_bundle=bundles[device_class]
+        )
+        for device_class, checks in sorted(gates.items())
+    )
+
+
+def _uploads_with(session: Session, upload_ids: Sequence[str], outcome: Outcome) -> set[str]:
+    """Return the uploads with a verdict of this outcome that decides the check."""
+    return set(
+        session.exec(
+            select(VerdictRow.upload_id)
+            .distinct()
+            .where(
+                col(VerdictRow.upload_id).in_(upload_ids),
+                col(VerdictRow.outcome) == outcome,
+                col(VerdictRow.is_warning).is_(False),
+            )
+        )
+    )
+
+
+def _detectable_changes(
+    session: Session, upload_ids: Sequence[str]
+) -> dict[str, list[DetectableChange]]:
+    """Return what each upload's pairs find of a change of step times."""
+    rows = session.exec(
+        select(
+            VerdictRow.upload_id,
+            VerdictRow.workload,
+            VerdictRow.smallest_detectable,
+            func.coalesce(VerdictRow.pairs, 0),
+        ).where(
+            col(VerdictRow.upload_id).in_(upload_ids),
+            col(VerdictRow.metric) == STEP_TIME.name,
+            col(VerdictRow.smallest_detectable).is_not(None),
+        )
+    )
+    changes: dict[str, list[DetectableChange]] = {}
+    for upload_id, workload, change, pairs in rows:
+        if change:
+            changes.setdefault(upload_id, []).append(
+                DetectableChange(workload=workload, change=change, pairs=pairs)
+            )
+    return changes

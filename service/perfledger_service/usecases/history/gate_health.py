@@ -1,0 +1,76 @@
+"""Tells how far a project's checks can be trusted, from what the store knows of them."""
+
+import math
+
+import msgspec
+from sqlmodel import Session
+
+from perfledger_baselines.judging.shadow_checks import ShadowCheck, shadow_check
+from perfledger_baselines.planning.gate_health import GateSettings, gate_health, is_too_noisy
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_service.store.gate_checks import stored_gates, undecided_checks
+from perfledger_service.store.uploads import StoredUpload
+from perfledger_service.usecases.inputs.stored_bundles import read_fields
+from perfledger_service.values.branch_views import GateView
+from perfledger_service.values.report import Report
+
+
+class StoredGateSettings(msgspec.Struct):
+    """The settings in force of a stored bundle's check."""
+
+    settings: dict[str, object] = {}
+
+
+_SETTINGS = msgspec.json.Decoder(StoredGateSettings)
+
+
+def shadow_of(report: Report) -> ShadowCheck | None:
+    """Judge a report's pairs again with their sides exchanged at random."""
+    priors = {
+        (verdict.workload, verdict.metric.name): verdict.prior
+        for verdict in report.verdicts
+        if verdict.prior is not None
+    }
+    return shadow_check(
+        report.tests,
+        report.verdicts,
+        rule=DecisionRule.from_plan(report.plan),
+        priors=priors,
+        seed=report.bundle_id,
+    )
+
+
+def gates_of(session: Session, project_id: int) -> tuple[GateView, ...]:
+    """Return the health of a project's gates, by machine class."""
+    return tuple(
+        GateView(
+            device_class=gate.device_class,
+            health=gate_health(gate.checks, _settings(session, gate.newest_bundle)),
+        )
+        for gate in stored_gates(session, project_id)
+    )
+
+
+def gate_notes(session: Session, upload: StoredUpload, *, device_class: str) -> tuple[str, ...]:
+    """Return a sentence for an upload's report if its gate was too noisy to be required."""
+    undecided, checks = undecided_checks(
+        session, upload.project_id, device_class, before=upload.created_at
+    )
+    if not is_too_noisy(undecided=undecided, checks=checks):
+        return ()
+    note = (
+        f"this gate is too noisy to be required: {undecided} of its last {checks} checks on this "
+        "machine class were undecided; the project's page says which margin or budget would do"
+    )
+    return (note,)
+
+
+def _settings(session: Session, sha256: str) -> GateSettings | None:
+    """Return the margin and the budget of a bundle's check, None if it does not have them."""
+    settings = read_fields(session, sha256, _SETTINGS).settings
+    margin, budget_s = settings.get("margin"), settings.get("budget")
+    if not isinstance(margin, float) or not isinstance(budget_s, int | float):
+        return None
+    if not (0 < margin < 1 and math.isfinite(budget_s) and budget_s > 0):
+        return None
+    return GateSettings(margin=margin, budget_s=budget_s)

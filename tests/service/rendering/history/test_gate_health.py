@@ -1,0 +1,81 @@
+import pytest
+
+from perfledger_baselines.judging.false_alarms import false_alarm_rate
+from perfledger_baselines.planning.gate_health import DetectableChange, GateHealth
+from perfledger_service.rendering.history.gate_health import gate_advice, gate_rows
+from perfledger_service.values.branch_views import GateView
+
+UNKNOWN = GateHealth(
+    checks=1,
+    undecided=0,
+    false_alarms=None,
+    shadows=None,
+    minutes=None,
+    detectable=None,
+    earlier=None,
+    hardest=None,
+    margin=None,
+    budget_s=None,
+)
+NOISY = GateHealth(
+    checks=40,
+    undecided=12,
+    false_alarms=false_alarm_rate(false=0, checks=60),
+    shadows=false_alarm_rate(false=1, checks=38),
+    minutes=2.5,
+    detectable=0.012,
+    earlier=0.034,
+    hardest=DetectableChange(workload="gpt:step", change=0.05, pairs=20),
+    margin=0.044,
+    budget_s=1210.0,
+)
+
+
+def sentences(health):
+    (row,) = gate_rows([GateView(device_class="cuda:NVIDIA H100 80GB HBM3:1", health=health)])
+    return row, [each.replace("\N{NO-BREAK SPACE}", " ") for each in row.sentences]
+
+
+def test_what_is_not_known_says_so_and_how_to_learn_it():
+    row, said = sentences(UNKNOWN)
+
+    assert not row.is_too_noisy
+    assert row.advice == ""
+    assert said[0] == "0 of 1 check was undecided (0 %)"
+    assert said[1].startswith("the false-alarm rate is unknown: no check has compared a commit")
+    assert "perfledger check --base HEAD --head HEAD" in said[1]
+    assert said[2:] == ["the smallest change that it finds is unknown: no check had enough pairs"]
+
+
+def test_a_noisy_gate_has_its_figures_with_their_bounds():
+    row, said = sentences(NOISY)
+
+    assert row.is_too_noisy
+    assert said == [
+        "12 of 40 checks were undecided (30 %)",
+        (
+            "0 of 60 checks of unchanged code failed: the false-alarm rate is at most 6.0 % with "
+            "95 % confidence"
+        ),
+        (
+            "with the sides of 38 checks exchanged at random, 1 failed: noise alone fails 0.07 % "
+            "to 13.8 % of checks, with 95 % confidence"
+        ),
+        (
+            "its recent checks typically find a change of 1.2 % in step time (before that: 3.4 %); "
+            "the hardest workload is gpt:step, with 5.0 % by 20 pairs"
+        ),
+        "a typical check holds its machine for 2.5 min",
+    ]
+
+
+def test_advice_is_settings_that_can_be_copied():
+    assert "set margin = 0.044, which nine of ten workloads find now" in gate_advice(NOISY)
+    assert 'budget = "20m", with max_pairs to match' in gate_advice(NOISY)
+
+
+@pytest.mark.parametrize("device_class", ["cpu::1", "<script>", ""])
+def test_any_machine_class_has_a_row(device_class):
+    (row,) = gate_rows([GateView(device_class=device_class, health=UNKNOWN)])
+
+    assert row.sentences

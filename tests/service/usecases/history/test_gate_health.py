@@ -1,0 +1,79 @@
+"""The health of a project's gates, as its page and its reports use it."""
+
+from datetime import timedelta
+
+import pytest
+
+from perfledger.bundle import Plan
+from perfledger_service.store.database import read_session
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.history.gate_health import gate_notes, gates_of
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+
+TOO_FINE = Plan(seed=1, order=("base",) * 4, looks=(4,), margin=0.0001, floor=0.0001)
+SETTINGS = {"margin": 0.0001, "budget": 300.0}
+
+
+@pytest.fixture
+def check(engine, judged, make_bundle, now):
+    def check(number, **values):
+        usual = {"pairs": 4, "ratio": 1.0, "plan": TOO_FINE, "seed": number, "settings": SETTINGS}
+        moment = now + timedelta(minutes=number)
+        bundle = make_bundle(**(usual | values))
+        return judged(engine, bundle, upload_id=f"{number:032x}", now=moment)
+
+    return check
+
+
+def test_the_settings_of_the_newest_check_give_what_would_do(check, engine):
+    for number in range(10):
+        check(number)
+
+    with read_session(engine) as session:
+        (gate,) = gates_of(session, 1)
+
+    assert gate.health.is_too_noisy
+    assert gate.health.undecided == gate.health.checks == 10
+    assert gate.health.shadows is not None
+    assert gate.health.margin is not None
+    assert gate.health.margin > SETTINGS["margin"]
+    assert gate.health.budget_s is not None
+    assert gate.health.budget_s > SETTINGS["budget"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"margin": "0.02", "budget": 300.0},
+        {"margin": 1e300, "budget": 300.0},
+        {"margin": 0.02, "budget": -1.0},
+        {"margin": True, "budget": 300.0},
+    ],
+)
+def test_settings_that_no_check_has_give_no_advice(check, engine, settings):
+    for number in range(10):
+        check(number, settings=settings)
+
+    with read_session(engine) as session:
+        (gate,) = gates_of(session, 1)
+
+    assert gate.health.is_too_noisy
+    assert (gate.health.margin, gate.health.budget_s) == (None, None)
+
+
+def test_a_report_says_that_its_gate_was_too_noisy_before_it(check, engine, make_bundle):
+    """The eleventh check is the first that has ten before it."""
+    uploads = [check(number) for number in range(11)]
+    device_class = make_bundle().machine.device_class
+
+    with read_session(engine) as session:
+        notes = [gate_notes(session, each, device_class=device_class) for each in uploads]
+        elsewhere = gate_notes(session, uploads[-1], device_class="cuda:H100:1")
+        report, _ = UploadReports(build_report).report(session, uploads[-1])
+
+    assert notes[:10] == [()] * 10
+    (note,) = notes[10]
+    assert note.startswith("this gate is too noisy to be required: 10 of its last 10 checks")
+    assert elsewhere == ()
+    assert note in report.notes
