@@ -159,3 +159,84 @@ def test_states_as_far_apart_as_numbers_go_are_answered():
     history = detect(rng.choice([1e-300, 1e300], 139).tolist())
 
     assert all(math.isfinite(change.after) for change in history.changes)
+
+
+# Annual flow of the Nile at Aswan in 1e8 m3, 1871 to 1970: Cobb, "The problem of the Nile",
+# Biometrika 65, 1978. It fell between 1898 and 1899.
+NILE = (
+    *(1120, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020, 960),
+    *(1180, 799, 958, 1140, 1100, 1210, 1150, 1250, 1260, 1220, 1030, 1100, 774, 840, 874, 694),
+    *(940, 833, 701, 916, 692, 1020, 1050, 969, 831, 726, 456, 824, 702, 1120, 1100, 832, 764),
+    *(821, 768, 845, 864, 862, 698, 845, 744, 796, 1040, 759, 781, 865, 845, 944, 984, 897, 822),
+    *(1010, 771, 676, 649, 846, 812, 742, 801, 1040, 860, 874, 848, 890, 744, 749, 838, 1050, 918),
+    *(986, 797, 923, 975, 815, 1020, 906, 901, 1170, 912, 746, 919, 718, 714, 740),
+)
+
+
+def test_the_fall_of_the_niles_flow_is_found_with_its_known_figures():
+    """They rest on the constants of the noise, of the tests and of the intervals."""
+    (change,) = detect(NILE).changes
+
+    assert 1871 + change.index == 1899
+    assert (change.earliest, change.latest) == (26, 31)
+    assert (change.before, change.after) == pytest.approx((1091.278433, 841.419841), rel=1e-8)
+    assert (change.low, change.change, change.high) == pytest.approx(
+        (-0.2837564601, -0.2289595254, -0.1699702959), rel=1e-8
+    )
+    assert 1 - change.confidence == pytest.approx(1.138e-7, rel=1e-3)
+
+
+def test_steps_in_dependent_noise_have_known_intervals(make):
+    noise = make.noise(300, seed=21, dependence=0.4)
+
+    findings = detect(make.series(noise, [(100, 0.05), (200, -0.04), (294, 0.06)]))
+
+    assert [(each.earliest, each.index, each.latest) for each in findings.changes] == [
+        (100, 100, 100),
+        (200, 200, 200),
+        (294, 294, 294),
+    ]
+    assert [each.low for each in findings.changes] == pytest.approx(
+        [0.0414619342, -0.0462270580, 0.0496636754], rel=1e-7
+    )
+    assert [each.high for each in findings.changes] == pytest.approx(
+        [0.0509196243, -0.0370639866, 0.0736976255], rel=1e-7
+    )
+    assert 1 - findings.changes[2].confidence == pytest.approx(1.36e-11, rel=0.01)
+
+
+def test_a_change_of_the_spread_has_a_known_interval(make):
+    noise = make.noise(240, seed=22, sd=0.004)
+    noise[150:] *= 3
+
+    (change,) = detect(make.series(noise)).spread_changes
+
+    assert change.index == 150
+    assert (change.low, change.ratio, change.high) == pytest.approx(
+        (1.9234036113, 2.5377609818, 3.3483512057), rel=1e-7
+    )
+
+
+def test_a_step_of_a_series_in_two_states_has_a_known_interval(make):
+    (change,) = detect(make.series(make.two_states(200, seed=23), [(120, 0.05)])).changes
+
+    assert (change.earliest, change.index, change.latest) == (120, 120, 120)
+    assert (change.low, change.change, change.high) == pytest.approx(
+        (0.0492425565, 0.0502570279, 0.0512724802), rel=1e-7
+    )
+
+
+def test_excursions_are_told_from_the_step_beside_them(make):
+    noise = make.noise(160, seed=24, sd=0.005)
+    noise[60:64] += 0.08
+    noise[110] += 0.2
+
+    findings = detect(make.series(noise, [(130, 0.02)]))
+
+    (change,) = findings.changes
+    assert (change.earliest, change.index, change.latest) == (130, 130, 131)
+    assert (change.low, change.high) == pytest.approx((0.0175695110, 0.0220422105), rel=1e-7)
+    assert [(each.first, each.last) for each in findings.transients] == [(60, 63), (110, 110)]
+    assert [each.change for each in findings.transients] == pytest.approx(
+        [0.0825852537, 0.2140319670], rel=1e-7
+    )

@@ -5,11 +5,12 @@ from dataclasses import replace
 from statistics import NormalDist
 
 import pytest
+from scipy.special import stdtrit
 
 from perfledger.profile import Bucket
 from perfledger.records import Side
 from perfledger_profiles.diff.diff import explain
-from perfledger_profiles.diff.noise import ProfileNoise, typical_profile
+from perfledger_profiles.diff.noise import T_95, ProfileNoise, typical_profile
 from perfledger_profiles.diff.operations import MAX_COMPARED
 
 
@@ -145,3 +146,9 @@ def test_a_cause_exceeds_its_error_and_has_it(make):
     assert cause.delta_seconds == pytest.approx(2.0, abs=0.01)
     assert cause.error_seconds is not None
     assert 0 < cause.error_seconds < 0.05
+
+
+def test_the_table_of_students_t_is_that_of_the_distribution():
+    exact = [float(stdtrit(degrees, 0.975)) for degrees in range(1, 21)]
+
+    assert pytest.approx(exact, rel=5e-4) == T_95
