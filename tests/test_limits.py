@@ -39,10 +39,16 @@ MOST_AMOUNTS = 10  # of a constant; the steps of a curve are no limits
 # Of each page: the title, the folder whose modules it lists, and what happens beyond a limit.
 PAGES = {
     "service": (
-        "the service and its commands",
+        "the service and its store",
         "service/perfledger_service",
-        """The service and the commands refuse a file, table or request beyond its limit, with an
-        error that says what is too large. A time limit ends one attempt.""",
+        """The service refuses a request beyond its limit, with an error that says what is too
+        large. A time limit ends one attempt.""",
+    ),
+    "commands": (
+        "the inputs of commands",
+        "service/perfledger_service/usecases",
+        """Commands and pages refuse a file or table beyond its limit, with an error that says what
+        is too large. A time limit ends one attempt.""",
     ),
     "reports": (
         "reports, pages and charts",
@@ -90,6 +96,11 @@ PAGES = {
         "simulated queues of jobs",
         "cost_models/perfledger_cost_models/scheduling",
         """A reader refuses a file or a job beyond a limit and names the place.""",
+    ),
+    "forecasting": (
+        "forecasts of demand",
+        "cost_models/perfledger_cost_models/forecasting",
+        """With a shorter series than the minimum there is no forecast, or a simpler one.""",
     ),
     "costs": (
         "prices, fleets and costs",
