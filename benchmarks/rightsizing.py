@@ -222,17 +222,17 @@ def measured_once_more(
 ) -> list[LoadCurve]:
     """Measure what an undecided answer asks for, in parts of as many requests as a point has."""
     found = list(curves)
-    for number, rival in enumerate(answer.rivals):
-        place = DEVICES.index(rival.option.plan.setting.curve.device)
-        device, rate = case.devices[place], rival.option.replica_rate
-        if rival.requests is None:
-            continue
-        parts = math.ceil(rival.requests / MAX_REQUESTS)
-        rates = np.full(parts, rate * device.service_s)
-        each = math.ceil(rival.requests / parts)
-        taken = latencies(device.kind, rates, each, seed + number) * device.service_s
-        point = _open_point(rate, taken.T.ravel(), min(rate, device.capacity))
-        found[place] = replace(found[place], points=(*found[place].points, point))
+    rival = answer.next_measurement
+    if rival is None or rival.requests is None:
+        return found
+    place = DEVICES.index(rival.option.plan.setting.curve.device)
+    device, rate = case.devices[place], rival.option.replica_rate
+    parts = math.ceil(rival.requests / MAX_REQUESTS)
+    rates = np.full(parts, rate * device.service_s)
+    each = math.ceil(rival.requests / parts)
+    taken = latencies(device.kind, rates, each, seed) * device.service_s
+    point = _open_point(rate, taken.T.ravel(), min(rate, device.capacity))
+    found[place] = replace(found[place], points=(*found[place].points, point))
     return found
 
 
@@ -266,7 +266,8 @@ def as_asked(case: Case, curves: Sequence[LoadCurve], seed: int, asked: Asked) -
     """Measure what an undecided answer asks for until it is none, or nothing is asked for."""
     answer, requests, number = sized(case, curves), 0, 0
     while answer.verdict is SizingVerdict.UNDECIDED and number < ROUNDS:
-        wanted = sum(rival.requests or 0 for rival in answer.rivals)
+        rival = answer.next_measurement
+        wanted = 0 if rival is None else rival.requests
         if not wanted:
             break
         curves = measured_once_more(case, curves, answer, seed + 10 * number)

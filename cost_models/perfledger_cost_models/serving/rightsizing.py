@@ -25,9 +25,9 @@ MAX_BEST_OPTIONS = 3
 MAX_REPLICAS = 100_000
 # Replicas relative to those that the capacity requires: with more, latency falls no further.
 MOST_SPARE = 64
-# Rivals of one setting, between the fewest replicas that may be enough and the fewest that surely
-# are; more of them would be equally undecided.
-MOST_RIVALS = 20
+# Open numbers of replicas of one setting, from the fewest that may be enough to the most that may
+# not be: far more than a measured curve leaves open.
+MOST_RIVALS = 1000
 # Step of the first search by number of replicas; the range between two steps is then bisected.
 LADDER = 1.25
 SPARE_STEPS = math.ceil(math.log(MOST_SPARE, LADDER))
@@ -152,12 +152,23 @@ class SizingResult:
     demand: ServingDemand
     verdict: SizingVerdict
     best: tuple[SizedOption, ...]
-    rivals: tuple[
-        RivalOption, ...
-    ]  # the likeliest undecided options that are cheaper than the best
+    rivals: tuple[RivalOption, ...]  # all undecided ones cheaper than the best, likeliest first
     settings: tuple[ReplicaSettings, ...]
     left_out: tuple[str, ...]  # reasons
     errors: tuple[tuple[float, ...], ...] = ()  # of each of the best, see `with_errors`
+
+    @property
+    def next_measurement(self) -> RivalOption | None:
+        """Return the rival whose measurement says most: its chance is the nearest to even.
+
+        Returns None where all are too near the limit to decide.
+        """
+        measurable = [rival for rival in self.rivals if rival.requests is not None]
+        return min(
+            measurable,
+            key=lambda rival: abs(rival.option.plan.chance - LIKELY_CHANCE),
+            default=None,
+        )
 
 
 def right_size(
@@ -203,7 +214,7 @@ def right_size(
         demand=demand,
         verdict=verdict,
         best=tuple(best),
-        rivals=tuple(_rival(plan, demand) for plan in rivals[:MAX_BEST_OPTIONS]),
+        rivals=tuple(_rival(plan, demand) for plan in rivals),
         settings=settings,
         left_out=tuple(left_out),
     )

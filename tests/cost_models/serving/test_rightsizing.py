@@ -150,6 +150,20 @@ def test_a_noise_that_leaves_the_best_open_says_what_to_measure():
     assert found.best[0].plan.replicas > 2
 
 
+def test_the_next_measurement_is_that_of_the_chance_nearest_to_even():
+    noisy = curve(100.0, points=[point(rate, p99(rate, 100.0), completed=300) for rate in (20, 60)])
+
+    found = sized([noisy], ServingDemand(rate_per_second=500.0, p99_s=0.1))
+
+    open_counts = sorted(rival.option.plan.replicas for rival in found.rivals)
+    assert open_counts == list(range(open_counts[0], open_counts[-1] + 1))
+    assert len(open_counts) > 3
+    best = found.next_measurement
+    assert best is not None
+    distances = [abs(rival.option.plan.chance - 0.5) for rival in found.rivals]
+    assert abs(best.option.plan.chance - 0.5) == min(distances)
+
+
 def test_what_no_device_can_do_is_said():
     found = sized(
         [curve(100.0)], ServingDemand(rate_per_second=10.0, p99_s=0.01), H100_80GB=tariff("2")

@@ -13,6 +13,7 @@ from perfledger_cost_models.serving.rightsizing import (
     RivalOption,
     SizedOption,
     SizingConstraint,
+    SizingPlan,
     SizingResult,
     SizingVerdict,
 )
@@ -37,6 +38,7 @@ from perfledger_service.rendering.layout.escape import clean
 _WORKLOAD = re.compile(r"[\w.]+:\w+(?:\[[^']*\])?")
 _MAX_WORKLOAD = 200
 _MAX_NOTE = 300
+_MAX_ROWS = 6  # of the table, for people; programs get all
 
 _REASONS = {
     SizingConstraint.LATENCY: "with one replica fewer the P99 is too long (latency)",
@@ -84,6 +86,7 @@ def sizing_document(sizing: SizingResult) -> Document:
                 options,
                 key="options",
                 style=lambda row: TextStyle.NOTE if row.is_open else TextStyle.PLAIN,
+                most=_MAX_ROWS,
             ),
             *sentences(_advice(sizing), names=_names(sizing)),
             *notes(_notes(sizing), names=_names(sizing)),
@@ -106,12 +109,38 @@ def sizing_sentence(sizing: SizingResult) -> str:
     if sizing.verdict is SizingVerdict.NONE:
         return "No measured configuration keeps this P99 at this rate."
     if not sizing.best:
-        return "Undecided: no configuration certainly keeps this P99, but some may."
+        return (
+            "Undecided: no configuration certainly keeps this P99, but some may: "
+            f"{_open_range(sizing)}."
+        )
     best = sizing.best[0]
     words = f"{_devices(best)}{_workload(best.plan.setting, sizing)}{_price(best)}"
     if sizing.verdict is SizingVerdict.DECIDED:
         return f"Take {words.removesuffix(',')}. Not less, because {_REASONS[best.constraint]}."
-    return f"Undecided: {words} is enough, but a cheaper option may be enough, too."
+    return f"Undecided: {words} is enough, but cheaper options may be, too: {_open_range(sizing)}."
+
+
+def _open_range(sizing: SizingResult) -> str:
+    """Return the open numbers of replicas of each setting, and which to measure at what rate."""
+    by_setting: dict[int, list[SizingPlan]] = {}
+    for rival in sizing.rivals:
+        by_setting.setdefault(id(rival.option.plan.setting), []).append(rival.option.plan)
+    ranges: list[str] = []
+    for plans in by_setting.values():
+        counts = sorted({plan.replicas for plan in plans})
+        numbers = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        many = "replica" if counts == [1] else "replicas"
+        name = "" if len(by_setting) == 1 else f" of {setting_name(plans[0].setting, sizing)}"
+        ranges.append(f"{numbers} {many}{name}")
+    is_one = len(sizing.rivals) == 1
+    words = f"{', '.join(ranges)} {'is' if is_one else 'are'} open"
+    rival = sizing.next_measurement
+    if rival is None:
+        return words
+    rate = number_format.count(rival.option.replica_rate)
+    return (
+        f"{words}; measure one replica at {rate}/s, its rate among {rival.option.plan.replicas:,}"
+    )
 
 
 def setting_name(setting: ReplicaSettings, sizing: SizingResult) -> str:
@@ -220,7 +249,8 @@ def _open(option: SizedOption) -> str:
 
 
 def _advice(sizing: SizingResult) -> Iterator[str]:
-    for rival in sizing.rivals:
+    rival = sizing.next_measurement or next(iter(sizing.rivals), None)
+    if rival is not None:
         yield _measure(rival, sizing)
 
 

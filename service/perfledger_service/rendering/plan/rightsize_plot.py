@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from perfledger_cost_models.serving.load_curve import LoadPoint
 from perfledger_cost_models.serving.replica_settings import ReplicaSettings
-from perfledger_cost_models.serving.rightsizing import SizedOption, SizingResult
+from perfledger_cost_models.serving.rightsizing import MAX_BEST_OPTIONS, SizedOption, SizingResult
 from perfledger_service.rendering.chart.axis import Axis, log_axis
 from perfledger_service.rendering.chart.marks import (
     SERIES_TONES,
@@ -88,7 +88,7 @@ def _axes(settings: Sequence[ReplicaSettings], result: SizingResult) -> tuple[Ax
 
 
 def _options(result: SizingResult) -> tuple[SizedOption, ...]:
-    return (*result.best, *(rival.option for rival in result.rivals))
+    return (*result.best, *(rival.option for rival in result.rivals[:MAX_BEST_OPTIONS]))
 
 
 def _marks(setting: ReplicaSettings, tone: Tone, result: SizingResult, y: Axis) -> Iterator[Mark]:

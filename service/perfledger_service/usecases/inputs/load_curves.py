@@ -39,6 +39,8 @@ MAX_FAILED_SHARE = 0.01
 # Closed-loop clients cannot get more answers than this (Little 1961), and open-loop ones not more
 # than the offered rate: beyond this factor the figure counts inferences, several per request.
 _MOST_TIMES_ASKED = 1.5
+# What vLLM and SGLang save by default: of the first token, and between tokens.
+_OTHER_P99S = frozenset({"request_latency_p99", "ttft_p99", "tpot_p99", "itl_p99"})
 _EVEN = (EVEN_ARRIVALS, MAYBE_EVEN_ARRIVALS)
 _OURS = (b'"points"', b'"version"')
 _HEAD_BYTES = 65_536
@@ -166,7 +168,11 @@ def _foreign_curves(file_spec: _LoadFile, name: str, latency: str) -> Iterator[L
     doubts = tuple(note for note in profile.notes if not (file_spec.is_poisson and note in _EVEN))
     by_name, left_out = _points(profile, file_spec, name, latency)
     if not by_name:
+        saved = sorted({one.name for one in profile.readings if one.name in _OTHER_P99S})
         lacks = f"{name} has no {latency}_p99 with its throughput: make the tool save percentiles"
+        if saved:
+            metrics = ", ".join(other.removesuffix("_p99") for other in saved)
+            lacks += f", or choose --latency-metric {metrics}, which it has"
         raise UsageError(left_out[0] if left_out else lacks)
     for label, points in by_name.items():
         yield LoadCurve(

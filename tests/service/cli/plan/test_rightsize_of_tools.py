@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perfledger_service.cli.app import app
+from perfledger_service.errors import UsageError
 
 # As `vllm bench serve` saves it: seconds until the last of 300 requests has its last token, which
 # is 6.8 s after its first; all came within 30 s. The figures are made up.
@@ -152,3 +153,37 @@ def test_a_long_configuration_name_is_complete_in_a_narrow_table(run):
     shown = run("L40S", table, "--p99", "40ms", "--request-rate", "400").partition("L40S of")[0]
 
     assert "…" not in shown
+
+
+# With vLLM's default percentiles: P99 only, of the first token and between tokens.
+DEFAULT_VLLM = STREAMED | {"median_itl_ms": 13.6, "p99_itl_ms": 20.0}
+WORDS = ("--p99", "200ms", "--request-rate", "140")
+
+
+@pytest.mark.slow
+def test_default_percentiles_of_vllm_are_enough_for_the_first_token(run):
+    shown = run("H100-80GB", json.dumps(DEFAULT_VLLM), *WORDS, "--latency-metric", "ttft")
+
+    assert "2 to 16 replicas are open; measure one replica at 24/s, its rate among 7." in shown
+    assert "17 x H100-80GB (17 replicas)" in shown
+    assert "and 10 more; --format json has all" in shown
+
+
+@pytest.mark.slow
+def test_programs_get_the_whole_open_range(run):
+    words = (*WORDS, "--latency-metric", "ttft", "--format", "json")
+
+    options = json.loads(run("H100-80GB", json.dumps(DEFAULT_VLLM), *words))["options"]
+
+    assert sorted(row["replicas"] for row in options if row["is_open"]) == list(range(2, 17))
+
+
+@pytest.mark.slow
+def test_a_file_without_the_metric_names_those_that_it_has(tmp_path):
+    path = tmp_path / "result"
+    path.write_text(json.dumps(DEFAULT_VLLM))
+
+    with pytest.raises(UsageError, match="choose --latency-metric itl, tpot, ttft, which it has"):
+        CliRunner().invoke(
+            app, ["plan", "rightsize", f"L40S={path}", *WORDS], catch_exceptions=False
+        )
