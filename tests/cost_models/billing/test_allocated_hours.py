@@ -184,8 +184,10 @@ def test_an_error_shows_twenty_labels_and_forty_letters_of_each():
 def test_hours_have_six_decimals():
     spans = usage(({"team": "a"}, at(1), at(1) + 3600 / 7, 1.0))
 
-    (claim,) = pool_usages([spans], TEAM, QUARTER, [DEVICES])
+    claims = pool_usages([spans], TEAM, QUARTER, [DEVICES])
 
+    assert claims is not None
+    (claim,) = claims
     assert claim.used_hours == Decimal("0.142857")
 
 

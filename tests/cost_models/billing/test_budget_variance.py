@@ -57,4 +57,5 @@ def test_less_than_one_hour_planned_and_none_used_is_a_plan():
         efficiency_hours=None,
     )
 
-    assert (found.volume_usd, found.price_usd) == (-10, 0)
+    assert found.volume_usd == -10
+    assert found.price_usd == 0

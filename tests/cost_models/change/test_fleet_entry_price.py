@@ -62,9 +62,12 @@ def test_each_policy_has_the_sum_of_its_own_workloads():
 
 @pytest.mark.slow
 def test_more_parts_than_can_be_priced_are_missing():
-    wrong = FleetUse(workload="*", where=P5, device_hours_per_year=-1.0)  # is quickly refused
+    names = [f"w{place}" for place in range(MAX_PARTS + 1)]
+    wrong = FleetUse(  # is quickly refused
+        workload="*", where=P5, device_hours_per_year=-1.0, weights=dict.fromkeys(names, 1.0)
+    )
 
-    found = priced(*(measured(f"w{place}") for place in range(MAX_PARTS + 1)), fleet=(wrong,))
+    found = priced(*map(measured, names), fleet=(wrong,))
 
     assert "correct the fleet entry" in found.prices[-2].note
     assert "check fewer" in found.prices[-1].note

@@ -1,4 +1,5 @@
 from itertools import chain
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -9,10 +10,9 @@ from perfledger_cost_models.change.fleet_weights import FleetSplitError, hours_o
 GRID = tuple(f"gpt:train[batch={size}]" for size in (8, 16, 32, 64))
 
 
-def entry(**values):
-    return FleetUse(
-        **{"workload": "gpt:*", "where": "p5", "device_hours_per_year": 300_000.0} | values
-    )
+def entry(**values: Any) -> FleetUse:
+    usual: dict[str, Any] = {"workload": "gpt:*", "where": "p5", "device_hours_per_year": 300_000.0}
+    return FleetUse(**(usual | values))
 
 
 def test_an_entry_of_one_workload_is_its_own():

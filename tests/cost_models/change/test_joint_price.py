@@ -99,12 +99,12 @@ def test_nothing_that_is_priced_has_no_sum():
 
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
-@given(st.permutations(["gpt", "vit", "rnn"]), st.floats(-0.5, 0.5), st.floats(0, 0.2))
+@given(st.permutations(["gpt", "vit"]), st.floats(-0.5, 0.5), st.floats(0, 0.2))
 def test_the_order_of_workloads_changes_no_sum(order, middle, width):
     change = (middle - width, middle, middle + width)
 
     one = priced(*(measured(name, change) for name in order)).total
-    two = priced(*(measured(name, change) for name in ("gpt", "vit", "rnn"))).total
+    two = priced(*(measured(name, change) for name in ("gpt", "vit"))).total
 
     assert float(one.usd) == pytest.approx(float(two.usd))
     assert (float(one.low), float(one.high)) == pytest.approx((float(two.low), float(two.high)))

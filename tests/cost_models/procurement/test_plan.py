@@ -294,4 +294,5 @@ def test_demand_is_accepted_up_to_its_limits(plan_text, before, after, is_accept
 def test_a_team_is_entitled_to_nothing_unless_the_plan_says_so(plan_text):
     (team,) = read_plan(f'{plan_text}\n[[team]]\nname = "a"', "plan.toml").team
 
-    assert (team.entitled_hours, team.workloads) == (0, ())
+    assert team.entitled_hours == 0
+    assert team.workloads == ()

@@ -134,13 +134,11 @@ def _open_range(sizing: SizingResult) -> str:
         ranges.append(f"{numbers} {many}{name}")
     is_one = len(sizing.rivals) == 1
     words = f"{', '.join(ranges)} {'is' if is_one else 'are'} open"
-    rival = sizing.next_measurement
-    if rival is None:
+    if sizing.next_measurement is None:
         return words
-    rate = number_format.count(rival.option.replica_rate)
-    return (
-        f"{words}; measure one replica at {rate}/s, its rate among {rival.option.plan.replicas:,}"
-    )
+    option = sizing.next_measurement.option
+    rate = number_format.count(option.replica_rate)
+    return f"{words}; measure one replica at {rate}/s, its rate among {option.plan.replicas:,}"
 
 
 def setting_name(setting: ReplicaSettings, sizing: SizingResult) -> str:

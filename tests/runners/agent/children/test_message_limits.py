@@ -1,6 +1,7 @@
 """Each field of a child's messages is read up to its limit, and refused beyond it."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ SERVED = {
     "unserved": 0,
     "peak_bytes": None,
 }
-MESSAGES = {
+MESSAGES: dict[str, dict[str, Any]] = {
     "facts": {"event": "facts"},
     "workload": {"event": "workload", "id": "m:f", "module": "m", "function": "f"},
     "broken": {"event": "broken", "path": "a.py"},
