@@ -264,3 +264,26 @@ def test_starting_again_forgets_what_was_read(fake_nvml):
     telemetry.start()
 
     assert telemetry.stop() == ()
+
+
+@pytest.mark.parametrize(
+    ("bit", "cause", "is_failure"),
+    [
+        (0x04, "power cap", False),  # nvmlClocksEventReasonSwPowerCap
+        (0x08, "a slowdown of the board", True),  # HwSlowdown
+        (0x20, "heat", True),  # SwThermalSlowdown
+        (0x40, "heat", True),  # HwThermalSlowdown
+        (0x80, "the power supply's brake", True),  # HwPowerBrakeSlowdown
+        (0x01, None, False),  # GpuIdle
+        (0x02, None, False),  # ApplicationsClocksSetting
+        (0x10, None, False),  # SyncBoost
+    ],
+)
+def test_each_bit_of_nvml_is_called_by_its_cause(bit, cause, is_failure):
+    readings = [reading(0.5, reasons=bit), reading(0.9, reasons=bit)]
+
+    slowed = with_telemetry(RUN, readings).slowed
+
+    assert [words for words in slowed if cause is None or cause in words] == list(slowed)
+    assert len(slowed) == (cause is not None)
+    assert (throttling_failure(RUN, readings) is not None) is is_failure

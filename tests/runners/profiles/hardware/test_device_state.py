@@ -160,3 +160,23 @@ def test_a_clock_that_is_the_listed_cause_needs_no_note(make):
 
     assert [cause.reason for cause in told.causes] == [ChangeReason.CLOCK]
     assert (told.is_attributable, told.note) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("bit", "cause"),
+    [
+        (0x08, "too hot, or too much power"),  # nvmlClocksEventReasonHwSlowdown
+        (0x20, "its driver lowers its clock: too hot"),  # SwThermalSlowdown
+        (0x40, "its hardware lowers its clock: too hot"),  # HwThermalSlowdown
+        (0x80, "the power supply requests it"),  # HwPowerBrakeSlowdown
+    ],
+)
+def test_each_bit_of_nvml_that_is_a_fault_has_its_cause(scrape, bit, cause):
+    (fault,) = disturbances(scrape("gpu 0", clock_event_reasons=float(bit)), None)
+
+    assert cause in fault
+
+
+@pytest.mark.parametrize("bit", [0x01, 0x02, 0x04, 0x10, 0x100])
+def test_an_idle_clock_a_chosen_one_a_power_cap_and_sync_boost_are_no_faults(scrape, bit):
+    assert disturbances(scrape("gpu 0", clock_event_reasons=float(bit)), None) == ()
