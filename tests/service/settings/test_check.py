@@ -7,6 +7,8 @@ from perfledger_service.settings.validation import validate_settings
 
 FLEET = {"workload": "x", "where": "y", "device_hours_per_year": 1}
 LIMIT = {"team": "nlp", "fail_above_usd_per_year": 1}
+USAGE = {"match": {"team": "*"}, "workload": "x", "where": "y"}
+DECLARED = {"workload": "x", "device": "d", "units_per_second": 0.5, "source": "s"}
 POOL = {"where": "onprem-8xH100", "devices": 1, "busy_hours_per_year": 1}
 
 
@@ -118,3 +120,57 @@ def test_variables_are_named_whole_or_by_a_prefix():
         check_settings(env=["GITHUB_TOKEN"])
     with pytest.raises(SettingsError, match="is not the name of a variable"):
         check_settings(env=["A=B"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("2us", 2e-6), ("2ms", 0.002), ("2s", 2), ("2", 2), ("2m", 120), ("2h", 7200), ("0.5s", 0.5)],
+)
+def test_each_unit_of_a_duration_has_its_seconds(text, expected):
+    assert seconds(text) == pytest.approx(expected)
+
+
+def test_what_is_not_set_is_as_the_documentation_says():
+    settings = check_settings()
+
+    assert (settings.margin, settings.floor, settings.alpha) == (0.01, 0.003, 0.05)
+    assert (settings.max_pairs, settings.budget, settings.timeout) == (20, 600, 300)
+    assert settings.build_timeout == 1800
+    assert (settings.budget_usd, settings.metrics) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted", "refused"),
+    [
+        ("margin", [0.001, 0.999], [0, 1]),
+        ("floor", [0.001, 0.999], [0, 1]),
+        ("alpha", [0.001, 0.499], [0, 0.5]),
+        ("max_pairs", [4, 1000], [3, 1001]),
+        ("budget_usd", ["0.01"], ["0", "-1", "inf"]),
+        ("build", ["x" * 300], ["x" * 301]),
+        ("policy", [[LIMIT | {"team": "t"}]], [[LIMIT | {"team": ""}]]),
+        ("policy", [[LIMIT | {"team": "t" * 100}]], [[LIMIT | {"team": "t" * 101}]]),
+        ("policy", [[LIMIT | {"workloads": ["a"]}]], [[LIMIT | {"workloads": []}]]),
+        ("policy", [[LIMIT | {"fail_above_usd_per_year": 0}]], []),
+        ("policy", [], [[LIMIT | {"fail_above_usd_per_year": -0.5}]]),
+        ("policy", [[LIMIT | {"ask_above_usd_per_year": 1}]], []),
+        ("policy", [], [[LIMIT | {"ask_above_usd_per_year": 1.5}]]),
+        ("commitment", [[POOL | {"devices": 100_000}]], [[POOL | {"devices": 100_001}]]),
+        ("commitment", [], [[POOL | {"devices": 0, "busy_hours_per_year": 0}]]),
+        ("commitment", [[POOL | {"devices_per_job": 1}]], [[POOL | {"devices_per_job": 0}]]),
+        ("commitment", [[POOL | {"busy_hours_per_year": 8760}]], []),
+        ("commitment", [], [[POOL | {"busy_hours_per_year": 8760.5}]]),
+        ("commitment", [[POOL | {"busy_hours_per_year": 0}]], []),
+        ("commitment", [[POOL | {"job_hours": 0.5}]], [[POOL | {"job_hours": 0}]]),
+        ("fleet", [[FLEET | {"low": 1, "high": 1}]], [[FLEET | {"low": 1.5}]]),
+        ("fleet", [[FLEET | {"device_hours_per_year": 0}]], [[FLEET | {"high": 0.5}]]),
+        ("usage", [[USAGE]], [[USAGE | {"match": {}}]]),
+        ("declared", [[DECLARED]], [[DECLARED | {"units_per_second": 0}]]),
+    ],
+)
+def test_a_setting_is_accepted_up_to_its_limits(name, accepted, refused):
+    for value in accepted:
+        check_settings(**{name: value})
+    for value in refused:
+        with pytest.raises(SettingsError):
+            check_settings(**{name: value})

@@ -118,3 +118,22 @@ def test_the_workflow_is_closed_after_a_crash_too(served):
 
 def test_no_page_loads_scripts_of_a_foreign_host_to_describe_the_api(site):
     assert {site.get(path).status_code for path in ("/docs", "/redoc", "/openapi.json")} == {404}
+
+
+def test_the_description_of_the_api_has_every_status_of_each_request(site):
+    paths = site.get("/api/openapi.json").json()["paths"]
+
+    assert {
+        f"{method} {path}": " ".join(sorted(request["responses"]))
+        for path, methods in paths.items()
+        for method, request in methods.items()
+    } == {
+        "get /api/v1/ab-requests": "200 401",
+        "get /api/v1/priors": "200 401 422",
+        "get /api/v1/uploads/{upload_id}": "200 401 404 422",
+        "get /healthz": "200",
+        "get /readyz": "200 503",
+        "post /api/v1/checks": "202 400 401 422",
+        "post /api/v1/uploads": "202 400 401 403 413",
+        "post /webhooks/github": "202 400 401 413",
+    }

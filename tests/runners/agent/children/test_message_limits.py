@@ -8,14 +8,14 @@ import pytest
 from perfledger.protocol import PROTOCOL_VERSION
 from perfledger_runners.children.protocol_parser import GarbageError, decode_message
 
-RUN = {
+RUN: dict[str, Any] = {
     "event": "run",
     "workload": "w",
     "started_at": "2026-11-20T12:00:00Z",
     "samples": {"step_time_p50": [0.5]},
     "device": "cpu",
 }
-SERVED = {
+SERVED: dict[str, Any] = {
     "event": "served",
     "workload": "w",
     "mode": "open",
