@@ -48,6 +48,11 @@ class AdviceContext:
         """Return whether the operations are XLA's, which decides what is fused."""
         return self.profile.tool == "jax.profiler"
 
+    @property
+    def typical_step(self) -> str:
+        """Return what shares of the classification are of: the median of several steps."""
+        return "the median step" if len(self.profile.each_step) > 1 else "the step"
+
     def select(self, is_chosen: Callable[[Operation], bool]) -> tuple[Operation, ...]:
         """Return the operations that match, longest first.
 
@@ -122,14 +127,18 @@ class AdviceContext:
 Rule = Callable[[AdviceContext], Recommendation | None]
 
 
-def name_operations(operations: Iterable[Operation]) -> str:
+def name_operations(operations: Sequence[Operation]) -> str:
     """Return the names of the longest operations and their number of calls, for a trigger."""
+    calls = sum(operation.count for operation in operations)
+    return f"{first_names(operations)}; {calls:,.0f} call{'' if calls == 1 else 's'}"
+
+
+def first_names(operations: Iterable[Operation]) -> str:
+    """Return the names of the longest operations, and how many more there are."""
     ranked = sorted(operations, key=lambda operation: -operation.seconds)
-    calls = sum(operation.count for operation in ranked)
     names = list(dict.fromkeys(short_name(operation.name) for operation in ranked))
-    first_names = ", ".join(names[:_NAMES_SHOWN])
     more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return f"{first_names}{more}; {calls:,.0f} call{'' if calls == 1 else 's'}"
+    return ", ".join(names[:_NAMES_SHOWN]) + more
 
 
 def short_name(name: str) -> str:

@@ -1,6 +1,7 @@
 """Holds the rules of advice on time off the device: input, host, copies and collectives."""
 
 import re
+from collections.abc import Iterable
 
 from perfledger.profile import Bucket, Operation
 from perfledger_profiles.bottleneck.advice import (
@@ -8,6 +9,7 @@ from perfledger_profiles.bottleneck.advice import (
     Advice,
     AdviceContext,
     Rule,
+    first_names,
     name_operations,
 )
 from perfledger_profiles.bottleneck.classification import (
@@ -23,6 +25,8 @@ from perfledger_profiles.bottleneck.host_bound import (
     is_launch_bound,
 )
 from perfledger_profiles.bottleneck.step_shares import (
+    BOTTLENECKS,
+    ON_DEVICE,
     OVERHEAD_THRESHOLDS,
     is_on_cpu,
 )
@@ -147,6 +151,11 @@ NOTABLE_COPIES = 0.03
 # Single first calls are in many recordings, at their start.
 FIRST_CALLS = 0.05
 
+_DEVICE_BUCKETS = frozenset(
+    bucket
+    for bucket, bottleneck in BOTTLENECKS.items()
+    if bottleneck in (ON_DEVICE, Bottleneck.COMMUNICATION, Bottleneck.TRANSFER)
+)
 _ONE_PROCESS = re.compile(r"_SingleProcessDataLoaderIter")
 _WORKERS = re.compile(r"_MultiProcessingDataLoaderIter")
 _UPDATE = re.compile(r"Optimizer\.step")
@@ -167,7 +176,7 @@ def _input(case: AdviceContext) -> Recommendation | None:
         advice = WORKERS
     elif case.matching(_WORKERS):
         advice = MORE_WORKERS
-    trigger = f"{100 * share:.1f} % of the step waits for input"
+    trigger = f"{100 * share:.1f} % of {case.typical_step} waits for input"
     return case.recommendation(advice, trigger=trigger, share=share)
 
 
@@ -201,14 +210,19 @@ def _launch(case: AdviceContext) -> Recommendation | None:
         return None
     if is_capturing(case.profile):
         return None  # a graph is being made, which replaces the launches
-    launch_calls = [
-        operation for operation in operations if host_kind(operation) is BottleneckDetail.LAUNCH
-    ]
-    launches = sum(row.count for row in case.profile.kernels or launch_calls)
-    trigger = f"{100 * share:.1f} % of the step is the host around {launches:,.0f} launches"
+    trigger = f"{100 * share:.1f} % of the step is the host around {_launched(case, operations)}"
     if is_launch_bound(case.profile):
-        trigger += ", most of them for kernels below 10 us or shorter than their launch"
+        trigger += ", most of them below 10 us or shorter than their launch"
     return case.recommendation(JIT if case.is_jax else GRAPHS, trigger=trigger, share=share)
+
+
+def _launched(case: AdviceContext, operations: Iterable[Operation]) -> str:
+    """Return how much work the device got; one launch of a graph brings it many kernels."""
+    on_device = [op.count for op in case.profile.operations if op.bucket in _DEVICE_BUCKETS]
+    if on_device and case.profile.kernels:
+        return f"{sum(on_device):,.0f} kernels and copies"
+    launches = [op.count for op in operations if host_kind(op) is BottleneckDetail.LAUNCH]
+    return f"{sum(launches):,.0f} launches"
 
 
 def _is_launching(case: AdviceContext) -> bool:
@@ -220,7 +234,8 @@ def _python(case: AdviceContext) -> Recommendation | None:
     share = case.share(operations)
     if share < OVERHEAD_THRESHOLDS[Bottleneck.HOST].moderate or _is_launching(case):
         return None
-    trigger = f"{100 * share:.1f} % of the step is spent outside operators"
+    names = first_names(operations)
+    trigger = f"{100 * share:.1f} % of the step is spent outside operators: {names}"
     return case.recommendation(PYTHON, trigger=trigger, share=share)
 
 
@@ -284,7 +299,7 @@ def _collectives(case: AdviceContext) -> Recommendation | None:
         return None  # sums of kernels do not say which collectives compute hides
     detail = communication_detail(case.profile)
     cause = f": {detail}" if detail is not BottleneckDetail.NONE else ""
-    trigger = f"{100 * share:.1f} % of the step waits for exposed collectives{cause}"
+    trigger = f"{100 * share:.1f} % of {case.typical_step} waits for exposed collectives{cause}"
     advice = COLLECTIVES.get(detail, ANY_COLLECTIVE)
     return case.recommendation(advice, trigger=trigger, share=share)
 

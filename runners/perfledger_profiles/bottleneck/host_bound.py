@@ -93,9 +93,9 @@ def host_kind(operation: Operation) -> BottleneckDetail | None:
         return BottleneckDetail.NONE
     if operation.bucket is Bucket.RUNTIME:
         return _runtime_kind(operation)
-    return (
-        BottleneckDetail.OPERATORS if OPERATOR.search(operation.name) else BottleneckDetail.PYTHON
-    )
+    # Custom operators may have any name, but only operators have inputs with shapes.
+    is_operator = operation.shapes or OPERATOR.search(operation.name)
+    return BottleneckDetail.OPERATORS if is_operator else BottleneckDetail.PYTHON
 
 
 def is_capturing(profile: Profile) -> bool:

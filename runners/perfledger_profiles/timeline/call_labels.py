@@ -49,6 +49,8 @@ _INPUT_CALL = re.compile(r"enumerate\((?:DataLoader|DataPipe)\)#")
 _OPTIMIZER = re.compile(r"Optimizer\.")  # an annotation that old versions record as an operator
 # Collectives on the host: their annotation is the work itself, on its own thread.
 _HOST_COLLECTIVE = re.compile(r"(?:gloo|mpi):")
+# The suffix of torch.compile's own timers.
+_COMPILER_TIMER = "(dynamo_timed)"
 _SYNC = re.compile(r"(?i)synchronize")
 _DMA = re.compile(r"dma")  # MTIA's copies are recorded as kernels
 
@@ -113,6 +115,7 @@ def label_calls(trace: Trace, threads: ThreadNesting, launched_by: IntArray) -> 
     loads = trace.is_on_host & (own_bucket == _PLACE[Bucket.INPUT])
     is_input = trace.is_on_host & is_inside(loads, threads.parents)
     bucket = np.where(is_input, _PLACE[Bucket.INPUT], own_bucket)
+    bucket[_compiles(trace, threads) & (bucket == _PLACE[Bucket.COMPUTE])] = _PLACE[Bucket.CPU]
     names = tuple(clean_name(name) for name in trace.names)
     paths, path = _paths(names, trace.name, threads)
     inputs = trace.input.copy()
@@ -169,6 +172,14 @@ def _waits_for_staging(trace: Trace, launched_by: IntArray) -> IntArray:
     calls = launched_by[is_pageable & (trace.kind == CallKind.COPY) & (launched_by != NO_CALL)]
     waiting: IntArray = calls[is_call[calls]]
     return waiting
+
+
+def _compiles(trace: Trace, threads: ThreadNesting) -> BoolArray:
+    """Return the calls of torch.compile's compiler; its fake tensors compute nothing."""
+    timers = trace.find_by_name([name.endswith(_COMPILER_TIMER) for name in trace.names])
+    if not timers.any():
+        return timers
+    return trace.is_on_host & is_inside(timers & trace.is_on_host, threads.parents)
 
 
 def _is_annotation(name: str, kind: CallKind) -> bool:

@@ -4,7 +4,13 @@ from dataclasses import replace
 import pytest
 
 from perfledger.profile import Bucket, Kernel, OperationFamily
-from perfledger_profiles.bottleneck.advice import Advice, AdviceContext, name_operations, short_name
+from perfledger_profiles.bottleneck.advice import (
+    Advice,
+    AdviceContext,
+    first_names,
+    name_operations,
+    short_name,
+)
 from perfledger_profiles.bottleneck.classification import (
     Bottleneck,
     BottleneckConfidence,
@@ -60,6 +66,7 @@ def test_operations_are_named_longest_first_with_all_their_calls(make):
 
     assert name_operations(operations) == "d, c and 2 more; 4 calls"
     assert name_operations(operations[:1]) == "a; 1 call"
+    assert first_names(operations) == "d, c and 2 more"
 
 
 def test_the_hosts_operations_are_no_trigger_where_they_do_not_explain_the_step(context):

@@ -90,6 +90,13 @@ def test_a_step_that_makes_a_graph_is_told_apart(make):
     assert not is_capturing(make.profile(make.operation("cudaGraphLaunch", 1e-5)))
 
 
+def test_a_call_with_inputs_is_an_operator_whatever_its_name(make):
+    custom = make.operation("SortTokens", 1.0, bucket=Bucket.CPU)
+
+    assert host_kind(custom) is BottleneckDetail.PYTHON
+    assert host_kind(replace(custom, shapes="Half[8,4]")) is BottleneckDetail.OPERATORS
+
+
 def test_what_takes_the_most_is_the_detail(make):
     profile = make.profile(
         make.operation("aten::mm", 2.0, bucket=Bucket.CPU),

@@ -121,3 +121,10 @@ def test_more_threads_than_any_profiler_writes_are_refused(trace, monkeypatch):
 
     with pytest.raises(ProfileError, match="more than 1 threads and streams"):
         check_lanes(trace.columns())
+
+
+def test_the_operators_of_a_compiler_do_not_compute(trace):
+    trace.add("OutputGraph.call_user_compiler (dynamo_timed)", 0, 50).add("aten::mul", 10, 20)
+    trace.add("aten::mul", 60, 20)
+
+    assert [label.bucket for label in labels_of(trace)] == [Bucket.CPU, Bucket.CPU, Bucket.COMPUTE]
