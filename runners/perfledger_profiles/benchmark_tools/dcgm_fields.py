@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
 
+from perfledger_profiles.parsing.units import MEBI, MEGA, MILLI, NANO
+
 _PREFIX = "DCGM_FI_"
-_MEGA = 1e6
 _PERCENT = 0.01
-_MILLI = 1e-3
-_NANO = 1e-9
-_MEBI = 2.0**20
 
 
 class FieldKind(Enum):
@@ -61,7 +59,7 @@ def _percent(id_: int, name: str, *aliases: str) -> DcgmField:
 
 
 def _memory(id_: int, name: str, *aliases: str) -> DcgmField:
-    return DcgmField(id=id_, name=name, aliases=aliases, unit="B", factor=_MEBI)
+    return DcgmField(id=id_, name=name, aliases=aliases, unit="B", factor=MEBI)
 
 
 def _rate(id_: int, name: str, *aliases: str) -> DcgmField:
@@ -70,7 +68,7 @@ def _rate(id_: int, name: str, *aliases: str) -> DcgmField:
 
 def _throttle(id_: int, name: str, *aliases: str) -> DcgmField:
     return DcgmField(
-        id=id_, name=name, aliases=aliases, unit="s", factor=_NANO, kind=FieldKind.COUNTER
+        id=id_, name=name, aliases=aliases, unit="s", factor=NANO, kind=FieldKind.COUNTER
     )
 
 
@@ -79,7 +77,7 @@ def _counter(id_: int, name: str, *aliases: str) -> DcgmField:
 
 
 def _clock(id_: int, name: str, *aliases: str) -> DcgmField:
-    return DcgmField(id=id_, name=name, aliases=aliases, unit="Hz", factor=_MEGA)
+    return DcgmField(id=id_, name=name, aliases=aliases, unit="Hz", factor=MEGA)
 
 
 def _temperature(id_: int, name: str, *aliases: str) -> DcgmField:
@@ -105,7 +103,7 @@ FIELDS = (
         name="energy_total",
         aliases=("DEV_TOTAL_ENERGY_CONSUMPTION", "dcgm_total_energy_consumption"),
         unit="J",
-        factor=_MILLI,
+        factor=MILLI,
         kind=FieldKind.COUNTER,
     ),
     _power(157, "power_now", "DEV_POWER_USAGE_INSTANT", "DEV_BOARD_POWER_RAW_WATTS"),

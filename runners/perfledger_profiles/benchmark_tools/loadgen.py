@@ -10,14 +10,13 @@ from perfledger_profiles.benchmark_tools.mlperf_log import MARK, events_of
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.json_documents import figure_of
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import number_of
+from perfledger_profiles.parsing.units import NANO, number_of
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "mlperf-loadgen"
 INVALID = "LoadGen rates this run INVALID: do not compare it with other runs"
 NO_VERDICT = "this file lacks LoadGen's verdict (VALID or INVALID)"
 
-_NANO = 1e-9
 _RATE, _TIME = "1/s", "s"
 # Keys of the summary (in lower case) or of the detail log, with reading and unit; results.cc.
 _KEYS = {
@@ -139,7 +138,7 @@ def _readings(key: str, text: str) -> Iterator[ProfileReading]:
     if name and not (value == 0 and name.startswith("target")):
         yield ProfileReading(
             name=name,
-            value=value * _NANO if unit == _TIME else value,
+            value=value * NANO if unit == _TIME else value,
             unit=unit,
             source=key,
             is_estimate=name.endswith("inferred"),

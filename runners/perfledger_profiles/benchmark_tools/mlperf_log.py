@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from perfledger_profiles.parsing.json_documents import Document, document_of, figure_of
 from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
+from perfledger_profiles.parsing.units import MILLI
 
 # https://github.com/mlcommons/logging, and loadgen's logging.cc. Launchers may prefix a rank.
 MARK = ":::MLLOG"
-_MILLI = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,6 @@ def _event(text: str) -> MlperfEvent | None:
     return MlperfEvent(
         key=key,
         value=cells.get("value"),
-        seconds=milliseconds * _MILLI,
+        seconds=milliseconds * MILLI,
         metadata=document_of(cells.get("metadata")),
     )

@@ -10,7 +10,7 @@ from perfledger_profiles.parsing.csv_lines import rows_of
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import number_of
+from perfledger_profiles.parsing.units import MEGA, MILLI, number_of
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "model_analyzer"
@@ -23,8 +23,6 @@ _SEVERAL = (
     "Model Analyzer ran several models at once here, so each depends on the load of the others: "
     "profile each alone"
 )
-_MILLI = 1e-3
-_MEGA = 1e6
 _THROUGHPUT = "Throughput (infer/sec)"
 _MEMORY = re.compile(r"(?:Max )?GPU Memory Usage \(MB\)")
 _LATENCY = re.compile(r"(p\d{1,2}|Avg) Latency \(ms\)")
@@ -89,12 +87,12 @@ def _row(row: Mapping[str, str]) -> Iterator[ProfileReading]:
             statistic = "mean" if latency[1] == "Avg" else latency[1]
             yield ProfileReading(
                 name=f"request_latency_{statistic}",
-                value=value * _MILLI,
+                value=value * MILLI,
                 unit="s",
                 subject=subject,
                 source=column,
             )
         elif _MEMORY.fullmatch(column):
             yield ProfileReading(
-                name="memory_used", value=value * _MEGA, unit="B", subject=subject, source=column
+                name="memory_used", value=value * MEGA, unit="B", subject=subject, source=column
             )

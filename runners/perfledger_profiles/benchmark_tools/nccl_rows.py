@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfledger_profiles.parsing.units import number_of
+from perfledger_profiles.parsing.units import MICRO, number_of
 
 # A log has one row per power of two; with fixed steps and all types a few thousand.
 MAX_ROWS = 100_000
@@ -21,7 +21,6 @@ _WRONG = ("#wrong", "error")
 _FIXED_COLUMNS = 3
 _NAMED_COLUMNS = ("redop", "root")
 _NONE = ("none", "-1")
-_MICRO = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +131,7 @@ def _half(words: Sequence[str], columns: _Columns) -> NcclTiming | None:
         return None
     wrong_name = next((name for name in _WRONG if name in cells), "")
     return NcclTiming(
-        seconds=seconds * _MICRO,
+        seconds=seconds * MICRO,
         algorithm_gb_per_second=max(number_of(cells.get("algbw", "")) or 0.0, 0.0),
         bus_gb_per_second=max(number_of(cells.get("busbw", "")) or 0.0, 0.0),
         wrong=number_of(cells.get(wrong_name, "")),

@@ -12,7 +12,7 @@ from perfledger_profiles.benchmark_tools.nccl_rows import NcclRow, NcclTable, Nc
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import number_of
+from perfledger_profiles.parsing.units import GIGA, number_of
 from perfledger_profiles.timeline.bus_bandwidth import (
     CollectiveOperation,
     bus_bandwidth,
@@ -38,7 +38,6 @@ _RANK = re.compile(
 _MEAN = re.compile(r"#\s*Avg bus bandwidth\s*:\s*([\d.]+)")
 _OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*(\d{1,18})\b")
 _OPERATIONS = ("sum", "prod", "max", "min", "avg", "mulsum")
-_GIGA = 1e9
 # A single rank sends nothing.
 _MIN_RANKS = 2
 # Tolerance between a printed ratio of two bandwidths and the collective's factor.
@@ -169,7 +168,7 @@ def _half(
 ) -> Iterator[ProfileReading]:
     """Yield the readings of one size, the median of repeated rows."""
     seconds = median(half.seconds for half in halves)
-    column = median(half.bus_gb_per_second for half in halves) * _GIGA
+    column = median(half.bus_gb_per_second for half in halves) * GIGA
     yield ProfileReading(
         name=f"collective_time{suffix}", value=seconds, unit="s", subject=subject, source="time"
     )
@@ -213,7 +212,7 @@ def _totals(table: NcclTable, group: _Group, lines: Sequence[str]) -> Iterator[P
             source=f"median time of messages up to {LATENCY_BYTES} bytes",
         )
     best = [
-        _bandwidth(row.size_bytes, half.seconds, half.bus_gb_per_second * _GIGA, group)[0]
+        _bandwidth(row.size_bytes, half.seconds, half.bus_gb_per_second * GIGA, group)[0]
         for row in rows
         if (half := row.out_of_place) and half.seconds > 0
     ]
@@ -234,7 +233,7 @@ def _footer(lines: Sequence[str]) -> Iterator[ProfileReading]:
         value = number_of(mean[1]) if mean else None
         if value:
             yield ProfileReading(
-                name="bus_bw_mean", value=value * _GIGA, unit="B/s", source="Avg bus bandwidth"
+                name="bus_bw_mean", value=value * GIGA, unit="B/s", source="Avg bus bandwidth"
             )
         if wrong := _OUT_OF_BOUNDS.search(line):
             yield ProfileReading(

@@ -23,14 +23,12 @@ from perfledger_profiles.parsing.json_documents import (
 )
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import number_of
+from perfledger_profiles.parsing.units import MICRO, NANO, number_of
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "perf_analyzer"
 
 _NOT_ONE = "this file has no load of Perf Analyzer: write it with -f or --profile-export-file"
-_MICRO = 1e-6
-_NANO = 1e-9
 _MAX_NS = 2**63
 LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
 # A request has as many inferences as its batch size (-b), which no report contains.
@@ -149,10 +147,10 @@ def _row(row: Mapping[str, str], load: str) -> Iterator[ProfileReading]:
         if column in _RATES:
             yield reading(name=_RATES[column], value=value, unit="1/s", source=column)
         elif column in _PARTS:
-            yield reading(name=_PARTS[column], value=value * _MICRO, unit="s", source=column)
+            yield reading(name=_PARTS[column], value=value * MICRO, unit="s", source=column)
         elif percentile:
             name = f"request_latency_p{percentile[1]}"
-            yield reading(name=name, value=value * _MICRO, unit="s", source=column)
+            yield reading(name=name, value=value * MICRO, unit="s", source=column)
 
 
 def _experiments(document: Document) -> Iterator[Document]:
@@ -204,12 +202,12 @@ def _summary(
     count = len(requests)
     yield reading(name="requests_completed", value=count, source="requests")
     if span_ns > 0:
-        rate = count / (span_ns * _NANO)
+        rate = count / (span_ns * NANO)
         source = "requests / (last response - first request)"
         yield reading(name="throughput_requests", value=rate, unit="1/s", source=source)
-    latencies = {"request_latency": [(one.last_ns - one.sent_ns) * _NANO for one in requests]}
+    latencies = {"request_latency": [(one.last_ns - one.sent_ns) * NANO for one in requests]}
     if any(one.responses > 1 for one in requests):  # streamed
-        latencies["ttft"] = [(one.first_ns - one.sent_ns) * _NANO for one in requests]
+        latencies["ttft"] = [(one.first_ns - one.sent_ns) * NANO for one in requests]
     for name, values in latencies.items():
         source = "response_timestamps"
         yield reading(name=f"{name}_mean", value=sum(values) / count, unit="s", source=source)

@@ -18,14 +18,13 @@ from perfledger_profiles.parsing.json_documents import (
 )
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import number_of
+from perfledger_profiles.parsing.units import MILLI, number_of
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "vllm"
 FAILED = "{:g} requests failed: the times exclude them"
 BURSTY = "requests were sent in bursts (burstiness below 1), so the P99 is longer than at random"
 
-_MILLI = 1e-3
 _RANDOM = 1.0  # the shape at which gamma-distributed intervals are exponential
 _HUNDRED = 100
 # "mean_ttft_ms", "p99_tpot_ms"; SGLang writes "e2e_latency" for vLLM's "e2el".
@@ -183,7 +182,7 @@ def _latencies(run: Document, reading: "partial[ProfileReading]") -> Iterator[Pr
         if match and value is not None and value >= 0:
             kind = _LATENCIES.get(match[2], match[2])
             statistic = _STATISTICS.get(match[1], match[1])
-            yield reading(name=f"{kind}_{statistic}", value=value * _MILLI, source=key)
+            yield reading(name=f"{kind}_{statistic}", value=value * MILLI, source=key)
 
 
 def _percentiles(run: Document) -> Mapping[float, float]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from perfledger.profile import Profile
 from perfledger_profiles.hardware.device_peaks import HardwareSpec, find_specs, is_memory
 from perfledger_profiles.hardware.device_state import device_state
+from perfledger_profiles.parsing.units import GIGA
 
 # Boards whose power limit is too low for the clock behind their data sheet's peak.
 POWER_CAPPED = ("a100-pcie-40gb", "t4")
@@ -31,7 +32,6 @@ MIG_MEMORY_TOLERANCE = 0.06
 _MIG = re.compile(r"(?i)(.*?)\s*\bMIG (.+)")
 _PROFILE = re.compile(r"(?i)(?:(\d{1,2})c\.)?(\d)g\.(\d{1,4})gb(?:\+\S*)?")
 _VGPU = re.compile(r"(?i)^GRID |-\d{1,3}(?:-\d+)?[ABCQ](?:ME)?$")
-_GIGA = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +128,10 @@ def _match_board(
             counts = f"{nominal_count} multiprocessors, not {multiprocessors}"
             return _unknown(f"{board!r} has {counts}: this is a part of it")
         return HardwareMatch(hardware=fitting[0])
-    sizes = " or ".join(f"{row.memory_bytes / _GIGA:g}" for row in rows)
+    sizes = " or ".join(f"{row.memory_bytes / GIGA:g}" for row in rows)
     if memory_bytes is None:
         return _unknown(f"{board!r} is sold with {sizes} GB: give its memory size")
-    return _unknown(f"{board!r} has {sizes} GB in the table, not {memory_bytes / _GIGA:.1f} GB")
+    return _unknown(f"{board!r} has {sizes} GB in the table, not {memory_bytes / GIGA:.1f} GB")
 
 
 def _match_slice(
@@ -173,7 +173,7 @@ def _memory_slices(row: HardwareSpec, gigabytes: int) -> int | None:
     Instances have one, two, four or all of them.
     """
     for slices in (1, 2, 4, MIG_MEMORY_SLICES):
-        nominal = row.memory_bytes / _GIGA * slices / MIG_MEMORY_SLICES
+        nominal = row.memory_bytes / GIGA * slices / MIG_MEMORY_SLICES
         # Names drop the fraction of a gigabyte, which is a large part of a small slice.
         if abs(gigabytes - nominal) <= max(1.0, MIG_MEMORY_TOLERANCE * nominal):
             return slices
@@ -224,9 +224,7 @@ def _apply_power_limit(
         hardware = replace(hardware, unreachable_reason=caveat)
     else:
         ratio = min(clock_hz / hardware.clock_hz, 1.0)
-        caveat += (
-            f"; peaks are scaled to the {ratio * hardware.clock_hz / _GIGA:.3f} GHz it reached"
-        )
+        caveat += f"; peaks are scaled to the {ratio * hardware.clock_hz / GIGA:.3f} GHz it reached"
         hardware = replace(
             hardware,
             peak_flops={dtype: peak * ratio for dtype, peak in hardware.peak_flops.items()},

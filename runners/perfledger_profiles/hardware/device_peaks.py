@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
+from perfledger_profiles.parsing.units import GIGA, MEGA
+
 # Devices report a little less than their nominal size, or the same number in binary units.
 MIN_MEMORY_RATIO = 0.85
 MAX_MEMORY_RATIO = 1.10
@@ -22,8 +24,6 @@ ACHIEVABLE_BANDWIDTH_FRACTION = 0.904
 ACHIEVABLE_INTERCONNECT_FRACTION = 0.78
 
 _TERA = 1e12
-_GIGA = 1e9
-_MEGA = 1e6
 
 # Columns in order of preference: tensor cores first where they take the type unchanged.
 _PEAKS = {
@@ -122,8 +122,8 @@ def _hardware(row: Mapping[str, str]) -> HardwareSpec:
         names=tuple(row["match_names"].split("|")),
         vendor=row["vendor"],
         architecture=row["arch"],
-        memory_bytes=int(float(row["mem_gb"]) * _GIGA),
-        memory_bytes_per_second=float(row["mem_bw_gbs"]) * _GIGA,
+        memory_bytes=int(float(row["mem_gb"]) * GIGA),
+        memory_bytes_per_second=float(row["mem_bw_gbs"]) * GIGA,
         peak_flops=peaks,
         tdp_w=float(row["tdp_w"]) if row["tdp_w"] else None,
         sources=row["sources"],
@@ -131,14 +131,14 @@ def _hardware(row: Mapping[str, str]) -> HardwareSpec:
         notes=row["notes"],
         compute_capability=row["cc"],
         multiprocessors=int(row["sms"]) if row["sms"] else None,
-        clock_hz=float(row["clock_mhz_at_peak"]) * _MEGA if row["clock_mhz_at_peak"] else None,
+        clock_hz=float(row["clock_mhz_at_peak"]) * MEGA if row["clock_mhz_at_peak"] else None,
         achievable={} if measured is None else {"bfloat16": measured / peaks["bfloat16"]},
         interconnect_bytes_per_second=_one_way(row["ici_gbs_bidir"]),
     )
 
 
 def _one_way(both_ways: str) -> float | None:
-    return float(both_ways) * _GIGA / 2 if both_ways else None
+    return float(both_ways) * GIGA / 2 if both_ways else None
 
 
 def _canonical_dtype(dtype: str) -> str:

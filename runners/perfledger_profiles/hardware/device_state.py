@@ -9,6 +9,7 @@ from statistics import median
 
 from perfledger.profile import Profile
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
+from perfledger_profiles.parsing.units import MEGA
 
 POWER_CAP = "its power cap"
 # The reading of a device's compute clock, in hertz.
@@ -23,7 +24,6 @@ BUSY_SHARE = 0.5
 # torch_tb_profiler warns when the peak is above 90 % of the device's memory.
 NEARLY_FULL = 0.9
 
-_MEGA = 1e6
 _POWER = "power"
 _LIMITS = ("power_limit", "power_cap")
 _BUSY = ("gr_engine_active", "gpu_busy")
@@ -110,7 +110,7 @@ def _slowdown(values: _Readings, subject: str, hardware: HardwareSpec | None) ->
     full = hardware.clock_hz if hardware is not None else None
     if clock is None or full is None or clock >= MIN_CLOCK_SHARE * full:
         return
-    at = f"it runs at {clock / _MEGA:,.0f} of {full / _MEGA:,.0f} MHz"
+    at = f"it runs at {clock / MEGA:,.0f} of {full / MEGA:,.0f} MHz"
     power = values.get((_POWER, subject))
     limits = (values.get((name, subject)) for name in _LIMITS)
     limit = next((watts for watts in limits if watts), hardware.tdp_w if hardware else None)

@@ -6,6 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+# Factors by which formats count, to SI units.
+NANO, MICRO, MILLI, MEGA, GIGA = 1e-9, 1e-6, 1e-3, 1e6, 1e9
+MEBI = 2.0**20
+NS_PER_S = 1e9
+PS_PER_NS = 1000
+HERTZ_PER_MHZ = 1e6
+
 # No tool prints a longer number; Python itself refuses integers above 4300 digits.
 MAX_NUMBER_CHARACTERS = 64
 # A grid has at most 2^31 - 1 blocks along a side.

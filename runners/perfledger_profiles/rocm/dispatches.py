@@ -11,6 +11,7 @@ from perfledger.records import Side
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.operation_family import family_of, is_tensor_kernel
 from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.intervals import union
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
@@ -23,7 +24,6 @@ MAX_NANOSECONDS = 2**62
 # More than any launch has.
 _MAX_SIDE = 2**31 - 1
 _SUFFIXES = (" [clone .kd]", ".kd")
-_NS = 1e9
 
 Size = tuple[int, int, int]
 
@@ -87,7 +87,7 @@ def _kernels(dispatches: Sequence[KernelDispatch]) -> Iterator[Kernel]:
         yield Kernel(
             name=names[name],
             family=family_of(names[name]),
-            seconds=sum(one.end_ns - one.start_ns for one in group) / _NS,
+            seconds=sum(one.end_ns - one.start_ns for one in group) / NS_PER_S,
             count=float(len(group)),
             grid=_blocks(grid, workgroup),
             block=_text(workgroup),

@@ -13,6 +13,7 @@ from perfledger_profiles.parsing.gzip_input import unpack_gzip
 from perfledger_profiles.parsing.operation_family import family_of, is_tensor_kernel
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import MAX_TEXT_BYTES, read_text
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.rocm.dispatches import (
     MAX_NANOSECONDS,
     TOOL,
@@ -23,7 +24,6 @@ from perfledger_profiles.rocm.dispatches import (
 )
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
-_NS = 1e9
 _MAX_DIGITS = 19
 # The columns of each version, in lower case without underscores and hyphens.
 _NAMES = ("kernelname", "name")
@@ -174,7 +174,7 @@ def _of_statistics(row: _Row) -> Kernel | None:
     return Kernel(
         name=name,
         family=family_of(name),
-        seconds=seconds / _NS,
+        seconds=seconds / NS_PER_S,
         count=float(calls),
         is_tensor=is_tensor_kernel(name),
     )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from perfledger.profile import Bucket, Operation, Profile, ProfiledStep
 from perfledger.records import Side
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
     IntArray,
@@ -41,7 +42,6 @@ DEVICE_ORDER = (
 OUTSIDE_OPERATIONS = "(outside operations)"
 OTHER_OPERATIONS = "(other operations)"
 
-_NS = 1e9
 _BUCKETS = {bucket: place for place, bucket in enumerate(Bucket)}
 
 
@@ -172,7 +172,7 @@ def breakdown(
         Operation(
             name=label.name,
             bucket=label.bucket,
-            seconds=spent_ns[label] / windows / _NS,
+            seconds=spent_ns[label] / windows / NS_PER_S,
             count=calls[label] / windows,
             shapes=label.shapes,
             path=label.path,
@@ -184,7 +184,7 @@ def breakdown(
         side=side,
         tool=tool,
         steps=max(timeline.windows.owner.size for timeline in timelines),
-        step_seconds=sum(spent_ns.values()) / windows / _NS,
+        step_seconds=sum(spent_ns.values()) / windows / NS_PER_S,
         operations=longest_operations(operations),
         dropped_events=dropped_events,
         notes=tuple(notes),
@@ -244,7 +244,7 @@ def _each_step(
     steps: list[ProfiledStep] = []
     for place, number in enumerate(longest.windows.owner.tolist()):
         rows = [by_step[place] for by_step in steps_ns if place < len(by_step)]
-        mean = tuple((np.mean(rows, axis=0) / _NS).tolist())
+        mean = tuple((np.mean(rows, axis=0) / NS_PER_S).tolist())
         steps.append(ProfiledStep(number=number, seconds=sum(mean), buckets=mean))
     return tuple(steps)
 

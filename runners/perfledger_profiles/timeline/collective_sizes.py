@@ -8,6 +8,7 @@ from itertools import accumulate
 import numpy as np
 
 from perfledger.profile import ProfileReading
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.bus_bandwidth import CollectiveOperation, bus_bandwidth
 from perfledger_profiles.timeline.intervals import BoolArray, to_list
 from perfledger_profiles.timeline.trace import UNKNOWN, LaunchConfiguration, Trace
@@ -42,7 +43,6 @@ _BYTES = {
     **dict.fromkeys(("Long", "Double", "ComplexFloat"), 8),
     "ComplexDouble": 16,
 }
-_NS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _bandwidths(messages: Sequence[tuple[_Message, int]]) -> Iterator[ProfileRea
         if length > 0:
             yield ProfileReading(
                 name="bus_bw",
-                value=bus_bandwidth(collective, size, length / _NS, ranks),
+                value=bus_bandwidth(collective, size, length / NS_PER_S, ranks),
                 unit="B/s",
                 subject=f"{collective} of {ranks} ranks",
                 source="nccl-tests formula on messages and kernel times, waits included",

@@ -7,6 +7,7 @@ import numpy as np
 
 from perfledger.profile import StreamIdle
 from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
     BoolArray,
@@ -20,8 +21,6 @@ from perfledger_profiles.timeline.trace import UNKNOWN, Trace
 
 # Shorter gaps are the cost of launching kernels back to back (HolisticTraceAnalysis's default).
 KERNEL_WAIT_NS = 30_000
-
-_NS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +54,7 @@ def idle_per_step(calls: StreamCalls, windows: TimeSegments) -> StreamIdle:
     launch = calls.launch_ns[1:]
     is_late = (launch != NO_CALL) & (launch > ended)
     is_short = ~is_late & (following - ended < KERNEL_WAIT_NS)
-    scale = windows.owner.size * _NS
+    scale = windows.owner.size * NS_PER_S
     return StreamIdle(
         stream=calls.stream,
         busy_seconds=intersection_ns(union(calls.start_ns, calls.end_ns), windows) / scale,

@@ -9,6 +9,7 @@ import numpy as np
 from perfledger.profile import Kernel, OperationFamily, ProfileReading
 from perfledger_profiles.parsing.operation_family import family_of, is_tensor_kernel
 from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.intervals import NO_CALL, BoolArray, IntArray, sum_by_index
 from perfledger_profiles.timeline.trace import (
     TORCH_PROFILER,
@@ -24,7 +25,6 @@ MAX_KERNELS = 200
 # With a smaller known share, the tensor-core share says more about names than about kernels.
 MIN_KNOWN_SHARE = 0.8
 
-_NS = 1e9
 _NO_LAUNCH = LaunchConfiguration()
 _NO_COMPUTE = (OperationFamily.COMMUNICATION, OperationFamily.COPY, OperationFamily.MEMSET)
 # Operators that autocast runs in half precision, and the names of their backward up to 1.10.
@@ -55,7 +55,7 @@ def kernel_rows(trace: Trace, chosen: BoolArray, *, steps: int) -> tuple[Kernel,
         row = _kernel(
             trace,
             int(work[first[part]]),
-            seconds=int(length[part]) / steps / _NS,
+            seconds=int(length[part]) / steps / NS_PER_S,
             count=int(count[part]) / steps,
             moved_bytes=int(moved_bytes[part]) / steps if has_bytes[part] else None,
         )

@@ -23,6 +23,7 @@ from perfledger_profiles.hardware.efficiency_metrics import (
 from perfledger_profiles.parsing.chrome_trace_json import UNREADABLE
 from perfledger_profiles.parsing.operation_family import family_of, is_tensor_kernel
 from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.input_shapes import shapes_of
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
@@ -39,7 +40,6 @@ MAX_PRODUCTS = 10
 MAX_SIZE = 2**40
 
 SOURCE = "2 FLOPs for each multiplication and addition of the operator's shapes"
-_NS = 1e9
 # The index of the first factor among an operator's inputs; an input before it is added.
 _FIRST = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
 _BYTES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2}
@@ -105,7 +105,7 @@ def matmul_readings(
             continue
         kernels = [trace.names[one] for one in to_list(np.unique(trace.name[calls[place == n]]))]
         subject = clean_name(f"{trace.names[name]} {shapes_of(*trace.inputs[inputs])}")
-        seconds = int(length[n]) / np.unique(by[place == n]).size / _NS
+        seconds = int(length[n]) / np.unique(by[place == n]).size / NS_PER_S
         yield from _readings(product, seconds, subject, _dtype(product, kernels), hardware)
         reported += 1
         if reported == MAX_PRODUCTS:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfledger.profile import MemoryPoint, ProfileReading
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.intervals import NO_CALL, BoolArray, IntArray, TimeSegments
 from perfledger_profiles.timeline.trace import MAX_COUNT, UNKNOWN, MemoryInstants
 
@@ -16,8 +17,6 @@ ONLY_CHANGES = (
 
 # A picture is about a thousand pixels wide.
 MAX_POINTS = 500
-
-_NS = 1e9
 
 
 def memory_points(memory: MemoryInstants, windows: TimeSegments) -> tuple[MemoryPoint, ...]:
@@ -104,7 +103,7 @@ def _points(
         highest = stretch[np.argmax(memory.allocated_bytes[stretch])]
         reserved = int(memory.reserved_bytes[stretch].max())
         yield MemoryPoint(
-            seconds=max(int(memory.time_ns[highest] - begin_ns), 0) / _NS,
+            seconds=max(int(memory.time_ns[highest] - begin_ns), 0) / NS_PER_S,
             allocated_bytes=float(memory.allocated_bytes[highest]),
             reserved_bytes=float(reserved) if reserved > 0 else None,
             device=memory.devices[int(memory.device[highest])],

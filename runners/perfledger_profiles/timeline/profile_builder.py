@@ -27,6 +27,7 @@ from perfledger.records import Side
 from perfledger_profiles.hardware.device_lookup import hardware_of
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.breakdown import DEVICE_ORDER, CallTimeline, breakdown
 from perfledger_profiles.timeline.call_labels import (
     CallLabels,
@@ -65,7 +66,6 @@ from perfledger_profiles.timeline.step_windows import (
 from perfledger_profiles.timeline.trace import CallKind, LaunchConfiguration, Trace
 from perfledger_profiles.timeline.trace_metrics import trace_readings
 
-_NS = 1e9
 _BUCKETS = tuple(Bucket)
 
 # A sharded model gathers and scatters each of its layers: some thousand calls in five steps.
@@ -239,7 +239,7 @@ def collectives_of(
         launch = _launch(trace, call)
         if launch.collective not in _BETWEEN_TWO:
             key = trace.names[trace.name[call]], numbers[int(window[call])], launch.ranks
-            seconds_by_key[key].append(int(trace.end_ns[call] - trace.start_ns[call]) / _NS)
+            seconds_by_key[key].append(int(trace.end_ns[call] - trace.start_ns[call]) / NS_PER_S)
     return tuple(
         CollectiveTimes(name=clean_name(name), step=step, seconds=tuple(seconds), ranks=ranks)
         for (name, step, ranks), seconds in seconds_by_key.items()
@@ -374,7 +374,7 @@ def _host_collectives(
         return
     talking_ns = intersection_ns(union(trace.start_ns[talks], trace.end_ns[talks]), steps.windows)
     if talking_ns > 0:
-        seconds = talking_ns / profile.steps / _NS
+        seconds = talking_ns / profile.steps / NS_PER_S
         exposed = profile.bucket_seconds()[Bucket.COMMUNICATION]
         reading = partial(ProfileReading, source="collectives on the host, per step")
         yield reading(name="comm_time", value=seconds, unit="s")
@@ -387,5 +387,8 @@ def _marker_readings(steps: TraceSteps) -> Iterator[ProfileReading]:
         length = steps.segments.end_ns - steps.segments.start_ns
         source = "median of all step markers, with those left out"
         yield ProfileReading(
-            name="marked_step_p50", value=float(np.median(length)) / _NS, unit="s", source=source
+            name="marked_step_p50",
+            value=float(np.median(length)) / NS_PER_S,
+            unit="s",
+            source=source,
         )

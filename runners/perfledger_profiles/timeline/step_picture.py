@@ -4,6 +4,7 @@ import numpy as np
 
 from perfledger.profile import Bucket, StepSlice
 from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.call_labels import CallLabels, ThreadNesting
 from perfledger_profiles.timeline.idle_reasons import stream_names
 from perfledger_profiles.timeline.intervals import IntArray, TimeSegments, to_list
@@ -12,7 +13,6 @@ from perfledger_profiles.timeline.trace import Trace, TraceLane
 # A picture cannot show more; the shortest are left out.
 MAX_SLICES = 400
 
-_NS = 1e9
 _BUCKETS = tuple(Bucket)
 
 
@@ -42,8 +42,8 @@ def step_slices(
             lane=lanes[int(trace.lane[call])],
             name=labels.table[int(labels.label[call])].name,
             bucket=_BUCKETS[int(labels.bucket[call])],
-            start_seconds=int(start[call] - begin) / _NS,
-            seconds=int(inside[call]) / _NS,
+            start_seconds=int(start[call] - begin) / NS_PER_S,
+            seconds=int(inside[call]) / NS_PER_S,
             depth=int(threads.depth[call]),
         )
         for call in calls.tolist()

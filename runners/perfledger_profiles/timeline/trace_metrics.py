@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfledger.profile import Bucket, ProfileReading
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.collective_sizes import message_readings
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
@@ -18,7 +19,6 @@ from perfledger_profiles.timeline.intervals import (
 from perfledger_profiles.timeline.launch_links import launch_delays_ns, queues
 from perfledger_profiles.timeline.trace import CallKind, Trace
 
-_NS = 1e9
 _BUCKETS = tuple(Bucket)
 _COMMUNICATION = _BUCKETS.index(Bucket.COMMUNICATION)
 _COMPUTE = _BUCKETS.index(Bucket.COMPUTE)
@@ -69,7 +69,7 @@ def _communication(
     computing = union(trace.start_ns[computes], trace.end_ns[computes])
     yield ProfileReading(
         name="comm_time",
-        value=talking.length_ns() / steps / _NS,
+        value=talking.length_ns() / steps / NS_PER_S,
         unit="s",
         source="union of collectives per step",
     )
@@ -87,7 +87,7 @@ def _launching(
     if delays.size:
         yield ProfileReading(
             name="launch_delay_p50",
-            value=float(np.median(delays)) / _NS,
+            value=float(np.median(delays)) / NS_PER_S,
             unit="s",
             source="kernel start - launch end, median",
         )
@@ -110,7 +110,7 @@ def _transfers(trace: Trace, work: BoolArray, *, steps: int) -> Iterator[Profile
             continue
         yield ProfileReading(
             name=f"{direction}_time",
-            value=copying_ns / steps / _NS,
+            value=copying_ns / steps / NS_PER_S,
             unit="s",
             source="union of copies per step",
         )
@@ -118,7 +118,7 @@ def _transfers(trace: Trace, work: BoolArray, *, steps: int) -> Iterator[Profile
         if (moved_bytes >= 0).all():
             yield ProfileReading(
                 name=f"{direction}_bw",
-                value=int(moved_bytes.sum()) / (copying_ns / _NS),
+                value=int(moved_bytes.sum()) / (copying_ns / NS_PER_S),
                 unit="B/s",
                 source="bytes of copies / their union",
             )

@@ -8,6 +8,7 @@ import numpy as np
 
 from perfledger.profile import Bucket, ProfiledDevice
 from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.parsing.units import PS_PER_NS
 from perfledger_profiles.timeline.breakdown import CallLabel, nest_calls
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.xla.hlo import bucket_of, instruction_label
@@ -26,7 +27,6 @@ KERNEL_DETAILS = "kernel_details"
 COPY_DETAILS = "memcpy_details"
 
 _RUN_ID = re.compile(r"\(\d+\)$")
-_PS_PER_NS = 1000
 _TERA, _GIGA = 1e12, 1e9
 _AMD = "AMD"
 
@@ -122,7 +122,7 @@ def duration_ps(event: XEvent) -> int:
     return (
         device_duration
         if isinstance(device_duration, int)
-        else (event.end_ns - event.start_ns) * _PS_PER_NS
+        else (event.end_ns - event.start_ns) * PS_PER_NS
     )
 
 

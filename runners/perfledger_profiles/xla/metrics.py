@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from perfledger.profile import Bucket, Profile, ProfileReading
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.breakdown import union_of
 from perfledger_profiles.timeline.intervals import TimeSegments, intersection
 from perfledger_profiles.xla.device_plane import COPY_DETAILS, DeviceCall, DeviceWork
@@ -18,7 +19,6 @@ from perfledger_profiles.xla.kernels import (
     first_count,
 )
 
-_NS = 1e9
 _OFF_DUTY = ("infeed", "outfeed", "send", "recv")
 # "%all-gather-done.3 = ... all-gather-done((...) %all-gather-start.3), channel_id=1"
 _START = re.compile(r"-start(\.\d+)?$")
@@ -95,7 +95,7 @@ def _communication(
         steps = sum(device_windows.owner.size for device_windows in windows)
         source = "union of collectives, from start to done"
         yield ProfileReading(
-            name="comm_time", value=total_ns / steps / _NS, unit="s", source=source
+            name="comm_time", value=total_ns / steps / NS_PER_S, unit="s", source=source
         )
         source = "time of collectives beside compute / time of collectives"
         yield from _share("comm_overlap", beside_ns, total_ns, source)
@@ -119,7 +119,7 @@ def _host_copies(
             busy_ns += intersection(union_of(copies), device_windows).length_ns()
             moved_bytes += [_copied_bytes(call) for call in began_in(copies, device_windows)]
         if busy_ns:
-            seconds = busy_ns / _NS
+            seconds = busy_ns / NS_PER_S
             source = "union of copies, from start to done"
             name = f"{direction}_time"
             yield ProfileReading(name=name, value=seconds / steps, unit="s", source=source)

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from perfledger.profile import StepSlice
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.breakdown import nest_calls
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.xla.host_events import LabelledSpan
 
 # More than a picture can show; the longest are kept.
 MAX_SLICES = 2_000
-
-_NS = 1e9
 
 
 def median_window(windows: TimeSegments) -> tuple[int, int] | None:
@@ -56,7 +55,7 @@ def _nested(
             lane=lane,
             name=call.label.name,
             bucket=call.label.bucket,
-            start_seconds=(start_ns - begin) / _NS,
-            seconds=(min(call.end_ns, end) - start_ns) / _NS,
+            start_seconds=(start_ns - begin) / NS_PER_S,
+            seconds=(min(call.end_ns, end) - start_ns) / NS_PER_S,
             depth=depths[number],
         )

@@ -15,6 +15,7 @@ from perfledger.profile import Profile, ProfileReading
 from perfledger.records import Side
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.parsing.units import PS_PER_NS
 from perfledger_profiles.xla.device_plane import (
     ASYNCHRONOUS,
     COPY_DETAILS,
@@ -66,7 +67,6 @@ _DEVICE_LINES = frozenset({OPERATIONS, ASYNCHRONOUS, MODULES, STEPS})
 # warning that is an error (python -W error) aborts the process inside jaxlib.
 _JAXLIB_WARNING = r"builtin type (plane|event)_stats has no __module__ attribute"
 CUT_OFF = "the file is cut off: other devices or the host may be missing"
-_PS_PER_NS = 1000
 _MAX_NS = 2**60
 
 
@@ -269,4 +269,4 @@ def _shift_ns(events: Sequence[_Raw]) -> int:
 
 
 def _nanoseconds(picoseconds: int) -> int:
-    return (picoseconds + _PS_PER_NS // 2) // _PS_PER_NS
+    return (picoseconds + PS_PER_NS // 2) // PS_PER_NS

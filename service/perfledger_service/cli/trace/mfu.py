@@ -13,8 +13,6 @@ from perfledger_service.errors import UsageError
 if TYPE_CHECKING:  # this would make every help slow
     from perfledger_profiles.hardware.step_metrics import StepFacts, TransformerShape
 
-HERTZ_PER_MHZ = 1e6
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerFlags:
@@ -134,6 +132,7 @@ def mfu(
     FLOPs per token of a transformer are 6N + 12LHQT, forward 2N + 4LHQT (PaLM, appendix B). Peaks
     are dense, from the hardware table. Figures without the input they need are left out.
     """
+    from perfledger_profiles.parsing.units import HERTZ_PER_MHZ
     from perfledger_service.rendering.trace.mfu import step_metrics_document
     from perfledger_service.usecases.trace.mfu import compute_step_metrics, model_flops
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from math import isfinite
 
 from perfledger.profile import Bucket, StepSlice
+from perfledger_profiles.parsing.units import NS_PER_S
 
 # No step takes longer than a day; drawing a longer one would flatten everything else.
 _LONGEST_SECONDS = 86_400.0
-_NS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,8 @@ def _nested(slices: Sequence[StepSlice]) -> Iterator[LaneCall]:
     ordered = sorted(slices, key=lambda one: (one.start_seconds, -one.seconds, one.depth))
     around: list[int] = []  # ends of the enclosing calls, the innermost last
     for one in ordered:
-        start = round(one.start_seconds * _NS)
-        end = round((one.start_seconds + one.seconds) * _NS)
+        start = round(one.start_seconds * NS_PER_S)
+        end = round((one.start_seconds + one.seconds) * NS_PER_S)
         while around and around[-1] <= start:
             around.pop()
         end = min(end, around[-1]) if around else end

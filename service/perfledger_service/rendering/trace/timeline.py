@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from perfledger.profile import Bucket, Profile
+from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis
 from perfledger_service.rendering.chart.marks import BarMark, Mark, Tone
 from perfledger_service.rendering.chart.picture import WIDTH, Chart, LegendKey
@@ -28,8 +29,6 @@ _ROW_HEIGHT = 16.0
 _LANE_GAP = 0.6  # rows between two lanes
 _NARROWEST = 0.75 / (WIDTH - _LEFT - _RIGHT)  # share of the axis: a narrower bar is invisible
 
-_NS = 1e9
-
 
 @dataclass(frozen=True, slots=True)
 class _LaneRows:
@@ -48,7 +47,7 @@ def longest_seconds(*profiles: Profile) -> float:
         for lane in lanes_of(profile.slices, most=_MAX_CALLS)
         for call in lane.calls
     ]
-    return max(ends, default=0) / _NS
+    return max(ends, default=0) / NS_PER_S
 
 
 def timeline_chart(profile: Profile, *, span_seconds: float) -> Chart | None:
@@ -102,7 +101,7 @@ def _call_marks(
     lanes: Sequence[StepLane], rows: Sequence[_LaneRows], span_s: float
 ) -> tuple[Mark, ...]:
     """Return the bars of the calls; if there are too many, merge wider ones too."""
-    narrow_ns = _NARROWEST * span_s * _NS
+    narrow_ns = _NARROWEST * span_s * NS_PER_S
     gap_s = _NARROWEST * span_s  # so that neighbours do not touch
     while True:
         marks = [
@@ -140,7 +139,7 @@ def _drawn_as_one(calls: Sequence[LaneCall], narrow_ns: float) -> Iterator[tuple
 def _call_mark(calls: Sequence[LaneCall], row: _LaneRows, gap_s: float) -> BarMark:
     first, last = calls[0], calls[-1]
     longest = max(calls, key=lambda call: call.end_ns - call.start_ns)
-    start, end = first.start_ns / _NS, last.end_ns / _NS
+    start, end = first.start_ns / NS_PER_S, last.end_ns / NS_PER_S
     return BarMark(
         x=(start, max(end - gap_s, start)),
         y=(row.top + first.depth + 0.03, row.top + first.depth + 0.97),
@@ -151,7 +150,7 @@ def _call_mark(calls: Sequence[LaneCall], row: _LaneRows, gap_s: float) -> BarMa
 
 
 def _title(calls: Sequence[LaneCall], longest: LaneCall) -> str:
-    busy = number_format.seconds(sum(call.end_ns - call.start_ns for call in calls) / _NS)
+    busy = number_format.seconds(sum(call.end_ns - call.start_ns for call in calls) / NS_PER_S)
     name = clean(longest.name, limit=120)
     if len(calls) == 1:
         return f"{name}: {busy}, {vocabulary.bucket(longest.bucket)}"

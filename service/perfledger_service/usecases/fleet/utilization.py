@@ -19,6 +19,7 @@ from perfledger_profiles.hardware.device_lookup import (
     MIG_MULTIPROCESSORS,
 )
 from perfledger_profiles.hardware.device_peaks import HardwareSpec, find_specs
+from perfledger_profiles.parsing.units import GIGA
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.fleet.hours import UsagePeriod
 from perfledger_service.usecases.inputs.error_translation import translate_errors
@@ -30,7 +31,6 @@ MIG_PARTS = ((1, 1), (1, 2), (2, 2), (3, 4), (4, 4))
 # Least share of multiprocessors in a compute slice that the table does not list: an H100's 1g has
 # 16 of 132 (nvidia-smi mig -lgip).
 LEAST_SLICE = 0.12
-_GIGA = 1e9
 
 
 def utilization_at(
@@ -78,7 +78,7 @@ def _part(row: HardwareSpec, compute: int, memory: int) -> MigSlice:
     counts = MIG_MULTIPROCESSORS[row.compute_capability]
     is_known = compute in counts and row.multiprocessors
     share = counts[compute] / row.multiprocessors if is_known and row.multiprocessors else None
-    gigabytes = int(row.memory_bytes / _GIGA * memory / MIG_MEMORY_SLICES + 0.5)
+    gigabytes = int(row.memory_bytes / GIGA * memory / MIG_MEMORY_SLICES + 0.5)
     return MigSlice(
         name=f"{compute}g.{gigabytes}gb",
         multiprocessors=compute * LEAST_SLICE if share is None else share,

@@ -25,6 +25,7 @@ from perfledger_profiles.hardware.device_state import (
 )
 from perfledger_profiles.hardware.roofline import Roofline, roofline_of
 from perfledger_profiles.nsight_compute.launches_to_profile import TOOL as NCU
+from perfledger_profiles.parsing.units import HERTZ_PER_MHZ
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.report import BottleneckAdvice
 from perfledger_service.values.trace_views import TraceView
@@ -40,7 +41,6 @@ MAX_ATTAINED = 1.05
 # Share of the readings: a reason that limited the clock less often did not set the pace.
 MAIN_REASON_SHARE = 0.5
 
-_HERTZ_PER_MHZ = 1e6
 
 Timing = tuple[float, float]
 
@@ -177,7 +177,7 @@ def device_at_timing(runs: Sequence[Run], workload: str, side: Side) -> DeviceSt
         return None
     reasons = dict.fromkeys(words for run in mine for words in run.slowed)
     return DeviceState(
-        clock_hertz=median(run.clock_mhz or 0.0 for run in mine) * _HERTZ_PER_MHZ,
+        clock_hertz=median(run.clock_mhz or 0.0 for run in mine) * HERTZ_PER_MHZ,
         slowed_by=tuple(
             words
             for words in reasons
