@@ -79,6 +79,7 @@ _TASK_TABLE = (
     *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
 )
 _ANY_MODEL = frozenset({"", "nan", "misc", "none", "cpu"})
+_MILLISECONDS_FROM = 1e11
 _EMPTY = frozenset({"", "nan", "none", "null", "unknown", "nat"})
 
 
@@ -89,6 +90,7 @@ class SkipReason(StrEnum):
     NEVER_RAN = "never ran, or had no end yet"
     STEP = "a step of a counted job"
     OTHER_KIND = "an object that is not a job"
+    ENDS_BEFORE_START = "ends before it starts (clock change?)"
     NO_DEVICE = "requests no device"
     OTHER_QUARTER = "submitted outside the quarter"
 
@@ -128,8 +130,10 @@ def job_of(row: Mapping[str, str], line: int) -> Job | SkipReason:
         return SkipReason.NO_SUBMISSION
     if wait is None and submit is not None and start is not None:
         wait = start - submit
-    if run is None and start is not None and end is not None:
-        run = end - start
+    if start is not None and end is not None:
+        if 0 < end < start:  # an end of 0 has not come yet
+            return SkipReason.ENDS_BEFORE_START
+        run = end - start if run is None else run
     submit = start if submit is None else submit
     devices, share = _devices(row, line)
     return Job(
@@ -158,7 +162,7 @@ def bounded_lines(lines: Iterable[str]) -> Iterator[str]:
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 
-def number_of(text: str, line: int) -> float | None:
+def number_of(text: str, line: int, column: str) -> float | None:
     """Return a finite number, None for an empty cell. Raise JobLogError."""
     text = text.strip()
     if text.lower() in _EMPTY:
@@ -168,26 +172,31 @@ def number_of(text: str, line: int) -> float | None:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        msg = f"the job log, line {line}: {text[:40]!r} is not a number: correct it"
+        msg = f"the job log, line {line}, {column}: {text[:40]!r} is not a number: correct it"
         raise JobLogError(msg)
     return number
 
 
-def seconds_of(text: str, line: int) -> float | None:
+def seconds_of(text: str, line: int, column: str) -> float | None:
     """Return a time in seconds, from a number or ISO 8601; without a zone it is UTC.
 
-    None for an empty cell. Raises JobLogError.
+    A number from 1e11 on is milliseconds since 1970: as seconds it would be the year 5138. None for
+    an empty cell. Raises JobLogError.
     """
     text = text.strip()
     if text.lower() in _EMPTY:
         return None
     if "-" not in text.lstrip("-"):
-        return number_of(text, line)
+        number = number_of(text, line, column)
+        return None if number is None else number / (1000 if number >= _MILLISECONDS_FROM else 1)
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError) as error:
-        msg = f"the job log, line {line}: {text[:40]!r} is not a time: correct it"
+        msg = (
+            f"the job log, line {line}, {column}: {text[:40]!r} is not a time such as "
+            "2026-11-01T00:00:00Z: correct it"
+        )
         raise JobLogError(msg) from error
 
 
@@ -247,17 +256,17 @@ def _word(row: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def _amount(row: Mapping[str, str], names: Iterable[str], line: int) -> float | None:
-    numbers = (number_of(row[name], line) for name in names if name in row)
+    numbers = (number_of(row[name], line, name) for name in names if name in row)
     return next((number for number in numbers if number is not None), None)
 
 
 def _moment(row: Mapping[str, str], names: Sequence[str], line: int) -> float | None:
-    moments = (seconds_of(row[name], line) for name in names if name in row)
+    moments = (seconds_of(row[name], line, name) for name in names if name in row)
     return next((moment for moment in moments if moment is not None), None)
 
 
 def _scaled(row: Mapping[str, str], units: Mapping[str, float], line: int) -> float:
     for name, unit in units.items():
-        if name in row and (number := number_of(row[name], line)) is not None:
+        if name in row and (number := number_of(row[name], line, name)) is not None:
             return max(number, 0.0) * unit
     return 0.0

@@ -12,7 +12,7 @@ from perfledger_cost_models.job_logs.job_table import MAX_NAME, Job, JobLogError
 from perfledger_cost_models.job_logs.kube_state_metrics import is_samples, metrics_jobs
 from perfledger_cost_models.job_logs.kubernetes import kubernetes_jobs
 from perfledger_cost_models.job_logs.log_format import LogFormat
-from perfledger_cost_models.job_logs.swf_and_sacct import SWF_FIELDS, sacct_jobs, swf_jobs
+from perfledger_cost_models.job_logs.swf_and_sacct import is_swf, sacct_jobs, swf_jobs
 
 MAX_LOG_BYTES = 2_000_000_000
 
@@ -82,7 +82,7 @@ def _format_of(text: str) -> LogFormat:
         return LogFormat.PROMETHEUS if is_answer else LogFormat.KUBERNETES
     if is_samples(first):
         return LogFormat.PROMETHEUS
-    if first.startswith(";") or len(first.split()) == SWF_FIELDS:
+    if first.startswith(";") or is_swf(first):
         return LogFormat.SWF
     return LogFormat.SACCT if first.count("|") > first.count(",") else LogFormat.CSV
 
@@ -115,15 +115,15 @@ def _philly_jobs(text: str) -> Iterator[Job | SkipReason]:
         msg = f"the job log is not Philly's JSON: {error}"
         raise JobLogError(msg) from error
     for place, job in enumerate(jobs, start=1):
-        submit = seconds_of(job.submitted_time or "", place)
+        submit = seconds_of(job.submitted_time or "", place, "submitted_time")
         if submit is None:
             yield SkipReason.NO_SUBMISSION
             continue
         ran = [
             (start, end)
             for attempt in job.attempts
-            if (start := seconds_of(attempt.start_time or "", place)) is not None
-            and (end := seconds_of(attempt.end_time or "", place)) is not None
+            if (start := seconds_of(attempt.start_time or "", place, "start_time")) is not None
+            and (end := seconds_of(attempt.end_time or "", place, "end_time")) is not None
         ]
         first = job.attempts[0].detail if job.attempts else []
         yield Job(

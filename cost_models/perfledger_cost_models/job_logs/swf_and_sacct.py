@@ -4,6 +4,7 @@ SWF: Feitelson, https://www.cs.huji.ac.il/labs/parallel/workload/swf.html; times
 the log's start, and processors count as devices.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason, bounded_lines, number_of
@@ -11,16 +12,31 @@ from perfledger_cost_models.job_logs.job_table import MAX_NAME, Job, JobLogError
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_cost_models.usage.sacct import SacctRow, amounts_of, duration_s, gpus_of, sacct_rows
 
-SWF_FIELDS = 18
+SWF_FIELD_NAMES = (
+    *("job number", "submit time", "wait time", "run time", "allocated processors"),
+    *("average CPU time", "used memory", "requested processors", "requested time"),
+    *("requested memory", "status", "user", "group", "executable", "queue", "partition"),
+    *("preceding job", "think time"),
+)
+SWF_FIELDS = len(SWF_FIELD_NAMES)
 # A job that was swapped out has a line for each part of its run, beside the line with the sum.
 _PARTIAL = frozenset({"2", "3", "4"})
 _SACCT_COLUMNS = ("JobID", "Submit", "Start", "End")
+_NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{1,20})?")
 _MIB = 2**20
 _NO_LIMIT = frozenset({"", "UNLIMITED", "Partition_Limit", "INVALID"})
 
 
+def is_swf(line: str) -> bool:
+    """Return whether a line is that of a job in the Standard Workload Format."""
+    words = line.split()
+    return len(words) >= SWF_FIELDS and all(_NUMBER.fullmatch(word) for word in words[:SWF_FIELDS])
+
+
 def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
-    """Read the Standard Workload Format: 18 numbers a line, comments after ";", -1 is unknown.
+    """Read the Standard Workload Format: 18 numbers a line or more, comments after ";".
+
+    -1 is unknown, and further fields are ignored.
 
     A processor is a device. The team is the group, else the user; the pool is the partition.
     Raises JobLogError.
@@ -29,13 +45,16 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
         words = line.partition(";")[0].split()
         if not words:
             continue
-        if len(words) != SWF_FIELDS:
+        if len(words) < SWF_FIELDS:  # some archives add fields of their own behind
             msg = f"the job log, line {number}: {len(words)} fields, but SWF has {SWF_FIELDS}"
             raise JobLogError(msg)
         if words[10] in _PARTIAL:
             yield SkipReason.STEP
             continue
-        fields = [number_of(word, number) for word in words]
+        fields = [
+            number_of(word, number, name)
+            for name, word in zip(SWF_FIELD_NAMES, words, strict=False)
+        ]
         _, submit, wait, run, used, _, _, requested, limit, *_ = fields
         if submit is None or submit < 0:
             yield SkipReason.NO_SUBMISSION
@@ -83,7 +102,7 @@ def _sacct_job(row: SacctRow) -> Job | SkipReason:
         devices=gpus_of(tres).count,
         cpu_milli=round(amounts.get("cpu", 0) * 1000),
         memory_mib=round(amounts.get("mem", 0) / _MIB),
-        priority=round(number_of(row.get("Priority"), row.line) or 0),
+        priority=round(number_of(row.get("Priority"), row.line, "Priority") or 0),
         team=(row.get("Account") or row.get("User"))[:MAX_NAME],
         pool=row.get("Partition")[:MAX_NAME],
         id=f"{row.get('Cluster')}/{row.get('JobID')}"[:MAX_NAME],

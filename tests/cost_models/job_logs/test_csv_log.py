@@ -135,13 +135,44 @@ def test_what_a_log_does_not_say_is_nothing():
     assert (jobs.cpu_milli[0], jobs.memory_mib[0], jobs.priority[0]) == (0, 0, 0)
 
 
-def test_times_of_less_than_a_second_are_times_and_negative_ones_unknown():
+def test_times_of_less_than_a_second_are_times_and_negative_waits_unknown():
     header = "submit_time,start_time,end_time,gpus,priority\n"
 
-    jobs = read_job_log(header + "0,0.5,0.75,1,\n1,0.5,0.25,1,\n").jobs
+    jobs = read_job_log(header + "0,0.5,0.75,1,\n1,0.5,0.75,1,\n").jobs
 
-    assert (jobs.wait_ms.tolist(), jobs.run_ms.tolist()) == ([500, -1], [250, -1])
+    assert (jobs.wait_ms.tolist(), jobs.run_ms.tolist()) == ([500, -1], [250, 250])
     assert jobs.priority.tolist() == [0, 0]
+
+
+def test_a_job_that_ends_before_it_starts_is_left_out_with_a_reason():
+    header = "submit_time,start_time,end_time,gpus\n"
+
+    log = read_job_log(header + "0,5,9,1\n1,3600,10,1\n2,3,0,1\n")
+
+    assert len(log.jobs) == 2
+    assert dict(log.left_out)[SkipReason.ENDS_BEFORE_START] == 1
+    assert str(SkipReason.ENDS_BEFORE_START) == "ends before it starts (clock change?)"
+
+
+def test_milliseconds_since_1970_are_times():
+    header = "submit_time,start_time,end_time,gpus\n"
+    log = read_job_log(header + "1790812800000,1790812860500,1790812900000,1\n")
+
+    assert log.jobs.start_s == 1_790_812_800
+    assert (log.jobs.wait_ms.tolist(), log.jobs.run_ms.tolist()) == ([60_500], [39_500])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("0,five,1", "line 2, duration: 'five' is not a number"),
+        ("2026-13-01,5,1", "line 2, submit_time: '2026-13-01' is not a time such as 2026-11-01"),
+        ("0,5,many", "line 2, gpus: 'many' is not a number"),
+    ],
+)
+def test_an_error_names_the_column_and_what_it_contains(row, message):
+    with pytest.raises(JobLogError, match=message):
+        read_job_log(f"submit_time,duration,gpus\n{row}\n")
 
 
 @pytest.mark.parametrize(

@@ -125,3 +125,18 @@ def test_sacct_without_tres_and_priority_has_none():
     jobs = read_job_log(f"JobID|Submit|Start|End|AllocTRES|Priority\n{cells}|gres/gpu=1|\n").jobs
 
     assert (jobs.cpu_milli[0], jobs.memory_mib[0], jobs.priority[0]) == (0, 0, 0)
+
+
+def test_fields_behind_the_eighteen_of_swf_are_ignored():
+    row = "7 0 5 10 4 -1 -1 4 -1 -1 1 3 2 -1 -1 -1 -1 -1"
+
+    jobs = read_job_log(f"{row} 99 gpu=4\n").jobs
+
+    assert (jobs.devices.tolist(), jobs.run_ms.tolist()) == ([4], [10_000])
+    with pytest.raises(JobLogError, match="17 fields, but SWF has 18"):
+        read_job_log(f"; a log\n{row.rsplit(' ', 1)[0]}\n")
+
+
+def test_a_field_of_swf_that_is_no_number_is_named():
+    with pytest.raises(JobLogError, match="line 2, run time: 'x' is not a number"):
+        read_job_log("; a log\n7 0 5 x 4 -1 -1 4 -1 -1 1 3 2 -1 -1 -1 -1 -1\n")

@@ -5,8 +5,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
-
-GZIP = b"\x1f\x8b"  # first bytes of a gzip file; public archives pack logs with it
+from perfledger_service.usecases.inputs.packed_files import unpacked
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +18,6 @@ class NamedBytes:
     @property
     def text(self) -> str:
         """Return it as UTF-8; raises UsageError."""
-        if self.data.startswith(GZIP):
-            msg = f"{self.name} is compressed: unpack it first, with gunzip"
-            raise UsageError(msg)
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -30,8 +26,12 @@ class NamedBytes:
 
 
 def read_named(path: Path, *, most_bytes: int) -> NamedBytes:
-    """Read a file whole, with its name; raises NotFoundError, TooLargeError and UsageError."""
-    return NamedBytes(path.name, read_bytes(path, most_bytes=most_bytes))
+    """Read a file whole, unpacked, with its name.
+
+    Raises NotFoundError, TooLargeError and UsageError.
+    """
+    data = read_bytes(path, most_bytes=most_bytes)
+    return NamedBytes(path.name, unpacked(data, path.name, most_bytes=most_bytes))
 
 
 def read_bytes(path: Path, *, most_bytes: int) -> bytes:
@@ -58,7 +58,8 @@ def read_head(path: Path, count: int) -> bytes:
 
 def read_text(path: Path, *, most_bytes: int) -> str:
     """Read a file of UTF-8; raises NotFoundError, TooLargeError and UsageError."""
-    return NamedBytes(str(path), read_bytes(path, most_bytes=most_bytes)).text
+    data = unpacked(read_bytes(path, most_bytes=most_bytes), str(path), most_bytes=most_bytes)
+    return NamedBytes(str(path), data).text
 
 
 def size_of(path: Path) -> int:
