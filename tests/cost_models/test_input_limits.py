@@ -1,0 +1,105 @@
+"""Each reader takes input of the greatest size and refuses one character more."""
+
+import re
+
+import pytest
+
+from perfledger_cost_models import csv_table
+from perfledger_cost_models.billing import focus_parquet, quotas, usage_readers
+from perfledger_cost_models.job_logs import readers as job_log_readers
+from perfledger_cost_models.review import previous_review, quarter
+from perfledger_cost_models.scheduling import cluster
+from perfledger_cost_models.serving import load_test_json
+from perfledger_cost_models.telemetry import readers as telemetry_readers
+from perfledger_cost_models.usage import device_spans
+
+TOO_LARGE = re.compile("characters, limit|more than|larger than|export shorter")
+QUARTER = quarter.quarter_of("2026Q3")
+
+
+def sheet_rows(text):
+    return list(csv_table.read_rows(text, "sheet", columns=("a", "b")))
+
+
+def usage_rows(text):
+    return list(device_spans.rows_of(text, "usage.csv"))
+
+
+def quotas_of(text):
+    return quotas.read_quotas(text, "quotas.csv")
+
+
+def nodes_of(text):
+    return cluster.read_cluster(text, devices=8)
+
+
+def usage_of(data):
+    return usage_readers.read_usage(data, "usage.csv")
+
+
+def activity_of(data):
+    return telemetry_readers.read_activity(data, "activity.csv")
+
+
+def load_of(data):
+    return load_test_json.read_load_curve(data, "load.json")
+
+
+def review_of(data):
+    return previous_review.read_previous_review(data, before=QUARTER)
+
+
+JOBS = "submit_time,duration,gpus\n0,5,1\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "read", "given"),
+    [
+        (csv_table, "MAX_SHEET_CHARS", sheet_rows, "a,b\n1,2\n"),
+        (quotas, "MAX_CHARACTERS", quotas_of, "team,hours\na,1\n"),
+        (cluster, "MAX_TEXT", nodes_of, "gpu\n8\n"),
+        (job_log_readers, "MAX_LOG_BYTES", job_log_readers.read_job_log, JOBS),
+        (usage_readers, "MAX_USAGE_BYTES", usage_of, b"x,y\n"),
+        (telemetry_readers, "MAX_USAGE_BYTES", activity_of, b"x,y\n"),
+        (load_test_json, "MAX_LOAD_BYTES", load_of, b"{}"),
+        (previous_review, "MAX_BYTES", review_of, b"{}"),
+        (focus_parquet, "MAX_BYTES", focus_parquet.read_focus_parquet, b"P"),
+    ],
+)
+def test_input_of_the_greatest_size_is_not_too_large(monkeypatch, module, limit, read, given):
+    monkeypatch.setattr(module, limit, len(given))
+    assert TOO_LARGE.search(answer_of(read, given)) is None
+
+    monkeypatch.setattr(module, limit, len(given) - 1)
+    assert TOO_LARGE.search(answer_of(read, given)) is not None
+
+
+def answer_of(read, given):
+    """Return the complaint of a reader, "" where it has none."""
+    try:
+        read(given)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def test_a_cell_of_a_sheet_has_at_most_500_characters():
+    assert len(sheet_rows(f"a,b\n1,{'x' * 500}\n")) == 1
+    with pytest.raises(csv_table.PriceSheetError, match="row 2, column 'b': over 500"):
+        sheet_rows(f"a,b\n1,{'x' * 501}\n")
+
+
+def test_an_error_of_a_sheet_counts_rows_with_the_header():
+    rows = sheet_rows("a,b\n1,2\n\n3,4\n")
+
+    assert [row.number for row in rows] == [2, 4]
+
+
+def test_a_line_of_usage_has_limits_of_cells_and_of_their_lengths(monkeypatch):
+    monkeypatch.setattr(device_spans, "MAX_COLUMNS", 2)
+    monkeypatch.setattr(device_spans, "MAX_CELL_CHARACTERS", 3)
+
+    assert usage_rows("a,b\n\nabc,1\n") == [(1, ["a", "b"]), (3, ["abc", "1"])]
+    for text in ("a,b,c\n", "abcd,1\n"):
+        with pytest.raises(device_spans.UsageFileError, match="is too long"):
+            usage_rows(text)
