@@ -20,8 +20,8 @@ from perfledger_profiles.timeline.trace import TORCH_PROFILER, CallKind, Trace
 NO_STEPS = "no step markers: the whole trace counts as one step"
 DEVICE_WINDOW = "no step markers: the time from the device's first work to its last is one step"
 ITERATIONS = (
-    "the device repeats one sequence {} times ({} kernels, every {:.3g} ms): each may be a step, "
-    "or a layer of one"
+    "iterations detected from repeated kernels: {} of {} kernels, one every {:.3g} ms; each may be "
+    "a step, or a layer of one"
 )
 LENT_STEPS = "processes without step markers have the steps of the one with most"
 

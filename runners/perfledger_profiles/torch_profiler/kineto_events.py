@@ -140,7 +140,7 @@ class KinetoColumns:
         ts = self._float_column("ts")
         begin_us = float(ts.min()) if ts.size else 0.0
         whole_us = int(begin_us)
-        start_ns = _nanoseconds(ts - begin_us)
+        start_ns = _nanoseconds_since(begin_us, ts)
         memory = self._memory(begin_us)
         return Trace(
             tool=TORCH_PROFILER,
@@ -172,7 +172,7 @@ class KinetoColumns:
 
     def _memory(self, begin_us: float) -> MemoryInstants:
         recorded = MemoryInstants(
-            time_ns=_nanoseconds(self._float_column("memory") - begin_us),
+            time_ns=_nanoseconds_since(begin_us, self._float_column("memory")),
             allocated_bytes=self._integer_column("allocated"),
             reserved_bytes=self._integer_column("reserved"),
             device=self._integer_column("device"),
@@ -303,6 +303,18 @@ def _moved_bytes(args: Sequence[TraceEventArgs], kind: IntArray) -> IntArray:
 
 def _nanoseconds(micros: FloatArray) -> IntArray:
     return np.rint(micros * _NS_PER_US).astype(np.int64)
+
+
+def _nanoseconds_since(begin_us: float, micros: FloatArray) -> IntArray:
+    """Return the time since a begin, without the error of a difference of large floats.
+
+    That error is up to a nanosecond, after which an end no longer falls on a whole microsecond.
+    """
+    whole_us, whole_begin_us = np.floor(micros), np.floor(begin_us)
+    begin_ns = np.rint((begin_us - whole_begin_us) * _NS_PER_US)
+    elapsed_ns = (whole_us - whole_begin_us) * _NS_PER_US - begin_ns
+    start_ns: IntArray = elapsed_ns.astype(np.int64) + _nanoseconds(micros - whole_us)
+    return start_ns
 
 
 def _device_name(args: TraceEventArgs) -> str:

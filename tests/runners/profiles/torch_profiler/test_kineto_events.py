@@ -61,6 +61,18 @@ def test_times_are_whole_nanoseconds_since_the_first_call(trace):
     assert columns.epoch_ns == 1661203462598738250
 
 
+def test_large_times_lose_no_nanosecond(trace):
+    columns = (
+        trace.add("a", 4458676416788.066, 1)
+        .add("Memcpy DtoD", 4458677058538.88, 5.12)
+        .add("cudaStreamGetPriority", 4458676751907.27, 0.73)
+        .columns()
+    )
+
+    assert columns.start_ns.tolist() == [0, 641_750_814, 335_119_204]
+    assert columns.end_ns.tolist() == [1000, 641_755_934, 335_119_934]
+
+
 def test_how_a_kernel_was_launched_is_kept_once_for_all_alike(trace):
     extra = {"shared memory": 49152, "blocks per SM": 0.59, "warps per SM": 2.37}
     for number in range(3):
