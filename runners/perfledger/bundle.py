@@ -1,8 +1,9 @@
 """Holds the result bundle: everything one check measured, as one versioned JSON document."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 
 from perfledger.metrics import Metric
 from perfledger.profile import Profile
@@ -149,7 +150,7 @@ class LaidOverFiles:
     files: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, for what is computed once
 class Bundle:
     """One check: two revisions, one machine, every sample, the failures and the profiles."""
 
@@ -189,12 +190,19 @@ class Bundle:
 
     def machines(self) -> dict[tuple[str, Side], Machine]:
         """Return the part of the machine that each workload's runs of either side used."""
-        machines_by_side: dict[tuple[str, Side], Machine] = {}
-        for run in self.runs:
-            if (run.workload, run.side) not in machines_by_side:
-                machines_by_side[run.workload, run.side] = self.machine.part_used_by(run)
-        return machines_by_side
+        return {key: self.machine.part_used_by(runs[0]) for key, runs in self._runs_of.items()}
+
+    def runs_of(self, workload: str, side: Side) -> tuple[Run, ...]:
+        """Return a side's runs of a workload, in the order of the bundle."""
+        return tuple(self._runs_of.get((workload, side), ()))
 
     def to_json(self) -> str:
         """Return the bundle as JSON, which is stored and uploaded."""
         return json.dumps(asdict(self), allow_nan=False, separators=(",", ":"))
+
+    @cached_property
+    def _runs_of(self) -> Mapping[tuple[str, Side], Sequence[Run]]:
+        runs: dict[tuple[str, Side], list[Run]] = {}
+        for run in self.runs:
+            runs.setdefault((run.workload, run.side), []).append(run)
+        return runs

@@ -158,8 +158,7 @@ def _limits(base: StepWork, head: StepWork) -> tuple[str, ...]:
 def _count(bundle: Bundle, workload: str, side: Side) -> float:
     counts = [
         count
-        for run in bundle.runs
-        if run.workload == workload and run.side is side
+        for run in bundle.runs_of(workload, side)
         for count in run.samples.get(FLOPS_PER_STEP.name, ())
     ]
     return float(location_estimates([counts], scale=FLOPS_PER_STEP.scale)[0]) if counts else 0.0

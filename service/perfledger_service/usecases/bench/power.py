@@ -28,7 +28,7 @@ from perfledger_baselines.significance.spread_prior import (
     prior_from_runs,
 )
 from perfledger_service.errors import UsageError
-from perfledger_service.usecases.check.step_count import best_steps
+from perfledger_service.usecases.check.step_count import beginnings, best_steps
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.history_sources import display_name, read_bundle_or_series
 from perfledger_service.usecases.inputs.table_columns import quote_text
@@ -179,10 +179,11 @@ def spreads_of_runs(
 
 def _spreads_of_bundle(bundle: Bundle, request: PowerRequest) -> list[SpreadView]:
     pairs = match_runs(bundle.runs)
+    starts = beginnings(bundle)
     spreads: list[SpreadView] = []
     for test, spread in spreads_of_runs(bundle.runs, bundle.metrics, request):
         if spread.sd is not None and test.metric.name == STEP_TIME.name:
-            steps, note = best_steps(bundle, pairs[test.workload])
+            steps, note = best_steps(pairs[test.workload], starts)
             spreads.append(replace(spread, steps=steps, steps_note=note))
         else:
             spreads.append(spread)

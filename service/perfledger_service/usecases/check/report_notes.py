@@ -155,8 +155,7 @@ def _cpu_active(bundle: Bundle, workload: str, side: Side) -> float | None:
     """Return the mean share of all cores that a side's processes used; None if not read."""
     shares = [
         share
-        for run in bundle.runs
-        if run.workload == workload and run.side is side
+        for run in bundle.runs_of(workload, side)
         for share in run.samples.get(CPU_ACTIVE.name, ())
     ]
     return fmean(shares) if shares else None

@@ -23,10 +23,11 @@ _FEWEST_STEPS, _FEWEST_PROCESSES = 5, 5
 def process_steps(bundle: Bundle) -> tuple[ProcessSteps, ...]:
     """Return how many steps a process of each workload measured, and how many would be best."""
     counts: list[ProcessSteps] = []
+    starts = beginnings(bundle)
     for workload, pairs in match_runs(bundle.runs).items():
         steps = [len(run.samples.get(STEP_TIME.name, ())) for pair in pairs for run in pair]
         if any(steps):
-            best, _ = best_steps(bundle, pairs)
+            best, _ = best_steps(pairs, starts)
             fewest = min(filter(None, steps))
             counts.append(
                 ProcessSteps(workload=workload, fewest=fewest, most=max(steps), best=best)
@@ -34,12 +35,17 @@ def process_steps(bundle: Bundle) -> tuple[ProcessSteps, ...]:
     return tuple(counts)
 
 
-def best_steps(bundle: Bundle, pairs: Sequence[tuple[Run, Run]]) -> tuple[int | None, str]:
+def beginnings(bundle: Bundle) -> tuple[float, ...]:
+    """Return the start times of a check's runs, in order."""
+    return tuple(sorted(_moment(run) for run in bundle.runs))
+
+
+def best_steps(pairs: Sequence[tuple[Run, Run]], starts: Sequence[float]) -> tuple[int | None, str]:
     """Return how many steps a process should measure, or None and the reason.
 
-    The start-up cost of a process is the time from one run's start to the next run's, less its
-    measured steps: warm-up and all else until the next run begins. If several workloads share a
-    process, it is what this one adds. Interleaved runs overlap, so they have none.
+    The start-up cost of a process is the time from one run's start to the next one of `starts`,
+    less its measured steps: warm-up and all else until the next run begins. If several workloads
+    share a process, it is what this one adds. Interleaved runs overlap, so they have none.
     """
     runs = [run for pair in pairs for run in pair]
     steps = [run.samples.get(STEP_TIME.name, ()) for run in runs]
@@ -50,7 +56,7 @@ def best_steps(bundle: Bundle, pairs: Sequence[tuple[Run, Run]]) -> tuple[int | 
             None,
             "too few processes or steps to separate the spread within and between processes",
         )
-    startup_s = _startup_seconds(_beginnings(bundle), runs)
+    startup_s = _startup_seconds(starts, runs)
     step_s = median(step for step_times in steps for step in step_times)
     if not (startup_s > 0 and step_s > 0):
         return None, "the runs' times do not show how long a process takes to start"
@@ -77,11 +83,6 @@ def _startup_seconds(starts: Sequence[float], runs: Sequence[Run]) -> float:
             steps_s = run.evidence.seconds_of(run.samples[STEP_TIME.name])
             startups.append(starts[following] - start - steps_s)
     return median(startups) if startups else 0.0
-
-
-def _beginnings(bundle: Bundle) -> tuple[float, ...]:
-    """Return the start times of a check's runs, in order."""
-    return tuple(sorted(_moment(run) for run in bundle.runs))
 
 
 def _moment(run: Run) -> float:

@@ -53,8 +53,7 @@ def throughput(
     bundle: Bundle, spec: WorkloadSpec, *, devices: int, side: Side = Side.HEAD
 ) -> tuple[float, float, float] | None:
     """Return a side's units of work per second of one device: low, typical, high."""
-    runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, side)]
-    step = typical_range(runs, metric=STEP_TIME)
+    step = typical_range(bundle.runs_of(spec.id, side), metric=STEP_TIME)
     return None if step is None else units_per_second(spec.units_per_step, devices, step)
 
 

@@ -77,7 +77,8 @@ def measured_hardware(bundle: Bundle, spec: WorkloadSpec) -> HardwareSpec:
 
 def machine_of(bundle: Bundle, spec: WorkloadSpec) -> Machine:
     """Return the part of the machine that a workload's head ran on."""
-    return bundle.machines().get((spec.id, Side.HEAD), bundle.machine)
+    runs = bundle.runs_of(spec.id, Side.HEAD)
+    return bundle.machine.part_used_by(runs[0]) if runs else bundle.machine
 
 
 def _counts(bundle: Bundle, spec: WorkloadSpec) -> dict[str, Count]:

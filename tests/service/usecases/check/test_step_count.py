@@ -10,7 +10,7 @@ import pytest
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Side
 from perfledger_baselines.estimation.pairing import match_runs
-from perfledger_service.usecases.check.step_count import best_steps, process_steps
+from perfledger_service.usecases.check.step_count import beginnings, best_steps, process_steps
 
 
 def timed(bundle, *, startup_s=2.0, between=0.0, slowdown=1.0, **values):
@@ -28,7 +28,7 @@ def timed(bundle, *, startup_s=2.0, between=0.0, slowdown=1.0, **values):
 
 
 def best(bundle, workload="gpt:step"):
-    return best_steps(bundle, match_runs(bundle.runs)[workload])
+    return best_steps(match_runs(bundle.runs)[workload], beginnings(bundle))
 
 
 def with_steps(bundle, steps_of):
