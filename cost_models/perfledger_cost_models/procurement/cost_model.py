@@ -13,6 +13,7 @@ from enum import StrEnum
 from perfledger_cost_models.formula import FormulaLine
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.prices.staleness import MaxAge
+from perfledger_cost_models.procurement.hour_shares import HourShares
 from perfledger_cost_models.procurement.plan import ProcurementPlan
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
 from perfledger_cost_models.tco.onprem import ServerSpec
@@ -21,7 +22,9 @@ from perfledger_cost_models.tco.purchase_modes import PurchaseTerms
 YEARS = 3
 HOURS = "hours_a_year"
 GROWTH = "hours_growth"
-USE = "use_share"
+COMMITMENT_UTILIZATION = "commitment_utilization"
+ALLOCATED_SHARE = "allocated_share"
+BUSY_SHARE = "busy_share"
 WACC = "wacc"
 RESIDUAL = "residual_value_36m"  # after the three years, when the model sells
 NOT_IN_THE_MODEL = frozenset({"residual_value_60m", "depreciation_years"})
@@ -128,6 +131,7 @@ class PlanData:
     plan: ProcurementPlan
     sheet: PriceSheet
     parameters: HardwareInputSheet
+    shares: HourShares
 
 
 def hours_of(key: str) -> str:

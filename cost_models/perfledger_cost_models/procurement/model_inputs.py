@@ -1,7 +1,7 @@
 """Collects the named inputs of a cost model from a plan, a price sheet and hardware inputs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -9,11 +9,13 @@ from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.price_sheet import Price
 from perfledger_cost_models.prices.staleness import MaxAge, max_age_of
 from perfledger_cost_models.procurement.cost_model import (
+    ALLOCATED_SHARE,
+    BUSY_SHARE,
+    COMMITMENT_UTILIZATION,
     GROWTH,
     HOURS,
     NOT_IN_THE_MODEL,
     RESIDUAL,
-    USE,
     WACC,
     InputBasis,
     ModelInput,
@@ -22,9 +24,10 @@ from perfledger_cost_models.procurement.cost_model import (
     PurchaseOption,
     hours_of,
 )
-from perfledger_cost_models.procurement.plan import InputRange, SpotTerms
+from perfledger_cost_models.procurement.hour_shares import HourShare, HourShares
+from perfledger_cost_models.procurement.plan import HoursKind, InputRange, SpotTerms
 from perfledger_cost_models.tco.input_phrases import input_phrase
-from perfledger_cost_models.tco.onprem import LICENCES, SERVERS, UTILIZATION
+from perfledger_cost_models.tco.onprem import LICENCES, SERVERS
 from perfledger_cost_models.tco.spot_interruption import (
     InterruptionModel,
     best_interval_h,
@@ -33,17 +36,24 @@ from perfledger_cost_models.tco.spot_interruption import (
 
 
 def plan_inputs(
-    figures: PlanData, *, hours: InputRange, supply: Sequence[Decimal]
+    figures: PlanData, *, hours: InputRange, kind: HoursKind, supply: Sequence[Decimal]
 ) -> tuple[ModelInput, ...]:
-    """Return the inputs that all options share: demand, use, supply, cost of capital."""
-    demand = figures.plan.demand
-    use = figures.parameters.find(UTILIZATION)
+    """Return the inputs that all options share: demand, shares, supply, cost of capital.
+
+    Raises ProcurementPlanError for an unknown share.
+    """
+    demand, shares = figures.plan.demand, figures.shares
+    utilization = shares.required(HourShare.COMMITMENT_UTILIZATION)
     return (
-        _ranged(HOURS, f"useful {demand.accelerator} hours a year", "h/year", hours),
+        _ranged(HOURS, f"{kind} {demand.accelerator} hours a year", "h/year", hours),
         _ranged(GROWTH, "growth of the hours", "per year", demand.growth),
-        _ranged(USE, "useful share of allocated hours", "share", demand.use)
-        if demand.use is not None
-        else _parameter(figures, use.name, name=USE),
+        *_conversions(shares, kind),
+        _ranged(
+            COMMITMENT_UTILIZATION,
+            "commitment utilization, of committed and owned hours",
+            "share",
+            utilization,
+        ),
         *(
             _device_count(
                 f"supply_{year}",
@@ -55,6 +65,16 @@ def plan_inputs(
         ),
         _parameter(figures, WACC),
     )
+
+
+def _conversions(shares: HourShares, kind: HoursKind) -> Iterator[ModelInput]:
+    """Yield the shares that turn hours of a kind into paid hours."""
+    if kind is not HoursKind.PAID:
+        allocated = shares.required(HourShare.ALLOCATED)
+        yield _ranged(ALLOCATED_SHARE, "allocated share, of paid hours", "share", allocated)
+    if kind is HoursKind.BUSY:
+        busy = shares.required(HourShare.BUSY)
+        yield _ranged(BUSY_SHARE, "busy share, of allocated hours", "share", busy)
 
 
 def option_inputs(figures: PlanData, options: Sequence[PurchaseOption]) -> tuple[ModelInput, ...]:

@@ -9,10 +9,12 @@ import numpy as np
 from perfledger_cost_models.formula import FormulaLine, value_of
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement.cost_model import (
+    ALLOCATED_SHARE,
+    BUSY_SHARE,
+    COMMITMENT_UTILIZATION,
     GROWTH,
     HOURS,
     RESIDUAL,
-    USE,
     WACC,
     YEARS,
     CostModel,
@@ -41,7 +43,7 @@ def cost_model(
     An input that several options share may be passed several times.
     """
     status_quo = next(option for option in options if option.where == keep)
-    lines = list(_shared())
+    lines = list(_shared(inputs))
     for option in options:
         lines += _lines(option, status_quo, is_elsewhere=option.accelerator != accelerator)
     return CostModel(
@@ -57,17 +59,20 @@ def cost_model(
 def first_need(inputs: Sequence[ModelInput]) -> Decimal:
     """Return the hours beyond the supply in the first year, at the most likely inputs."""
     values = {each.name: np.array([float(each.mode)]) for each in inputs}
-    for line in _shared():
+    for line in _shared(inputs):
         values[line.name] = value_of(line.formula, values)
     return to_decimal(values["need_1"][0])
 
 
-def _shared() -> Iterator[FormulaLine]:
+def _shared(inputs: Sequence[ModelInput]) -> Iterator[FormulaLine]:
+    """Yield the lines of all options; hours of a share are divided by it once, to paid hours."""
+    names = {each.name for each in inputs}
+    shares = "".join(f" / {name}" for name in (ALLOCATED_SHARE, BUSY_SHARE) if name in names)
     for year in range(1, YEARS + 1):
-        hours = HOURS if year == 1 else f"hours_{year - 1} * (1 + {GROWTH})"
-        yield _line(f"hours_{year}", f"useful hours in year {year}", "h", hours)
+        hours = f"{HOURS}{shares}" if year == 1 else f"hours_{year - 1} * (1 + {GROWTH})"
+        yield _line(f"hours_{year}", f"paid hours in year {year}", "h", hours)
     for year in range(1, YEARS + 1):
-        need = f"MAX(0, hours_{year} - supply_{year} * {HOURS_PER_YEAR} * {USE})"
+        need = f"MAX(0, hours_{year} - supply_{year} * {HOURS_PER_YEAR} * {COMMITMENT_UTILIZATION})"
         yield _line(f"need_{year}", f"hours beyond the supply in year {year}", "h", need)
     for year in range(1, YEARS + 1):
         before = "1" if year == 1 else f"discount_{year - 1}"
@@ -85,7 +90,9 @@ def _lines(
         case PurchaseMode.PAY_AS_YOU_GO:
             yield from _by_use(option, f"need_{{}}{ratio} * {option.rate}")
         case PurchaseMode.BLOCK:
-            yield from _by_use(option, f"need_{{}}{ratio} * {option.rate} / {USE}")
+            yield from _by_use(
+                option, f"need_{{}}{ratio} * {option.rate} / {COMMITMENT_UTILIZATION}"
+            )
         case PurchaseMode.SPOT:
             on_spot = f"(1 - {option.key}_fallback) * {option.key}_overhead{ratio} * {option.rate}"
             fallback = f"{option.key}_fallback * {keep.rate}"
@@ -119,7 +126,7 @@ def _committed(
     key, upfront = option.key, option.upfront_share
     label = f"{option.name}: commitment per year"
     yield _line(f"{key}_term", label, USD, f"{key}_devices * {HOURS_PER_YEAR} * {option.rate}")
-    committed_hours = f"{key}_devices * {HOURS_PER_YEAR} * {USE}{per_ratio}"
+    committed_hours = f"{key}_devices * {HOURS_PER_YEAR} * {COMMITMENT_UTILIZATION}{per_ratio}"
     yield _line(f"{key}_carried", f"{option.name}: hours carried per year", "h", committed_hours)
     at_start = f"{key}_term * {upfront * option.years}" if upfront else "0"
     yield _paid(option, 0, at_start)
@@ -152,7 +159,7 @@ def _owned(option: PurchaseOption, keep: PurchaseOption, ratio: str) -> Iterator
     label = f"{option.name}: support, space, staff, licences per year"
     yield _line(f"{key}_running", label, USD, f"{nodes} * ({running})")
     label = f"{option.name}: hours carried per year"
-    yield _line(f"{key}_carried", label, "h", f"{hours} * {USE} / {ratio}")
+    yield _line(f"{key}_carried", label, "h", f"{hours} * {COMMITMENT_UTILIZATION} / {ratio}")
     for year in range(1, YEARS + 1):
         yield from _energy(
             option, server.max_power, year, nodes, f"need_{year} * {ratio} / ({hours})"
@@ -169,8 +176,8 @@ def _energy(
     option: PurchaseOption, max_power: str, year: int, nodes: str, load: str
 ) -> Iterator[FormulaLine]:
     key = option.key
-    label = f"{option.name}: busy share of all hours in year {year}"
-    yield _line(f"{key}_load_{year}", label, "share", f"MIN({USE}, {load})")
+    label = f"{option.name}: used share of its hours in year {year}"
+    yield _line(f"{key}_load_{year}", label, "share", f"MIN({COMMITMENT_UTILIZATION}, {load})")
     draw = (
         f"average_load_power_fraction * {key}_load_{year} + "
         f"idle_power_server_fraction * (1 - {key}_load_{year})"

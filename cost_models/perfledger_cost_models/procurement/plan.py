@@ -1,11 +1,14 @@
 """Reads an organisation's plan from TOML: demand, options, supply, assumptions.
 
-[demand]                      # useful accelerator-hours a year
+[demand]                      # accelerator-hours a year
 accelerator = "H100-80GB"
 keep = "p5.48xlarge/on_demand"  # how hours beyond the supply are bought today
 growth = { low = 0.0, mode = 0.2, high = 0.6, source = "roadmap 2027" }
 hours = { low = 3e5, mode = 4e5, high = 5e5, source = "..." }   # else the bill's, else the fleet's
-use = { low = 0.5, mode = 0.7, high = 0.8, source = "..." }     # else the packaged baseline
+hours_kind = "paid"             # or "allocated", "busy": what `hours` counts; a bill's are paid
+commitment_utilization = { low = 0.8, mode = 0.9, high = 1, source = "..." }  # else the bill's
+allocated_share = { ... }       # of paid hours, else usage files over the bill's hours
+busy_share = { ... }            # of allocated hours, else the activity files'
 
 [[option]]
 name = "3 years, no upfront"
@@ -17,8 +20,9 @@ lead_time = "none"
 [[speed]]                     # hours on another accelerator that replace one hour
 [[input]]                     # replaces a packaged hardware input
 [[team]]                      # a team's workloads, and the hours a year that it may use
-[usage]                       # allocated hours by team, and queue waits
+[usage]                       # allocated hours by team, their activity, and queue waits
 files = ["usage.csv"]         # beside the plan, as `perfledger fleet allocate` reads them
+activity = ["activity.csv"]   # as `perfledger fleet utilization` reads them
 jobs = "jobs.csv"             # a job log, for queue waits
 replay = { nodes = 4, devices = 8, policies = ["fifo", "easy"] }  # policies to compare
 [forecast]                    # past usage, to forecast the next months' hours and spend
@@ -32,6 +36,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
@@ -100,21 +105,38 @@ class InputRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
             raise ValueError(msg)
 
 
+class HoursKind(StrEnum):
+    """What hours count: those paid for, those that owners have of them, those of work in these."""
+
+    PAID = "paid"
+    ALLOCATED = "allocated"
+    BUSY = "busy"
+
+
 class PlannedDemand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The useful hours of one accelerator that are needed."""
+    """The hours of one accelerator that are needed, and shares of hours."""
 
     accelerator: Text
     keep: Text
     growth: InputRange
     hours: InputRange | None = None
-    use: InputRange | None = None
+    hours_kind: HoursKind = HoursKind.PAID
+    commitment_utilization: InputRange | None = None
+    allocated_share: InputRange | None = None
+    busy_share: InputRange | None = None
 
     def __post_init__(self) -> None:
         self.growth.within("growth", MIN_GROWTH, MAX_GROWTH)
         if self.hours is not None:
             self.hours.within("hours", Decimal(1), MAX_HOURS)
-        if self.use is not None:
-            self.use.within("use", Decimal("0.01"), Decimal(1))
+        shares = {
+            "commitment_utilization": self.commitment_utilization,
+            "allocated_share": self.allocated_share,
+            "busy_share": self.busy_share,
+        }
+        for name, share in shares.items():
+            if share is not None:
+                share.within(name, Decimal("0.01"), Decimal(1))
 
 
 class PlannedOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -206,6 +228,7 @@ class UsageFiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """Files with the allocated hours of the quarter and the waits of its jobs."""
 
     files: Annotated[tuple[File, ...], Entries] = ()
+    activity: Annotated[tuple[File, ...], Entries] = ()
     team: str = ""  # the label that names the team; "" for the usual labels of the files
     project: str = ""
     jobs: File | None = None

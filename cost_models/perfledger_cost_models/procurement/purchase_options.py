@@ -11,12 +11,13 @@ from perfledger_cost_models.procurement.cost_model import (
     PurchaseOption,
     UnpricedOption,
 )
+from perfledger_cost_models.procurement.hour_shares import HourShare
 from perfledger_cost_models.procurement.plan import (
     PlannedOption,
     ProcurementPlan,
     ProcurementPlanError,
 )
-from perfledger_cost_models.tco.onprem import SERVERS, UTILIZATION
+from perfledger_cost_models.tco.onprem import SERVERS
 from perfledger_cost_models.tco.purchase_modes import Payment, PurchaseTerms, terms_of
 from perfledger_cost_models.units import HOURS_PER_YEAR
 
@@ -115,7 +116,6 @@ def _size(option: PlannedOption, figures: PlanData, need_hours: Decimal, count: 
             )
             raise ProcurementPlanError(msg)
         return option.devices
-    planned = figures.plan.demand.use
-    use = figures.parameters.find(UTILIZATION).mode if planned is None else planned.mode
-    instances = need_hours / (HOURS_PER_YEAR * use * count)
+    utilization = figures.shares.required(HourShare.COMMITMENT_UTILIZATION).mode
+    instances = need_hours / (HOURS_PER_YEAR * utilization * count)
     return count * max(1, int(instances.to_integral_value(rounding=ROUND_CEILING)))

@@ -19,6 +19,12 @@ from perfledger_cost_models.prices.price_sheet import PriceSheet, UnknownPrice
 from perfledger_cost_models.prices.staleness import StalePriceError
 from perfledger_cost_models.procurement.cost_model import GROWTH, HOURS, YEARS, CostModel, PlanData
 from perfledger_cost_models.procurement.decision import PurchaseDecision, decide, evaluate_at_modes
+from perfledger_cost_models.procurement.hour_shares import (
+    HourShares,
+    ShareStatement,
+    planned_shares,
+    reconcile,
+)
 from perfledger_cost_models.procurement.model_inputs import option_inputs, plan_inputs
 from perfledger_cost_models.procurement.option_formulas import cost_model, first_need
 from perfledger_cost_models.procurement.owned_supply import (
@@ -26,7 +32,12 @@ from perfledger_cost_models.procurement.owned_supply import (
     supplied_devices,
     supply_years,
 )
-from perfledger_cost_models.procurement.plan import InputRange, ProcurementPlan, own_hardware_inputs
+from perfledger_cost_models.procurement.plan import (
+    HoursKind,
+    InputRange,
+    ProcurementPlan,
+    own_hardware_inputs,
+)
 from perfledger_cost_models.procurement.purchase_options import purchase_options
 from perfledger_cost_models.projection.projection import ProjectionCheck
 from perfledger_cost_models.review.demand_and_spend import (
@@ -34,6 +45,7 @@ from perfledger_cost_models.review.demand_and_spend import (
     changes_of,
     demand_hours,
     efficiency_hours,
+    hours_kind,
     team_hours,
     workload_hours,
 )
@@ -42,6 +54,7 @@ from perfledger_cost_models.review.measured_changes import (
     measured_ratios,
     speeds_of,
 )
+from perfledger_cost_models.review.measured_shares import measured_shares
 from perfledger_cost_models.review.option_details import DecidedModel, option_facts
 from perfledger_cost_models.review.previous_review import PreviousReview, previous_decision
 from perfledger_cost_models.review.quarter import Quarter
@@ -82,6 +95,7 @@ class ReviewInputs:
     policies: PolicyComparison | None = None
     forecast: Forecasts | None = None
     projection_check: ProjectionCheck | None = None
+    activity: tuple[ShareStatement, ...] = ()  # what activity files say
     transfers: DeviceTransfers = NO_TRANSFERS
     is_stale_allowed: bool = False
 
@@ -89,8 +103,9 @@ class ReviewInputs:
 def build_review(facts: ReviewInputs) -> Review:
     """Return the review.
 
-    Raises ProcurementPlanError, PriceMissingError, and StalePriceError for prices older than
-    MAX_STALE_DAYS unless they are allowed; the review then lists them on its first page.
+    Raises ProcurementPlanError, ShareContradictionError, PriceMissingError, and StalePriceError for
+    prices older than MAX_STALE_DAYS unless they are allowed; the review then lists them on its
+    first page.
     """
     records = facts.records if isinstance(facts.records, QuarterRecords) else None
     speeds = () if records is None else records.speeds
@@ -100,11 +115,13 @@ def build_review(facts: ReviewInputs) -> Review:
     )
     parameters = own_hardware_inputs(facts.parameters, plan.input, facts.today)
     holdings = _supply_of(plan, facts)
-    figures = PlanData(plan=plan, sheet=facts.sheet, parameters=parameters)
+    shares = _shares(facts)
+    figures = PlanData(plan=plan, sheet=facts.sheet, parameters=parameters, shares=shares)
     hours = demand_hours(
         plan, bill=facts.bill, bill_name=facts.bill_name, records=records, sheet=facts.sheet
     )
-    model = _model(figures, hours, holdings)
+    kind = hours_kind(plan.demand, facts.bill, shares)
+    model = _model(figures, hours, kind, holdings)
     stale = _stale(model, facts)
     decision = decide(model)
     decided = DecidedModel(
@@ -127,17 +144,31 @@ def build_review(facts: ReviewInputs) -> Review:
         unknown_prices=_unknown_prices(model, facts.sheet),
         demand=demand,
         supply=supply_of(model, holdings, facts.bill, facts.waits, facts.policies),
+        shares=shares.statements,
         performance=performance_of(
             facts.records, decision, ratios, model, check=facts.projection_check
         ),
         allocation=allocation_of(facts.bill, plan.team, facts.use),
         last=_previous(facts, model, demand),
         expected_quarter=_expected_quarter(facts.quarter, model, decision, holdings),
-        risks=risks_of(model, holdings),
+        risks=risks_of(model, holdings, are_hours_configured=_are_hours_configured(facts)),
         sources=facts.sources,
         seed=SEED,
         draws=DRAWS,
     )
+
+
+def _are_hours_configured(facts: ReviewInputs) -> bool:
+    return facts.plan.demand.hours is None and facts.bill is None
+
+
+def _shares(facts: ReviewInputs) -> HourShares:
+    """Return the shares of hours; raises ShareContradictionError."""
+    demand = facts.plan.demand
+    measured = measured_shares(
+        facts.bill, facts.use, accelerator=demand.accelerator, bill_name=facts.bill_name
+    )
+    return reconcile((*planned_shares(demand), *measured, *facts.activity))
 
 
 def _supply_of(plan: ProcurementPlan, facts: ReviewInputs) -> tuple[SupplyYears, ...]:
@@ -158,9 +189,11 @@ def _supply_of(plan: ProcurementPlan, facts: ReviewInputs) -> tuple[SupplyYears,
     )
 
 
-def _model(figures: PlanData, hours: InputRange, holdings: Sequence[SupplyYears]) -> CostModel:
+def _model(
+    figures: PlanData, hours: InputRange, kind: HoursKind, holdings: Sequence[SupplyYears]
+) -> CostModel:
     supply = supplied_devices(holdings, years=YEARS)
-    shared = plan_inputs(figures, hours=hours, supply=supply)
+    shared = plan_inputs(figures, hours=hours, kind=kind, supply=supply)
     options, unpriced = purchase_options(figures, need_hours=first_need(shared))
     return cost_model(
         figures.plan.demand.accelerator,

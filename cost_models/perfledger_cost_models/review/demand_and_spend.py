@@ -21,8 +21,11 @@ from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.price_feeds.feed_rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
+from perfledger_cost_models.procurement.hour_shares import HourShare, HourShares
 from perfledger_cost_models.procurement.plan import (
+    HoursKind,
     InputRange,
+    PlannedDemand,
     PlanTeam,
     ProcurementPlan,
     ProcurementPlanError,
@@ -50,7 +53,7 @@ def demand_hours(
     records: QuarterRecords | None,
     sheet: PriceSheet,
 ) -> InputRange:
-    """Return the useful hours a year: the plan's, else the bill's, else the configuration's.
+    """Return the hours a year: the plan's, else the bill's, else the configuration's.
 
     Raises ProcurementPlanError where none of them has any.
     """
@@ -91,6 +94,18 @@ def demand_hours(
         high=to_decimal(sum(highs)),
         source=f"{len(uses)} [[fleet]] entries of the configuration, in the newest bundles",
     )
+
+
+def hours_kind(demand: PlannedDemand, bill: Bill | None, shares: HourShares) -> HoursKind:
+    """Return what `demand_hours` count: a bill's are paid, a configuration's are allocated.
+
+    Those of a configuration count as paid where the allocated share is unknown.
+    """
+    if demand.hours is not None:
+        return demand.hours_kind
+    if bill is None and HourShare.ALLOCATED in shares.by_share:
+        return HoursKind.ALLOCATED
+    return HoursKind.PAID
 
 
 def billed_days(bill: Bill) -> Decimal:

@@ -15,6 +15,7 @@ from perfledger_cost_models.forecasting.forecast import Forecasts
 from perfledger_cost_models.prices.price_sheet import UnknownPrice
 from perfledger_cost_models.procurement.cost_model import CostModel, InputBasis, ModelInput
 from perfledger_cost_models.procurement.decision import Band, OptionOutcome, PurchaseDecision
+from perfledger_cost_models.procurement.hour_shares import ShareStatement
 from perfledger_cost_models.procurement.owned_supply import SupplyYears
 from perfledger_cost_models.projection.projection import ProjectionCheck
 from perfledger_cost_models.quote import ChangePrice
@@ -176,6 +177,7 @@ class Review:
     unknown_prices: tuple[UnknownPrice, ...]  # of the options' accelerators
     demand: DemandSection
     supply: SupplySection
+    shares: tuple[ShareStatement, ...]  # of hours, by each source
     performance: PerformanceSection
     allocation: CostAllocation | UnknownFigure
     last: PreviousDecision | UnknownFigure

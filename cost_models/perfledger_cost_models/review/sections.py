@@ -5,7 +5,13 @@ from decimal import Decimal
 
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.procurement.cost_model import YEARS, CostModel, InputBasis, ModelInput
+from perfledger_cost_models.procurement.cost_model import (
+    ALLOCATED_SHARE,
+    YEARS,
+    CostModel,
+    InputBasis,
+    ModelInput,
+)
 from perfledger_cost_models.procurement.decision import Band, PurchaseDecision, evaluate_at_modes
 from perfledger_cost_models.procurement.owned_supply import SupplyYears
 from perfledger_cost_models.projection.projection import ProjectionCheck
@@ -31,7 +37,7 @@ STANDING_RISKS = (
     "prices do not change for three years; the first page says which price moves would matter",
     "a commitment of one year is renewed twice, at the same size and price",
     "hours beyond the supply are bought on demand and are always available",
-    "reserved, committed and owned devices do useful work in the same share of their hours",
+    "commitments of any size and owned devices are used in the same share of their hours",
     "moving work to another provider or accelerator, egress and storage cost nothing",
     "inputs are independent of each other; prices include tax only where overrides add it",
 )
@@ -129,7 +135,9 @@ def _unit_usd(
     )
 
 
-def risks_of(model: CostModel, holdings: Sequence[SupplyYears]) -> tuple[ReviewRisk, ...]:
+def risks_of(
+    model: CostModel, holdings: Sequence[SupplyYears], *, are_hours_configured: bool = False
+) -> tuple[ReviewRisk, ...]:
     """Return the assumed inputs, the supply that cannot be counted, and the model's assumptions."""
     assumed = [
         ReviewRisk(name=f"{each.label}: {_figure(each)}", basis=InputBasis.ASSUMED)
@@ -144,9 +152,16 @@ def risks_of(model: CostModel, holdings: Sequence[SupplyYears]) -> tuple[ReviewR
         for one in holdings
         if one.equivalents is None
     ]
+    is_divided = any(each.name == ALLOCATED_SHARE for each in model.inputs)
+    undivided = ReviewRisk(
+        name="the configuration's allocated hours are taken as paid hours: the allocated share is "
+        "unknown",
+        basis=InputBasis.ASSUMED,
+    )
     return (
         *assumed,
         *uncounted,
+        *([undivided] if are_hours_configured and not is_divided else []),
         *(ReviewRisk(name=words, basis=InputBasis.ASSUMED) for words in STANDING_RISKS),
     )
 

@@ -10,6 +10,7 @@ from perfledger_cost_models.procurement.cost_model import (
     PurchaseMode,
 )
 from perfledger_cost_models.procurement.decision import evaluate, evaluate_at_modes
+from perfledger_cost_models.procurement.hour_shares import planned_shares, reconcile
 from perfledger_cost_models.procurement.model_inputs import option_inputs, plan_inputs
 from perfledger_cost_models.procurement.option_formulas import cost_model, first_need
 from perfledger_cost_models.procurement.plan import read_plan
@@ -24,9 +25,16 @@ from perfledger_cost_models.tco.onprem import (
 
 def a_model(text, supply=(Decimal(0),) * 3):
     plan = read_plan(text, "plan.toml")
-    figures = PlanData(plan=plan, sheet=packaged_sheet(), parameters=packaged_hardware_inputs())
+    figures = PlanData(
+        plan=plan,
+        sheet=packaged_sheet(),
+        parameters=packaged_hardware_inputs(),
+        shares=reconcile(planned_shares(plan.demand)),
+    )
     assert plan.demand.hours is not None
-    shared = plan_inputs(figures, hours=plan.demand.hours, supply=supply)
+    shared = plan_inputs(
+        figures, hours=plan.demand.hours, kind=plan.demand.hours_kind, supply=supply
+    )
     options, unpriced = purchase_options(figures, need_hours=first_need(shared))
     return cost_model(
         plan.demand.accelerator,
@@ -160,7 +168,7 @@ accelerator = "H100-80GB"
 keep = "p5.48xlarge/on_demand"
 growth = { low = 0.0, mode = 0.1, high = 0.3, source = "made up" }
 hours = { low = 200000, mode = 300000, high = 400000, source = "made up" }
-use = { low = 0.5, mode = 0.7, high = 0.8, source = "made up" }
+commitment_utilization = { low = 0.5, mode = 0.7, high = 0.8, source = "made up" }
 [[option]]
 name = "today"
 where = "p5.48xlarge/on_demand"

@@ -5,6 +5,7 @@ import pytest
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.procurement.plan import (
     MAX_CHARACTERS,
+    HoursKind,
     ProcurementPlanError,
     own_hardware_inputs,
     read_plan,
@@ -55,7 +56,7 @@ def test_a_plan_is_read_with_exact_numbers(plan_text):
         ("mode = 0.1", "mode = 0.5", "low <= mode <= high"),
         ("low = 0.0", "low = nan", "finite numbers"),
         ("high = 0.3", "high = 1e400", "growth"),
-        ("low = 0.5", "low = 0", "use is"),
+        ("low = 0.5", "low = 0", "commitment_utilization is"),
         ("low = 200000", "low = 0", "hours is"),
         ('source = "made up"', 'basis = "rumour", source = "a"', "measured, quoted or assumed"),
         ('name = "today"', 'name = "three years"', "the same option name"),
@@ -130,10 +131,11 @@ def test_numbers_that_are_none_or_endless_are_our_error(plan_text, table, number
 
 def test_what_can_be_left_out_is_none(plan_text):
     lines = plan_text.splitlines()
-    bare = "\n".join(line for line in lines if not line.startswith(("hours", "use")))
+    bare = "\n".join(line for line in lines if not line.startswith(("hours", "commitment")))
 
     plan = read_plan(f"{bare}\n[carbon]\nlocation_kg_per_kwh = 0.4\nsource = 'a'", "plan.toml")
-    assert (plan.demand.hours, plan.demand.use, plan.spot) == (None, None, None)
+    assert (plan.demand.hours, plan.demand.commitment_utilization) == (None, None)
+    assert (plan.demand.hours_kind, plan.spot) == (HoursKind.PAID, None)
     assert plan.carbon is not None
     assert plan.carbon.market_kg_per_kwh is None
 

@@ -101,13 +101,14 @@ def test_a_bill_of_a_part_of_the_quarter_is_not_held_against_its_budget(
 def test_commitments_to_other_accelerators_are_no_part_of_what_was_spent(
     make_review, make_bill, a_bill_row
 ):
-    unused = {"PricingCategory": "Committed", "CommitmentDiscountStatus": "Unused"}
+    plan = {"PricingCategory": "Committed", "CommitmentDiscountType": "Savings Plan"}
     same, other = (
-        a_bill_row("a", "1", "50", ResourceType=sku, **unused)
+        a_bill_row("a", "1", "50", ResourceType=sku, **plan, CommitmentDiscountStatus="Unused")
         for sku in ("p5.48xlarge", "p4d.24xlarge")
     )
+    used = a_bill_row("a", "2", "117", **plan, CommitmentDiscountStatus="Used")  # 70 %, as planned
 
-    bill = make_bill(("a", "100", "6000"), same, other)
+    bill = make_bill(("a", "100", "5883"), used, same, other)
     review = make_review(last=read(last()), bill=bill)
 
     assert (bill.unused_usd, review.last.variance.actual_usd) == (100, 6050)

@@ -64,12 +64,12 @@ def allocation_document(allocation: CostAllocation) -> Document:
 
 
 def allocation_sentences(allocation: CostAllocation) -> Iterator[str]:
-    """Yield the used share, the owner of idle cost, the source and the notes."""
+    """Yield the allocated share, the owner of idle cost, the source and the notes."""
     used, paid = allocation.used_hours, allocation.paid_hours
     share = f" ({number_format.share(float(used / paid))})" if paid else ""
     yield (
         f"{allocation.start} to {allocation.end} (not included), USD: {used:,.1f} of {paid:,.1f} "
-        f"paid device-hours were used{share}."
+        f"paid device-hours were allocated{share}."
     )
     if any(row.team == UNALLOCATED and row.idle_usd for row in allocation.rows):
         yield f"No owner has a quota for the idle devices: they are the row {UNALLOCATED}."

@@ -17,7 +17,7 @@ _MAX_TEXT = 400
 def supply_sheet(book: Workbook, supply: SupplySection) -> None:
     """Write the coverage of the need, the existing supply, and its use by the bill."""
     titles = (
-        "Year", "useful hours needed", "carried by the existing supply", "to be bought", "coverage",
+        "Year", "paid hours needed", "carried by the existing supply", "to be bought", "coverage",
         "", "",
     )  # fmt: skip
     sheet = book.sheet("Supply", titles, (40, *[20] * 6))

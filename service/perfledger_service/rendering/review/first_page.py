@@ -53,7 +53,7 @@ def outlook_sentence(review: Review) -> str:
     if expected.usd is None:
         return f"Unknown: {expected.reason}."
     return (
-        f"{number_format.cents(expected.usd)} USD for {plain_number(expected.hours)} useful hours: "
+        f"{number_format.cents(expected.usd)} USD for {plain_number(expected.hours)} paid hours: "
         "commitments at their cost, the rest at "
         f"{clean(review.choice.option.name)}. The next review compares the bill with it (pass "
         "this review's JSON with --previous)."

@@ -4,7 +4,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.procurement.cost_model import GROWTH, HOURS, USE, YEARS
+from perfledger_cost_models.procurement.cost_model import (
+    COMMITMENT_UTILIZATION,
+    GROWTH,
+    HOURS,
+    YEARS,
+)
 from perfledger_cost_models.procurement.decision import Band, evaluate_at_modes
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_cost_models.review.review_document import (
@@ -41,6 +46,7 @@ from perfledger_service.rendering.review.rows import (
     switch_rows,
     with_unit,
 )
+from perfledger_service.rendering.review.share_rows import share_rows, share_sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +134,8 @@ def _supplied(review: Review) -> dict[str, object]:
         "held": _capacity_rows(review),
         "coverage": _coverage(review),
         "modes": _modes(review),
+        "shares": share_rows(review),
+        "share_words": share_sentence(review),
         "unused": UNKNOWN_VALUE
         if isinstance(unused, UnknownFigure)
         else number_format.cents(unused),
@@ -241,7 +249,7 @@ def _demand(review: Review) -> list[dict[str, object]]:
             "basis": str(each.basis),
         }
         for number, each in enumerate(review.model.inputs, start=1)
-        if each.name in {HOURS, GROWTH, USE}
+        if each.name in {HOURS, GROWTH, COMMITMENT_UTILIZATION}
     ]
 
 

@@ -41,6 +41,13 @@ def review_json(review: Review) -> str:
         "unpriced": review.model.unpriced,
         "demand": _demand(review.demand),
         "supply": review.supply,
+        "shares": [
+            {
+                **attributes(each, "share", "counts"),
+                **attributes(each.range, "low", "mode", "high", "source", "basis", "as_of"),
+            }
+            for each in review.shares
+        ],
         "performance": _performance(review.performance),
         "allocation": _allocation(review.allocation),
         "previous": review.last,

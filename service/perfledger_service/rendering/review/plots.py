@@ -69,7 +69,7 @@ def npv_chart(review: Review) -> Chart:
 
 
 def useful_hour_chart(review: Review) -> Chart:
-    """Return the cost of a useful hour by the useful share of hours, one line per option."""
+    """Return the cost of an hour by the commitment utilization, one line per option."""
     today = next(one for one in review.options if one.outcome.option.key == review.model.keep.key)
     most = _MAX_TIMES_TODAY * max(float(usd) for _, usd in today.curve)
     lines: list[LineMark] = []
@@ -78,12 +78,12 @@ def useful_hour_chart(review: Review) -> Chart:
         if points:
             lines.append(_line(review, one, points))
     ticks = tuple(Tick(value=use / 10, label=f"{use * 10} %") for use in range(1, 11))
-    title = "useful share of the paid hours"
+    title = "commitment utilization"
     return Chart(
         x=Axis(low=0.1, high=1.0, ticks=ticks, title=title, has_grid=False),
         y=linear_axis(0.0, most, label="{:,.6g}".format, title="USD"),
         marks=tuple(_on_top(lines)),
-        title="USD per useful hour, by the useful share of the paid hours",
+        title="USD per hour needed, by the commitment utilization",
         height=_CURVES_HEIGHT,
     )
 

@@ -95,7 +95,7 @@ def _options(book: Workbook, review: Review) -> None:
         *(f"{year}, USD" for year in years),
         "sum, USD",
         "present value, USD",
-        "USD per useful hour",
+        "USD per hour needed",
         "simulated: present value, 5 %",
         "simulated: median",
         "drawn: 95 %",

@@ -14,6 +14,7 @@ from perfledger_cost_models.billing.showback import LabelledUsage
 from perfledger_cost_models.forecasting.forecast import Forecasts
 from perfledger_cost_models.job_logs.readers import MAX_LOG_BYTES, read_job_log
 from perfledger_cost_models.prices.price_sheet import PriceSheet, packaged_sheet, packaged_text
+from perfledger_cost_models.procurement.hour_shares import ShareStatement
 from perfledger_cost_models.procurement.plan import (
     MAX_CHARACTERS,
     PlannedForecast,
@@ -24,6 +25,7 @@ from perfledger_cost_models.procurement.plan import (
 from perfledger_cost_models.projection.projection import ProjectionCheck
 from perfledger_cost_models.review.build_review import ReviewInputs, build_review
 from perfledger_cost_models.review.measured_changes import QuarterRecords
+from perfledger_cost_models.review.measured_shares import busy_share
 from perfledger_cost_models.review.previous_review import (
     MAX_BYTES,
     PreviousReview,
@@ -37,6 +39,7 @@ from perfledger_cost_models.tco.hardware_inputs import (
     packaged_hardware_inputs,
     packaged_text as parameters_text,
 )
+from perfledger_cost_models.telemetry.readers import read_activity
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.service import PriceSettings
@@ -78,6 +81,7 @@ class _PlanFiles:
     """Content of the files that a plan names, None if it names none, and their sources."""
 
     use: LabelledUsage | None
+    activity: tuple[ShareStatement, ...]
     waits: RecordedWaits | None
     policies: PolicyComparison | None
     forecast: Forecasts | None
@@ -141,6 +145,7 @@ def review(request: ReviewRequest) -> Review:
                 last=previous,
                 sources=sources,
                 use=beside.use,
+                activity=beside.activity,
                 waits=beside.waits,
                 policies=beside.policies,
                 forecast=beside.forecast,
@@ -231,14 +236,16 @@ def _read_plan_files(
     plan: ProcurementPlan, request: ReviewRequest, sheet: PriceSheet
 ) -> _PlanFiles:
     use, use_sources = _labelled_usage(plan.usage, request)
+    activity, activity_sources = _activity(plan.usage, request)
     waits, waits_source = _waits(plan.usage, request)
     forecast, past_sources = _forecast(plan.forecast, request, sheet)
     return _PlanFiles(
         use=use,
+        activity=activity,
         waits=waits,
         policies=_policies(plan.usage, request),
         forecast=forecast,
-        sources=(*use_sources, *waits_source, *past_sources),
+        sources=(*use_sources, *activity_sources, *waits_source, *past_sources),
     )
 
 
@@ -255,6 +262,21 @@ def _labelled_usage(
         for usage, file in zip(usages, files, strict=True)
     )
     return LabelledUsage(usages=usages, labels=labels), sources
+
+
+def _activity(
+    usage_files: UsageFiles | None, request: ReviewRequest
+) -> tuple[tuple[ShareStatement, ...], tuple[ReviewSource, ...]]:
+    if usage_files is None or not usage_files.activity:
+        return (), ()
+    files = _read_input_files(usage_files.activity, ImportKind.ACTIVITY, request)
+    quarter = request.quarter
+    shares = busy_share(
+        [read_activity(file.data, file.name) for file in files],
+        start=quarter.first,
+        end=quarter.after.first,
+    )
+    return shares, tuple(_source("activity", file.name, file.data) for file in files)
 
 
 def _waits(

@@ -71,7 +71,7 @@ def test_a_table_has_the_cost_of_each_owner_and_idle_devices(run, usage):
     assert "vision 156.0" in words
     assert "(untagged) 12.0 35.71" in words
     assert "(unallocated) 0.0 0.00 427.09" in words
-    assert "192.5 of 336.0 paid device-hours were used (57.3 %)" in words
+    assert "192.5 of 336.0 paid device-hours were allocated (57.3 %)" in words
     assert "No owner has a quota for the idle devices" in words
     assert max(map(len, shown.splitlines())) <= 80
 

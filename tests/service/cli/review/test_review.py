@@ -24,6 +24,7 @@ accelerator = "H100-80GB"
 keep = "p5.48xlarge/on_demand"
 growth = { low = 0.0, mode = 0.1, high = 0.3, source = "made up" }
 hours = { low = 2e5, mode = 3e5, high = 4e5, source = "made up" }
+commitment_utilization = { low = 0.5, mode = 0.7, high = 0.8, source = "made up" }
 [[option]]
 name = "today"
 where = "p5.48xlarge/on_demand"

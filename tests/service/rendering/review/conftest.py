@@ -30,7 +30,7 @@ accelerator = "H100-80GB"
 keep = "p5.48xlarge/on_demand"
 growth = { low = 0.0, mode = 0.1, high = 0.3, source = "made up" }
 hours = { low = 200000, mode = 300000, high = 400000, source = "made up" }
-use = { low = 0.5, mode = 0.7, high = 0.8, source = "made up" }
+commitment_utilization = { low = 0.5, mode = 0.7, high = 0.8, source = "made up" }
 [[option]]
 name = "today"
 where = "p5.48xlarge/on_demand"

@@ -11,7 +11,12 @@ from perfledger_cost_models.procurement.decision import evaluate
 from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_service.rendering.review.xlsx import review_xlsx
 
-CHANGED = {"use_share": 0.55, "w1_usd_per_hour": 5.5, "wacc": 0.11, "hours_a_year": 400_000.0}
+CHANGED = {
+    "commitment_utilization": 0.55,
+    "w1_usd_per_hour": 5.5,
+    "wacc": 0.11,
+    "hours_a_year": 400_000.0,
+}
 
 
 def model_values(example, changed):

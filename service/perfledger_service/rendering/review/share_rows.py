@@ -1,0 +1,55 @@
+"""Lists the shares of hours of a review, each with its definition and its sources."""
+
+from collections.abc import Mapping
+
+from perfledger_cost_models.procurement.hour_shares import HourShare, ShareStatement
+from perfledger_cost_models.review.review_document import Review
+from perfledger_service.rendering.layout import number_format
+
+DEFINITIONS: Mapping[HourShare, str] = {
+    HourShare.COMMITMENT_UTILIZATION: "how much of what is committed covers use",
+    HourShare.ALLOCATED: "how many paid hours were allocated",
+    HourShare.BUSY: "in how many allocated hours the device worked",
+}
+
+
+def share_rows(review: Review) -> list[dict[str, str]]:
+    """Return what each source says of each share; one line for a share that nobody told."""
+    rows: list[dict[str, str]] = []
+    for share, definition in DEFINITIONS.items():
+        statements = [each for each in review.shares if each.share is share]
+        rows += [_row(each, definition) for each in statements]
+        if not statements:
+            rows.append(
+                {"share": str(share), "definition": definition, "value": "not known", "source": ""}
+            )
+    return rows
+
+
+def share_sentence(review: Review) -> str:
+    """Return how the shares relate, with the part of paid hours that was busy if it is known."""
+    first = {each.share: each.range.mode for each in reversed(review.shares)}
+    text = (
+        "The three are different figures. Hours on a bill are paid hours: they contain those that "
+        "were not allocated and those that stood idle, and only the commitment utilization turns "
+        "them into devices. No two sources of one share differ by more than 5 points."
+    )
+    if {HourShare.ALLOCATED, HourShare.BUSY} <= first.keys():
+        allocated, busy = first[HourShare.ALLOCATED], first[HourShare.BUSY]
+        text += (
+            f" Of 100 paid hours {100 * allocated:.0f} were allocated, and in "
+            f"{100 * allocated * busy:.0f} the device worked."
+        )
+    return text
+
+
+def _row(statement: ShareStatement, definition: str) -> dict[str, str]:
+    figure = statement.range
+    low, mode, high = map(number_format.share, map(float, (figure.low, figure.mode, figure.high)))
+    counts = f"{statement.counts}; " if statement.counts else ""
+    return {
+        "share": str(statement.share),
+        "definition": definition,
+        "value": mode if low == high else f"{mode} ({low}{number_format.INTERVAL_TO}{high})",
+        "source": f"{counts}{figure.source} ({figure.basis})",
+    }
