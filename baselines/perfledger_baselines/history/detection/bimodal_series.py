@@ -32,8 +32,7 @@ NEAR_MEDIAN = 0.3
 CONCENTRATED, MORE_CONCENTRATED, MOST_CONCENTRATED = 0.4, 0.05, 0.85
 
 # Differences are at least so dense at the median switch as half-way to it. Gaussian noise has a
-# quarter, t(3) tails and bursts at most half. Two states are sure if this holds one standard error
-# of the counts to the bad side, and possible if the counts themselves meet it.
+# quarter, t(3) tails and bursts at most half.
 DENSER = 0.45
 
 # Fewest changes in a row that are switches, each reverting the last one but for this share of it.
@@ -53,14 +52,6 @@ CAP_SPREADS = 3.0
 STEP_PENALTY = 14.0
 
 
-@dataclass(frozen=True, slots=True)
-class BimodalityGuess:
-    """The distance of two states of a row, and whether it surely has them."""
-
-    distance: float
-    is_sure: bool
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BimodalRow:
     """A row in two states: the observations in the upper one, and the levels without the states."""
@@ -70,8 +61,8 @@ class BimodalRow:
     levels: FloatArray
 
 
-def guess_states(levels: FloatArray) -> dict[int, BimodalityGuess]:
-    """Return the rows, by number, of (R, N) that have two states or may have."""
+def guess_states(levels: FloatArray) -> dict[int, float]:
+    """Return the distance of two states of those rows, by number, of (R, N) that may have them."""
     count = levels.shape[1] - 1
     ordered = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)
     quiet = np.maximum(ordered[:, int(QUIET_QUANTILE * count)] / QUIET_OF_GAUSSIAN, SMALLEST_SPREAD)
@@ -82,15 +73,14 @@ def guess_states(levels: FloatArray) -> dict[int, BimodalityGuess]:
     may_be = (switches >= max(FEWEST_SWITCHES, SMALLEST_SHARE * count)) & (
         apart >= SMALLEST_DISTANCE
     )
-    guesses: dict[int, BimodalityGuess] = {}
+    guesses: dict[int, float] = {}
     for row in np.flatnonzero(may_be).tolist():
         distance = float(typical[row])
         concentrated = CONCENTRATED + MORE_CONCENTRATED * (float(apart[row]) - SMALLEST_DISTANCE)
         near = _between(ordered[row], (1 - NEAR_MEDIAN) * distance, (1 + NEAR_MEDIAN) * distance)
         is_alike = near >= min(concentrated, MOST_CONCENTRATED) * switches[row]
-        if is_alike and _has_two_kinds(ordered[row], distance, errors=0.0):
-            is_sure = _has_two_kinds(ordered[row], distance, errors=1.0)
-            guesses[row] = BimodalityGuess(distance, is_sure=is_sure)
+        if is_alike and _has_two_kinds(ordered[row], distance):
+            guesses[row] = distance
     return guesses
 
 
@@ -148,13 +138,11 @@ def place_costs(
     return total
 
 
-def _has_two_kinds(ordered: FloatArray, distance: float, *, errors: float) -> bool:
-    """Return whether differences between the two kinds are rare, by `errors` standard errors."""
-    near = _between(ordered, 0.8 * distance, 1.2 * distance)
-    half_way = _between(ordered, 0.45 * distance, 0.65 * distance)
-    density = (near - errors * near**0.5) / 0.4
-    thin = (half_way + errors * half_way**0.5) / 0.2
-    return bool(density >= DENSER * thin)
+def _has_two_kinds(ordered: FloatArray, distance: float) -> bool:
+    """Return whether differences between the two kinds are rare."""
+    near = _between(ordered, 0.8 * distance, 1.2 * distance) / 0.4
+    half_way = _between(ordered, 0.45 * distance, 0.65 * distance) / 0.2
+    return near >= DENSER * half_way
 
 
 def _between(ordered: FloatArray, low: float, high: float) -> int:

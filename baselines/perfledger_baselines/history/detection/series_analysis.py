@@ -10,12 +10,15 @@ import numpy as np
 
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.history.detection.bimodal_series import (
-    BimodalityGuess,
     BimodalRow,
     alternation,
     guess_states,
     place_costs,
     separate_states,
+)
+from perfledger_baselines.history.detection.description_length import (
+    description_length,
+    state_cost,
 )
 from perfledger_baselines.history.detection.observations import Observations
 from perfledger_baselines.history.detection.variance_changes import (
@@ -37,11 +40,8 @@ MIN_CHANGE = 0.003
 # Two stretches of three observations, and one more on either side to estimate the noise.
 FEWEST_OBSERVATIONS = 8
 
-# Observations: two searches of one row found the same shift if its places are this close.
-SAME_PLACE = 5
-
-# A shift of this many times the guessed distance of two states is no switch between them.
-BEYOND_SWITCH = 1.3
+# Nats by which two states must tell a row shorter than one does: odds of 20,000 to 1.
+FAR_STRONGER = 10.0
 
 # Values per batch: the arrays of the scan are ten times as large, and should stay in a core's
 # cache.
@@ -167,33 +167,20 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
     levels = np.stack([observations.levels for observations in block])
     errors = np.stack([observations.errors for observations in block])
     floors = np.array([_floor(observations) for observations in block])
-    guesses = guess_states(levels)
-    states = {
-        number: separate_states(levels[number], distance=guess.distance)
-        for number, guess in guesses.items()
-        if guess.is_sure
-    }
-    for number, two in states.items():
-        levels[number] = two.levels
     rows = search_rows(levels, errors, floors=floors)
-    doubts: dict[int, tuple[SearchedRow, float]] = {}
-    for number in [n for n, row in enumerate(rows) if row.shifts and n not in states]:
-        guess = _second_guess(rows[number], guesses.get(number))
-        if guess is not None:
-            two = separate_states(levels[number], distance=guess.distance)
-            again = search_rows(two.levels[None], errors[[number]], floors=floors[[number]])[0]
-            if guess.is_sure:
-                states[number], rows[number] = two, again
-            else:
-                doubts[number] = again, guess.distance
+    states: dict[int, BimodalRow] = {}
+    for number, distance in _state_distances(rows, levels).items():
+        two = separate_states(levels[number], distance=distance)
+        again = search_rows(two.levels[None], errors[[number]], floors=floors[[number]])[0]
+        gain = description_length(rows[number]) - description_length(again)
+        if gain > state_cost(two.is_upper) + FAR_STRONGER:
+            states[number], rows[number] = two, again
     variance_changes = find_variance_changes(rows)
     for number, (observations, row) in enumerate(zip(block, rows, strict=True)):
         stable = remove_transients(row, floor=float(floors[number]))
         two_states = states.get(number)
         if two_states is not None:
             stable = _with_wider_places(stable, observations.levels, two_states)
-        elif number in doubts:
-            stable = _with_confirmed_shifts(stable, *doubts[number])
         yield SeriesAnalysis(
             observations=observations,
             floor=float(floors[number]),
@@ -204,11 +191,15 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
         )
 
 
-def _second_guess(row: SearchedRow, guess: BimodalityGuess | None) -> BimodalityGuess | None:
-    """Return the guess of a row's states now that its shifts are known."""
-    steps = [move.after - move.before for move in row.shifts]
-    distance = alternation([move.place for move in row.shifts], steps)
-    return BimodalityGuess(distance, is_sure=True) if distance > 0 else guess
+def _state_distances(rows: Sequence[SearchedRow], levels: FloatArray) -> dict[int, float]:
+    """Return the distance of the two states that each row may have, by its number."""
+    distances = guess_states(levels)
+    for number, row in enumerate(rows):
+        steps = [move.after - move.before for move in row.shifts]
+        distance = alternation([move.place for move in row.shifts], steps)
+        if distance > 0:
+            distances[number] = distance
+    return distances
 
 
 def _with_wider_places(stable: StableRow, levels: FloatArray, two: BimodalRow) -> StableRow:
@@ -232,22 +223,6 @@ def _with_wider_places(stable: StableRow, levels: FloatArray, two: BimodalRow) -
             )
         )
     return replace(stable, row=replace(row, shifts=tuple(shifts)))
-
-
-def _with_confirmed_shifts(stable: StableRow, separated: SearchedRow, distance: float) -> StableRow:
-    """Return the row with the shifts that `separated`, with two states, has too.
-
-    Shifts that are too large for a switch between the states stay as well.
-    """
-    shifts = tuple(
-        move
-        for move in stable.row.shifts
-        if abs(move.after - move.before) > BEYOND_SWITCH * distance
-        or any(
-            abs(stable.places[move.place] - shift.place) <= SAME_PLACE for shift in separated.shifts
-        )
-    )
-    return replace(stable, row=replace(stable.row, shifts=shifts))
 
 
 def _floor(observations: Observations) -> float:

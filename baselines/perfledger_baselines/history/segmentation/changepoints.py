@@ -8,7 +8,11 @@ from scipy.special import stdtrit
 
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
 from perfledger_baselines.history.segmentation.changepoint_interval import Gaps
-from perfledger_baselines.history.segmentation.noise import NoiseEstimate, estimate_noise
+from perfledger_baselines.history.segmentation.noise import (
+    NoiseEstimate,
+    estimate_noise,
+    refit_noise,
+)
 from perfledger_baselines.history.segmentation.pruning import (
     RowChanges,
     confidences,
@@ -139,10 +143,26 @@ def _stretches(gaps: Gaps, *, rows: int, count: int) -> tuple[IntArray, IntArray
 
 
 def _search(levels: FloatArray, errors: FloatArray, floors: FloatArray) -> _Block:
+    """Search rows, and again where the first search has left noise that is known better."""
     noise = estimate_noise(levels, errors)
     changes = search_changes(noise, floors=floors)
+    fitted = _fitted_levels(levels, changes.gaps)
+    refit = refit_noise(noise, fitted, levels=levels, errors=errors)
+    if (refit.sd != noise.sd).any():
+        noise = refit
+        changes = search_changes(noise, floors=floors)
     slopes = pool_slopes(noise, changes.gaps)
     return _Block(count=int(levels.shape[1]), noise=noise, changes=changes, slopes=slopes)
+
+
+def _fitted_levels(levels: FloatArray, gaps: Gaps) -> FloatArray:
+    """Return (R, N): the median of the stretch of each observation."""
+    rows, count = levels.shape
+    fitted: FloatArray = np.empty_like(levels)
+    columns = _stretches(gaps, rows=int(rows), count=int(count))
+    for row, first, stop in zip(*(column.tolist() for column in columns), strict=True):
+        fitted[row, first:stop] = np.median(levels[row, first:stop])
+    return fitted
 
 
 def _rows(

@@ -39,6 +39,21 @@ LARGEST_ERROR_SHARE = 0.75
 # The dependence of a shorter series cannot be estimated.
 FEWEST_FOR_DEPENDENCE = 12
 
+# Scales of Cauchy noise from which an observation counts for less than one closer by.
+PSEUDO_SPREADS = 1.5
+
+# The refit noise must be so much smaller.
+SHARPER = 0.8
+
+# More dependent noise wanders: what is far from the median of its stretch is no odd observation.
+MOST_DEPENDENT = 0.5
+
+# A smaller gain of a step of the M-estimator would make the pseudo-values of spikes large.
+SMALLEST_GAIN = 0.2
+
+# The likelihood is at its maximum to a few percent after as many steps of EM.
+SCALE_ROUNDS = 12
+
 # The running median of five needs one window.
 FEWEST = 5
 
@@ -74,6 +89,46 @@ def estimate_noise(levels: FloatArray, errors: FloatArray) -> NoiseEstimate:
     return NoiseEstimate(
         cleaned=cleaned, weights=weights, is_spike=is_spike, sd=sd, dependence=dependence
     )
+
+
+def refit_noise(
+    noise: NoiseEstimate, fitted: FloatArray, *, levels: FloatArray, errors: FloatArray
+) -> NoiseEstimate:
+    """Return the noise of levels about `fitted`, (R, N), the levels of their stretches.
+
+    In noise with a tight core and wide tails `cleaned` become pseudo-values: an observation adds to
+    its stretch what it adds to the location of Cauchy noise (one step of an M-estimator; Huber
+    1964), which is known far better than the mean. Other rows keep their noise.
+    """
+    off = levels - fitted
+    width = (PSEUDO_SPREADS * cauchy_scales(off))[:, None]
+    inverse = 1 / (1 + (off / width) ** 2)
+    gain = ((2 * inverse - 1) * inverse).mean(axis=1, keepdims=True)
+    cleaned = fitted + off * inverse / np.maximum(gain, SMALLEST_GAIN)
+    sd, dependence = _dependence(cleaned, median_of_five(cleaned), _spreads(cleaned))
+    before, after = (
+        spread * np.sqrt((1 + r) / (1 - r))
+        for spread, r in ((noise.sd, noise.dependence), (sd, dependence))
+    )
+    is_sharper = (after < SHARPER * before) & (noise.dependence <= MOST_DEPENDENT)
+    sd = np.where(is_sharper, sd, noise.sd)
+    return NoiseEstimate(
+        cleaned=np.where(is_sharper[:, None], cleaned, noise.cleaned),
+        weights=_weights(sd, errors),
+        is_spike=noise.is_spike,
+        sd=sd,
+        dependence=np.where(is_sharper, dependence, noise.dependence),
+    )
+
+
+def cauchy_scales(off: FloatArray) -> FloatArray:
+    """Return (R,) scales of rows of Cauchy noise about 0, by maximum likelihood."""
+    scales: FloatArray = np.maximum(np.median(np.abs(off), axis=1), SMALLEST_SPREAD)
+    squares = off**2
+    for _ in range(SCALE_ROUNDS):
+        weights = 2 / (1 + squares / scales[:, None] ** 2)
+        scales = np.maximum(np.sqrt((weights * squares).mean(axis=1)), SMALLEST_SPREAD)
+    return scales
 
 
 def median_of_five(levels: FloatArray) -> FloatArray:

@@ -11,10 +11,9 @@ from perfledger_baselines.history.detection.variance_changes import find_share_s
 
 
 def test_two_states_are_told_with_their_distance(make):
-    guess = guess_states(make.two_states(300, seed=1)[None])[0]
+    distance = guess_states(make.two_states(300, seed=1)[None])[0]
 
-    assert guess.is_sure
-    assert guess.distance == pytest.approx(0.025, rel=0.1)
+    assert distance == pytest.approx(0.025, rel=0.1)
 
 
 @pytest.mark.parametrize("dependence", [0.0, 0.6])
@@ -73,20 +72,6 @@ def test_a_short_row_tells_no_share():
 
 def test_a_row_always_in_one_state_has_no_shift():
     assert find_share_shifts(np.ones(100, dtype=bool)) == ()
-
-
-@pytest.mark.slow
-def test_where_there_may_be_two_states_a_change_must_stand_either_way(make):
-    doubtful = [make.two_states(60, seed=seed, sd=0.005) for seed in range(200)]
-    guesses = guess_states(np.stack(doubtful))
-    unsure = [doubtful[row] for row, guess in guesses.items() if not guess.is_sure]
-
-    changes = [len(history.changes) for history in detect_many([np.exp(x) for x in unsure])]
-    moved = detect_many([np.exp(x + 0.1 * (np.arange(60) >= 30)) for x in unsure])
-
-    assert len(unsure) >= 5
-    assert sum(changes) <= 0.2 * len(unsure)
-    assert all(any(abs(c.index - 30) <= 1 for c in history.changes) for history in moved)
 
 
 def test_states_that_switch_rarely_are_known_by_their_changes(make):

@@ -6,8 +6,10 @@ from perfledger_baselines.history.segmentation.noise import (
     LARGEST_DEPENDENCE,
     SMALLEST_SPREAD,
     SPIKE_SPREADS,
+    cauchy_scales,
     estimate_noise,
     median_of_five,
+    refit_noise,
 )
 
 
@@ -80,3 +82,51 @@ def test_levels_weigh_by_their_errors_only_as_far_as_errors_explain_the_noise(ma
     explained = min(1, 0.75 * noise.sd[0] ** 2 / typical)
     assert np.diff(variances)[0] == pytest.approx(explained * (0.02**2 - 0.002**2))
     assert (estimated(levels[0]).weights == 1).all()
+
+
+def refitted(levels, fitted):
+    errors = np.zeros_like(levels)
+    return refit_noise(estimate_noise(levels, errors), fitted, levels=levels, errors=errors)
+
+
+def test_the_scale_of_cauchy_noise_is_its_own():
+    off = 0.01 * np.random.default_rng(7).standard_cauchy((20, 500))
+
+    assert cauchy_scales(off).mean() == pytest.approx(0.01, rel=0.05)
+
+
+def test_a_tight_core_with_wide_tails_is_known_more_surely_when_refitted():
+    rng = np.random.default_rng(8)
+    levels = 0.01 * rng.standard_cauchy((20, 200))
+
+    noise, refit = estimated(*levels), refitted(levels, np.zeros_like(levels))
+
+    assert (refit.sd <= noise.sd).all()
+    assert refit.sd.mean() < 0.8 * noise.sd.mean()
+    location = refit.cleaned.mean(axis=1)
+    assert location.std() < 0.8 * np.median(levels, axis=1).std() + 0.001
+
+
+def test_ordinary_noise_is_left_as_it_is(make):
+    levels = np.array([make.noise(200, seed=seed) for seed in range(10)])
+
+    noise, refit = estimated(*levels), refitted(levels, np.zeros_like(levels))
+
+    assert (refit.cleaned == noise.cleaned).all()
+    assert (refit.sd == noise.sd).all()
+
+
+def test_a_walk_is_left_as_it_is():
+    walks = np.cumsum(np.random.default_rng(10).standard_cauchy((10, 200)), axis=1)
+
+    assert (refitted(walks, np.zeros_like(walks)).cleaned == estimated(*walks).cleaned).all()
+
+
+def test_pseudo_values_keep_the_levels_of_their_stretches():
+    rng = np.random.default_rng(9)
+    fitted = np.where(np.arange(400) < 200, 0.0, 0.1)[None]
+
+    refit = refitted(0.002 * rng.standard_cauchy((1, 400)) + fitted, fitted)
+
+    assert refit.cleaned[0, :200].mean() == pytest.approx(0, abs=0.001)
+    assert refit.cleaned[0, 200:].mean() == pytest.approx(0.1, abs=0.001)

@@ -1,0 +1,38 @@
+"""Tells how long a description of a row is, to choose between one state and two."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from perfledger_baselines.estimation.arrays import BoolArray
+from perfledger_baselines.history.segmentation.changepoints import SearchedRow
+from perfledger_baselines.history.segmentation.noise import cauchy_scales
+from perfledger_baselines.history.segmentation.pruning import needed_z
+
+
+def description_length(row: SearchedRow) -> float:
+    """Return the nats that tell a row: its shifts, and its residuals in Cauchy noise.
+
+    Cauchy noise takes heavy tails for ordinary, and residuals are told by the one before if that is
+    shorter: neither tails nor a level that wanders are evidence of two states.
+    """
+    bounds = [0, *(move.place for move in row.shifts), len(row.levels)]
+    flat = row.levels - row.slope * np.arange(len(row.levels))
+    stretches = [flat[first:stop] for first, stop in pairwise(bounds)]
+    off = np.concatenate([stretch - np.median(stretch) for stretch in stretches])
+    residuals = np.stack([off, off])
+    residuals[1, 1:] -= row.dependence * off[:-1]
+    scales = cauchy_scales(residuals)
+    nats = np.log1p((residuals / scales[:, None]) ** 2).sum(axis=1) + len(off) * np.log(scales)
+    return float(nats.min()) + len(row.shifts) * needed_z(len(off)) ** 2 / 2
+
+
+def state_cost(is_upper: BoolArray) -> float:
+    """Return the nats that tell which of two states each observation is in, as a Markov chain."""
+    cost = math.log(2)
+    for state in (False, True):
+        follows = is_upper[1:][is_upper[:-1] == state]
+        for count in (int(follows.sum()), int((~follows).sum())):
+            cost -= count * math.log((count + 0.5) / (len(follows) + 1))
+    return cost
