@@ -17,7 +17,7 @@ class DeviceTimeMeter:
     def __init__(
         self, *, capacity_milli: int, until_ms: int, samples: int = FRAGMENTATION_SAMPLES
     ) -> None:
-        self._capacity = capacity_milli
+        self.capacity_milli = capacity_milli
         self.until_ms = until_ms
         self._last_ms = 0
         self.allocated: dict[int, int] = {}  # by day
@@ -28,7 +28,7 @@ class DeviceTimeMeter:
             int, int
         ] = {}  # by preemption; time after the last submission counts on the last day
         # Without samples the first is after the end.
-        self._step_ms = max(until_ms // samples, 1) if samples else until_ms + 1
+        self.step_ms = max(until_ms // samples, 1) if samples else until_ms + 1
         self.free_samples: dict[int, int] = {}  # thousandths of devices, by day
         self.unusable_samples: dict[int, int] = {}  # of those, unusable by typical jobs
 
@@ -41,7 +41,7 @@ class DeviceTimeMeter:
         self, now_ms: int, *, free_milli: int, waiting_milli: int, unusable: Callable[[], float]
     ) -> None:
         """Account for the time since the last call, in which nothing changed."""
-        busy_milli = self._capacity - free_milli
+        busy_milli = self.capacity_milli - free_milli
         demanded_milli = min(free_milli, waiting_milli)
         self._sample(now_ms, free_milli, unusable)
         start = self._last_ms
@@ -58,15 +58,19 @@ class DeviceTimeMeter:
         self._last_ms = now_ms
 
     def _sample(self, now_ms: int, free_milli: int, unusable: Callable[[], float]) -> None:
-        first = self._last_ms // self._step_ms + 1
-        last = min(now_ms, self.until_ms) // self._step_ms
+        first = self._last_ms // self.step_ms + 1
+        last = min(now_ms, self.until_ms) // self.step_ms
         if last < first:
             return
         amount = round(unusable()) if free_milli else 0
         for look in range(first, last + 1):
-            day = look * self._step_ms // MS_PER_DAY
-            self.free_samples[day] = self.free_samples.get(day, 0) + free_milli
-            self.unusable_samples[day] = self.unusable_samples.get(day, 0) + amount
+            day = look * self.step_ms // MS_PER_DAY
+            self.add_sample(day, free_milli=free_milli, unusable_milli=amount)
+
+    def add_sample(self, day: int, *, free_milli: int, unusable_milli: int) -> None:
+        """Count a sample of free devices, and of those that typical jobs cannot use."""
+        self.free_samples[day] = self.free_samples.get(day, 0) + free_milli
+        self.unusable_samples[day] = self.unusable_samples.get(day, 0) + unusable_milli
 
 
 def milli_by_day(

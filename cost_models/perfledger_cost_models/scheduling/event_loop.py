@@ -198,7 +198,7 @@ class PoolSimulation:
         if self._quantum_ms and end - now > self._quantum_ms:
             heapq.heappush(self._events, (now + self._quantum_ms, -1))
         if self._policy.backfill is Backfill.EASY:
-            self._expected_ends.add(run)
+            self._expected_ends.add(run.expected_ms, run.job, run.milli)
         self._team_shares.take(self._jobs.team[job], allocation.request, now)
         if self.start_ms[job] < 0:
             self.start_ms[job] = now
@@ -219,7 +219,7 @@ class PoolSimulation:
         """Account for a job until now; its devices are still allocated."""
         self._running.remove(run)
         if self._policy.backfill is Backfill.EASY:
-            self._expected_ends.remove(run)
+            self._expected_ends.remove(run.expected_ms, run.job, run.milli)
         self._team_shares.give_back(self._jobs.team[run.job], run.allocation.request, now)
         self.ran_ms[run.job] += now - run.since_ms
         self._blocked.clear()

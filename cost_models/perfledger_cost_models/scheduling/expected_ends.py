@@ -2,8 +2,6 @@
 
 from bisect import bisect_left, insort
 
-from perfledger_cost_models.scheduling.preemption import RunningJob
-
 NO_END = 2**62
 
 
@@ -16,13 +14,13 @@ class ExpectedEnds:
     def __init__(self) -> None:
         self._ends: list[tuple[int, int, int]] = []  # time, job, thousandths of devices
 
-    def add(self, run: RunningJob) -> None:
+    def add(self, expected_ms: int, job: int, milli: int) -> None:
         """Add a job that starts."""
-        insort(self._ends, (run.expected_ms, run.job, run.milli))
+        insort(self._ends, (expected_ms, job, milli))
 
-    def remove(self, run: RunningJob) -> None:
+    def remove(self, expected_ms: int, job: int, milli: int) -> None:
         """Remove a job that stops."""
-        del self._ends[bisect_left(self._ends, (run.expected_ms, run.job, run.milli))]
+        del self._ends[bisect_left(self._ends, (expected_ms, job, milli))]
 
     def shadow(self, milli: int, *, free_milli: int, now_ms: int) -> tuple[int, int]:
         """Return when `milli` are free, and how many thousandths are spare at that time.

@@ -10,6 +10,7 @@ from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.scheduling.device_time_accounting import FRAGMENTATION_SAMPLES
+from perfledger_cost_models.scheduling.equal_nodes import EqualNodesPool, is_plain
 from perfledger_cost_models.scheduling.event_loop import PoolSimulation
 from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
@@ -35,18 +36,25 @@ def simulate(
     ran = _ran(jobs, cluster)
     until_ms = int(ran.submit_ms.max())
     start_ms, end_ms, ran_ms = (np.full(len(ran), -1, np.int64) for _ in range(3))
-    pools: list[PoolSimulation] = []
+    pools: list[PoolSimulation | EqualNodesPool] = []
     for nodes, rows in _pools(ran, cluster):
-        pool = PoolSimulation(
-            ran.take(rows),
-            cluster,
-            nodes,
-            policy,
-            reservations,
-            until_ms=until_ms,
-            seed=seed,
-            samples=samples,
-        )
+        pool_jobs = ran.take(rows)
+        pool: PoolSimulation | EqualNodesPool
+        if is_plain(pool_jobs, cluster, nodes, policy, reservations):
+            pool = EqualNodesPool(
+                pool_jobs, cluster, nodes, policy, until_ms=until_ms, samples=samples
+            )
+        else:
+            pool = PoolSimulation(
+                pool_jobs,
+                cluster,
+                nodes,
+                policy,
+                reservations,
+                until_ms=until_ms,
+                seed=seed,
+                samples=samples,
+            )
         pool.run()
         start_ms[rows], end_ms[rows], ran_ms[rows] = pool.start_ms, pool.end_ms, pool.ran_ms
         pools.append(pool)

@@ -1,26 +1,14 @@
 from perfledger_cost_models.scheduling.expected_ends import NO_END, ExpectedEnds
-from perfledger_cost_models.scheduling.free_devices import JobAllocation, ResourceRequest
-from perfledger_cost_models.scheduling.preemption import RunningJob
-
-REQUEST = ResourceRequest(devices=1, share_milli=1000, cpu_milli=0, memory_mib=0, models=0)
 
 
 def run(job, *, milli, expected_ms):
-    return RunningJob(
-        job=job,
-        allocation=JobAllocation(REQUEST, ()),
-        milli=milli,
-        priority=0,
-        since_ms=0,
-        end_ms=expected_ms,
-        expected_ms=expected_ms,
-    )
+    return expected_ms, job, milli
 
 
 def ends_of(*runs):
     ends = ExpectedEnds()
     for each in runs:
-        ends.add(each)
+        ends.add(*each)
     return ends
 
 
@@ -47,7 +35,7 @@ def test_running_jobs_that_free_too_little_have_no_shadow():
 def test_a_job_that_stops_frees_nothing_later():
     first, second = run(0, milli=1000, expected_ms=50), run(1, milli=1000, expected_ms=50)
     ends = ends_of(first, second)
-    ends.remove(first)
+    ends.remove(*first)
 
     assert ends.shadow(1000, free_milli=0, now_ms=0) == (50, 0)
     assert ends.shadow(2000, free_milli=0, now_ms=0) == (NO_END, 0)
