@@ -92,7 +92,9 @@ class EqualNodesPool:
         self._keys = _sort_keys(jobs, policy.order)
         self._starts = [-1] * len(jobs)
         self._ends = [-1] * len(jobs)
-        self._held: dict[int, tuple[tuple[int, int], ...]] = {}  # nodes and their devices, by job
+        self._portions: dict[
+            int, tuple[tuple[int, int], ...]
+        ] = {}  # nodes and their devices, by job
         self._events: list[tuple[int, int]] = []  # ends of running jobs
         self._expected_ends = ExpectedEnds()
         self._queue: list[tuple[int, int]] = []  # keys and jobs, where nobody may pass
@@ -177,11 +179,11 @@ class EqualNodesPool:
         size = self._devices[job]
         if size in self._blocked:
             return False
-        held = self._nodes.take(size)
-        if held is None:
+        portions = self._nodes.take(size)
+        if portions is None:
             self._blocked.add(size)
             return False
-        self._held[job] = held
+        self._portions[job] = portions
         self._starts[job] = now
         heapq.heappush(self._events, (now + self._run_ms[job], job))
         if self._policy.backfill is Backfill.EASY:
@@ -189,7 +191,7 @@ class EqualNodesPool:
         return True
 
     def _end(self, job: int, now: int) -> None:
-        self._nodes.give_back(self._held.pop(job))
+        self._nodes.give_back(self._portions.pop(job))
         self._ends[job] = now
         self._blocked.clear()
         if self._policy.backfill is Backfill.EASY:
@@ -294,22 +296,22 @@ class _NodeBits:
     def _take_nodes(self, count: int, rest: int) -> tuple[tuple[int, int], ...] | None:
         if self._bits[self._size].bit_count() < count:
             return None
-        held: list[tuple[int, int]] = []
+        portions: list[tuple[int, int]] = []
         for _ in range(count):
-            held.append((self._lowest(self._size), self._size))
-            self._move(*held[-1])
+            portions.append((self._lowest(self._size), self._size))
+            self._move(*portions[-1])
         if rest:
             node = self._node_for(rest)
             if node is None:
-                self.give_back(held)
+                self.give_back(portions)
                 return None
-            held.append((node, rest))
+            portions.append((node, rest))
             self._move(node, rest)
-        return tuple(held)
+        return tuple(portions)
 
-    def give_back(self, held: Sequence[tuple[int, int]]) -> None:
+    def give_back(self, portions: Sequence[tuple[int, int]]) -> None:
         """Give back devices of nodes."""
-        for node, devices in held:
+        for node, devices in portions:
             self._move(node, -devices)
 
     def _node_for(self, devices: int) -> int | None:
