@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from perfledger_cost_models.draws import DRAWS
 from perfledger_cost_models.tco.buy_vs_rent import OptionComparison
 from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_cost_models.tco.npv import Investment
 from perfledger_cost_models.tco.server_site import ServerSite
+from perfledger_cost_models.units import HOURS_PER_YEAR
 from perfledger_service.rendering.cost.compare import (
     DOUBT,
     age_notes,
@@ -38,6 +40,9 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.values.cost_views import OwningView, RentalOption
 
+# Medians closer than this to the most likely figure are the same to a reader.
+_SAME_SHARE = 0.005
+
 
 def owning_document(view: OwningView) -> Document:
     """Return the yearly cost of an owned server, its useful hour, and its value over renting."""
@@ -53,7 +58,7 @@ def owning_document(view: OwningView) -> Document:
         blocks=(
             title(title_of_owning(view)),
             _parts(view),
-            *sentences([useful_hour_sentence(view)]),
+            *sentences([useful_hour_sentence(view), reconciliation_sentence(view)]),
             _tornado(view),
             table(
                 record_facts(OptionComparison, lambda hour: hour), [view.hour], key="useful_hour"
@@ -133,11 +138,29 @@ def title_of_owning(view: OwningView) -> str:
 def useful_hour_sentence(view: OwningView) -> str:
     """Return the cost of a useful hour of an owned server as a sentence."""
     ends = amount_interval(view.hour)
-    between = f" ({ends})" if ends else ""
+    between = f" (5 to 95 %: {ends})" if ends else ""
     return (
-        f"Cost per useful hour of one of its {view.accelerators} accelerators: "
-        f"{amount(view.hour.p50_usd)} USD{between}"
+        f"Cost per useful hour of one of its {view.accelerators} accelerators, median of "
+        f"{DRAWS:,} draws: {amount(view.hour.p50_usd)} USD{between}"
     )
+
+
+def reconciliation_sentence(view: OwningView) -> str:
+    """Return how the most likely yearly total, its useful hour and the median belong together."""
+    total = sum(likely for _, _, likely, _ in view.parts)
+    availability = view.terms.availability
+    hours = view.accelerators * HOURS_PER_YEAR * availability * view.use
+    up = f" · {number_format.share(availability)} up" if availability < 1 else ""
+    text = (
+        f"The most likely {total:,.0f} USD a year / {hours:,.0f} useful hours "
+        f"({view.accelerators} · {HOURS_PER_YEAR:,} h{up} · {number_format.share(view.use)}) = "
+        f"{amount(view.hour.mode_usd)} USD an hour"
+    )
+    difference = view.hour.p50_usd / view.hour.mode_usd - 1
+    if abs(difference) < _SAME_SHARE:
+        return f"{text}, as the median."
+    word, reach = ("higher", "up than down") if difference > 0 else ("lower", "down than up")
+    return f"{text}. The median is {word}: the ranges of the inputs reach further {reach}."
 
 
 def owning_notes(view: OwningView) -> Iterator[str]:

@@ -18,6 +18,21 @@ def test_the_parts_of_owning_sum_to_the_total(run):
     assert all(part["p5_usd"] <= part["p95_usd"] for part in document["usd_per_year"])
 
 
+def test_the_year_and_the_median_hour_are_reconciled(run):
+    shown = " ".join(run("cost", "tco", "--utilization-percent", "60").split())
+
+    # 199,015 / (8 x 8,760 x 0.6) = 4.733
+    assert "199,015 USD a year / 42,048 useful hours (8 · 8,760 h · 60.0 %) = 4.73 USD" in shown
+    assert "median of 20,000 draws: 4.98 USD (5 to 95 %: 4.06-6.11)" in shown
+    assert "The median is higher: the ranges of the inputs reach further up than down." in shown
+
+
+def test_an_availability_is_in_the_reconciled_hours(run):
+    words = ("--utilization-percent", "60", "--availability-percent", "95")
+
+    assert "(8 · 8,760 h · 95.0 % up · 60.0 %)" in " ".join(run("cost", "tco", *words).split())
+
+
 def test_the_widest_bar_of_the_tornado_is_first(run):
     shown = run("cost", "tco", "--utilization-percent", "70")
 
