@@ -15,6 +15,9 @@ from typing import NoReturn
 MAX_SHEET_CHARS = 8_000_000
 MAX_CELL_CHARS = 500
 
+# Excel writes a byte order mark before "CSV UTF-8", and semicolons where commas are decimal signs.
+_BYTE_ORDER_MARK = "\ufeff"
+_DELIMITERS = (",", ";")
 # Plain ASCII decimals only: no exponent, no infinity, no digits of other scripts.
 _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -87,27 +90,32 @@ def iso_date(text: str) -> date | None:
         return None
 
 
-def read_rows(text: str, sheet: str, *, columns: Sequence[str]) -> Iterator[SheetRow]:
+def read_rows(
+    text: str, sheet: str, *, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[SheetRow]:
     """Yield the rows of a CSV table that has exactly these columns, in any order.
 
-    Skips blank lines. Raises PriceSheetError for any other defect.
+    Columns in `optional` may be there. Reads what Excel writes: a byte order mark, semicolons,
+    empty rows. Raises PriceSheetError for any other defect.
     """
     if len(text) > MAX_SHEET_CHARS:
         msg = f"sheet {sheet!r} has {len(text)} characters, limit {MAX_SHEET_CHARS}. Split it."
         raise PriceSheetError(msg)
-    lines = _read_lines(text, sheet)
+    lines = _read_lines(text.removeprefix(_BYTE_ORDER_MARK), sheet)
     header = next(lines, list[str]())
-    if sorted(header) != sorted(columns):
+    if sorted(set(header) - set(optional)) != sorted(columns) or len(set(header)) < len(header):
         msg = f"sheet {sheet!r} has the columns {header[:30]}. It must have {list(columns)}."
         raise PriceSheetError(msg)
     for number, cells in enumerate(lines, start=2):
-        if cells:
+        if any(cells):
             _check_shape(cells, header, sheet, number)
             yield SheetRow(sheet=sheet, number=number, cells=dict(zip(header, cells, strict=True)))
 
 
 def _read_lines(text: str, sheet: str) -> Iterator[list[str]]:
-    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    header = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=header.count)
+    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         yield from reader
     except csv.Error as error:

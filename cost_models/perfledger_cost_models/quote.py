@@ -25,6 +25,11 @@ class PriceLayer(StrEnum):
     DERIVED = "derived"  # computed: discounted, taxed, a slice of chips, the cost of owning
 
 
+def dated(as_of: date, *, is_read_date: bool) -> str:
+    """Return the day of a price in words: the list's, else that of reading the list."""
+    return f"read on {as_of}, list date unknown" if is_read_date else f"as of {as_of}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HourlyRate:
     """What one hour of one accelerator costs, with its interval and its source.
@@ -47,6 +52,11 @@ class HourlyRate:
     warnings: tuple[str, ...] = ()
     layer: PriceLayer = PriceLayer.DERIVED
     is_committed: bool = False
+
+    @property
+    def dated(self) -> str:
+        """Return the day of the rate in words."""
+        return dated(self.as_of, is_read_date=self.is_read_date)
 
     @property
     def caveats(self) -> tuple[str, ...]:

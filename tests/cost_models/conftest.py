@@ -2,18 +2,25 @@
 
 import csv
 import io
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
 
 from perfledger_cost_models.billing.focus import read_focus
-from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.procurement.plan import read_plan
 from perfledger_cost_models.review.build_review import ReviewInputs, build_review
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
+
+# The packaged prices as somebody confirmed them with a date: a review decides on no others.
+CONFIRMED = replace(
+    packaged_sheet(),
+    prices=tuple(replace(price, is_read_date=False) for price in packaged_sheet().prices),
+)
 
 PLAN = """
 title = "made up"
@@ -135,7 +142,7 @@ def make_review():
             "quarter": quarter_of("2026Q3"),
             "today": date(2026, 11, 22),
             "plan": read_plan(text, "plan.toml"),
-            "sheet": packaged_sheet(),
+            "sheet": CONFIRMED,
             "parameters": packaged_hardware_inputs(),
             "records": UnknownFigure(name="records", reason="none", remedy="measure"),
             "bill": None,

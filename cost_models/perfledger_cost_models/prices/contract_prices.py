@@ -20,6 +20,8 @@ currency = "USD"
 as_of = 2026-10-01
 source = "quote 815"
 
+confirmed_on = 2026-10-02  # optional: use the price although the checks find it implausible
+
 [[exchange]]            # needed for prices in another currency
 currency = "EUR"
 usd = 1.16
@@ -48,7 +50,6 @@ max_power = "max_power_8xH100"
 card = "card_price_H200"  # optional: price of a replacement card without a support contract
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -58,14 +59,15 @@ from typing import Annotated
 import msgspec
 
 from perfledger_cost_models.csv_table import SourceConfidence
+from perfledger_cost_models.prices.price_check import CheckContext, check_prices
+from perfledger_cost_models.prices.price_layers import still_rejected, unpriced
 from perfledger_cost_models.prices.price_sheet import (
     BILLED_TERM,
     MAX_ACCELERATORS,
-    OptionKey,
     Price,
     PriceSheet,
     PricingModel,
-    UnknownPrice,
+    RejectedPrice,
 )
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_cost_models.toml_file import read_toml
@@ -111,6 +113,7 @@ class OwnPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     region: Name = ""
     term: Name = ""
     currency: str = USD
+    confirmed_on: date | None = None  # the day on which a person confirmed an unusual price
 
     def __post_init__(self) -> None:
         _check_within("per_hour", self.per_hour, MAX_MONEY)
@@ -194,25 +197,29 @@ def read_overrides(text: str, name: str) -> PriceOverrides:
     )
 
 
-def apply_overrides(sheet: PriceSheet, overrides: PriceOverrides, *, name: str) -> PriceSheet:
+def apply_overrides(
+    sheet: PriceSheet, overrides: PriceOverrides, *, name: str, today: date | None = None
+) -> PriceSheet:
     """Return the sheet with the organisation's own prices, then discounts, then tax applied.
 
-    An own price replaces all published ones of the same option and region and gets no discount.
-    Raises OverrideError for a currency without an exchange rate, for two discounts on one price,
-    and for a discount that applies to no price.
+    An own price replaces all published ones of the same option and region and gets no discount,
+    unless it is implausible beside them or dated after `today`, and not confirmed: then it is among
+    the rejected ones. Raises OverrideError for a currency without an exchange rate, for two
+    discounts on one price, and for a discount that applies to no price.
     """
-    rates = {rate.currency: rate for rate in overrides.exchange}
-    own_prices = tuple(_own_price(price, rates) for price in overrides.price)
-    keys = [price.key for price in own_prices]
-    if len(set(keys)) < len(keys):
-        msg = f"overrides for sheet {sheet.name!r} give one price twice: remove one"
-        raise OverrideError(msg)
-    published = [price for price in sheet.prices if price.key not in set(keys)]
+    own_prices, rejected = _checked_own_prices(sheet, overrides, today)
+    keys = {price.key for price in own_prices}
+    published = [price for price in sheet.prices if price.key not in keys]
     discounted = _apply_discounts(published, overrides.discount)
     prices = (*discounted, *own_prices)
     if overrides.tax is not None:
         prices = tuple(_with_tax(price, overrides.tax) for price in prices)
-    return PriceSheet(name=name, prices=prices, unknown=_unknown([sheet], prices))
+    return PriceSheet(
+        name=name,
+        prices=prices,
+        unknown=unpriced([sheet], prices),
+        rejected=(*still_rejected(sheet.rejected, keys), *rejected),
+    )
 
 
 def with_contract(overrides: PriceOverrides, contract: PriceOverrides) -> PriceOverrides:
@@ -245,46 +252,26 @@ def with_contract(overrides: PriceOverrides, contract: PriceOverrides) -> PriceO
     )
 
 
-def layer_sheets(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
-    """Merge sheets: for each option and region the last sheet's prices count.
-
-    The order is packaged snapshot, fetched price service, organisation, contract.
-    """
-    prices: dict[OptionKey, list[Price]] = {}
-    for sheet in sheets:
-        sheet_prices: dict[OptionKey, list[Price]] = {}
-        for price in sheet.prices:
-            sheet_prices.setdefault(price.key, []).append(price)
-        prices |= sheet_prices
-    all_prices = tuple(price for same in prices.values() for price in same)
-    return PriceSheet(name=name, prices=all_prices, unknown=_unknown(sheets, all_prices))
-
-
-def _unknown(sheets: Sequence[PriceSheet], prices: Sequence[Price]) -> tuple[UnknownPrice, ...]:
-    """Return the options that no sheet prices, each once: "1y" also covers 1y_no_upfront."""
-    priced = sorted((price.provider, price.region, price.option) for price in prices)
-    unknown_prices = {each.key: each for sheet in sheets for each in sheet.unknown}
-    return tuple(each for each in unknown_prices.values() if not _is_among(priced, each))
-
-
-def _is_among(priced: Sequence[tuple[str, str, str]], unknown: UnknownPrice) -> bool:
-    """Return whether a sorted option is the unknown one of its region or more specific."""
-    key = (unknown.provider, unknown.region, unknown.option)
-    if key in _next(priced, key):
-        return True
-    prefix = (*key[:2], f"{unknown.option}_")
-    return any(
-        place[:2] == prefix[:2] and place[2].startswith(prefix[2])
-        for place in _next(priced, prefix)
-    )
-
-
-def _next(
-    priced: Sequence[tuple[str, str, str]], key: tuple[str, str, str]
-) -> Sequence[tuple[str, str, str]]:
-    """Return the first of the sorted options at or after a key, if there is one."""
-    start = bisect_left(priced, key)
-    return priced[start : start + 1]
+def _checked_own_prices(
+    sheet: PriceSheet, overrides: PriceOverrides, today: date | None
+) -> tuple[tuple[Price, ...], tuple[RejectedPrice, ...]]:
+    """Return the own prices that are confirmed or plausible beside the sheet, and the others."""
+    rates = {rate.currency: rate for rate in overrides.exchange}
+    prices = [_own_price(price, rates) for price in overrides.price]
+    keys = [price.key for price in prices]
+    if len(set(keys)) < len(keys):
+        msg = f"overrides for sheet {sheet.name!r} give one price twice: remove one"
+        raise OverrideError(msg)
+    confirmed = {
+        key
+        for key, price in zip(keys, overrides.price, strict=True)
+        if price.confirmed_on is not None and (today is None or price.as_of <= today)
+    }
+    context = CheckContext(layer=PriceLayer.OVERRIDE, reference=sheet, today=today)
+    check = check_prices(prices, "overrides", context=context)
+    rejected = tuple(each for each in check.sheet.rejected if each.key not in confirmed)
+    rejected_keys = {each.key for each in rejected}
+    return tuple(price for price in prices if price.key not in rejected_keys), rejected
 
 
 def _check_within(name: str, value: Decimal, most: Decimal) -> None:

@@ -5,65 +5,40 @@ Every rule reads numbers and identity only, never the notes of a row.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date, timedelta
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from enum import StrEnum
-from itertools import islice
+from itertools import combinations, islice
 from statistics import median
 
+from perfledger_cost_models.prices import history_rules, market_rules, term_rules
 from perfledger_cost_models.prices.price_sheet import Price, PricingModel
+from perfledger_cost_models.prices.priced_rows import (
+    PRICE_TOLERANCE,
+    FindingSeverity,
+    PricedRow,
+    RowFindings,
+    current_prices,
+    fold,
+    groups_by,
+    on_demand_rows,
+)
 from perfledger_cost_models.prices.tpu_slices import CORES_PER_CHIP, has_two_cores, slice_of
 
 # Placeholders that catalogs write where they have no price.
 SENTINELS = (Decimal(0), Decimal(700))
-# On-demand prices of one SKU differ by region, by 1.44 times at most among the packaged ones.
-MAX_REGION_SPREAD = 2
-# Between providers the same card costs 1.4 to 16 USD: a price beyond this is for something else.
-MAX_OVER_MEDIAN = 3
-# Sizes of a family differ in processors and memory around the same card: g5.xlarge, g5.16xlarge.
-MAX_SIZE_SCALING = Decimal("0.35")
 # Azure's Windows meter adds this for each vCPU and hour: 48 of them are 2.208 on NC48ads_A100_v4.
 WINDOWS_USD_PER_VCPU = Decimal("0.046")
 WINDOWS_TOLERANCE = Decimal("0.01")
-# A list price that appears this long after another price can still stand in for it.
-MAX_LATER = timedelta(days=180)
-PAIR_SIZE = 2
-# Two prices of one item in one currency agree this closely if one was copied from the other.
-PRICE_TOLERANCE = Decimal("0.001")
 # A price off by this share of the count is of one accelerator or of all of them: regions differ
-# 1.44-fold at most, and three quarters of two are 1.5.
+# twofold at most, and three quarters of four are three.
 MIN_FOLD = Decimal("0.75")
 # Fifty regions of two sizes at one figure are 2,500 pairs: with more than this, no pair is decided.
 MAX_PAIRS = 10_000
 
 _AZURE_SIZE = re.compile(r"Standard_[A-Z]+(?P<processors>\d+)[a-z]*_(?P<rest>\w+)")
-_SIZE = re.compile(
-    r"(?P<family>[a-z]+\d+[a-z]*(?:-[a-z]+\d*)?)\.\w+|(?P<google>a\d-[a-z]+gpu)-\d+g"
-)
-_COMMITMENTS = (PricingModel.SAVINGS_PLAN, PricingModel.RESERVED, PricingModel.COMMITTED_USE)
-_YEARS = re.compile(r"(?P<years>[1-5])y")
-
-
-class FindingSeverity(StrEnum):
-    """What a finding means for its row."""
-
-    REJECT = "reject"  # must not be used
-    WARN = "warn"  # may be used after a look at it
-    UNKNOWN = "unknown"  # the row says that no price was found, which is valid
-
-
-@dataclass(frozen=True, slots=True)
-class PricedRow:
-    """A price and the number of its row."""
-
-    row: int
-    price: Price
-
-
-RowFindings = Iterator[tuple[PricedRow, FindingSeverity, str]]
+_NAMES = ("provider", "sku", "region", "accelerator")
+_Rule = Callable[[Sequence[PricedRow]], RowFindings]
 
 
 def _sentinels(listed: Sequence[PricedRow]) -> RowFindings:
@@ -74,7 +49,7 @@ def _sentinels(listed: Sequence[PricedRow]) -> RowFindings:
 
 
 def _duplicates(listed: Sequence[PricedRow]) -> RowFindings:
-    for same in _groups(listed, lambda p: (p.key, p.as_of)):
+    for same in groups_by(listed, lambda p: (p.key, p.as_of)):
         if len(same) > 1:
             rows = ", ".join(str(one.row) for one in same)
             is_same = len({one.price.usd_per_hour for one in same}) == 1
@@ -83,67 +58,8 @@ def _duplicates(listed: Sequence[PricedRow]) -> RowFindings:
                 yield one, level, f"rows {rows} are the same price of the same day"
 
 
-def _spot(listed: Sequence[PricedRow]) -> RowFindings:
-    for same in _groups(listed, lambda p: (p.provider, p.sku, p.region)):
-        for one in same:
-            if one.price.pricing_model is not PricingModel.SPOT:
-                continue
-            on_demand = _in_force(_on_demand(same), one.price.as_of)
-            if on_demand is not None and one.price.usd_per_hour > on_demand.usd_per_hour:
-                reason = (
-                    f"spot at {one.price.usd_per_hour} is above on demand, {on_demand.usd_per_hour}"
-                )
-                yield one, FindingSeverity.REJECT, reason
-
-
-def _terms(listed: Sequence[PricedRow]) -> RowFindings:
-    """Check that longer commitments cost less per hour."""
-    for same in _groups(listed, lambda p: (p.provider, p.sku, p.region)):
-        committed = [one for one in same if one.price.pricing_model in _COMMITMENTS]
-        for one in committed:
-            usd, years = one.price.usd_per_hour, _years(one.price)
-            on_demand = _in_force(_on_demand(same), one.price.as_of)
-            if on_demand is not None and usd > on_demand.usd_per_hour:
-                reason = f"committed at {usd} is above on demand, {on_demand.usd_per_hour}"
-                yield one, FindingSeverity.REJECT, reason
-            shorter = [
-                other
-                for other in committed
-                if other.price.pricing_model is one.price.pricing_model
-                and _payment(other.price) == _payment(one.price)
-                and 0 < _years(other.price) < years
-            ]
-            shorter_price = _in_force(shorter, one.price.as_of)
-            if shorter_price is not None and usd > shorter_price.usd_per_hour:
-                reason = (
-                    f"{years} years at {usd} cost more an hour than {_years(shorter_price)} years"
-                )
-                yield one, FindingSeverity.REJECT, reason
-            elif shorter_price is not None and usd == shorter_price.usd_per_hour:
-                reason = (
-                    f"{years} years cost the same as {_years(shorter_price)}: one price is wrong"
-                )
-                yield one, FindingSeverity.WARN, reason
-
-
-def _sizes(listed: Sequence[PricedRow]) -> RowFindings:
-    current = current_prices(_on_demand(listed))
-    for same in _groups(current, lambda p: (p.provider, _family(p), p.accelerator, p.region)):
-        if not _family(same[0].price):
-            continue
-        unit_prices = [one.price.usd_per_device_hour for one in same]
-        middle = median(unit_prices)
-        is_pair = len(same) == PAIR_SIZE  # half-way between the two, neither is far from the middle
-        for place, one in enumerate(same):
-            share = unit_prices[place] / (unit_prices[1 - place] if is_pair else middle) - 1
-            if abs(share) > MAX_SIZE_SCALING:
-                reference = "the other size" if is_pair else "the median of its family's sizes"
-                reason = f"{100 * share:+.0f} % per accelerator from {reference}"
-                yield one, FindingSeverity.WARN, reason
-
-
 def _windows(listed: Sequence[PricedRow]) -> RowFindings:
-    azure = [one for one in _on_demand(listed) if one.price.provider == "azure"]
+    azure = [one for one in on_demand_rows(listed) if one.price.provider == "azure"]
     for one in azure:
         price, size = one.price, _AZURE_SIZE.fullmatch(one.price.sku)
         if size is None:
@@ -152,6 +68,8 @@ def _windows(listed: Sequence[PricedRow]) -> RowFindings:
         for linux_row in azure:
             linux = linux_row.price  # of any size: a larger one gives away a smaller one as well
             if (linux.accelerator, linux.region) != (price.accelerator, price.region):
+                continue
+            if not _is_scaled(price, linux):
                 continue
             extra = price.usd_per_hour - linux.usd_per_device_hour * price.count
             if abs(extra - meter) <= WINDOWS_TOLERANCE * meter:
@@ -163,35 +81,13 @@ def _windows(listed: Sequence[PricedRow]) -> RowFindings:
                 break
 
 
-def _regions(listed: Sequence[PricedRow]) -> RowFindings:
-    """Check the spread between regions; reject the prices farthest from the median."""
-    current = current_prices(_on_demand(listed))
-    for same in _groups(current, lambda p: (p.provider, p.sku, p.option)):
-        first = same[0].price
-        peers = [
-            one.price.usd_per_device_hour
-            for one in current
-            if (one.price.provider, one.price.accelerator) == (first.provider, first.accelerator)
-        ]
-        middle = median(peers)
-        by_distance = sorted(same, key=lambda one: _ratio(one.price.usd_per_device_hour, middle))
-        while (spread := _spread(by_distance)) > MAX_REGION_SPREAD:
-            reason = f"on demand differs {spread:.3g}-fold between regions"
-            if len(peers) == len(same) == PAIR_SIZE:  # which of the two is wrong is unknown
-                yield from ((one, FindingSeverity.WARN, reason) for one in by_distance)
-                break
-            yield by_distance.pop(), FindingSeverity.REJECT, reason
-
-
-def _outliers(listed: Sequence[PricedRow]) -> RowFindings:
-    current = current_prices(listed)
-    for same in _groups(current, lambda p: (p.accelerator, p.count, p.pricing_model)):
-        middle = median(one.price.usd_per_device_hour for one in same)
-        for one in same:
-            if _ratio(one.price.usd_per_device_hour, middle) > MAX_OVER_MEDIAN:
-                unit_price = one.price.usd_per_device_hour
-                reason = f"{unit_price:.4g} per accelerator, the median of its kind is {middle:.4g}"
-                yield one, FindingSeverity.WARN, reason
+def _is_scaled(dearer: Price, linux: Price) -> bool:
+    """Return whether two sizes of Azure have the same processors for each accelerator."""
+    sizes = [(_AZURE_SIZE.fullmatch(price.sku), price.count) for price in (dearer, linux)]
+    (left, left_count), (right, right_count) = (
+        (int(size["processors"]) if size else 0, count) for size, count in sizes
+    )
+    return left * right_count == right * left_count
 
 
 def _chips(listed: Sequence[PricedRow]) -> RowFindings:
@@ -201,7 +97,8 @@ def _chips(listed: Sequence[PricedRow]) -> RowFindings:
         if tpu_slice is not None and one.price.count != tpu_slice.chips:
             reason = f"{one.price.sku} is {tpu_slice.chips} chips, not {one.price.count}"
             yield one, FindingSeverity.REJECT, reason
-    for same in _groups(current_prices(_on_demand(listed)), lambda p: (p.provider, p.accelerator)):
+    current = current_prices(on_demand_rows(listed))
+    for same in groups_by(current, lambda p: (p.provider, p.accelerator)):
         chips = [one.price.usd_per_device_hour for one in same]
         for one in same if has_two_cores(same[0].price.accelerator) else ():
             unit_price = one.price.usd_per_device_hour
@@ -219,7 +116,7 @@ def _denominators(listed: Sequence[PricedRow]) -> RowFindings:
     themselves are not among these: a mistake made everywhere is no reference.
     """
     current = current_prices(listed)
-    for same in _groups(
+    for same in groups_by(
         current, lambda p: (p.provider, p.accelerator, p.pricing_model, p.option_term)
     ):
         pairs = tuple(islice(_pairs(same), MAX_PAIRS))
@@ -265,15 +162,18 @@ def _wrong_row(
     """Return which row of a pair is wrong, None where that cannot be decided.
 
     Two regions may have one figure by chance: there, the price of the wrong row's SKU elsewhere
-    must also be off by as many accelerators as the larger instance has.
+    must also be off by as many accelerators as the larger instance has, and by more than regions
+    differ.
     """
     if middle is None:
         return None
-    wrong = max(large, small, key=lambda one: _ratio(one.price.usd_per_device_hour, middle))
-    is_decided = large.price.region == small.price.region or any(
+    wrong = max(large, small, key=lambda one: fold(one.price.usd_per_device_hour, middle))
+    if large.price.region == small.price.region:
+        return wrong
+    least = MIN_FOLD * large.price.count
+    is_decided = least > market_rules.MAX_REGION_SPREAD and any(
         one.price.sku == wrong.price.sku
-        and _ratio(one.price.usd_per_device_hour, wrong.price.usd_per_device_hour)
-        >= MIN_FOLD * large.price.count
+        and fold(one.price.usd_per_device_hour, wrong.price.usd_per_device_hour) >= least
         for one in same
     )
     return wrong if is_decided else None
@@ -292,70 +192,62 @@ def _undecided(pairs: Iterable[tuple[PricedRow, PricedRow]]) -> RowFindings:
     yield from ((one, FindingSeverity.WARN, reason) for one, reason in noted.values())
 
 
-RULES: dict[str, Callable[[Sequence[PricedRow]], RowFindings]] = {
+def _columns(listed: Sequence[PricedRow]) -> RowFindings:
+    """Find rows with two swapped columns: each has what other rows have in the other one."""
+    names = {
+        name: {getattr(one.price, name) for one in listed if one.is_reference} for name in _NAMES
+    }
+    for one in listed:
+        for left, right in combinations(_NAMES, 2):
+            a, b = getattr(one.price, left), getattr(one.price, right)
+            is_swapped = a in names[right] - names[left] and b in names[left] - names[right]
+            if is_swapped and not one.is_reference:
+                reason = f"{a!r} is a {right} and {b!r} a {left}: the columns are swapped"
+                yield one, FindingSeverity.REJECT, reason
+
+
+def _counts(listed: Sequence[PricedRow]) -> RowFindings:
+    """Find rows that contradict others about how many accelerators an instance has."""
+    for same in groups_by(listed, lambda price: (price.provider, price.sku)):
+        counts = Counter(one.price.count for one in same)
+        if len(counts) == 1:
+            continue
+        references = {one.price.count for one in same if one.is_reference}
+        oldest = min(same, key=lambda one: one.price.as_of).price.count
+        right = max(counts, key=lambda count: (count in references, counts[count], count == oldest))
+        for one in same:
+            if one.price.count != right:
+                reason = f"{one.price.sku} has {right} accelerators in other rows"
+                yield one, FindingSeverity.REJECT, f"{reason}, not {one.price.count}"
+
+
+# In this order: a row that one rule rejects is no reference for the next.
+RULES: Mapping[str, _Rule] = {
+    "days": history_rules.days,
+    "swapped columns": _columns,
     "placeholder": _sentinels,
+    "earlier value": history_rules.earlier_values,
+    "superseded price": history_rules.superseded_prices,
     "duplicate": _duplicates,
     "chips and cores": _chips,
     "Windows meter": _windows,
     "instance and accelerator": _denominators,
-    "spread over regions": _regions,
-    "spot above on demand": _spot,
-    "commitments by term": _terms,
-    "sizes of a family": _sizes,
-    "median of its kind": _outliers,
+    "accelerators of an instance": _counts,
+    "level of its region": market_rules.region_levels,
+    "spread over regions": market_rules.region_spread,
+    "spot above on demand": term_rules.spot_prices,
+    "commitments by term": term_rules.commitments,
+    "range of its kind": market_rules.ranges,
+    "sizes of a family": market_rules.family_sizes,
+    "median of its kind": market_rules.outliers,
 }
-
-
-def _groups(
-    listed: Iterable[PricedRow], key: Callable[[Price], object]
-) -> tuple[tuple[PricedRow, ...], ...]:
-    groups: defaultdict[object, list[PricedRow]] = defaultdict(list)
-    for one in listed:
-        groups[key(one.price)].append(one)
-    return tuple(tuple(group) for group in groups.values())
-
-
-def current_prices(listed: Iterable[PricedRow]) -> tuple[PricedRow, ...]:
-    """Return the newest price of each option and region; earlier prices are history."""
-    by_recency = sorted(listed, key=lambda one: one.price.recency)
-    return tuple({one.price.key: one for one in by_recency}.values())
-
-
-def _on_demand(listed: Iterable[PricedRow]) -> list[PricedRow]:
-    return [one for one in listed if one.price.pricing_model is PricingModel.ON_DEMAND]
-
-
-def _in_force(listed: Iterable[PricedRow], day: date) -> Price | None:
-    """Return the newest of some prices on a day, else the first one soon after it.
-
-    AWS cut its list prices by 44 % in 2025: commitments from before are above the list price since.
-    """
-    prices = [one.price for one in listed]
-    before = [price for price in prices if price.as_of <= day]
-    if before:
-        return max(before, key=lambda price: price.as_of)
-    soon = [price for price in prices if price.as_of <= day + MAX_LATER]
-    return min(soon, key=lambda price: price.as_of, default=None)
-
-
-def _spread(listed: Sequence[PricedRow]) -> Decimal:
-    prices = [one.price.usd_per_hour for one in listed]
-    return max(prices) / min(prices)
-
-
-def _family(price: Price) -> str:
-    match = _SIZE.fullmatch(price.sku)
-    return (match["family"] or match["google"]) if match else ""
-
-
-def _years(price: Price) -> int:
-    match = _YEARS.match(price.term)
-    return int(match["years"]) if match else 0
-
-
-def _payment(price: Price) -> str:
-    return _YEARS.sub("", price.term)
-
-
-def _ratio(left: Decimal, right: Decimal) -> Decimal:
-    return max(left / right, right / left)
+# These compare a price with those that it replaces; the others see what applies in the end.
+RULES_WITH_HISTORY = frozenset({"earlier value", "superseded price", "accelerators of an instance"})
+# A negotiated price may be far from what the rest of a list suggests.
+RULES_OF_OWN_PRICES = frozenset(
+    {
+        *("days", "swapped columns", "placeholder", "earlier value", "duplicate"),
+        *("chips and cores", "accelerators of an instance", "commitments by term"),
+        *("spot above on demand", "range of its kind"),
+    }
+)

@@ -5,24 +5,48 @@ Linux's, a commitment's price filed under on demand, a chip's price where the in
 Every rule reads numbers and identity only, never the notes of a row.
 """
 
-import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 
-from perfledger_cost_models.csv_table import PriceSheetError, SheetRow, SourceConfidence, read_rows
+from perfledger_cost_models.csv_table import PriceSheetError, SheetRow, iso_date, read_rows
+from perfledger_cost_models.prices.exchange_rates import ExchangeRateTable
+from perfledger_cost_models.prices.history_rules import ONE_DAY
 from perfledger_cost_models.prices.plausibility_rules import (
     RULES,
+    RULES_OF_OWN_PRICES,
+    RULES_WITH_HISTORY,
+)
+from perfledger_cost_models.prices.price_diff import newest_prices
+from perfledger_cost_models.prices.price_list import is_unknown, read_price, read_unknown
+from perfledger_cost_models.prices.price_sheet import (
+    COLUMNS,
+    CURRENCY_COLUMN,
+    OptionKey,
+    Price,
+    PriceSheet,
+    RejectedPrice,
+    UnknownPrice,
+    option_of,
+    option_term,
+)
+from perfledger_cost_models.prices.priced_rows import (
     FindingSeverity,
     PricedRow,
     RowFindings,
     current_prices,
 )
-from perfledger_cost_models.prices.price_diff import newest_prices
-from perfledger_cost_models.prices.price_sheet import COLUMNS, PriceSheet, read_price
+from perfledger_cost_models.quote import PriceLayer
 
 # A larger step since the last sheet is real (AWS, June 2025: -44 %) or wrong: a person approves it.
 MAX_STEP = Decimal("0.20")
 STEP_RULE = "step since the last sheet"
+READING_RULE = "reading"
+FUTURE_RULE = "future date"
+CONFIDENCE_RULE = "confidence"
+MAX_CELL = 80  # characters of a cell in the name of a row
+REJECTED_CONFIDENCE = "reject"  # of a row that its author marks as wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +62,12 @@ class PriceFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetCheck:
-    """All findings on a sheet, and the prices that no rule rejects."""
+    """All findings on a sheet, and the sheet without the rows that are rejected."""
 
     name: str
     rows: int
     findings: tuple[PriceFinding, ...]  # by row
-    sheet: PriceSheet  # of what was not rejected
+    sheet: PriceSheet
 
     @property
     def rejected(self) -> tuple[PriceFinding, ...]:
@@ -58,62 +82,177 @@ class SheetCheck:
         return tuple(finding for finding in self.findings if finding.rule == STEP_RULE)
 
 
-def check_sheet(text: str, name: str, *, previous: PriceSheet | None = None) -> SheetCheck:
-    """Check every row with every rule; `previous` is the last sheet, for steps since then.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckContext:
+    """What a sheet is read with.
 
-    Raises PriceSheetError for a text that is no table with the columns of a price sheet.
+    `reference` is a checked sheet that it is compared with, such as the layer below it. Rows dated
+    after `today` are rejected; None skips that. `previous` is the last sheet, for large steps.
     """
-    listed: list[PricedRow] = []
-    findings: list[PriceFinding] = []
-    rows = 0
-    for row in read_rows(text, name, columns=COLUMNS):
-        rows += 1
-        outcome = _read(row)
-        if isinstance(outcome, PriceFinding):
-            findings.append(outcome)
-        else:
-            listed.append(outcome)
-    for rule, check in RULES.items():  # a row that one rule rejects is no reference for the next
-        rule_findings = list(check(listed))
-        findings += [_finding(one, level, rule, reason) for one, level, reason in rule_findings]
-        rejected = {one.row for one, level, _ in rule_findings if level is FindingSeverity.REJECT}
-        listed = [one for one in listed if one.row not in rejected]
-    if previous is not None:
-        findings += [
+
+    layer: PriceLayer = PriceLayer.SNAPSHOT
+    reference: PriceSheet | None = None
+    today: date | None = None
+    exchange_rates: ExchangeRateTable | None = None
+    previous: PriceSheet | None = None
+
+
+DEFAULT_CONTEXT = CheckContext()
+
+
+@dataclass(slots=True)
+class _Checked:
+    """The rows that are left, and what is known of the others."""
+
+    name: str
+    listed: list[PricedRow] = field(default_factory=list[PricedRow])
+    unknown: dict[OptionKey, UnknownPrice] = field(default_factory=dict[OptionKey, UnknownPrice])
+    findings: list[PriceFinding] = field(default_factory=list[PriceFinding])
+    rejected: list[RejectedPrice] = field(default_factory=list[RejectedPrice])
+    marked: set[int] = field(default_factory=set[int])  # rows that the author rejects
+    rows: int = 0
+
+    def apply(self, rule: str, row_findings: RowFindings) -> None:
+        """Note a rule's findings, and take out the rows that it rejects."""
+        rejected: dict[int, RejectedPrice] = {}
+        for one, level, reason in row_findings:
+            if one.is_reference or one.row in rejected:
+                continue
+            self.findings.append(_finding(one, level, rule, reason))
+            if level is FindingSeverity.REJECT:
+                rejected[one.row] = _rejected(one, self.name, reason)
+        self.rejected += rejected.values()
+        self.listed = [one for one in self.listed if one.row not in rejected]
+
+
+def check_sheet(text: str, name: str, *, context: CheckContext = DEFAULT_CONTEXT) -> SheetCheck:
+    """Read a price list in CSV with the columns of COLUMNS, and check every row with every rule.
+
+    Raises PriceSheetError for a text that is no such table.
+    """
+    checked = _Checked(name=name)
+    for row in read_rows(text, name, columns=COLUMNS, optional=(CURRENCY_COLUMN,)):
+        checked.rows += 1
+        _read(row, checked, context)
+    _apply_rules(checked, context)
+    if context.previous is not None:
+        checked.findings += [
             _finding(one, level, STEP_RULE, reason)
-            for one, level, reason in _steps(listed, previous)
+            for one, level, reason in _steps(checked.listed, context.previous)
         ]
+    return _result(checked)
+
+
+def check_prices(prices: Sequence[Price], name: str, *, context: CheckContext) -> SheetCheck:
+    """Check prices that come from no table, in rows numbered from 1."""
+    checked = _Checked(name=name, rows=len(prices))
+    checked.listed = [PricedRow(row, price) for row, price in enumerate(prices, start=1)]
+    _apply_rules(checked, context)
+    return _result(checked)
+
+
+def _result(checked: _Checked) -> SheetCheck:
     return SheetCheck(
-        name=name,
-        rows=rows,
-        findings=tuple(sorted(findings, key=lambda finding: (finding.row, finding.rule))),
-        sheet=PriceSheet(name=name, prices=tuple(one.price for one in listed)),
+        name=checked.name,
+        rows=checked.rows,
+        findings=tuple(sorted(checked.findings, key=lambda finding: (finding.row, finding.rule))),
+        sheet=PriceSheet(
+            name=checked.name,
+            prices=tuple(one.price for one in checked.listed),
+            unknown=tuple(checked.unknown.values()),
+            rejected=tuple(sorted(checked.rejected, key=lambda each: each.row)),
+        ),
     )
 
 
-def _read(row: SheetRow) -> PricedRow | PriceFinding:
-    """Read one row, whatever its confidence."""
-    option = "/".join(row.cells[name].strip()[:80] for name in ("provider", "sku", "pricing_model"))
-    if not any(row.cells[name].strip() for name in ("usd_per_hour", "usd_per_accelerator_hour")):
-        reason = "no price: the row stays unknown"
-        level = FindingSeverity.UNKNOWN
-        return PriceFinding(row=row.number, option=option, level=level, rule="price", reason=reason)
-    cells = dict(row.cells)
-    if cells["confidence"] not in tuple(SourceConfidence):
-        cells["confidence"] = SourceConfidence.LOW
-    if not _is_day(cells["as_of_date"]):
-        cells["as_of_date"] = ""
+def _read(row: SheetRow, checked: _Checked, context: CheckContext) -> None:
+    """Read one row; a row that cannot be read is rejected."""
     try:
-        return PricedRow(row.number, read_price(replace(row, cells=cells)))
+        if is_unknown(row):
+            unknown = read_unknown(row)
+            if unknown.key in checked.unknown:
+                row.reject("sku", "is unknown here and in an earlier row")
+            checked.unknown[unknown.key] = unknown
+            reason = "no price: the row stays unknown"
+            level = FindingSeverity.UNKNOWN
+            checked.findings.append(_row_finding(row, level, "price", reason))
+            return
+        price = read_price(row, layer=context.layer, exchange_rates=context.exchange_rates)
     except PriceSheetError as error:
-        level = FindingSeverity.REJECT
-        return PriceFinding(
-            row=row.number, option=option, level=level, rule="reading", reason=str(error)
-        )
+        checked.findings.append(_row_finding(row, FindingSeverity.REJECT, READING_RULE, str(error)))
+        checked.rejected.append(_unread(row, checked.name, str(error)))
+        return
+    checked.listed.append(PricedRow(row.number, price))
+    if row.cells["confidence"].strip() == REJECTED_CONFIDENCE:
+        checked.marked.add(row.number)
 
 
-def _is_day(text: str) -> bool:
-    return re.fullmatch(r"\d{4}-\d{2}-\d{2}", text.strip()) is not None
+def _apply_rules(checked: _Checked, context: CheckContext) -> None:
+    """Take out what a rule rejects: a row that one rejects is no reference for the next."""
+    if context.today is not None:
+        checked.apply(FUTURE_RULE, _future_rows(checked.listed, context.today))
+    references = _references(context.reference)
+    is_own = context.layer is PriceLayer.OVERRIDE
+    for name, rule in RULES.items():
+        if is_own and name not in RULES_OF_OWN_PRICES:
+            continue
+        own_keys = {one.price.key for one in checked.listed}
+        references_beside = [
+            one for one in references if name in RULES_WITH_HISTORY or one.price.key not in own_keys
+        ]
+        checked.apply(name, rule([*references_beside, *checked.listed]))
+    marked = [one for one in checked.listed if one.row in checked.marked]
+    reason = "its own confidence is reject"
+    checked.apply(CONFIDENCE_RULE, ((one, FindingSeverity.REJECT, reason) for one in marked))
+    for one in checked.listed:
+        checked.unknown.pop(one.price.key, None)
+
+
+def _future_rows(listed: Sequence[PricedRow], today: date) -> RowFindings:
+    for one in listed:
+        day = one.price.newest_day
+        if day > today + ONE_DAY:
+            yield one, FindingSeverity.REJECT, f"dated {day}, after today ({today})"
+
+
+def _references(sheet: PriceSheet | None) -> list[PricedRow]:
+    """Return a checked sheet's prices as rows that cannot be rejected."""
+    prices = () if sheet is None else sheet.prices
+    return [PricedRow(-place, price, is_reference=True) for place, price in enumerate(prices, 1)]
+
+
+def _rejected(rejected_row: PricedRow, name: str, reason: str) -> RejectedPrice:
+    return RejectedPrice(
+        sheet=name,
+        row=rejected_row.row,
+        provider=rejected_row.price.provider,
+        option=rejected_row.price.option,
+        region=rejected_row.price.region,
+        accelerator=rejected_row.price.accelerator,
+        as_of=rejected_row.price.as_of,
+        reason=reason,
+    )
+
+
+def _unread(row: SheetRow, name: str, reason: str) -> RejectedPrice:
+    """Return a row that cannot be read, with what its cells say."""
+    cells = {column: cell.strip()[:MAX_CELL] for column, cell in row.cells.items()}
+    return RejectedPrice(
+        sheet=name,
+        row=row.number,
+        provider=cells["provider"],
+        option=option_of(cells["sku"], cells["pricing_model"], option_term(cells["term"])),
+        region=cells["region"],
+        accelerator=cells["accelerator"],
+        as_of=iso_date(cells["as_of_date"]),
+        reason=reason,
+    )
+
+
+def _row_finding(row: SheetRow, level: FindingSeverity, rule: str, reason: str) -> PriceFinding:
+    names = ("provider", "sku", "pricing_model")
+    option = "/".join(row.cells[name].strip()[:MAX_CELL] for name in names)
+    return PriceFinding(row=row.number, option=option, level=level, rule=rule, reason=reason)
 
 
 def _finding(row: PricedRow, level: FindingSeverity, rule: str, reason: str) -> PriceFinding:

@@ -1,4 +1,4 @@
-"""Reads price lists and finds prices by purchase option."""
+"""Holds prices and finds them by purchase option."""
 
 import re
 from dataclasses import dataclass, replace
@@ -6,14 +6,12 @@ from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import StrEnum
-from functools import cache
-from importlib.resources import files
+from itertools import chain
 
-from perfledger_cost_models.csv_table import SheetRow, SourceConfidence, read_rows
+from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.tpu_slices import slice_of
 from perfledger_cost_models.quote import HourlyRate, PriceLayer
 
-PACKAGED_SHEET = "packaged-2026-11-20"
 COLUMNS = (
     "provider",
     "sku",
@@ -30,6 +28,7 @@ COLUMNS = (
     "source",
     "note",
 )
+CURRENCY_COLUMN = "currency"  # of both prices of a row; a sheet without it is in USD
 # The region of an option without "@region". Other providers: the first region on the sheet.
 REFERENCE_REGIONS = {"aws": "us-east-1"}
 MAX_ACCELERATORS = 10_000  # in one instance or slice; more is a shifted column
@@ -99,7 +98,7 @@ class Price:
     @property
     def option(self) -> str:
         """Return the purchase option's id without its region: sku/pricing_model[/term]."""
-        return _option(self.sku, self.pricing_model, self.option_term)
+        return option_of(self.sku, self.pricing_model, self.option_term)
 
     @property
     def key(self) -> OptionKey:
@@ -109,12 +108,17 @@ class Price:
     @property
     def option_term(self) -> str:
         """Return the term as the option's id writes it: "prepaid 24h" is "prepaid_24h"."""
-        return _option_term(self.term)
+        return option_term(self.term)
 
     @property
     def recency(self) -> tuple[bool, date, date]:
         """Return the sort key of one option's prices: a stated day ranks above a day of reading."""
         return (not self.is_read_date, self.as_of, self.retrieved_at or date.min)
+
+    @property
+    def newest_day(self) -> date:
+        """Return the later of the price's day and the day on which it was read."""
+        return max(self.as_of, self.retrieved_at or self.as_of)
 
     @property
     def is_trusted(self) -> bool:
@@ -140,7 +144,7 @@ class UnknownPrice:
     @property
     def option(self) -> str:
         """Return the purchase option's id without its region, like a price's."""
-        return _option(self.sku, self.pricing_model, _option_term(self.term))
+        return option_of(self.sku, self.pricing_model, option_term(self.term))
 
     @property
     def key(self) -> OptionKey:
@@ -155,17 +159,47 @@ class UnknownPrice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedPrice:
+    """A row that must not be used, as far as it can be read."""
+
+    sheet: str
+    row: int  # as a spreadsheet counts: the header is row 1
+    provider: str
+    option: str  # without its region, like a price's
+    region: str
+    accelerator: str
+    as_of: date | None  # None where it cannot be read
+    reason: str
+
+    @property
+    def key(self) -> OptionKey:
+        """Return the provider, the option and the region, which identify what is priced."""
+        return self.provider, self.option, self.region
+
+    @property
+    def text(self) -> str:
+        """Return the place of the row, its option and the reason, as a clause."""
+        region = f"@{self.region}" if self.region else ""
+        return (
+            f"{self.sheet}, row {self.row} ({self.provider}:{self.option}{region}) is left out: "
+            f"{self.reason}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PriceSheet:
     """Prices from a named source; prices of several days for one option may stand side by side.
 
-    `unknown` are the options whose price was searched and not found. `owned` are the rates of
-    servers for which an organisation has its own inputs; they replace the packaged ones.
+    `unknown` are the options whose price was searched and not found, `rejected` the rows that are
+    implausible or cannot be read. `owned` are the rates of servers for which an organisation has
+    its own inputs; they replace the packaged ones.
     """
 
     name: str
     prices: tuple[Price, ...]
     owned: tuple[HourlyRate, ...] = ()
     unknown: tuple[UnknownPrice, ...] = ()
+    rejected: tuple[RejectedPrice, ...] = ()
 
     def find(self, option: str) -> Price:
         """Return the newest price of a purchase option, `[provider:]sku/model[/term][@region]`.
@@ -191,6 +225,27 @@ class PriceSheet:
                 option, near, search_note=self._search_note(key, match["provider"], region)
             )
         return max(prices, key=lambda price: price.recency)
+
+    def rejection_of(self, price: Price) -> RejectedPrice | None:
+        """Return the rejected row that would replace a price, None if there is none.
+
+        For a slice of TPUs it is that of its chips.
+        """
+        chip = slice_of(price.sku) if price.layer is PriceLayer.DERIVED else None
+        options = {
+            option_of(sku, price.pricing_model, price.option_term)
+            for sku in (price.sku, chip.sku if chip else price.sku)
+        }
+        return next(
+            (
+                each
+                for each in reversed(self.rejected)
+                if (each.provider, each.region) == (price.provider, price.region)
+                and each.option in options
+                and (each.as_of is None or each.as_of >= price.as_of)
+            ),
+            None,
+        )
 
     def _select(self, key: tuple[str, str, str], provider: str | None) -> list[Price]:
         return [
@@ -227,9 +282,9 @@ class PriceSheet:
         return sorted(prices, key=lambda price: price.pricing_model != model)
 
     def _search_note(self, key: tuple[str, str, str], provider: str | None, region: str) -> str:
-        """Return a clause saying that the price was searched in vain, "" where it was not."""
+        """Return a clause saying that the price was rejected or searched in vain, "" if neither."""
         chip = slice_of(key[0])
-        options = {_option(sku, *key[1:]) for sku in (key[0], chip.sku if chip else "")}
+        options = {option_of(sku, *key[1:]) for sku in (key[0], chip.sku if chip else "")}
         unknown = (
             each
             for each in self.unknown
@@ -237,7 +292,20 @@ class PriceSheet:
             and provider in {None, each.provider}
             and each.region == (region or REFERENCE_REGIONS.get(each.provider, each.region))
         )
-        return next((f"; it was {each.reason}" for each in unknown), "")
+        rejected = (
+            each
+            for each in self.rejected
+            if each.option in options
+            and provider in {None, each.provider}
+            and each.region == (region or REFERENCE_REGIONS.get(each.provider, each.region))
+        )
+        return next(
+            chain(
+                (f"; {each.text}" for each in rejected),
+                (f"; it was {each.reason}" for each in unknown),
+            ),
+            "",
+        )
 
     def _missing(
         self,
@@ -254,123 +322,14 @@ class PriceSheet:
         return PriceMissingError(option, self.name, f"{hint}{search_note}")
 
 
-def read_sheet(text: str, name: str, *, layer: PriceLayer = PriceLayer.SNAPSHOT) -> PriceSheet:
-    """Read a price list in CSV with the columns of COLUMNS; all its prices get `layer`.
-
-    Raises PriceSheetError that names the row and the column: every price must be positive, finite,
-    dated and sourced, agree with its price per accelerator, and appear once. A row without a
-    price and with the confidence "unknown" says that none was found; it must be the only row of its
-    option and region.
-    """
-    prices: dict[tuple[OptionKey, date], Price] = {}
-    priced: set[OptionKey] = set()
-    unknown: dict[OptionKey, UnknownPrice] = {}
-    for row in read_rows(text, name, columns=COLUMNS):
-        is_unknown = row.cells["confidence"].strip() == UNKNOWN_CONFIDENCE
-        if is_unknown and not row.cells["usd_per_hour"].strip():
-            unknown_price = _read_unknown(row)
-            if unknown_price.key in unknown or unknown_price.key in priced:
-                row.reject("sku", "is unknown here but appears in an earlier row")
-            unknown[unknown_price.key] = unknown_price
-            continue
-        price = replace(read_price(row), layer=layer)
-        if price.key in unknown:
-            row.reject("sku", "has a price here but is unknown in an earlier row")
-        if (price.key, price.as_of) in prices:
-            row.reject("sku", "has two prices for this day")
-        prices[price.key, price.as_of] = price
-        priced.add(price.key)
-    return PriceSheet(name=name, prices=tuple(prices.values()), unknown=tuple(unknown.values()))
-
-
-@cache
-def packaged_sheet() -> PriceSheet:
-    """Return the price sheet that ships with perfledger."""
-    return read_sheet(packaged_text(), PACKAGED_SHEET)
-
-
-def packaged_text() -> str:
-    """Return the CSV that the packaged sheet is read from."""
-    return files("perfledger_cost_models").joinpath("prices.csv").read_text(encoding="utf-8")
-
-
-def read_price(row: SheetRow) -> Price:
-    """Read one row of a price list; raise PriceSheetError that names the column."""
-    count = _read_count(row)
-    as_of, is_read_date, retrieved_at = _read_days(row)
-    return Price(
-        provider=_read_name(row, "provider"),
-        sku=_read_name(row, "sku"),
-        region=_read_name(row, "region", is_optional=True),
-        accelerator=row.text("accelerator"),
-        count=count,
-        pricing_model=PricingModel(row.one_of("pricing_model", tuple(PricingModel))),
-        term=_read_name(row, "term", is_optional=True),
-        usd_per_hour=_read_usd(row, count),
-        as_of=as_of,
-        is_read_date=is_read_date,
-        retrieved_at=retrieved_at,
-        confidence=SourceConfidence(row.one_of("confidence", tuple(SourceConfidence))),
-        source=row.text("source"),
-        note=row.text("note", is_optional=True),
-    )
-
-
-def _read_unknown(row: SheetRow) -> UnknownPrice:
-    if row.cells["usd_per_accelerator_hour"].strip():
-        row.reject("usd_per_accelerator_hour", "is a price in a row marked unknown")
-    return UnknownPrice(
-        provider=_read_name(row, "provider"),
-        sku=_read_name(row, "sku"),
-        region=_read_name(row, "region", is_optional=True),
-        accelerator=row.text("accelerator"),
-        count=_read_count(row),
-        pricing_model=PricingModel(row.one_of("pricing_model", tuple(PricingModel))),
-        term=_read_name(row, "term", is_optional=True),
-        searched_on=row.day("retrieved_at"),
-        source=row.text("source"),
-        note=row.text("note", is_optional=True),
-    )
-
-
-def _option(sku: str, model: str, term: str) -> str:
+def option_of(sku: str, model: str, term: str) -> str:
+    """Return an option's id without its region: sku/pricing_model[/term]."""
     return f"{sku}/{model}/{term}" if term else f"{sku}/{model}"
 
 
-def _option_term(term: str) -> str:
+def option_term(term: str) -> str:
+    """Return a term as an option's id writes it: "prepaid 24h" is "prepaid_24h"."""
     return term.replace(_PER_CHIP, "").strip().replace(" ", "_")
-
-
-def _read_name(row: SheetRow, column: str, *, is_optional: bool = False) -> str:
-    name = row.text(column, is_optional=is_optional)
-    if set(name) & set(":/@"):
-        row.reject(column, "contains : / or @, which separate the parts of an option")
-    return name
-
-
-def _read_count(row: SheetRow) -> int:
-    count = row.decimal("count")
-    if count % 1 or not 1 <= count <= MAX_ACCELERATORS:
-        row.reject("count", f"is not a count of 1 to {MAX_ACCELERATORS} accelerators")
-    return int(count)
-
-
-def _read_usd(row: SheetRow, count: int) -> Decimal:
-    usd = row.decimal("usd_per_hour")
-    if not usd:
-        row.reject("usd_per_hour", "is not a price; a missing price is not zero")
-    if abs(row.decimal("usd_per_accelerator_hour") - usd / count) > ROUNDING_USD:
-        row.reject("usd_per_accelerator_hour", f"is not {usd} / {count} accelerators")
-    return usd
-
-
-def _read_days(row: SheetRow) -> tuple[date, bool, date | None]:
-    retrieved_at = row.day("retrieved_at") if row.cells["retrieved_at"].strip() else None
-    if row.cells["as_of_date"].strip() not in {"", "unknown"}:
-        return row.day("as_of_date"), False, retrieved_at
-    if retrieved_at is None:
-        row.reject("retrieved_at", "is not a date, and as_of_date is not one either")
-    return retrieved_at, True, retrieved_at
 
 
 def _best(prices: list[Price]) -> list[Price]:

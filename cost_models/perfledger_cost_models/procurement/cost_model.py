@@ -105,7 +105,7 @@ class PurchaseOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpricedOption:
-    """A planned option without a price, with the reason."""
+    """A planned option that cannot be priced or decided on, with the reason."""
 
     name: str
     where: str

@@ -2,7 +2,7 @@
 
 from decimal import ROUND_CEILING, Decimal
 
-from perfledger_cost_models.prices.price_sheet import Price, PriceMissingError
+from perfledger_cost_models.prices.price_sheet import Price, PriceMissingError, PriceSheet
 from perfledger_cost_models.prices.staleness import MaxAge, max_age_of
 from perfledger_cost_models.procurement.cost_model import (
     YEARS,
@@ -17,6 +17,7 @@ from perfledger_cost_models.procurement.plan import (
     ProcurementPlan,
     ProcurementPlanError,
 )
+from perfledger_cost_models.quote import dated
 from perfledger_cost_models.tco.onprem import SERVERS
 from perfledger_cost_models.tco.purchase_modes import Payment, PurchaseTerms, terms_of
 from perfledger_cost_models.units import HOURS_PER_YEAR
@@ -67,6 +68,8 @@ def _option(
     if mode is PurchaseMode.COMMITMENT and terms is not None and terms.years not in {1, YEARS}:
         msg = f"its term is {terms.years} years: use a term of 1 or {YEARS} years"
         raise ProcurementPlanError(msg)
+    if price is not None:
+        _require_confirmed(price, figures.sheet, planned.where)
     return PurchaseOption(
         key=key,
         name=planned.name,
@@ -81,6 +84,22 @@ def _option(
         terms=terms,
         server=server,
     )
+
+
+def _require_confirmed(price: Price, sheet: PriceSheet, where: str) -> None:
+    """Check that a decision may rest on the price of an option.
+
+    Raises ProcurementPlanError for a price that a rejected row would replace, and for one whose
+    list states no day, because a price of that list may be years old.
+    """
+    rejected = sheet.rejection_of(price)
+    if rejected is not None:
+        msg = f"{rejected.text}: correct it, or give the price in --overrides with confirmed_on"
+        raise ProcurementPlanError(msg)
+    if price.is_read_date:
+        day = dated(price.as_of, is_read_date=True)
+        msg = f"{where}: its price was {day}: confirm it with a dated [[price]] in --overrides"
+        raise ProcurementPlanError(msg)
 
 
 def _mode(price: Price | None, terms: PurchaseTerms | None) -> PurchaseMode:

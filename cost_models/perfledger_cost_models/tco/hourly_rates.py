@@ -60,7 +60,12 @@ def rate_of(sheet: PriceSheet, option: str, *, today: date | None = None) -> Hou
         owned_options = dict.fromkeys((*owned_rates, *(server.option for server in SERVERS)))
         hint = f"use {' or '.join(map(repr, owned_options))}"
         raise PriceMissingError(option, packaged_hardware_inputs().name, hint)
-    return _list_rate(sheet.find(option), option, today=today)
+    price = sheet.find(option)
+    rejected = sheet.rejection_of(price)
+    rate = _list_rate(price, option, today=today)
+    if rejected is None:
+        return rate
+    return replace(rate, warnings=(*rate.warnings, rejected.text))
 
 
 def _list_rate(price: Price, option: str, *, today: date | None) -> HourlyRate:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from perfledger_service.cli.option_groups import how
+from perfledger_service.cli.option_values import today
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger_service.settings.service import PriceSettings
@@ -28,18 +29,34 @@ class PriceFlags:
         how("a contract's prices, TOML or CSV (or PERFLEDGER_CONTRACT)", metavar="FILE"),
     ] = None
 
+    exchange_rates: Annotated[
+        Path | None,
+        how("the ECB's table of rates, CSV (or PERFLEDGER_EXCHANGE_RATES)", metavar="FILE"),
+    ] = None
+
     @property
     def settings(self) -> "PriceSettings":
         """Return the price settings of these options, else of the environment."""
         from perfledger_service.settings.service import price_settings
 
-        flags = {"prices": self.prices, "overrides": self.overrides, "contract": self.contract}
+        flags = {
+            "prices": self.prices,
+            "overrides": self.overrides,
+            "contract": self.contract,
+            "exchange_rates": self.exchange_rates,
+        }
         paths = {name: str(path) for name, path in flags.items() if path is not None}
         return price_settings().model_copy(update=paths)
 
     @property
     def books(self) -> "PriceBooks":
-        """Return the prices and inputs that apply."""
+        """Return the prices and inputs that apply; name the rows that are left out."""
+        from rich.console import Console
+
+        from perfledger_service.rendering.prices.rejected import rejected_lines
         from perfledger_service.usecases.inputs.price_books import read_price_books
 
-        return read_price_books(self.settings)
+        books = read_price_books(self.settings, today=today())
+        for line in rejected_lines(books.sheet.rejected):
+            Console(stderr=True).print(line, markup=False, highlight=False)
+        return books

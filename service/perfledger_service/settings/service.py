@@ -40,6 +40,9 @@ class PriceSettings(BaseSettings):
     prices: str = Field("", description="the sheet that `perfledger prices update` wrote")
     overrides: str = Field("", description="the organisation's prices and inputs, in TOML")
     contract: str = Field("", description="prices of a contract, in the same TOML")
+    exchange_rates: str = Field(
+        "", description="the ECB's table of exchange rates, for prices in other currencies"
+    )
     google_api_key: SecretStr | None = Field(None, description="for Google's billing catalog")
 
 

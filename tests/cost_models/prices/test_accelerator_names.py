@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.prices.accelerator_names import ACCELERATORS, accelerator_of
-from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from perfledger_cost_models.prices.contract_prices import (
     OverrideError,
     PriceOverrides,
     apply_overrides,
-    layer_sheets,
     read_overrides,
     with_contract,
 )
-from perfledger_cost_models.prices.price_sheet import BILLED_TERM, PriceSheet, packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.price_layers import layer_sheets
+from perfledger_cost_models.prices.price_sheet import BILLED_TERM, PriceSheet
 
 SHEET = packaged_sheet()
 P5 = "p5.48xlarge/on_demand"

@@ -6,9 +6,11 @@ from math import isqrt
 import pytest
 
 from perfledger_cost_models.csv_table import PriceSheetError
-from perfledger_cost_models.prices.plausibility_rules import MAX_PAIRS, FindingSeverity
-from perfledger_cost_models.prices.price_check import check_sheet
-from perfledger_cost_models.prices.price_sheet import COLUMNS, packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.plausibility_rules import MAX_PAIRS
+from perfledger_cost_models.prices.price_check import CheckContext, check_sheet
+from perfledger_cost_models.prices.price_sheet import COLUMNS
+from perfledger_cost_models.prices.priced_rows import FindingSeverity
 
 PACKAGED = files("perfledger_cost_models").joinpath("prices.csv").read_text(encoding="utf-8")
 SOURCE = "a public price list,"
@@ -327,9 +329,10 @@ def test_of_more_couples_at_one_figure_than_are_compared_none_is_decided():
 
 
 def test_three_years_at_the_price_of_one_are_noted():
-    row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,savings_plan,1y_no_upfront,23.777,2.972125"
+    row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,savings_plan,{}_no_upfront,23.777,2.972125"
+    rows = (f"{row.format(term)},2026-08-07,2026-11-20" for term in ("1y", "3y"))
 
-    found = check_sheet(with_rows(f"{row},2026-08-07,2026-11-20"), "s").findings
+    found = check_sheet(sheet_of(*rows), "s").findings
 
     (noted,) = [one for one in found if one.rule == "commitments by term"]
     assert (noted.level, noted.reason[:25]) == (FindingSeverity.WARN, "3 years cost the same as ")
@@ -340,7 +343,8 @@ def test_a_large_step_since_the_last_sheet_has_to_be_approved():
     raised = tuple(
         replace(price, usd_per_hour=price.usd_per_hour * Decimal("1.3")) for price in before.prices
     )
-    check = check_sheet(PACKAGED, "s", previous=replace(before, prices=raised))
+    context = CheckContext(previous=replace(before, prices=raised))
+    check = check_sheet(PACKAGED, "s", context=context)
 
     steps = [found for found in check.findings if found.rule == "step since the last sheet"]
     assert "-23.1 % since" in steps[0].reason
@@ -348,7 +352,7 @@ def test_a_large_step_since_the_last_sheet_has_to_be_approved():
 
 
 def test_a_small_step_needs_nobody():
-    check = check_sheet(PACKAGED, "s", previous=packaged_sheet())
+    check = check_sheet(PACKAGED, "s", context=CheckContext(previous=packaged_sheet()))
 
     assert not [found for found in check.findings if found.rule == "step since the last sheet"]
 

@@ -3,8 +3,9 @@ from datetime import timedelta
 
 from hypothesis import given, strategies as st
 
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.prices.price_diff import newest_prices, sheet_diff
-from perfledger_cost_models.prices.price_sheet import PriceSheet, packaged_sheet
+from perfledger_cost_models.prices.price_sheet import PriceSheet
 
 PRICES = packaged_sheet().prices
 parts = st.sets(st.sampled_from(range(len(PRICES))))

@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.procurement.cost_model import (
     PlanData,
 )

@@ -2,7 +2,8 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.prices.price_sheet import PriceMissingError, packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.procurement.cost_model import (
     PlanData,
 )

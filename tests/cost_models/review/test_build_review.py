@@ -4,7 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.prices.price_sheet import PriceSheet, packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.prices.staleness import StalePriceError
 
 SUPPLY = """

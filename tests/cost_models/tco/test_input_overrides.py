@@ -9,7 +9,8 @@ from perfledger_cost_models.prices.contract_prices import (
     PriceOverrides,
     read_overrides,
 )
-from perfledger_cost_models.prices.price_sheet import PriceMissingError, packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.tco.input_overrides import apply_own_inputs, own_rates, own_servers

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger_cost_models.csv_table import SourceConfidence
-from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_cost_models.tco.buy_vs_rent import OptionComparison
 from perfledger_cost_models.tco.npv import Investment

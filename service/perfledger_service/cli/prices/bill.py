@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, out
 from perfledger_service.cli.output import DocumentOutput, write_text
@@ -26,11 +28,16 @@ def bill(
     ] = None,
 ) -> None:
     """Show the accelerator-hours of a bill by team, and the effective price of an hour."""
+    from perfledger_cost_models.prices.price_sheet_writer import text_of
     from perfledger_service.rendering.prices.bill import bill_document
+    from perfledger_service.rendering.prices.rejected import rejected_lines
     from perfledger_service.usecases.inputs.bills import read_bill
     from perfledger_service.usecases.prices.bill import paid_sheet
 
     read = read_bill(file, team_tag=team_tag)
     if save_prices is not None:
-        write_text(paid_sheet(read, source=file.name), save_prices)
+        paid = paid_sheet(read, source=file.name)
+        write_text(text_of(paid), save_prices)
+        for line in rejected_lines(paid.rejected):
+            typer.echo(line, err=True)
     output.write_document(read, bill_document)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from perfledger_cost_models.prices.plausibility_rules import FindingSeverity
 from perfledger_cost_models.prices.price_check import PriceFinding, SheetCheck
+from perfledger_cost_models.prices.priced_rows import FindingSeverity
 from perfledger_cost_models.prices.staleness import (
     MAX_AGE_DAYS,
     StalePrice,

@@ -8,6 +8,7 @@ from perfledger_cost_models.prices.price_sheet import (
     UNKNOWN_CONFIDENCE,
     Price,
     PriceSheet,
+    RejectedPrice,
     UnknownPrice,
 )
 from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS, max_age_of, staleness_warnings
@@ -21,8 +22,10 @@ from perfledger_service.rendering.layout.document import (
     facts,
     name,
     notes,
+    record_facts,
     table,
 )
+from perfledger_service.rendering.prices.rejected import rejected_lines
 
 MAX_OPTION = 120  # characters of an option's name
 _NO_PRICE = "unknown"
@@ -47,7 +50,11 @@ def sheet_document(sheet: PriceSheet, *, today: date) -> Document:
     return Document(
         name="perfledger-prices",
         facts={"sheet": sheet.name},
-        blocks=(table(_columns(), rows, key="prices", style=_style), *notes([_legend()])),
+        blocks=(
+            table(_columns(), rows, key="prices", style=_style),
+            table(_REJECTED_COLUMNS, sheet.rejected, key="rejected", in_csv=False),
+            *notes([*rejected_lines(sheet.rejected), _legend()]),
+        ),
     )
 
 
@@ -55,6 +62,9 @@ def option_name(price: Price | UnknownPrice) -> str:
     """Return the full name of a price: "aws:p5.48xlarge/on_demand@us-east-1"."""
     region = f"@{price.region}" if price.region else ""
     return f"{price.provider}:{price.option}{region}"
+
+
+_REJECTED_COLUMNS = record_facts(RejectedPrice, lambda rejected: rejected)
 
 
 def _columns() -> tuple[Column[_Row], ...]:

@@ -177,11 +177,11 @@ def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> 
     """Return the price of one device-hour: as declared, or from the price sheet."""
     declared_price = settings.device_price
     if not declared_price:
-        raise UsageError(_no_price(settings, machine))
+        raise UsageError(_no_price(settings, machine, today=today))
     with suppress(InvalidOperation):
         return _declared(Decimal(declared_price))
     try:
-        rate = rate_of(current_sheet(), declared_price, today=today)
+        rate = rate_of(current_sheet(today=today), declared_price, today=today)
     except PriceMissingError as error:
         msg = f"device_price is neither USD an hour nor a purchase option: {error}"
         raise UsageError(msg) from error
@@ -191,7 +191,7 @@ def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> 
             f"measures on {_name(machine)}: set device_price to its price in USD per hour"
         )
         raise UsageError(msg)
-    return _DevicePrice(rate.usd_per_device_hour, f"{rate.label}, as of {rate.as_of}")
+    return _DevicePrice(rate.usd_per_device_hour, f"{rate.label}, {rate.dated}")
 
 
 def _declared(usd_per_hour: Decimal) -> _DevicePrice:
@@ -204,10 +204,10 @@ def _declared(usd_per_hour: Decimal) -> _DevicePrice:
     return _DevicePrice(usd_per_hour, "declared as device_price")
 
 
-def _no_price(settings: CheckSettings, machine: Machine) -> str:
+def _no_price(settings: CheckSettings, machine: Machine, *, today: date) -> str:
     """Return what to set, with the purchase options of the machine's accelerator."""
     accelerator = _accelerator(machine)
-    rates = standard_rates(current_sheet())
+    rates = standard_rates(current_sheet(today=today))
     options = [repr(rate.option) for rate in rates if rate.accelerator == accelerator]
     choices = " or to ".join(["its price in USD per hour", *options])
     return (

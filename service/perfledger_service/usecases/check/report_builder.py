@@ -213,7 +213,7 @@ def _count_text(number: int, word: str) -> str:
 
 
 def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
-    rates = standard_rates(current_sheet(), today=today)
+    rates = standard_rates(current_sheet(today=today), today=today)
     machines = bundle.machines()
     costs: list[UnitCost] = []
     for spec in bundle.workloads:

@@ -88,7 +88,7 @@ def price(
     change_prices = price_changes(
         changes,
         pricing=pricing,
-        sheet=sheet or current_sheet(),
+        sheet=sheet or current_sheet(today=today),
         today=today,
         registered=registered,
         transfers=device_transfers(),

@@ -192,7 +192,7 @@ def _row(
         owner=owner.label if owner else "",
         is_same_work=owner is not None and owner.accelerator != cost.accelerator,
         footprint=footprint_of(books, request, offer),
-        warnings=price_warnings(offer.price, request.today),
+        warnings=price_warnings(books, offer.price, request.today),
     )
 
 

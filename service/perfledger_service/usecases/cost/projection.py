@@ -79,6 +79,7 @@ def project_costs(
     NotFoundError for an unknown device.
     """
     all_targets = [hardware_named(name) for name in targets or DEFAULT_TARGETS]
+    sheet = sheet or current_sheet(today=today)
     hardware_targets = [each for each in all_targets if targets or each.key != subject.hardware.key]
     return ProjectionView(
         descriptor=subject.descriptor,
@@ -86,8 +87,7 @@ def project_costs(
         units_per_second=subject.units_per_second,
         is_measured=subject.is_measured,
         rows=tuple(
-            _row(subject, hardware, sheet=sheet or current_sheet(), today=today)
-            for hardware in hardware_targets
+            _row(subject, hardware, sheet=sheet, today=today) for hardware in hardware_targets
         ),
         published=len(packaged_ratios()),
     )

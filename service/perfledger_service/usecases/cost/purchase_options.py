@@ -142,6 +142,12 @@ def accelerator_options(
         for each in books.sheet.unknown
         if each.accelerator == accelerator
     ]
+    priced = {price.key for price in books.sheet.prices}
+    unknown += [
+        each.text
+        for each in books.sheet.rejected
+        if each.accelerator == accelerator and each.key not in priced
+    ]
     if not options:
         accelerators = sorted({price.accelerator for price in books.sheet.prices})
         msg = f"no price for accelerator {accelerator!r}: choose from {', '.join(accelerators)}"
@@ -272,11 +278,16 @@ def _name(price: Price) -> str:
     return f"{price.provider}:{price.option}"
 
 
-def price_warnings(price: Price | None, today: date) -> tuple[str, ...]:
-    """Return warnings about a stale price; none for owned hardware."""
+def price_warnings(books: PriceBooks, price: Price | None, today: date) -> tuple[str, ...]:
+    """Return warnings about a stale price, and about a rejected one that would replace it.
+
+    Owned hardware has none.
+    """
     if price is None:
         return ()
     max_age = max_age_of(price.pricing_model)
-    return staleness_warnings(
+    stale = staleness_warnings(
         price.as_of, today=today, max_age=max_age, is_read_date=price.is_read_date
     )
+    rejected = books.sheet.rejection_of(price)
+    return stale if rejected is None else (*stale, rejected.text)

@@ -33,7 +33,7 @@ def cost_of_owning(books: PriceBooks, option: str, request: CostRequest) -> Owni
                 name=offer.name,
                 price=offer.price,
                 investment=worth,
-                warnings=price_warnings(offer.price, request.today),
+                warnings=price_warnings(books, offer.price, request.today),
             )
             for offer in accelerator_options(books, server.accelerator, request).options
             if offer.price is not None

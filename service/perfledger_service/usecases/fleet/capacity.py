@@ -11,7 +11,8 @@ from perfledger.records import Machine, Side
 from perfledger.workload_pattern import is_match
 from perfledger_cost_models.change.fleet_weights import FleetSplitError, hours_of_workload
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
-from perfledger_cost_models.prices.price_sheet import PriceMissingError, packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_service.store.device_utilization import StoredUtilization, stored_utilization
 from perfledger_service.store.imports import imports

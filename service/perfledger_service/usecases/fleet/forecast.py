@@ -58,7 +58,11 @@ def forecast_files(
     """
     with translate_errors():
         history = _history(files, request.step)
-        rate = None if option is None else rate_of(sheet or current_sheet(), option, today=today)
+        rate = (
+            None
+            if option is None
+            else rate_of(sheet or current_sheet(today=today), option, today=today)
+        )
         if rate is not None:
             history = _priced_history(history, rate)
         horizon = request.periods

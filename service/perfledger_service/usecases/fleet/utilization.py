@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-from perfledger_cost_models.prices.price_sheet import packaged_sheet
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.telemetry.activity_samples import clip_export
 from perfledger_cost_models.telemetry.mig_candidates import MigSlice
@@ -24,6 +23,7 @@ from perfledger_service.errors import UsageError
 from perfledger_service.usecases.fleet.hours import UsagePeriod
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import NamedBytes
+from perfledger_service.usecases.inputs.price_books import current_sheet
 
 # Compute and memory slices of the MIG profiles that all boards have ("Supported MIG Profiles" in
 # NVIDIA's MIG User Guide), without the full device.
@@ -49,7 +49,7 @@ def utilization_at(
     priced.
     """
     with translate_errors():
-        rate = None if option is None else rate_of(packaged_sheet(), option, today=today)
+        rate = None if option is None else rate_of(current_sheet(today=today), option, today=today)
         exports = [read_activity(file.data, file.name) for file in files]
         if period is not None:
             between = (period.start.timestamp(), period.end.timestamp())

@@ -16,6 +16,7 @@ from perfledger_cost_models.forecasting.sample_paths import ForecastError
 from perfledger_cost_models.job_logs.job_table import JobLogError
 from perfledger_cost_models.price_feeds.feed_rows import BulkFileError
 from perfledger_cost_models.prices.contract_prices import OverrideError
+from perfledger_cost_models.prices.exchange_rates import ExchangeRateError
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.prices.staleness import StalePriceError
 from perfledger_cost_models.procurement.plan import ProcurementPlanError
@@ -60,6 +61,7 @@ _INPUT_ERRORS = (
     OverrideError,
     PriceSheetError,
     PriceMissingError,
+    ExchangeRateError,
     BillError,
     EnergyError,
     InterruptionError,

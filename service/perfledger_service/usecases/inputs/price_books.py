@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 from perfledger_cost_models.csv_table import MAX_SHEET_CHARS
 from perfledger_cost_models.prices.contract_prices import (
     PriceOverrides,
     apply_overrides,
-    layer_sheets,
     read_overrides,
     with_contract,
 )
-from perfledger_cost_models.prices.price_sheet import PriceSheet, packaged_sheet, read_sheet
+from perfledger_cost_models.prices.exchange_rates import ExchangeRateTable, read_exchange_rates
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.price_check import CheckContext, SheetCheck, check_sheet
+from perfledger_cost_models.prices.price_layers import layer_sheets
+from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet, packaged_hardware_inputs
 from perfledger_cost_models.tco.input_overrides import apply_own_inputs, own_rates, own_servers
@@ -34,21 +38,24 @@ class PriceBooks:
     servers: tuple[ServerSpec, ...]
 
 
-def read_price_books(settings: PriceSettings) -> PriceBooks:
+def read_price_books(settings: PriceSettings, *, today: date) -> PriceBooks:
     """Return the merged layers: packaged, fetched, organisation, contract.
 
-    Raises NotFoundError, TooLargeError and UsageError.
+    Rows that are implausible, cannot be read or are dated after `today` are among the sheet's
+    rejected ones. Raises NotFoundError, TooLargeError and UsageError.
     """
-    sheets, names = [packaged_sheet()], [packaged_sheet().name]
+    sheet, names = packaged_sheet(), [packaged_sheet().name]
     with translate_errors():
+        rates = exchange_rates_of(settings)
+        context = CheckContext(layer=PriceLayer.LIVE, today=today, exchange_rates=rates)
         if settings.prices:
             path = Path(settings.prices)
-            sheets.append(read_sheet(text_of_file(path), path.name, layer=PriceLayer.LIVE))
+            sheet = _with_sheet(sheet, path, context)
             names.append(path.name)
         paths = [Path(each) for each in (settings.overrides, settings.contract) if each]
         overrides = _overrides([path for path in paths if not _is_table(path)])
         name = " + ".join([*names, *(path.name for path in paths)])
-        sheet = _apply_own_files(layer_sheets(sheets, name=name), paths, overrides)
+        sheet = _apply_own_files(replace(sheet, name=name), paths, overrides, context)
         parameters = (
             apply_own_inputs(packaged_hardware_inputs(), overrides, name=name)
             if overrides.parameter or overrides.tax
@@ -62,9 +69,29 @@ def read_price_books(settings: PriceSettings) -> PriceBooks:
         )
 
 
-def current_sheet() -> PriceSheet:
+def current_sheet(*, today: date) -> PriceSheet:
     """Return the price sheet that the environment selects; raise as `read_price_books` does."""
-    return read_price_books(price_settings()).sheet
+    return read_price_books(price_settings(), today=today).sheet
+
+
+def exchange_rates_of(settings: PriceSettings) -> ExchangeRateTable | None:
+    """Return the exchange rates that the settings name, None without; raise as `text_of_file`."""
+    if not settings.exchange_rates:
+        return None
+    path = Path(settings.exchange_rates)
+    with translate_errors():
+        return read_exchange_rates(text_of_file(path), path.name)
+
+
+def checked_file(path: Path, context: CheckContext) -> SheetCheck:
+    """Read a price sheet and check it beside the packaged one, unless the context has another.
+
+    Raises NotFoundError, TooLargeError and UsageError.
+    """
+    if context.reference is None:
+        context = replace(context, reference=packaged_sheet())
+    with translate_errors():
+        return check_sheet(text_of_file(path), path.name, context=context)
 
 
 def text_of_file(path: Path) -> str:
@@ -72,8 +99,14 @@ def text_of_file(path: Path) -> str:
     return read_text(path, most_bytes=MAX_SHEET_BYTES)
 
 
+def _with_sheet(sheet: PriceSheet, path: Path, context: CheckContext) -> PriceSheet:
+    """Return a sheet with a file's prices on top, which are checked beside it."""
+    check = checked_file(path, replace(context, reference=sheet))
+    return layer_sheets([sheet, check.sheet], name=sheet.name)
+
+
 def _apply_own_files(
-    sheet: PriceSheet, paths: Sequence[Path], overrides: PriceOverrides
+    sheet: PriceSheet, paths: Sequence[Path], overrides: PriceOverrides, context: CheckContext
 ) -> PriceSheet:
     """Apply an organisation's files to the sheet in their order; all TOML files count as one.
 
@@ -83,10 +116,9 @@ def _apply_own_files(
     is_applied = False
     for path in paths:
         if _is_table(path):
-            own_sheet = read_sheet(text_of_file(path), path.name, layer=PriceLayer.OVERRIDE)
-            sheet = layer_sheets([sheet, own_sheet], name=sheet.name)
+            sheet = _with_sheet(sheet, path, replace(context, layer=PriceLayer.OVERRIDE))
         elif not is_applied:
-            sheet = apply_overrides(sheet, overrides, name=sheet.name)
+            sheet = apply_overrides(sheet, overrides, name=sheet.name, today=context.today)
             is_applied = True
     return sheet
 

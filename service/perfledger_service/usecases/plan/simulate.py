@@ -99,7 +99,7 @@ def compare_policies(
     cluster = _cluster(hardware, inferred)
     _check_teams(settings.reservations, log.jobs.team.names)
     try:
-        rate = None if option is None else rate_of(current_sheet(), option, today=today)
+        rate = None if option is None else rate_of(current_sheet(today=today), option, today=today)
         outcomes = [
             simulate(
                 log.jobs, cluster, policy, reservations=settings.reservations, seed=settings.seed

@@ -1,20 +1,29 @@
 """Checks a price sheet for errors."""
 
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
-from perfledger_cost_models.prices.price_check import SheetCheck, check_sheet
-from perfledger_cost_models.prices.price_sheet import packaged_sheet, packaged_text, read_sheet
+from perfledger_cost_models.prices.packaged_prices import PACKAGED_SHEET, packaged_text
+from perfledger_cost_models.prices.price_check import CheckContext, SheetCheck, check_sheet
+from perfledger_service.settings.service import PriceSettings
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.price_books import text_of_file
+from perfledger_service.usecases.inputs.price_books import checked_file, exchange_rates_of
 
 
-def check_prices(path: Path | None, *, previous: Path | None = None) -> SheetCheck:
+def check_prices(
+    path: Path | None, *, settings: PriceSettings, today: date, previous: Path | None = None
+) -> SheetCheck:
     """Check a price sheet, or the packaged one; `previous` shows large changes.
 
-    Raises NotFoundError, TooLargeError and UsageError.
+    A sheet is checked beside the packaged one, as it is wherever it is read. Raises NotFoundError,
+    TooLargeError and UsageError.
     """
-    text = packaged_text() if path is None else text_of_file(path)
-    name = packaged_sheet().name if path is None else path.name
-    with translate_errors():
-        before = None if previous is None else read_sheet(text_of_file(previous), previous.name)
-        return check_sheet(text, name, previous=before)
+    context = CheckContext(exchange_rates=exchange_rates_of(settings))
+    if previous is not None:
+        before = checked_file(previous, context).sheet
+        context = replace(context, previous=before)
+    if path is None:
+        with translate_errors():
+            return check_sheet(packaged_text(), PACKAGED_SHEET, context=context)
+    return checked_file(path, replace(context, today=today))

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.price_check import CheckContext
 from perfledger_cost_models.prices.price_diff import SheetDiff, sheet_diff
-from perfledger_cost_models.prices.price_sheet import PriceSheet, packaged_sheet, read_sheet
-from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.price_books import text_of_file
+from perfledger_cost_models.prices.price_sheet import PriceSheet
+from perfledger_service.settings.service import price_settings
+from perfledger_service.usecases.inputs.price_books import checked_file, exchange_rates_of
 
 # Instead of a file's name.
 PACKAGED = "packaged"
@@ -19,6 +21,5 @@ def diff_prices(before: str, after: str) -> SheetDiff:
 def _sheet(name: str) -> PriceSheet:
     if name == PACKAGED:
         return packaged_sheet()
-    path = Path(name)
-    with translate_errors():
-        return read_sheet(text_of_file(path), path.name)
+    context = CheckContext(exchange_rates=exchange_rates_of(price_settings()))
+    return checked_file(Path(name), context).sheet

@@ -14,21 +14,16 @@ from perfledger_cost_models.price_feeds.aws_savings_plans import OFFER_CODE, rea
 from perfledger_cost_models.price_feeds.azure import MAX_PAGE_BYTES, read_azure
 from perfledger_cost_models.price_feeds.feed_rows import BulkPrices, FeedOrigin
 from perfledger_cost_models.price_feeds.google import read_google
-from perfledger_cost_models.prices.contract_prices import layer_sheets
-from perfledger_cost_models.prices.price_check import check_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.price_check import CheckContext, check_sheet
 from perfledger_cost_models.prices.price_diff import sheet_diff
-from perfledger_cost_models.prices.price_sheet import (
-    Price,
-    PriceSheet,
-    PricingModel,
-    packaged_sheet,
-    read_sheet,
-)
+from perfledger_cost_models.prices.price_layers import layer_sheets
+from perfledger_cost_models.prices.price_sheet import Price, PriceSheet, PricingModel
 from perfledger_cost_models.prices.price_sheet_writer import text_of
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import read_bytes, read_head
-from perfledger_service.usecases.inputs.price_books import text_of_file
+from perfledger_service.usecases.inputs.price_books import checked_file
 from perfledger_service.usecases.prices.provider import Provider
 from perfledger_service.values.price_update import PriceUpdate
 
@@ -108,14 +103,15 @@ def updated_sheet(sheets: Sequence[BulkPrices], output: Path) -> PriceUpdate:
         msg = f"the files contain no accelerator price ({reasons or 'they are empty'})"
         raise UsageError(msg)
     with translate_errors():
-        last = read_sheet(text_of_file(output), output.name) if output.exists() else None
+        last = checked_file(output, CheckContext()).sheet if output.exists() else None
         now = layer_sheets([packaged_sheet(), *([last] if last else [])], name="now")
         replaced = {_place(price) for price in new}
         kept_prices = [
             price for price in (last.prices if last else ()) if _place(price) not in replaced
         ]
         text = text_of(PriceSheet(name=output.name, prices=(*kept_prices, *new)))
-        check = check_sheet(text, output.name, previous=now)
+        context = CheckContext(reference=packaged_sheet(), previous=now)
+        check = check_sheet(text, output.name, context=context)
     after = layer_sheets([packaged_sheet(), check.sheet], name=output.name)
     return PriceUpdate(
         check=check,

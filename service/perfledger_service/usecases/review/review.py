@@ -13,7 +13,8 @@ from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.billing.showback import LabelledUsage
 from perfledger_cost_models.forecasting.forecast import Forecasts
 from perfledger_cost_models.job_logs.readers import MAX_LOG_BYTES, read_job_log
-from perfledger_cost_models.prices.price_sheet import PriceSheet, packaged_sheet, packaged_text
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet, packaged_text
+from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.procurement.hour_shares import ShareStatement
 from perfledger_cost_models.procurement.plan import (
     MAX_CHARACTERS,
@@ -115,7 +116,10 @@ def review(request: ReviewRequest) -> Review:
     with translate_errors():
         plan_text = read_text(request.plan, most_bytes=BYTES_PER_CHARACTER * MAX_CHARACTERS)
         plan = read_plan(plan_text, request.plan.name)
-        books, prices_source = read_price_books(request.prices), _prices_source(request.prices)
+        books, prices_source = (
+            read_price_books(request.prices, today=request.today),
+            _prices_source(request.prices),
+        )
         targets = projection_targets(plan, sheet=books.sheet, today=request.today)
         records, records_source = _records(request, targets)
         bill, bill_source = _bill(request)

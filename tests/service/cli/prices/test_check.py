@@ -3,14 +3,17 @@
 import csv
 import io
 import json
+from datetime import date
 
 import pytest
 
-from perfledger_cost_models.prices.price_sheet import packaged_sheet, packaged_text
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet, packaged_text
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+from perfledger_service.settings.service import price_settings
 from perfledger_service.usecases.inputs.price_books import MAX_SHEET_BYTES
 from perfledger_service.usecases.prices.check import check_prices
 
+DAY = date(2026, 11, 23)
 FREE = "gcp,tpu-v6e,asia-east1,TPU-v6e,1,on_demand,per chip,700.0,700.0,,2026-11-20,high,a list,"
 
 
@@ -55,15 +58,15 @@ def test_what_moved_since_the_last_sheet_is_to_be_approved(run, tmp_path):
 
 def test_a_missing_sheet_says_which(tmp_path):
     with pytest.raises(NotFoundError, match=r"nothing\.csv"):
-        check_prices(tmp_path / "nothing.csv")
+        check_prices(tmp_path / "nothing.csv", settings=price_settings(), today=DAY)
 
 
 def test_a_sheet_that_is_not_text_is_an_error(tmp_path):
     path = tmp_path / "prices.csv"
-    path.write_bytes(b"\xff\xfe")
+    path.write_bytes(b"\x80")
 
     with pytest.raises(UsageError, match="is not UTF-8 text"):
-        check_prices(path)
+        check_prices(path, settings=price_settings(), today=DAY)
 
 
 def test_a_sheet_that_is_too_large_is_not_read(tmp_path):
@@ -72,7 +75,7 @@ def test_a_sheet_that_is_too_large_is_not_read(tmp_path):
         file.truncate(MAX_SHEET_BYTES + 1)
 
     with pytest.raises(TooLargeError, match="split"):
-        check_prices(path)
+        check_prices(path, settings=price_settings(), today=DAY)
 
 
 def test_findings_are_written_as_csv(run):
@@ -80,3 +83,68 @@ def test_findings_are_written_as_csv(run):
 
     assert {row["level"] for row in rows} == {"warn", "unknown"}
     assert all(row["row"].isdigit() and row["rule"] and row["reason"] for row in rows)
+
+
+P5 = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,{},{},{},2026-11-20,high,a list,"
+
+
+@pytest.mark.parametrize(
+    ("cells", "rule"),
+    [
+        (("5.504", "0.688", "2026-11-20"), "earlier value"),
+        (("440.32", "55.04", "2026-11-20"), "earlier value"),
+        (("98.32", "12.29", "2026-11-20"), "superseded price"),
+        (("55.04", "6.88", "20/11/2026"), "reading"),
+        (("55.04", "6.88", "2999-11-20"), "future date"),
+    ],
+)
+def test_a_sheet_of_one_row_is_checked_beside_the_packaged_one(run, sheet, cells, rule):
+    found = json.loads(run("prices", "check", sheet(P5.format(*cells)), "--json", code=2))
+
+    assert [(one["level"], one["rule"]) for one in found["findings"]] == [("reject", rule)]
+
+
+@pytest.mark.parametrize("day", ["2026-11-20", "unknown"])
+def test_the_true_price_of_another_provider_passes(run, sheet, day):
+    row = "azure,Standard_ND96isr_H100_v5,eastus,H100-80GB,8,on_demand,,98.32,12.29,{},2026-11-20"
+
+    run("prices", "check", sheet(f"{row.format(day)},high,a list,"))
+
+
+def test_a_rejected_row_is_named_by_each_command_and_the_price_below_it_is_used(run, sheet):
+    words = ("--prices", sheet(P5.format("5.504", "0.688", "2026-11-20")), "--json")
+
+    options = json.loads(run("cost", "compare", *words))["options"]
+    listed = json.loads(run("prices", "list", *words))
+
+    (p5,) = (each for each in options if each["name"] == "aws:p5.48xlarge/on_demand")
+    assert (p5["p50_usd"], p5["provenance"]) == (6.88, "snapshot")
+    assert "row 2 (aws:p5.48xlarge/on_demand@us-east-1) is left out" in p5["warnings"][-1]
+    assert [row["row"] for row in listed["rejected"]] == [2]
+
+
+def test_a_sheet_in_euros_is_read_with_the_rates_of_the_ecb(run, sheet, tmp_path):
+    rates, euros = tmp_path / "eurofxref.csv", sheet(P5.format("47.6", "5.95", "2026-11-20"))
+    lines = euros.read_text().splitlines()
+    euros.write_text(f"\ufeff{lines[0]},currency\r\n{lines[1]},EUR\r\n")
+    rates.write_text("Date, USD, JPY, \n20 November 2026, 1.1525, 178.1, \n")
+
+    refused = " ".join(run("prices", "check", euros, code=2).split())
+    run("prices", "check", euros, "--exchange-rates", rates)
+    words = (
+        "cost",
+        "change",
+        "--ratio",
+        "1.05",
+        "--interval",
+        "1.03",
+        "1.07",
+        "--device-hours",
+        "1000",
+        "--json",
+    )
+    where = ("--purchase-option", "p5.48xlarge/on_demand", "--prices", euros)
+    (priced,) = json.loads(run(*words, *where, "--exchange-rates", rates))["prices"]
+
+    assert "'EUR' has no exchange rate: give the ECB's table with --exchange-rates" in refused
+    assert float(priced["rate"]["usd_per_device_hour"]) == pytest.approx(5.95 * 1.1525)

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from perfledger_cost_models.prices.price_sheet import packaged_text
+from perfledger_cost_models.prices.packaged_prices import packaged_text
 from perfledger_service.cli.app import app
 from perfledger_service.errors import SettingsError, UsageError
 
@@ -54,13 +54,13 @@ def test_a_list_of_items_without_its_page_is_not_a_known_bulk_file(run, tmp_path
 
 
 def test_a_large_step_is_written_only_when_it_is_approved(run, aws_file, tmp_path):
-    sheet, words = tmp_path / "mine.csv", ("prices", "update", "--file", aws_file(usd="98.32"))
+    sheet, words = tmp_path / "mine.csv", ("prices", "update", "--file", aws_file(usd="70.4"))
 
     with pytest.raises(UsageError, match="1 of 1 prices changed by more than 20 percent"):
         run(*words, "--output", sheet)
     assert not sheet.exists()
     run(*words, "--output", sheet, "--approve")
-    assert "98.32" in sheet.read_text()
+    assert "70.4" in sheet.read_text()
 
 
 def test_an_update_in_json_says_whether_the_sheet_was_written(run, aws_file, tmp_path):
@@ -77,7 +77,7 @@ def test_an_update_in_json_says_whether_the_sheet_was_written(run, aws_file, tmp
 
 def test_an_update_that_needs_approval_in_json_is_not_written(aws_file, tmp_path):
     sheet = tmp_path / "mine.csv"
-    words = ("prices", "update", "--output", sheet, "--json", "--file", aws_file(usd="98.32"))
+    words = ("prices", "update", "--output", sheet, "--json", "--file", aws_file(usd="70.4"))
 
     done = CliRunner().invoke(app, list(map(str, words)))
 

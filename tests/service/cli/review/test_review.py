@@ -72,8 +72,8 @@ def test_the_example_is_written_and_says_that_it_is_one(written):
     assert document["is_example"]
     assert "An example" in written["review.html"]
     assert document["recommendation"]["name"] in written["review.html"]
-    assert len(document["options"]) == 9
-    assert [one["name"] for one in document["unpriced"]] == ["TPU v5p"]
+    assert len(document["options"]) == 8
+    assert [one["name"] for one in document["unpriced"]] == ["TPU v5p", "TPU v4"]
 
 
 @pytest.mark.slow
@@ -107,6 +107,90 @@ def test_the_next_review_reads_this_one(run, written, tmp_path, plan):
     found = json.loads((tmp_path / "out" / "review.json").read_text())["previous"]
     assert found["quarter"] == "2026Q3"
     assert found["variance"]["unknown"] == "budget against actual"
+
+
+SHEET = (
+    "provider,sku,region,accelerator,count,pricing_model,term,usd_per_hour,"
+    "usd_per_accelerator_hour,as_of_date,retrieved_at,confidence,source,note\n"
+    "aws,p5.48xlarge,us-east-1,H100-80GB,8,{},2026-11-20,high,a list,\n"
+)
+OWN = """
+[[price]]
+provider = "aws"
+sku = "p5.48xlarge"
+region = "us-east-1"
+accelerator = "H100-80GB"
+count = 8
+model = "{model}"
+term = "{term}"
+per_hour = {usd}
+as_of = 2026-11-20
+source = "quote 815"
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("on_demand,,5.504,0.688,2026-11-20", "0.688 an accelerator is 10-fold below 6.88"),
+        ("on_demand,,440.32,55.04,2026-11-20", "it is the price of the instance"),
+        ("on_demand,,98.32,12.29,2026-11-20", "an old price under a new date"),
+        ("on_demand,,55.04,6.88,20/11/2026", "'20/11/2026' is not a date"),
+        ("on_demand,,55.04,6.88,2027-11-20", "dated 2027-11-20"),
+    ],
+)
+def test_a_review_refuses_to_decide_on_a_rejected_price(run, plan, tmp_path, row, reason):
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text(SHEET.format(row))
+
+    with pytest.raises(UsageError, match=r"row 2 .* is left out: .* confirmed_on") as caught:
+        run("--plan", plan, "--prices", sheet, "--format", "json")
+
+    assert reason in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_rejected_price_of_another_option_takes_only_that_one_out(run, plan, tmp_path):
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text(SHEET.format("savings_plan,3y_no_upfront,2.3777,0.29721,2026-11-20"))
+
+    run("--plan", plan, "--prices", sheet, "--format", "json")
+
+    document = json.loads((tmp_path / "out" / "review.json").read_text())
+    assert [one["name"] for one in document["options"]] == ["today"]
+    assert "10-fold below" in document["unpriced"][0]["reason"]
+
+
+def test_a_price_without_a_list_date_is_decided_on_once_an_override_confirms_it(
+    run, plan, tmp_path
+):
+    sheet, own = tmp_path / "sheet.csv", tmp_path / "own.toml"
+    sheet.write_text(SHEET.format("savings_plan,1y_no_upfront,33,4.125,unknown"))
+    own.write_text(OWN.format(model="savings_plan", term="1y_no_upfront", usd=33))
+    plan.write_text(
+        f"{PLAN}[[option]]\nname = 'one year'\nwhere = 'p5.48xlarge/savings_plan/1y_no_upfront'\n"
+    )
+    words = ("--plan", plan, "--prices", sheet, "--format", "json")
+
+    run(*words)
+    (refused,) = json.loads((tmp_path / "out" / "review.json").read_text())["unpriced"]
+    run(*words, "--overrides", own)
+    document = json.loads((tmp_path / "out" / "review.json").read_text())
+
+    assert "read on 2026-11-20, list date unknown: confirm it" in refused["reason"]
+    assert "one year" in [one["name"] for one in document["options"]]
+    assert document["unpriced"] == []
+
+
+def test_an_implausible_override_is_used_once_a_person_confirmed_it(run, plan, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text(OWN.format(model="on_demand", term="", usd=5.5))
+    words = ("--plan", plan, "--overrides", own, "--format", "json")
+
+    with pytest.raises(UsageError, match="10-fold below"):
+        run(*words)
+    own.write_text(f"{own.read_text()}confirmed_on = 2026-11-21\n")
+    run(*words)
 
 
 def test_bundles_give_speeds_and_landed_changes(run, plan, tmp_path, make_bundle):

@@ -11,7 +11,7 @@ import pytest
 
 from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger.step_work import BYTES, FLOPS, Count, CountedWork, StepWork
-from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.procurement.plan import read_plan
 from perfledger_cost_models.review.build_review import ReviewInputs, build_review
 from perfledger_cost_models.review.quarter import quarter_of

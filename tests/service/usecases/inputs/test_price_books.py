@@ -8,7 +8,10 @@ from typer.testing import CliRunner
 from perfledger_cost_models.prices.price_sheet import COLUMNS
 from perfledger_service.cli.app import app
 
-ROW = "aws,{sku},us-east-1,H100-80GB,8,on_demand,,{usd},{each},2026-11-20,2026-11-20,high,a file,"
+ROW = (
+    "aws,{sku},us-east-1,H100-80GB,{count},on_demand,,{usd},{each},2026-11-20,2026-11-20,high,"
+    "a file,"
+)
 OWN = """
 [[discount]]
 provider = "azure"
@@ -35,8 +38,8 @@ source = "quote"
 def layers(tmp_path):
     fetched, contract, own = (tmp_path / name for name in ("f.csv", "c.csv", "own.toml"))
     header = ",".join(COLUMNS)
-    fetched.write_text(f"{header}\n{ROW.format(sku='p5.48xlarge', usd=55, each=6.875)}\n")
-    contract.write_text(f"{header}\n{ROW.format(sku='p5.4xlarge', usd=40, each=5)}\n")
+    fetched.write_text(f"{header}\n{ROW.format(sku='p5.48xlarge', count=8, usd=55, each=6.875)}\n")
+    contract.write_text(f"{header}\n{ROW.format(sku='p5.4xlarge', count=1, usd=5, each=5)}\n")
     own.write_text(OWN)
     return ("--prices", fetched, "--overrides", own, "--contract", contract)
 

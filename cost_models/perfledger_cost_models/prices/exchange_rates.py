@@ -1,0 +1,111 @@
+"""Reads exchange rates in the European Central Bank's format.
+
+Both of its files are read: the latest day (eurofxref.csv) and the history (eurofxref-hist.csv).
+Their first column is the day, and each other one is what a euro costs in a currency.
+"""
+
+import csv
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from io import StringIO
+
+from perfledger_cost_models.csv_table import iso_date
+from perfledger_cost_models.units import USD
+
+EUR = "EUR"
+MAX_CHARACTERS = 20_000_000  # the history since 1999 has 2 million
+# The ECB publishes on working days: Christmas and Easter leave five days without a rate.
+MAX_DAYS_WITHOUT_RATE = timedelta(days=7)
+_LATEST_DAY = "%d %B %Y"  # 20 November 2026, in eurofxref.csv
+
+
+class ExchangeRateError(ValueError):
+    """An error in a table of exchange rates, or for a rate that it does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatedRate:
+    """What one unit of a currency costs in USD on a day."""
+
+    usd: Decimal
+    as_of: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeRateTable:
+    """The price of a euro in each currency, by day."""
+
+    name: str
+    days: tuple[date, ...]  # ascending
+    per_euro: Mapping[date, Mapping[str, Decimal]]
+
+    def find(self, currency: str, day: date) -> DatedRate:
+        """Return the rate of a day, or of the last working day before it.
+
+        Raises ExchangeRateError for a currency or a day that the table does not have.
+        """
+        before = self.days[: bisect_right(self.days, day)]
+        if not before or day - before[-1] > MAX_DAYS_WITHOUT_RATE:
+            msg = f"{self.name} has no rates of {day}: it has {self.days[0]} to {self.days[-1]}"
+            raise ExchangeRateError(msg)
+        rates = self.per_euro[before[-1]]
+        if currency not in rates or USD not in rates:
+            missing = USD if currency in rates else currency
+            msg = f"{self.name} has no {missing[:20]!r} on {before[-1]}"
+            raise ExchangeRateError(msg)
+        return DatedRate(rates[USD] / rates[currency], before[-1])
+
+
+def read_exchange_rates(text: str, name: str) -> ExchangeRateTable:
+    """Read a table as the ECB publishes it; raise ExchangeRateError for another file."""
+    if len(text) > MAX_CHARACTERS:
+        msg = f"{name} has {len(text)} characters, limit {MAX_CHARACTERS}: give fewer years"
+        raise ExchangeRateError(msg)
+    lines = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), skipinitialspace=True)
+    try:
+        header, *rows = [[cell.strip() for cell in line] for line in lines if line]
+    except (csv.Error, ValueError) as error:
+        msg = f"{name} is not a table of exchange rates: {error}"
+        raise ExchangeRateError(msg) from error
+    if header[0] != "Date" or USD not in header:
+        msg = f"{name} is not the ECB's table: its first column must be Date, and one must be USD"
+        raise ExchangeRateError(msg)
+    per_euro = {_read_day(row[0], name): _read_rates(header, row, name) for row in rows}
+    if not per_euro:
+        msg = f"{name} has no rates: export it again"
+        raise ExchangeRateError(msg)
+    return ExchangeRateTable(name=name, days=tuple(sorted(per_euro)), per_euro=per_euro)
+
+
+def _read_day(text: str, name: str) -> date:
+    day = iso_date(text)
+    if day is not None:
+        return day
+    try:
+        return datetime.strptime(text, _LATEST_DAY).date()  # noqa: DTZ007 - a day has no time zone
+    except ValueError as error:
+        msg = f"{name}: {text[:40]!r} is not a day such as 2026-11-20 or 20 November 2026"
+        raise ExchangeRateError(msg) from error
+
+
+def _read_rates(header: list[str], row: list[str], name: str) -> Mapping[str, Decimal]:
+    """Return a day's rates; a currency that is N/A on that day is left out."""
+    rates = {EUR: Decimal(1)}
+    for currency, cell in zip(header[1:], row[1:], strict=False):
+        if currency and cell not in {"", "N/A"}:
+            rates[currency] = _read_rate(cell, currency, name)
+    return rates
+
+
+def _read_rate(cell: str, currency: str, name: str) -> Decimal:
+    try:
+        rate = Decimal(cell)
+    except InvalidOperation:
+        rate = Decimal(0)
+    if not (rate.is_finite() and rate > 0):
+        msg = f"{name}: {cell[:40]!r} is not a rate of {currency[:20]!r}"
+        raise ExchangeRateError(msg)
+    return rate

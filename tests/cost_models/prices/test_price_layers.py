@@ -1,0 +1,66 @@
+"""Layers of prices: the last sheet's count, and what is rejected stays named until it is priced."""
+
+from dataclasses import replace
+
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.price_layers import layer_sheets, unpriced
+from perfledger_cost_models.prices.price_sheet import PriceSheet, RejectedPrice
+
+SHEET = packaged_sheet()
+P5 = SHEET.find("p5.48xlarge/on_demand")
+REJECTED = RejectedPrice(
+    sheet="typo.csv",
+    row=2,
+    provider=P5.provider,
+    option=P5.option,
+    region=P5.region,
+    accelerator=P5.accelerator,
+    as_of=P5.as_of,
+    reason="tenfold",
+)
+TYPO = PriceSheet(name="typo.csv", prices=(), rejected=(REJECTED,))
+
+
+def test_a_rejected_row_leaves_the_price_below_it_and_is_named():
+    found = layer_sheets([SHEET, TYPO], name="both")
+
+    assert found.find("p5.48xlarge/on_demand") == P5
+    assert found.rejection_of(P5) == REJECTED
+    assert REJECTED.text == (
+        "typo.csv, row 2 (aws:p5.48xlarge/on_demand@us-east-1) is left out: tenfold"
+    )
+
+
+def test_a_price_in_a_higher_layer_settles_a_rejected_one():
+    own = PriceSheet(name="own", prices=(replace(P5, usd_per_hour=P5.usd_per_hour / 2),))
+
+    found = layer_sheets([SHEET, TYPO, own], name="all")
+
+    assert found.rejected == ()
+    assert found.find("p5.48xlarge/on_demand").usd_per_hour == P5.usd_per_hour / 2
+
+
+def test_a_rejected_row_that_is_older_than_the_price_replaces_nothing():
+    old = replace(REJECTED, as_of=P5.as_of.replace(year=2020))
+
+    assert layer_sheets([replace(TYPO, rejected=(old,)), SHEET], name="both").rejected == ()
+    assert replace(SHEET, rejected=(old,)).rejection_of(P5) is None
+    assert replace(SHEET, rejected=(replace(old, as_of=None),)).rejection_of(P5) is not None
+
+
+def test_a_slice_of_chips_has_what_its_chips_have():
+    chip = SHEET.find("tpu-v4/on_demand")
+    rejected = replace(
+        REJECTED, provider="gcp", option=chip.option, region=chip.region, as_of=chip.as_of
+    )
+    sheet = replace(SHEET, rejected=(rejected,))
+
+    assert sheet.rejection_of(sheet.find("tpu-v4-32/on_demand")) == rejected
+    assert sheet.rejection_of(sheet.find("tpu-v4-32/spot")) is None
+
+
+def test_what_no_sheet_prices_is_unpriced():
+    assert unpriced([SHEET], SHEET.prices) == SHEET.unknown
+    assert unpriced([SHEET], ()) == SHEET.unknown
+    known = replace(P5, sku="p4d.24xlarge", pricing_model=SHEET.unknown[0].pricing_model, term="1y")
+    assert unpriced([SHEET], [known]) == SHEET.unknown[1:]

@@ -1,0 +1,181 @@
+"""Rows of a price list: what cannot be read is left out, with its place and its reason."""
+
+import csv
+from datetime import date
+from decimal import Decimal
+from io import StringIO
+
+import pytest
+
+from perfledger_cost_models.prices.exchange_rates import read_exchange_rates
+from perfledger_cost_models.prices.price_check import CheckContext, check_sheet
+from perfledger_cost_models.prices.price_sheet import (
+    COLUMNS,
+    CURRENCY_COLUMN,
+    PriceMissingError,
+    PricingModel,
+)
+
+ROW = {
+    "provider": "aws",
+    "sku": "p5.48xlarge",
+    "region": "us-east-1",
+    "accelerator": "H100-80GB",
+    "count": "8",
+    "pricing_model": "on_demand",
+    "term": "",
+    "usd_per_hour": "55.04",
+    "usd_per_accelerator_hour": "6.88",
+    "as_of_date": "2026-07-20",
+    "retrieved_at": "2026-11-20",
+    "confidence": "high",
+    "source": "price list",
+    "note": "",
+}
+UNKNOWN = {"usd_per_hour": "", "usd_per_accelerator_hour": "", "confidence": "unknown"}
+RATES = read_exchange_rates("Date,USD,GBP\n2026-07-17,1.16,0.86\n", "rates.csv")
+
+
+def text_of(*changes, columns=COLUMNS, **form):
+    out = StringIO()
+    writer = csv.DictWriter(out, columns, **form)
+    writer.writeheader()
+    writer.writerows(ROW | change for change in changes)
+    return out.getvalue()
+
+
+def checked(*changes, **context):
+    return check_sheet(text_of(*changes), "made-up", context=CheckContext(**context))
+
+
+def in_currency(currency, **context):
+    text = text_of({CURRENCY_COLUMN: currency}, columns=(*COLUMNS, CURRENCY_COLUMN))
+    return check_sheet(text, "made-up", context=CheckContext(**context))
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "problem"),
+    [
+        ("provider", "", "is empty"),
+        ("provider", "a:b", "contains : / or @"),
+        ("sku", "p5/48", "contains : / or @"),
+        ("region", "a@b", "contains : / or @"),
+        ("term", "1/2", "contains : / or @"),
+        ("accelerator", " ", "is empty"),
+        ("count", "0", "is not a count of 1 to 10000"),
+        ("count", "2.5", "is not a count"),
+        ("count", "10001", "is not a count"),
+        ("count", "eight", "is not a plain decimal"),
+        ("pricing_model", "reserve", f"is not one of {', '.join(PricingModel)}"),
+        ("usd_per_hour", "", "is empty"),
+        ("usd_per_hour", "0.00", "a missing price is not zero"),
+        ("usd_per_hour", "-55.04", "is not a plain decimal"),
+        ("usd_per_hour", "NaN", "is not a plain decimal"),
+        ("usd_per_hour", "Infinity", "is not a plain decimal"),
+        ("usd_per_hour", "1e2", "is not a plain decimal"),
+        ("usd_per_hour", "55,04", "is not a plain decimal"),
+        ("usd_per_accelerator_hour", "55.04", "is not 55.04 / 8 accelerators"),
+        ("as_of_date", "2026-13-01", "is not a date"),
+        ("as_of_date", "20/11/2026", "is not a date"),
+        ("retrieved_at", "yesterday", "is not a date"),
+        ("source", "", "is empty"),
+        ("note", "\x1b[31m", "has control characters"),
+    ],
+)
+def test_a_row_with_a_bad_cell_is_left_out_with_its_row_and_column(column, cell, problem):
+    check = checked(ROW, {"sku": "other", column: cell})
+
+    (rejected,) = check.sheet.rejected
+    assert [price.sku for price in check.sheet.prices] == ["p5.48xlarge"]
+    assert (rejected.row, check.rejected[0].row) == (3, 3)
+    assert f"sheet 'made-up', row 3, column {column!r}: {cell!r} " in rejected.reason
+    assert problem in rejected.reason
+
+
+def test_asking_for_a_price_that_was_left_out_says_why():
+    check = checked({"as_of_date": "20/11/2026"})
+
+    with pytest.raises(PriceMissingError, match=r"made-up, row 2 .* is left out: .*'20/11/2026'"):
+        check.sheet.find("p5.48xlarge/on_demand")
+
+
+@pytest.mark.parametrize("as_of", ["", "unknown", "unknown (before 2025-06)"])
+def test_a_price_whose_list_states_no_day_has_the_day_of_reading(as_of):
+    (price,) = checked({"as_of_date": as_of}).sheet.prices
+    missing = checked({"as_of_date": as_of, "retrieved_at": ""})
+
+    assert (price.as_of, price.is_read_date) == (date(2026, 11, 20), True)
+    assert "column 'retrieved_at': '' is not a date" in missing.rejected[0].reason
+
+
+@pytest.mark.parametrize("confidence", ["unknown", "certain", ""])
+def test_a_confidence_that_is_none_of_ours_is_low(confidence):
+    (price,) = checked({"confidence": confidence}).sheet.prices
+
+    assert not price.is_trusted
+
+
+def test_a_row_that_its_author_rejects_is_left_out():
+    check = checked({"confidence": "reject"})
+
+    assert [one.rule for one in check.rejected] == ["confidence"]
+    assert check.sheet.prices == ()
+
+
+def test_an_unknown_price_appears_once_and_gives_way_to_a_price():
+    once = checked(UNKNOWN)
+    twice = checked(UNKNOWN, UNKNOWN)
+    priced = checked(UNKNOWN, ROW)
+
+    assert [one.level for one in once.findings] == ["unknown"]
+    assert "is unknown here and in an earlier row" in twice.rejected[0].reason
+    assert (len(priced.sheet.prices), priced.sheet.unknown) == (1, ())
+
+
+def test_a_price_per_accelerator_is_not_unknown():
+    check = checked(UNKNOWN | {"usd_per_accelerator_hour": "5.0"})
+
+    assert check.sheet.unknown == ()
+    assert "column 'usd_per_hour': '' is empty" in check.rejected[0].reason
+
+
+@pytest.mark.parametrize("form", [{"delimiter": ";"}, {"lineterminator": "\r\n"}, {}])
+def test_what_excel_writes_is_read(form):
+    text = f"\ufeff{text_of(ROW, **form)}{';' * 13 if form.get('delimiter') else ',' * 13}\n"
+
+    assert check_sheet(text, "made-up").sheet == checked(ROW).sheet
+
+
+@pytest.mark.parametrize(
+    ("currency", "usd", "words"),
+    [
+        ("EUR", Decimal("55.04") * Decimal("1.16"), "55.04 EUR at 1.16 USD of 2026-07-17"),
+        ("GBP", Decimal("55.04") * Decimal("1.16") / Decimal("0.86"), "55.04 GBP at 1.34884 USD"),
+    ],
+)
+def test_a_price_in_another_currency_is_converted_at_the_rate_of_its_day(currency, usd, words):
+    (price,) = in_currency(currency, exchange_rates=RATES).sheet.prices
+
+    assert price.usd_per_hour == pytest.approx(usd)
+    assert words in price.note
+    assert "rates.csv" in price.note
+
+
+@pytest.mark.parametrize(
+    ("currency", "context", "problem"),
+    [
+        ("EUR", {}, "'EUR' has no exchange rate: give the ECB's table"),
+        ("XXX", {"exchange_rates": RATES}, "rates.csv has no 'XXX' on 2026-07-17"),
+        ("eur", {"exchange_rates": RATES}, "rates.csv has no 'eur'"),
+    ],
+)
+def test_a_currency_without_a_rate_is_refused_by_its_name(currency, context, problem):
+    check = in_currency(currency, **context)
+
+    assert check.sheet.prices == ()
+    assert problem in check.rejected[0].reason
+
+
+@pytest.mark.parametrize("currency", ["USD", ""])
+def test_dollars_need_no_rate(currency):
+    assert in_currency(currency).sheet == checked(ROW).sheet
