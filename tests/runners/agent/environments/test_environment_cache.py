@@ -1,4 +1,6 @@
 import fcntl
+import json
+import stat
 import threading
 
 import pytest
@@ -180,3 +182,32 @@ def test_what_a_killed_process_left_of_its_own_entry_is_built_anew(cache):
     assert use(cache, "a", build) == b"x"
     assert use(cache, "a", build) == b"x"
     assert build.runs == 1
+
+
+@pytest.mark.parametrize(("days", "is_kept"), [(30.0, True), (30.001, False)])
+def test_entries_are_kept_for_the_documented_thirty_days(tmp_path, days, is_kept):
+    used_at = 1_000_000.0
+    use(EnvironmentCache(folder=tmp_path, clock=lambda: used_at), "a", Builder())
+
+    EnvironmentCache(folder=tmp_path, clock=lambda: used_at + days * 86_400).clean()
+
+    assert keys(EnvironmentCache(folder=tmp_path)) == ({"a"} if is_kept else set())
+
+
+@pytest.mark.parametrize(("extra", "is_kept"), [(0, True), (1, False)])
+def test_entries_are_kept_up_to_the_documented_twenty_gibibytes(tmp_path, extra, is_kept):
+    cache = EnvironmentCache(folder=tmp_path)
+    use(cache, "a", Builder())
+    (tmp_path / "a" / COMPLETE_FILE).write_text(json.dumps({"bytes": 20 * 2**30 + extra}))
+
+    cache.clean()
+
+    assert keys(cache) == ({"a"} if is_kept else set())
+
+
+def test_other_users_cannot_read_environments(tmp_path):
+    cache = EnvironmentCache(folder=tmp_path / "cache")
+    use(cache, "a", Builder())
+
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (cache.folder, cache.folder / "a")}
+    assert modes == {0o700}

@@ -1,3 +1,4 @@
+import stat
 from dataclasses import replace
 
 import pytest
@@ -144,3 +145,9 @@ def test_a_machine_differs_by_all_but_what_varies():
 
 def test_the_folder_is_below_the_users_state():
     assert str(interrupted_folder({"XDG_STATE_HOME": "/state"})) == "/state/perfledger/interrupted"
+
+
+def test_other_users_cannot_read_interrupted_checks(checks):
+    checks.start(HEADER).close()
+
+    assert stat.S_IMODE(checks.folder.stat().st_mode) == 0o700
