@@ -191,6 +191,7 @@ class DeviceStep:
     buckets: tuple[float, ...]  # in the order of Bucket; they sum to the step
     communication_seconds: float | None = None  # of collectives, exposed or not; None without any
     overlap: float | None = None  # the share of it that compute overlaps
+    collectives: tuple[CollectiveTimes, ...] = ()
 
     def seconds(self, *buckets: Bucket) -> float:
         """Return the time of the step in these buckets."""

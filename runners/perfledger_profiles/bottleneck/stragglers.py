@@ -5,12 +5,12 @@ show this without a common clock.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from perfledger.profile import Bucket, Profile, ProfileReading
+from perfledger.profile import Bucket, DeviceStep, Profile, ProfileReading
 from perfledger_profiles.bottleneck.communication_bound import MAX_SKEW, SKEW
 
 MIN_RANKS = 2
@@ -73,13 +73,13 @@ class Stragglers:
         return ratio, ProfileReading(name=SKEW, value=self.skew, source=source)
 
 
-def stragglers_of(profiles: Sequence[Profile]) -> Stragglers | None:
-    """Return the imbalance of the ranks, None if fewer than two compute.
+def stragglers_of(profiles: Sequence[Profile | DeviceStep]) -> Stragglers | None:
+    """Return the imbalance of ranks or of one recording's devices, None if fewer than two compute.
 
     The n-th call of a name in a step is one collective on all ranks. If the numbers of calls
     differ, or several groups of ranks share a name, calls cannot be matched.
     """
-    computes = [profile.bucket_seconds()[Bucket.COMPUTE] for profile in profiles]
+    computes = [_compute_seconds(profile) for profile in profiles]
     if len(profiles) < MIN_RANKS or min(computes) <= 0:
         return None
     calls, steps = _common_collectives(profiles)
@@ -109,13 +109,39 @@ def stragglers_of(profiles: Sequence[Profile]) -> Stragglers | None:
     )
 
 
-def _numbers(profiles: Sequence[Profile]) -> Sequence[int]:
+def with_late_device(profile: Profile) -> Profile:
+    """Return a profile of several devices that says which one the others wait for.
+
+    The same if their collectives cannot be matched.
+    """
+    stragglers = stragglers_of(profile.devices)
+    if stragglers is None or stragglers.skew is None:
+        return profile
+    notes = profile.notes
+    if stragglers.is_uneven:
+        slowest = stragglers.slowest
+        device = profile.devices[stragglers.ranks.index(slowest)]
+        milliseconds = 1e3 * slowest.late_seconds
+        waits = f"the other devices wait for {device.name}, about {milliseconds:.2g} ms a step"
+        notes += (f"{waits}: it joins {slowest.last} of {stragglers.collectives} collectives last",)
+    return replace(profile, readings=(*profile.readings, *stragglers.readings()), notes=notes)
+
+
+def _compute_seconds(profile: Profile | DeviceStep) -> float:
+    if isinstance(profile, DeviceStep):
+        return profile.seconds(Bucket.COMPUTE)
+    return profile.bucket_seconds()[Bucket.COMPUTE]
+
+
+def _numbers(profiles: Sequence[Profile | DeviceStep]) -> Sequence[int]:
     """Return the ranks that the files state, or their order if one is missing or two agree."""
     ranks = [profile.rank for profile in profiles if profile.rank is not None]
     return ranks if len(set(ranks)) == len(profiles) else range(len(profiles))
 
 
-def _common_collectives(profiles: Sequence[Profile]) -> tuple[Durations, int]:
+def _common_collectives(
+    profiles: Sequence[Profile | DeviceStep],
+) -> tuple[Durations, int]:
     """Return the durations of the collectives that all ranks ran, and their number of steps.
 
     The durations have the shape (ranks, collectives).
@@ -131,7 +157,9 @@ def _common_collectives(profiles: Sequence[Profile]) -> tuple[Durations, int]:
     return calls[:, calls.sum(axis=0) > 0], max(len({step for _, step in shared}), 1)
 
 
-def _calls(profile: Profile, ranks: int) -> Mapping[tuple[str, int], tuple[float, ...]]:
+def _calls(
+    profile: Profile | DeviceStep, ranks: int
+) -> Mapping[tuple[str, int], tuple[float, ...]]:
     """Return the durations by name and step, without those of smaller groups."""
     return {
         (one.name, one.step): one.seconds

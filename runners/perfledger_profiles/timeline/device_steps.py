@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from perfledger.profile import Bucket, DeviceStep, Profile, ProfileReading
+from perfledger.profile import Bucket, CollectiveTimes, DeviceStep, Profile, ProfileReading
 
 # Beyond it the mean describes none of the devices.
 MAX_SPREAD = 0.1
@@ -16,7 +16,14 @@ _WEIGHTS = {"comm_overlap": "comm_time", "h2d_bw": "h2d_time", "d2h_bw": "d2h_ti
 _LARGEST = ("queue_len_max",)
 
 
-def device_step(profile: Profile, *, name: str, model: str, rank: int | None) -> DeviceStep:
+def device_step(
+    profile: Profile,
+    *,
+    name: str,
+    model: str,
+    rank: int | None,
+    collectives: Sequence[CollectiveTimes] = (),
+) -> DeviceStep:
     """Return the step of one device, which a profile of it alone describes."""
     return DeviceStep(
         name=name,
@@ -27,6 +34,7 @@ def device_step(profile: Profile, *, name: str, model: str, rank: int | None) ->
         buckets=tuple(profile.bucket_seconds().values()),
         communication_seconds=profile.reading("comm_time"),
         overlap=profile.reading("comm_overlap"),
+        collectives=tuple(collectives),
     )
 
 

@@ -117,7 +117,7 @@ def build_profile(
         for timeline, each in zip(timelines, readings, strict=True)
         if len(parts) > 1
     ]
-    devices = _device_steps(trace, parts, alone)
+    devices = _device_steps(trace, parts, alone, labels)
     profile = replace(
         profile,
         notes=(*profile.notes, *note_on_devices(devices)),
@@ -207,18 +207,20 @@ def _visible_kinds(trace: Trace, parts: Sequence[_DevicePart]) -> IntArray:
 
 
 def _device_steps(
-    trace: Trace, parts: Sequence[_DevicePart], profiles: Sequence[Profile]
+    trace: Trace, parts: Sequence[_DevicePart], profiles: Sequence[Profile], labels: CallLabels
 ) -> tuple[DeviceStep, ...]:
     """Return the step of each device by the profiles of each alone, if there are several."""
     names = Counter(part.scope.name for part in parts)
+    scopes = [part.scope for part in parts]
     return tuple(
         device_step(
             profile,
             name=f"{scope.name} of rank {scope.rank}" if names[scope.name] > 1 else scope.name,
             model=device.name if (device := trace.device_of(scope.device)) else "",
             rank=scope.rank,
+            collectives=collectives_of(part.trace, labels.bucket, part.steps),
         )
-        for scope, profile in zip([part.scope for part in parts], profiles, strict=False)
+        for part, scope, profile in zip(parts, scopes, profiles, strict=False)
     )
 
 

@@ -44,11 +44,19 @@ def device_rows(devices: Sequence[DeviceStep]) -> tuple[DeviceRow, ...]:
 def slowest_device(devices: Sequence[DeviceStep]) -> DeviceStep:
     """Return the device with the longest step.
 
-    Where all steps are of one length, it is the one that works longest: the others wait for it.
+    Where all steps are of one length, it is the one with the least time in collectives, for which
+    the others wait, else the one that works longest.
     """
     steps = [device.step_seconds for device in devices]
     is_one_length = max(steps) - min(steps) <= SAME_STEP * max(steps)
-    return max(devices, key=lambda one: _figures(one)[1] if is_one_length else one.step_seconds)
+    if not is_one_length:
+        return max(devices, key=lambda device: device.step_seconds)
+    return min(devices, key=_collectives_then_work)
+
+
+def _collectives_then_work(device: DeviceStep) -> tuple[float, float]:
+    _, work, communication, *_ = _figures(device)
+    return communication, -work
 
 
 def _figures(device: DeviceStep) -> tuple[float, ...]:

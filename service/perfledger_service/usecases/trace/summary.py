@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perfledger.profile import Bucket, Profile
 from perfledger.records import Side
-from perfledger_profiles.bottleneck.stragglers import stragglers_of
+from perfledger_profiles.bottleneck.stragglers import stragglers_of, with_late_device
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_runners.measuring.profile_runs import export_speedscope
 from perfledger_service.errors import UsageError
@@ -24,9 +24,8 @@ from perfledger_service.values.trace_views import RanksView, TraceView
 def summarize(path: Path, *, choice: DeviceChoice = ANY_DEVICE) -> TraceView:
     """Summarize one profiler file; raise NotFoundError and UsageError."""
     name = display_name(path)
-    return classify_profile(
-        name, read_profile_file(path, workload=name, side=Side.HEAD, choice=choice)
-    )
+    profile = read_profile_file(path, workload=name, side=Side.HEAD, choice=choice)
+    return classify_profile(name, with_late_device(profile))
 
 
 def compare_ranks(paths: Sequence[Path], *, choice: DeviceChoice = ANY_DEVICE) -> RanksView:

@@ -3,11 +3,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.profile import Bucket, CollectiveTimes, Operation, Profile
+from perfledger.profile import Bucket, CollectiveTimes, DeviceStep, Operation, Profile
 from perfledger.records import Side
 from perfledger_profiles.bottleneck.classification import BottleneckDetail
 from perfledger_profiles.bottleneck.communication_bound import communication_detail
-from perfledger_profiles.bottleneck.stragglers import stragglers_of
+from perfledger_profiles.bottleneck.stragglers import stragglers_of, with_late_device
 
 STEP_S = 1000e-6
 GROUP = {"Collective name": "allreduce", "Group size": 3}
@@ -135,3 +135,38 @@ def test_what_ranks_wait_is_what_they_are_waited_for(rows):
     assert sum(one.late_seconds for one in found.ranks) == pytest.approx(waited)
     assert sum(one.last for one in found.ranks) == found.collectives == 3
     assert min(one.wait_seconds for one in found.ranks) >= 0
+
+
+def device(number, *, compute, waits):
+    buckets = tuple(compute if bucket is Bucket.COMPUTE else 0.0 for bucket in Bucket)
+    calls = (CollectiveTimes(name="all_gather", step=0, seconds=waits),) if waits else ()
+    return DeviceStep(
+        name=f"device {number}",
+        rank=number,
+        steps=1,
+        step_seconds=1.0,
+        buckets=buckets,
+        collectives=calls,
+    )
+
+
+def test_the_device_of_one_recording_that_the_others_wait_for_is_named(make):
+    waiting = device(0, compute=0.7, waits=(0.02, 0.01))
+    late = device(1, compute=0.8, waits=(0.002, 0.001))
+
+    found = with_late_device(replace(make.profile(), devices=(waiting, late)))
+
+    assert found.notes == (
+        "the other devices wait for device 1, about 27 ms a step: it joins 2 of 2 collectives last",
+    )
+    assert found.reading("comm_start_skew") == pytest.approx(0.018 / 0.011)
+
+
+def test_devices_that_join_together_or_share_no_collective_wait_for_none(make):
+    alike = tuple(device(number, compute=0.7, waits=(0.02,)) for number in range(2))
+    alone = tuple(device(number, compute=0.7 + number, waits=()) for number in range(2))
+
+    for devices in (alike, alone, ()):
+        profile = replace(make.profile(), devices=devices)
+
+        assert with_late_device(profile).notes == profile.notes
