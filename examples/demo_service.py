@@ -65,7 +65,9 @@ def running_site(folder: Path) -> Generator[Site]:
         }
         _perfledger("server", "db", "upgrade", folder=folder, settings=settings)
         token = _perfledger(
-            "server", "project", "add", REPOSITORY, folder=folder, settings=settings
+            *("server", "project", "add", REPOSITORY, "--trust", "runners"),
+            folder=folder,
+            settings=settings,
         )
         serve = (*PERFLEDGER, "server", "run", "--host", "127.0.0.1", "--port", str(port))
         stack.enter_context(_running(serve, folder, "service", settings))

@@ -196,6 +196,7 @@ class Revision:
     ref: str = ""  # the user's name for it
     subject: str = ""
     is_dirty: bool = False  # a snapshot of uncommitted changes on top of HEAD
+    depth: int | None = None  # first-parent ancestors; None if unknown, as in a shallow clone
 
 
 class FindingLevel(StrEnum):

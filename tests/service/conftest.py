@@ -205,11 +205,12 @@ def serve_app():
 def received():
     """Store a bundle as it would be after its upload, and return the upload."""
 
-    def receive(engine, bundle, *, upload_id="1" * 32, token=TOKEN, now=NOW):
+    def receive(engine, bundle, *, upload_id="1" * 32, token=TOKEN, now=NOW, trust_runners=False):
         with read_session(engine) as session:
             is_known = token_of_prefix(session, token[:11]) is not None
         if not is_known:
-            add_project(engine, bundle.repository, token=token, now=NOW)
+            trust = {"trust_runners": trust_runners}
+            add_project(engine, bundle.repository, token=token, now=NOW, **trust)
         project = project_of(engine, token)
         data = bundle.to_json().encode()
         return receive_bundle(engine, data, project=project, upload_id=upload_id, now=now)
@@ -221,9 +222,9 @@ def received():
 def judged(received):
     """Store and judge a bundle, and return the upload."""
 
-    def judge(engine, bundle, *, upload_id="1" * 32, token=TOKEN, now=NOW):
-        upload = received(engine, bundle, upload_id=upload_id, token=token, now=now)
-        judge_upload(engine, upload.id, reports=UploadReports(build_report), now=now)
+    def judge(engine, bundle, *, now=NOW, commits=None, **values):
+        upload, reports = received(engine, bundle, now=now, **values), UploadReports(build_report)
+        judge_upload(engine, upload.id, reports=reports, now=now, commits=commits)
         with read_session(engine) as session:
             return upload_by_id(session, upload.id)
 
@@ -238,17 +239,16 @@ class Repository:
         self.state = server.state.repository(name, create=True)
 
     def open_pull(self, number=7, head_sha=HEAD_SHA, **values):
-        told = {"repository": self.name, "number": number, "head_sha": head_sha} | values
-        return self.tell("pulls", told)
+        return self.tell("pulls", {"number": number, "head_sha": head_sha} | values)
 
     def add_comment(self, author, body, number=7):
-        told = {"repository": self.name, "number": number, "author": author, "body": body}
-        return self.tell("comments", told)
+        return self.tell("comments", {"number": number, "author": author, "body": body})
 
     def fail_next(self, **fault):
         self.tell("faults", fault)
 
     def tell(self, what, told):
+        told = {"repository": self.name} | told
         answer = httpx.post(f"{self.server.url}/_stand_in/{what}", json=told, timeout=600)
         assert answer.status_code == 201, answer.text
         return answer.json()
@@ -338,7 +338,7 @@ class Site:
         return self.client.post("/api/v1/uploads", content=content, headers=headers, **values)
 
     def get(self, path, *, token=None):
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
         return self.client.get(path, headers=headers)
 
     def judge(self, upload_id):

@@ -15,9 +15,10 @@ from perfledger_baselines.history.commits.confirmation_state import (
     PendingConfirmation,
 )
 from perfledger_baselines.judging.verdict import EffectEstimate
+from perfledger_service.store.branch_commits import put_places
 from perfledger_service.store.confirmation_state import add_alerts, save_confirmation_state
 from perfledger_service.store.database import write_session
-from perfledger_service.store.default_branch import add_to_branch
+from perfledger_service.store.default_branch import claim_commits
 from perfledger_service.store.observations import add_observations
 from perfledger_service.usecases.pull_requests.uploads import observations_in
 
@@ -83,7 +84,8 @@ def store_suspect(engine, upload_id, bundle, *, workload=WORKLOAD, alerts=(), de
     state = ConfirmationState(pending_confirmations=(trial,), window="2026-11-20")
     with write_session(engine) as session:
         add_observations(session, observations_in(bundle), project_id=1, upload_id=upload_id)
-        add_to_branch(session, 1, SHAS)
+        claim_commits(session, 1, SHAS)
+        put_places(session, 1, {sha: place for place, sha in enumerate(SHAS)})
         save_confirmation_state(session, 1, state)
-        add_alerts(session, alerts, project_id=1, upload_id=upload_id)
+        add_alerts(session, alerts, commits=SHAS, project_id=1, upload_id=upload_id)
         session.commit()

@@ -46,6 +46,7 @@ MAX_WORD = 300
 MAX_DETAIL = 4000
 MAX_LOG = 20_000
 MAX_INTEGER = 2**63 - 1
+MAX_DEPTH = 10_000_000  # ten times as many commits as Linux has
 # Names of fields, mappings and lists whose texts may be longer than a word.
 LONG_TEXTS = {
     "detail": MAX_DETAIL,
@@ -103,22 +104,21 @@ def check_bundle(bundle: Bundle) -> None:
     _require(BUNDLE_ID.fullmatch(bundle.id), "id: not 32 hex digits")
     for name, revision in (("base", bundle.base), ("head", bundle.head)):
         _require(SHA.fullmatch(revision.sha), f"{name}.sha: not 40 hex digits")
+        _require(0 <= (revision.depth or 0) < MAX_DEPTH, f"{name}.depth: impossible")
     _require(is_utc(bundle.created_at), "created_at: not a UTC time in ISO 8601")
     _require(
         bundle.undecided in UNDECIDED_CONCLUSIONS,
         f"undecided: not one of {', '.join(UNDECIDED_CONCLUSIONS)}",
     )
     _require(REPOSITORY.fullmatch(bundle.repository), "repository: not owner/name")
-    is_numbered = bundle.pull_request is None or bundle.pull_request > 0
-    _require(is_numbered, "pull_request: not a positive number")
+    _require(bundle.pull_request is None or bundle.pull_request > 0, "pull_request: not positive")
     hashes = () if bundle.laid_over is None else tuple(bundle.laid_over.files.values())
     _require(len(hashes) <= MAX_FILES, f"laid_over.files: more than {MAX_FILES}")
     _require(all(map(SHA.fullmatch, hashes)), "laid_over.files: a hash that is not 40 hex digits")
     _check_plan(bundle.plan)
     _check_own_rules(bundle)
     _check_machine(bundle.machine)
-    count = len(bundle.host_findings)
-    _require(count <= MAX_FINDINGS, f"host_findings: more than {MAX_FINDINGS}")
+    _require(len(bundle.host_findings) <= MAX_FINDINGS, f"host_findings: over {MAX_FINDINGS}")
     ids = _check_workloads(bundle)
     _check_runs(bundle.runs, ids, {metric.name: metric for metric in bundle.metrics})
     for name, profiles in (("profiles", bundle.profiles), ("repeats", bundle.repeats)):

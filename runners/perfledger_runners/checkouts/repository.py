@@ -135,6 +135,20 @@ class Repository:
             raise UnknownRevisionError(msg)
         return parent
 
+    def depth(self, sha: str) -> int | None:
+        """Return the number of a commit's first-parent ancestors, None in a shallow clone."""
+        if self._shallow_advice():
+            return None
+        return int(_line(git(self.root, "rev-list", "--count", "--first-parent", sha))) - 1
+
+    def first_parent_line(self, revision: str) -> tuple[str, ...]:
+        """Return a commit and its first-parent ancestors, oldest first; none in a shallow clone."""
+        if self._shallow_advice():
+            return ()
+        sha = self.resolve(revision).sha
+        lines = git(self.root, "rev-list", "--reverse", "--first-parent", sha)
+        return tuple(lines.decode().split())
+
     def snapshot(self) -> Revision:
         """Return the work tree as a commit: HEAD if nothing changed, else a new one.
 

@@ -127,6 +127,7 @@ ROOT = Group(
                     "Manage the repositories that may upload.",
                     {"add": "server.project:add", "list": "server.project:list_projects"},
                 ),
+                "reorder": "server.reorder:reorder",
                 "token": Group("Manage upload tokens.", {"revoke": "server.token:revoke"}),
                 "import": Group(
                     "Import files about the fleet into the database.",

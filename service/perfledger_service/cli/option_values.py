@@ -1,9 +1,17 @@
-"""Reads the values of options: amounts in USD and moments."""
+"""Holds and reads the values of options: choices, amounts in USD and moments."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
+from enum import StrEnum
 
 from perfledger_service.errors import UsageError
+
+
+class TrustedWord(StrEnum):
+    """Whose word on the commits of a project's default branch is believed."""
+
+    GITHUB = "github"
+    RUNNERS = "runners"
 
 
 def usd(text: str, option: str) -> Decimal:

@@ -25,7 +25,12 @@ from perfledger_service.github.session import app_auth, installation_auth, token
 # before they expire, which also covers clocks that differ.
 RENEWAL_MARGIN = timedelta(minutes=5)
 # The most that a token may do; the App may be allowed more.
-PERMISSIONS = {"metadata": "read", "checks": "write", "pull_requests": "write"}
+PERMISSIONS = {
+    "metadata": "read",
+    "contents": "read",  # which commits are on the default branch; it may be missing
+    "checks": "write",
+    "pull_requests": "write",
+}
 _Document = TypeVar("_Document")
 
 
@@ -130,12 +135,15 @@ class AppAuthentication:
                 msg = f"the GitHub App is not installed on {repository}: install it there"
                 raise GitHubError(msg, is_transient=True) from None
             raise
-        token = self._as_app(
-            "POST",
-            f"app/installations/{installation.id}/access_tokens",
-            INSTALLATION_TOKEN,
-            {"repositories": [repository.partition("/")[2]], "permissions": PERMISSIONS},
-        )
+        path = f"app/installations/{installation.id}/access_tokens"
+        request = {"repositories": [repository.partition("/")[2]], "permissions": PERMISSIONS}
+        try:
+            token = self._as_app("POST", path, INSTALLATION_TOKEN, request)
+        except GitHubError as error:
+            if error.github_status != 422:  # noqa: PLR2004 - a permission that was not granted
+                raise
+            fewer = {name: right for name, right in PERMISSIONS.items() if name != "contents"}
+            token = self._as_app("POST", path, INSTALLATION_TOKEN, request | {"permissions": fewer})
         auth = installation_auth(token.token, token.expires_at)
         return token.expires_at, RepositoryAccess(auth=auth, installation=str(installation.id))
 

@@ -1,4 +1,4 @@
-"""Implements PullRequests with GitHub's REST API."""
+"""Implements PullRequests and BranchCommits with GitHub's REST API."""
 
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote
@@ -16,8 +16,11 @@ from perfledger_service.github.authentication import (
 from perfledger_service.github.documents import (
     CHECK_RUNS,
     COMMENTS,
+    COMPARISON,
     CREATED,
+    LISTED_COMMITS,
     PULL_REQUEST,
+    REPOSITORY,
     decode_answer,
 )
 from perfledger_service.github.pull_requests import (
@@ -34,10 +37,11 @@ MAX_TEXT = 65_535
 UNAUTHORIZED = 401
 NOT_FOUND = 404
 GONE = 410
+UNPROCESSABLE = 422
 
 
 class GitHub:
-    """PullRequests on GitHub."""
+    """PullRequests and BranchCommits on GitHub."""
 
     def __init__(self, api: GitHubApi, authentication: Authentication) -> None:
         self._api = api
@@ -108,6 +112,30 @@ class GitHub:
     def update_check(self, repository: str, check_run_id: int, check: CheckRunContent) -> bool:
         """Replace a check run's result; return False if the check run is gone."""
         return self._is_there("PATCH", repository, f"check-runs/{check_run_id}", _check_body(check))
+
+    def default_branch(self, repository: str) -> str:
+        """Return the name of the default branch."""
+        return decode_answer(self._call("GET", repository, ""), REPOSITORY).default_branch
+
+    def is_ancestor(self, repository: str, sha: str, branch: str) -> bool:
+        """Return whether a commit can be reached from a branch; False for an unknown commit."""
+        path = f"compare/{quote(branch, safe='')}...{sha}"
+        try:
+            response = self._call("GET", repository, path, params={"per_page": "1"})
+        except GitHubError as error:
+            if error.github_status in (NOT_FOUND, UNPROCESSABLE):
+                return False
+            raise
+        return decode_answer(response, COMPARISON).status in ("behind", "identical")
+
+    def first_parents(self, repository: str, revision: str) -> dict[str, str]:
+        """Return a commit and some before it with their first parents, "" for a root."""
+        query = {"sha": revision, "per_page": str(PAGE)}
+        response = self._call("GET", repository, "commits", params=query)
+        return {
+            commit.sha: commit.parents[0].sha if commit.parents else ""
+            for commit in decode_answer(response, LISTED_COMMITS)
+        }
 
     def close(self) -> None:
         """Close the connections."""

@@ -61,6 +61,31 @@ class CheckRuns(msgspec.Struct):
     check_runs: tuple[CheckRun, ...]
 
 
+class CommitLink(msgspec.Struct):
+    """A commit by its hash."""
+
+    sha: str
+
+
+class ListedCommit(msgspec.Struct):
+    """A commit of a listing, with its parents."""
+
+    sha: str
+    parents: tuple[CommitLink, ...] = ()
+
+
+class RepositoryDocument(msgspec.Struct):
+    """A repository."""
+
+    default_branch: str
+
+
+class CommitComparison(msgspec.Struct):
+    """How a commit stands to another: ahead, behind, diverged or identical."""
+
+    status: str
+
+
 class CreatedResource(msgspec.Struct):
     """A resource by its id."""
 
@@ -81,6 +106,9 @@ COMMENTS = msgspec.json.Decoder(tuple[IssueComment, ...])
 APP = msgspec.json.Decoder(GitHubApp)
 CHECK_RUNS = msgspec.json.Decoder(CheckRuns)
 CREATED = msgspec.json.Decoder(CreatedResource)
+LISTED_COMMITS = msgspec.json.Decoder(tuple[ListedCommit, ...])
+REPOSITORY = msgspec.json.Decoder(RepositoryDocument)
+COMPARISON = msgspec.json.Decoder(CommitComparison)
 INSTALLATION_TOKEN = msgspec.json.Decoder(InstallationToken)
 
 

@@ -3,6 +3,8 @@
 As MessagePack: evidence may hold infinities, which JSON cannot write.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 from sqlmodel import Session, col, select
 
@@ -42,12 +44,24 @@ def save_confirmation_state(session: Session, project_id: int, state: Confirmati
 
 
 def add_alerts(
-    session: Session, alerts: tuple[Alert, ...], *, project_id: int, upload_id: str
+    session: Session,
+    alerts: tuple[Alert, ...],
+    *,
+    commits: Sequence[str],
+    project_id: int,
+    upload_id: str,
 ) -> None:
-    """Store the changes that an upload's A/B run confirmed."""
+    """Store the changes that an upload's A/B run confirmed; `commits` are those that they count."""
     for alert in alerts:
-        content = msgspec.msgpack.encode(alert)
-        session.add(AlertRow(project_id=project_id, upload_id=upload_id, content=content))
+        session.add(
+            AlertRow(
+                project_id=project_id,
+                upload_id=upload_id,
+                content=msgspec.msgpack.encode(alert),
+                after_sha=commits[alert.commits.first - 1],
+                last_sha=commits[alert.commits.last],
+            )
+        )
     session.flush()
 
 
@@ -66,6 +80,8 @@ def alerts_of(session: Session, project_id: int) -> tuple[AlertView, ...]:
         AlertView(
             alert=_ALERT_DECODER.decode(row.content),
             upload_id=row.upload_id,
+            after_sha=row.after_sha,
+            last_sha=row.last_sha,
             created_at=created_at,
             device=_MACHINE_DECODER.decode(machine).uuid,
         )

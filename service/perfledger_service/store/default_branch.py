@@ -1,7 +1,7 @@
-"""Stores the default branch's commits and reads the series measured on them.
+"""Reads the series measured on the default branch's commits, in the order of its history.
 
-A commit's position is the order in which commits were first seen on the branch. It is the branch's
-own order unless an old commit is measured late.
+A commit counts if a bundle claims it and its place on the branch is known (`branch_commits`). Its
+number is its rank among the measured ones.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import msgspec
-from sqlalchemy import func
+from sqlalchemy import func, update
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import Select
 
 from perfledger.metrics import METRICS, OPTIONAL_METRICS, Metric, MetricKind, WorseDirection
 from perfledger.records import Machine
@@ -18,6 +19,7 @@ from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.planning.epochs import epoch_key
 from perfledger_service.store.page_queries import COUNTED_STATUSES, MAX_SERIES
 from perfledger_service.store.tables import (
+    BranchCommitRow,
     EnvironmentRow,
     ObservationRow,
     RevisionRow,
@@ -51,39 +53,45 @@ class BranchSeries:
     devices: tuple[str, ...]
 
 
-def add_to_branch(session: Session, project_id: int, shas: Sequence[str]) -> None:
-    """Give commits the next positions on the default branch, unless they have one.
-
-    Commits without measurements are skipped. The caller holds the project's lock.
-    """
-    rows = session.exec(
-        select(RevisionRow).where(
-            col(RevisionRow.project_id) == project_id, col(RevisionRow.sha).in_(shas)
-        )
+def claim_commits(session: Session, project_id: int, shas: Sequence[str]) -> None:
+    """Record that a bundle claims these measured commits to be of the default branch."""
+    session.exec(
+        update(RevisionRow)
+        .where(col(RevisionRow.project_id) == project_id, col(RevisionRow.sha).in_(shas))
+        .values(is_claimed=True)
     )
-    by_sha = {row.sha: row for row in rows}
-    newest = select(func.max(RevisionRow.branch_position)).where(
-        col(RevisionRow.project_id) == project_id
-    )
-    last = session.exec(newest).one()
-    following = 0 if last is None else last + 1
-    for sha in shas:
-        row = by_sha.get(sha)
-        if row is not None and row.branch_position is None:
-            row.branch_position = following
-            session.add(row)
-            following += 1
-    session.flush()
 
 
 def commits_of_branch(session: Session, project_id: int) -> tuple[str, ...]:
-    """Return the default branch's commits in the order of their positions."""
+    """Return the default branch's measured commits, oldest first.
+
+    They are those that bundles claim and whose place on the branch is known.
+    """
+    commits = session.exec(_measured_commits(project_id).order_by(col(BranchCommitRow.place)))
+    return tuple(sha for sha, _ in commits)
+
+
+def claimed_commits(session: Session, project_id: int) -> tuple[str, ...]:
+    """Return the commits that bundles claim, last seen first."""
+    commits = session.exec(
+        select(RevisionRow.sha)
+        .where(col(RevisionRow.project_id) == project_id, col(RevisionRow.is_claimed))
+        .order_by(col(RevisionRow.position).desc())
+    )
+    return tuple(commits)
+
+
+def unplaced_commits(session: Session, project_id: int) -> tuple[str, ...]:
+    """Return the commits that bundles claim and whose place is not known, last seen first."""
+    placed = select(BranchCommitRow.sha).where(col(BranchCommitRow.project_id) == project_id)
     commits = session.exec(
         select(RevisionRow.sha)
         .where(
-            col(RevisionRow.project_id) == project_id, col(RevisionRow.branch_position).is_not(None)
+            col(RevisionRow.project_id) == project_id,
+            col(RevisionRow.is_claimed),
+            col(RevisionRow.sha).not_in(placed),
         )
-        .order_by(col(RevisionRow.branch_position))
+        .order_by(col(RevisionRow.position).desc())
     )
     return tuple(commits)
 
@@ -92,13 +100,9 @@ def branch_series(
     session: Session, project_id: int, *, upload_id: str | None = None
 ) -> tuple[BranchSeries, ...]:
     """Return a project's series over the newest commits, or only those that an upload adds to."""
-    positions = select(RevisionRow.position, RevisionRow.branch_position).where(
-        col(RevisionRow.project_id) == project_id, col(RevisionRow.branch_position).is_not(None)
-    )
-    newest = positions.order_by(col(RevisionRow.branch_position).desc()).limit(MOST_COMMITS)
-    branch_position_of = {
-        position: on_branch for position, on_branch in session.exec(newest) if on_branch is not None
-    }
+    measured = session.exec(_measured_commits(project_id).order_by(col(BranchCommitRow.place)))
+    ranks = {position: rank for rank, (_, position) in enumerate(measured)}
+    branch_position_of = dict(tuple(ranks.items())[-MOST_COMMITS:])
     query = select(SeriesRow).where(col(SeriesRow.project_id) == project_id)
     if upload_id is not None:
         of_upload = select(ObservationRow.series_id).where(
@@ -110,6 +114,19 @@ def branch_series(
         row.id: row for row in rows if row.id is not None and not _metric(row).is_explanatory
     }
     return tuple(_read_branch_series(session, judged_rows, branch_position_of))
+
+
+def _measured_commits(project_id: int) -> Select[str, int]:
+    """Select hash and position of the branch's measured commits."""
+    return (
+        select(RevisionRow.sha, RevisionRow.position)
+        .join(
+            BranchCommitRow,
+            (col(BranchCommitRow.project_id) == col(RevisionRow.project_id))
+            & (col(BranchCommitRow.sha) == col(RevisionRow.sha)),
+        )
+        .where(col(RevisionRow.project_id) == project_id, col(RevisionRow.is_claimed))
+    )
 
 
 def _read_branch_series(

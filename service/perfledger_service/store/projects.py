@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
+from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import NotFoundError
@@ -16,6 +17,7 @@ class Project:
 
     id: int
     repository: str  # owner/name
+    trust_runners: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,20 @@ def project_named(session: Session, repository: str) -> Project:
         msg = f"{repository} is not a project: run `perfledger server project add {repository}`"
         raise NotFoundError(msg)
     return _project(row)
+
+
+def set_trust(session: Session, project: Project, *, trust_runners: bool) -> None:
+    """Record whether the word of a project's runners on its default branch is believed."""
+    session.exec(
+        update(ProjectRow)
+        .where(col(ProjectRow.id) == project.id)
+        .values(trust_runners=trust_runners)
+    )
+
+
+def project_by_id(session: Session, project_id: int) -> Project:
+    """Return a project."""
+    return _project(session.exec(select(ProjectRow).where(col(ProjectRow.id) == project_id)).one())
 
 
 def projects(session: Session) -> tuple[Project, ...]:

@@ -48,12 +48,16 @@ class StoreRow(SQLModel, registry=registry(metadata=MetaData(naming_convention=_
 
 
 class ProjectRow(StoreRow, table=True):
-    """A repository that may upload; `repository_key` is its name in lower case, as on GitHub."""
+    """A repository that may upload; `repository_key` is its name in lower case, as on GitHub.
+
+    With `trust_runners` a bundle's word on the default branch's commits is believed.
+    """
 
     id: int | None = Field(default=None, primary_key=True)
     repository: str
     repository_key: str = Field(unique=True)
     created_at: datetime = Field(sa_type=UtcTime)
+    trust_runners: bool = False
 
 
 class TokenRow(StoreRow, table=True):
@@ -110,7 +114,12 @@ class UploadRow(StoreRow, table=True):
 class ExpectedClassRow(StoreRow, table=True):
     """A machine class (a pattern) that is to report on a pull request's head until its deadline."""
 
-    __table_args__ = (UniqueConstraint("project_id", "pull_request", "head_sha", "machine_class"),)
+    __table_args__ = (
+        UniqueConstraint(  # PostgreSQL cuts longer names than this
+            *("project_id", "pull_request", "head_sha", "machine_class"),
+            name="uq_expected_class_of_head",
+        ),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     project_id: int = Field(foreign_key="project.id")
@@ -123,19 +132,29 @@ class ExpectedClassRow(StoreRow, table=True):
 class RevisionRow(StoreRow, table=True):
     """A commit of a project; `position` counts up in the order in which commits were first seen.
 
-    `branch_position` counts the commits of the default branch alone, in the order in which they
-    were first seen there; NULL for a commit that was only ever the head of a pull request.
+    `is_claimed` says that a bundle claimed it to be a commit of the default branch.
     """
 
-    __table_args__ = (
-        UniqueConstraint("project_id", "sha"),
-        UniqueConstraint("project_id", "branch_position"),
-    )
+    __table_args__ = (UniqueConstraint("project_id", "sha"),)
 
     project_id: int = Field(foreign_key="project.id", primary_key=True)
     position: int = Field(primary_key=True)
     sha: str
-    branch_position: int | None = None
+    is_claimed: bool = False
+
+
+class BranchCommitRow(StoreRow, table=True):
+    """A commit of the default branch's first-parent line, and its place there.
+
+    Places count commits: the difference of two is the number of commits from one to the other. Rows
+    are by the word of GitHub, of a clone that the operator names, or of trusted runners.
+    """
+
+    __table_args__ = (UniqueConstraint("project_id", "sha"),)
+
+    project_id: int = Field(foreign_key="project.id", primary_key=True)
+    place: int = Field(primary_key=True)
+    sha: str
 
 
 class SeriesRow(StoreRow, table=True):
@@ -289,12 +308,17 @@ class ConfirmationStateRow(StoreRow, table=True):
 
 
 class AlertRow(StoreRow, table=True):
-    """A change that an A/B run confirmed; rows are only added."""
+    """A change that an A/B run confirmed, after one commit and up to another; rows are only added.
+
+    The numbers of commits in `content` were those of their time; the order may have changed since.
+    """
 
     id: int | None = Field(default=None, primary_key=True)
     project_id: int = Field(foreign_key="project.id", index=True)
     upload_id: str = Field(foreign_key="upload.id")
     content: bytes
+    after_sha: str
+    last_sha: str
 
 
 class ImportedFileRow(StoreRow, table=True):

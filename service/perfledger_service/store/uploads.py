@@ -182,6 +182,13 @@ def uploads_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, 
     return tuple(starmap(_upload, rows))
 
 
+def uploads_of_project(session: Session, project_id: int) -> tuple[StoredUpload, ...]:
+    """Return a project's judged uploads, oldest first."""
+    order = (col(UploadRow.created_at), col(UploadRow.id))
+    is_judged = (col(UploadRow.project_id) == project_id, col(UploadRow.judged_at).is_not(None))
+    return tuple(starmap(_upload, session.exec(_uploads(*is_judged).order_by(*order))))
+
+
 def bundle_content(session: Session, sha256: str) -> bytes:
     """Return a bundle's gzipped JSON."""
     return session.exec(select(BundleRow.content).where(col(BundleRow.sha256) == sha256)).one()

@@ -22,11 +22,14 @@ class AbRequestView:
 class AlertView:
     """A change that an A/B run confirmed, and the upload of that run.
 
-    `device` is the id of the device that the A/B run used, "" without one.
+    It was made after one commit and up to another, "" where they are not known. `device` is the id
+    of the device that the A/B run used, "" without one.
     """
 
     alert: Alert
     upload_id: str
+    after_sha: str
+    last_sha: str
     created_at: datetime  # UTC
     device: str = ""
 
@@ -43,6 +46,20 @@ class GateView:
 
     device_class: str
     health: GateHealth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchOrder:
+    """The measured commits of a default branch, oldest first, and the claims without a place.
+
+    `source` is whose word it is. `moved_commits` stand after another one than before.
+    """
+
+    repository: str
+    source: str
+    commits: tuple[str, ...]
+    moved_commits: int
+    unattested: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,7 +79,7 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
     reports = UploadReports(build_report)
 
     def judge(upload_id: str) -> bool:
-        return judge_upload(engine, upload_id, reports=reports, now=utc_now())
+        return judge_upload(engine, upload_id, reports=reports, now=utc_now(), commits=github)
 
     def speak(upload_id: str) -> None:
         post_report(

@@ -54,6 +54,7 @@ COMMANDS = (
 OF_DATABASE = (
     "server project add octo/models",
     "server project list",
+    "server reorder octo/models --trust runners",
     "server import usage usage.csv",
     "server import list",
 )

@@ -63,7 +63,13 @@ def test_a_later_state_replaces_the_earlier_one_of_its_project_alone(
 def test_alerts_come_newest_first_with_their_upload_and_its_device(any_engine, upload, alert, now):
     later = replace(alert, workload="m:later")
     with write_session(any_engine) as session:
-        add_alerts(session, (alert, later), project_id=upload.project_id, upload_id=upload.id)
+        add_alerts(
+            session,
+            (alert, later),
+            commits="abcde",
+            project_id=upload.project_id,
+            upload_id=upload.id,
+        )
         session.commit()
 
     with read_session(any_engine) as session:
@@ -74,13 +80,16 @@ def test_alerts_come_newest_first_with_their_upload_and_its_device(any_engine, u
     assert {(view.upload_id, view.device, view.created_at) for view in views} == {
         (upload.id, "GPU-1", now)
     }
+    assert {(view.after_sha, view.last_sha) for view in views} == {("b", "d")}
 
 
 def test_a_page_has_the_newest_alerts_only(engine, received, make_bundle, alert):
     upload = received(engine, make_bundle())
     alerts = tuple(replace(alert, pairs=number) for number in range(MOST_ALERTS + 1))
     with write_session(engine) as session:
-        add_alerts(session, alerts, project_id=upload.project_id, upload_id=upload.id)
+        add_alerts(
+            session, alerts, commits="abcde", project_id=upload.project_id, upload_id=upload.id
+        )
         session.commit()
 
     with read_session(engine) as session:

@@ -4,13 +4,16 @@ import pytest
 
 from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, PEAK_MEMORY, STEP_TIME, MetricKind
 from perfledger.records import Device, Machine, Revision, Side
+from perfledger_service.store.branch_commits import put_places
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import (
     LARGEST,
     MOST_COMMITS,
-    add_to_branch,
     branch_series,
+    claim_commits,
+    claimed_commits,
     commits_of_branch,
+    unplaced_commits,
 )
 from perfledger_service.store.observations import Observation, add_observations
 from perfledger_service.store.uploads import set_status
@@ -53,7 +56,8 @@ class Branch:
         shas = [one.sha for one in observations] if commits is None else list(map(sha, commits))
         with write_session(self.engine) as session:
             add_observations(session, observations, project_id=1, upload_id=upload.id)
-            add_to_branch(session, 1, shas)
+            claim_commits(session, 1, shas)
+            put_places(session, 1, {sha: int(sha, 16) for sha in shas})
             set_status(session, upload.id, status)
             session.commit()
         return upload.id
@@ -73,11 +77,24 @@ def branch(any_engine, received, make_bundle):
     return Branch(any_engine, received, make_bundle)
 
 
-def test_commits_keep_the_places_in_which_they_were_first_seen(branch):
-    branch.measure(observation(0), observation(1))
-    branch.measure(observation(1), observation(2))
+def test_commits_stand_in_the_order_of_the_branch_and_not_in_that_of_their_arrival(branch):
+    branch.measure(observation(5), observation(9))
+    branch.measure(observation(2), observation(7))
 
-    assert branch.commits == (sha(0), sha(1), sha(2))
+    assert branch.commits == (sha(2), sha(5), sha(7), sha(9))
+
+
+def test_a_claimed_commit_without_a_place_is_on_no_branch(branch):
+    upload_id = branch.measure(observation(0), observation(1), commits=(0,))
+    with write_session(branch.engine) as session:
+        claim_commits(session, 1, [sha(1)])
+        session.commit()
+
+    with read_session(branch.engine) as session:
+        assert claimed_commits(session, 1) == (sha(1), sha(0))
+        assert unplaced_commits(session, 1) == (sha(1),)
+    (series,) = branch.series(upload_id)
+    assert (branch.commits, series.values) == ((sha(0),), (1.0,))
 
 
 def test_a_commit_without_measurements_has_no_place(branch):
@@ -93,11 +110,11 @@ def test_the_head_of_a_pull_request_is_no_commit_of_the_branch(any_engine, judge
             pairs=1,
             samples=1,
             seed=number,
-            base=Revision(sha=sha(base)),
-            head=Revision(sha=sha(head)),
+            base=Revision(sha=sha(base), depth=base),
+            head=Revision(sha=sha(head), depth=head),
             pull_request=pull_request,
         )
-        judged(any_engine, bundle, upload_id=f"{number:032x}")
+        judged(any_engine, bundle, upload_id=f"{number:032x}", trust_runners=True)
 
     with read_session(any_engine) as session:
         assert commits_of_branch(session, 1) == (sha(0), sha(1), sha(2))

@@ -68,7 +68,7 @@ def test_a_database_of_the_first_version_keeps_what_is_in_it(
     assert differences(empty_engine) == ()
 
 
-def test_commits_of_a_database_of_the_second_version_take_their_places_on_the_branch(
+def test_commits_of_a_database_of_the_second_version_are_claimed_to_be_on_the_branch(
     empty_url, empty_engine, upgrade_to, differences
 ):
     upgrade_to("0002")
@@ -83,9 +83,9 @@ def test_commits_of_a_database_of_the_second_version_take_their_places_on_the_br
 
     with empty_engine.connect() as connection:
         rows = connection.exec_driver_sql(
-            "select sha, branch_position from revision order by position"
+            "select sha, is_claimed from revision order by position"
         ).all()
-    assert [tuple(row) for row in rows] == [("x", None), ("a", 0), ("b", 1), ("head", None)]
+    assert [tuple(row) for row in rows] == [("x", 0), ("a", 1), ("b", 1), ("head", 0)]
     assert differences(empty_engine) == ()
 
 

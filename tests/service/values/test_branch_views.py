@@ -25,6 +25,8 @@ def test_another_device_is_one_that_no_suspect_was_seen_on(suspected, confirmed,
     view = AlertView(
         alert=an_alert(devices=suspected),
         upload_id="1" * 32,
+        after_sha="a" * 40,
+        last_sha="b" * 40,
         created_at=datetime(2026, 11, 20, tzinfo=UTC),
         device=confirmed,
     )
@@ -37,6 +39,8 @@ def test_the_devices_of_all_changes_count():
     view = AlertView(
         alert=replace(an_alert(), changes=(one, other)),
         upload_id="1" * 32,
+        after_sha="a" * 40,
+        last_sha="b" * 40,
         created_at=datetime(2026, 11, 20, tzinfo=UTC),
         device="GPU-1",
     )

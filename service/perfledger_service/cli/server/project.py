@@ -5,7 +5,8 @@ from functools import partial
 from typing import Annotated
 
 from perfledger_service.cli.command import command
-from perfledger_service.cli.option_groups import argument
+from perfledger_service.cli.option_groups import argument, how
+from perfledger_service.cli.option_values import TrustedWord
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 
@@ -13,18 +14,22 @@ from perfledger_service.cli.server_modules import open_store
 @command(
     examples=(
         "perfledger server project add octo/models",
-        "perfledger server project add octo/models > token",
+        "perfledger server project add octo/models --trust runners > token",
         "perfledger server project add octo/models --json",
     )
 )
 def add(
     repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
     *,
+    trust: Annotated[
+        TrustedWord, how("whose word on the default branch counts")
+    ] = TrustedWord.GITHUB,
     output: DocumentOutput,
 ) -> None:
     """Allow a repository to upload, and print its token.
 
-    The token is shown only once.
+    The token is shown only once. Whoever has the token of a project that trusts its runners can
+    change its baseline: `perfledger server reorder` sets the trust, and takes it back.
     """
     from perfledger_service.rendering.server.project import new_token_document
 
@@ -32,7 +37,13 @@ def add(
         from perfledger_service.usecases.pull_requests.projects import add_project, new_token
 
         token = new_token()
-        add_project(engine, repository, token=token, now=datetime.now(UTC))
+        add_project(
+            engine,
+            repository,
+            token=token,
+            now=datetime.now(UTC),
+            trust_runners=trust is TrustedWord.RUNNERS,
+        )
     output.write_document(token, partial(new_token_document, repository))
 
 

@@ -16,7 +16,6 @@ from perfledger_baselines.history.commits.confirmation_state import (
 )
 from perfledger_runners.bundles.service_ab_requests import RequestedAbRun, ServiceAbRequests
 from perfledger_service.rendering.history import stored_verdict_rows
-from perfledger_service.rendering.history.event_rows import commits_between
 from perfledger_service.rendering.layout import escape, number_format, provenance_facts, vocabulary
 from perfledger_service.rendering.layout.document import Document
 from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
@@ -97,7 +96,7 @@ def suspects_document(service_requests: ServiceAbRequests, *, url: str) -> Docum
 
 def alert_rows(view: BranchView) -> tuple[AlertTableRow, ...]:
     """Return the changes that A/B runs confirmed, the newest first."""
-    return tuple(_alert_row(one, view.commits) for one in view.alerts)
+    return tuple(_alert_row(one) for one in view.alerts)
 
 
 def command_of(workload: str, *, base_sha: str, head_sha: str, max_pairs: int, url: str) -> str:
@@ -150,20 +149,22 @@ def _suspected(suspect: AbCandidate) -> str:
     return f"{_label(suspect.series.metric.name)} {number_format.percent(suspect.change)}"
 
 
-def _alert_row(view: AlertView, commits: Sequence[str]) -> AlertTableRow:
+def _alert_row(view: AlertView) -> AlertTableRow:
     alert = view.alert
     return AlertTableRow(
         workload=alert.workload,
         device=stored_verdict_rows.device(alert.machine_class),
-        commits=commits_between(
-            alert.commits, [provenance_facts.short_sha(sha)[:10] for sha in commits]
-        ),
+        commits=f"{_short(view.after_sha)}..{_short(view.last_sha)}",
         narrowing=str(alert.narrowing),
         other_device=_OTHER_DEVICES[view.is_other_device],
         changes=tuple(_change(one) for one in alert.changes),
         upload_id=view.upload_id,
         moment=number_format.moment(view.created_at),
     )
+
+
+def _short(sha: str) -> str:
+    return provenance_facts.short_sha(sha)[:10] if sha else "?"
 
 
 def _change(confirmed: ConfirmedChange) -> tuple[str, str, str, str]:

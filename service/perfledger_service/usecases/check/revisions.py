@@ -48,7 +48,9 @@ def resolve_revisions(repository: Repository, *, base: str, head: str) -> Revisi
     ancestor, ref = repository.merge_base(branch, revision.sha), f"merge-base with {branch}"
     if ancestor == revision.sha and not base:
         ancestor, ref = _parent(repository, revision), "first parent"
-    return RevisionPair(base=replace(repository.resolve(ancestor), ref=ref), head=revision)
+    if not revision.is_dirty:
+        revision = replace(revision, depth=repository.depth(revision.sha))
+    return RevisionPair(base=_base(repository, ancestor, ref=ref), head=revision)
 
 
 def start_at_workloads(repository: Repository, sides: RevisionPair) -> RevisionPair:
@@ -68,8 +70,12 @@ def start_at_workloads(repository: Repository, sides: RevisionPair) -> RevisionP
         f"the {base.ref} ({base.sha[:SHORT_SHA]}) has no workloads yet: base is "
         f"{_name(repository, latest)}, the last commit that changed them"
     )
-    chosen = replace(repository.resolve(latest), ref="last commit that changed the workloads")
+    chosen = _base(repository, latest, ref="last commit that changed the workloads")
     return replace(sides, base=chosen, notes=(*sides.notes, note), is_base_merged=False)
+
+
+def _base(repository: Repository, sha: str, *, ref: str) -> Revision:
+    return replace(repository.resolve(sha), ref=ref, depth=repository.depth(sha))
 
 
 def _name(repository: Repository, sha: str) -> str:

@@ -34,11 +34,15 @@ from perfledger_service.store.confirmation_state import (
 from perfledger_service.store.default_branch import (
     MOST_COMMITS,
     BranchSeries,
-    add_to_branch,
     branch_series,
+    claim_commits,
     commits_of_branch,
 )
-from perfledger_service.usecases.inputs.history_sources import is_of_branch
+from perfledger_service.usecases.pull_requests.branch_places import (
+    BranchPlaces,
+    claimed_revisions,
+    store_places,
+)
 
 # A request that was not measured for so long is replaced by one of the newest commits.
 MAX_REQUEST_AGE = timedelta(days=7)
@@ -51,22 +55,25 @@ def confirm_suspects(
     bundle: Bundle,
     verdicts: Sequence[Verdict],
     *,
+    places: BranchPlaces,
     project_id: int,
     upload_id: str,
     now: datetime,
 ) -> None:
     """Add a judged upload's commits to the default branch, and update the confirmation state.
 
-    If its two commits are a requested A/B run, its verdicts are the answer. Then the series of the
-    upload are searched for suspects, and A/B runs requested, at most 200 pairs a day. The caller
-    holds the project's lock and commits.
+    The state counts commits: where one comes before another that was there, it begins anew. If the
+    upload's two commits are a requested A/B run, its verdicts are the answer. Then the series that
+    it adds to are searched for suspects, and A/B runs requested, at most 200 pairs a day. The
+    caller holds the project's lock and commits.
     """
-    head = (bundle.head.sha,) if is_of_branch(bundle) else ()
-    add_to_branch(session, project_id, (bundle.base.sha, *head))
-    state = confirmation_state_of(session, project_id)
-    state, alerts = _answer_requests(
-        state, bundle, verdicts, commits_of_branch(session, project_id)
-    )
+    earlier = commits_of_branch(session, project_id)
+    claim_commits(session, project_id, [one.sha for one in claimed_revisions(bundle)])
+    store_places(session, project_id, places)
+    commits = commits_of_branch(session, project_id)
+    is_same_order = commits[: len(earlier)] == earlier
+    state = confirmation_state_of(session, project_id) if is_same_order else ConfirmationState()
+    state, alerts = _answer_requests(state, bundle, verdicts, commits)
     state = _without_stale(state, today=now.date())
     series = branch_series(session, project_id, upload_id=upload_id)
     seconds = _pair_seconds(bundle)
@@ -77,7 +84,7 @@ def confirm_suspects(
     )
     newest = max((one.positions[-1] for one in series), default=0)
     save_confirmation_state(session, project_id, drop_answers(state, before=newest - MOST_COMMITS))
-    add_alerts(session, alerts, project_id=project_id, upload_id=upload_id)
+    add_alerts(session, alerts, commits=commits, project_id=project_id, upload_id=upload_id)
 
 
 def _answer_requests(

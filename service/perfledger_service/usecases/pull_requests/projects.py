@@ -20,6 +20,7 @@ from perfledger_service.store.projects import (
     add_token,
     project_for,
     revoke_token as store_revocation,
+    set_trust,
     token_of_prefix,
     tokens,
 )
@@ -36,8 +37,12 @@ def new_token() -> str:
     return f"pl_{secrets.token_hex(PREFIX_BYTES)}_{secrets.token_urlsafe(SECRET_BYTES)}"
 
 
-def add_project(engine: Engine, repository: str, *, token: str, now: datetime) -> None:
+def add_project(
+    engine: Engine, repository: str, *, token: str, now: datetime, trust_runners: bool = False
+) -> None:
     """Let a repository (owner/name) upload with a token, of which only the hash is stored.
+
+    With `trust_runners` its runners' word on the default branch is believed from now on.
 
     An existing project gets another token: add the new one, switch over, revoke the old one. Raises
     UsageError for an invalid name.
@@ -51,6 +56,8 @@ def add_project(engine: Engine, repository: str, *, token: str, now: datetime) -
         raise UsageError(msg)
     with write_session(engine) as session:
         project = project_for(session, repository, now=now)
+        if trust_runners:
+            set_trust(session, project, trust_runners=True)
         add_token(session, project, prefix=match[1], sha256=_hash(token), now=now)
         session.commit()
 

@@ -18,6 +18,7 @@ from perfledger_baselines.estimation.typical_range import typical_range
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, read_bundle, unpack
 from perfledger_service.errors import RefusedError, UsageError
+from perfledger_service.github.branch_commits import BranchCommits
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.expected_classes import add_expected_classes
 from perfledger_service.store.gate_checks import add_gate_check
@@ -38,6 +39,7 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.pull_requests.branch_places import find_places
 from perfledger_service.usecases.pull_requests.confirmation import confirm_suspects
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.upload_views import UploadStatus
@@ -81,8 +83,17 @@ def receive_bundle(
         return upload_by_id(session, earlier.id if earlier else upload_id)
 
 
-def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now: datetime) -> bool:
+def judge_upload(
+    engine: Engine,
+    upload_id: str,
+    *,
+    reports: UploadReports,
+    now: datetime,
+    commits: BranchCommits | None = None,
+) -> bool:
     """Judge a received upload by its pairs and the spreads of earlier uploads.
+
+    `commits` tells which commits are on the default branch, None where nobody can be asked.
 
     Verdicts, observations, pair differences and suspects are stored in one transaction. Return
     whether there is a pull request to post the report on. A judged upload stays as it is.
@@ -93,6 +104,7 @@ def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now:
             return _needs_posting(upload)
         report, bundle = reports.judge(session, upload, today=now.date())
     deadline = upload.created_at + timedelta(seconds=bundle.plan.class_deadline_s)
+    places = find_places(engine, upload.project_id, bundle, commits=commits)
     differences = pair_differences(report.tests, bundle.machines())
     shadow = shadow_of(report)
     observations = observations_in(bundle)
@@ -121,6 +133,7 @@ def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now:
                 session,
                 bundle,
                 report.verdicts,
+                places=places,
                 project_id=upload.project_id,
                 upload_id=upload_id,
                 now=now,

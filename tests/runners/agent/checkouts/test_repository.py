@@ -13,6 +13,7 @@ from perfledger_runners.checkouts.repository import (
     Repository,
     UnknownRevisionError,
 )
+from tests.service.git_history import GitHistory
 
 
 def test_a_folder_outside_git_is_named_in_the_error(tmp_path):
@@ -295,3 +296,24 @@ def test_the_origins_name_is_owner_and_name(theirs, url, name):
 
 def test_without_an_origin_there_is_no_name(theirs):
     assert theirs.open().origin_name() == ""
+
+
+def test_a_commits_depth_counts_its_first_parents(tmp_path):
+    history = GitHistory(tmp_path / "models")
+    first = history.commit()
+    side, merge = history.merge(side_commits=3)
+    repository = Repository.open(history.folder)
+
+    assert [repository.depth(sha) for sha in (first, merge, side[-1])] == [0, 1, 3]
+    assert repository.first_parent_line("main") == (first, merge)
+
+
+def test_a_shallow_clone_has_no_depth(tmp_path):
+    history = GitHistory(tmp_path / "models")
+    history.commit()
+    tip = history.commit()
+    history.git("clone", "-q", "--depth", "1", f"file://{history.folder}", str(tmp_path / "few"))
+    repository = Repository.open(tmp_path / "few")
+
+    assert repository.depth(tip) is None
+    assert repository.first_parent_line("main") == ()

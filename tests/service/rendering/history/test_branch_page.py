@@ -26,6 +26,8 @@ def branch(workload, grouped_changes):
     alert = AlertView(
         alert=an_alert(workload),
         upload_id="1" * 32,
+        after_sha="a" * 40,
+        last_sha="b" * 40,
         created_at=datetime(2026, 11, 20, 12, tzinfo=UTC),
     )
     request = AbRequestView(

@@ -48,6 +48,8 @@ def alert_view(device="", **values):
     return AlertView(
         alert=an_alert(**values),
         upload_id="1" * 32,
+        after_sha="a" * 40,
+        last_sha="b" * 40,
         created_at=datetime(2026, 11, 20, 12, tzinfo=UTC),
         device=device,
     )

@@ -28,6 +28,7 @@ class Branch:
         self.engine, self.judged, self.make_bundle, self.now = engine, judged, make_bundle, now
         self.uploads = 0
         self.project_id = 1
+        self.is_trusted = True
 
     def check(self, base, head, *, ratio=1.0, level=1.0, later=timedelta(), **values):
         """Check `head` against `base`: both sides take `level` times as long as they used to."""
@@ -39,8 +40,8 @@ class Branch:
                 "pairs": 4,
                 "samples": 2,
                 "seed": self.uploads,
-                "base": Revision(sha=sha(base)),
-                "head": Revision(sha=sha(head)),
+                "base": Revision(sha=sha(base), depth=base),
+                "head": Revision(sha=sha(head), depth=head),
                 "plan": Plan(seed=1, order=("base",) * 4, looks=(4,)),
                 "pull_request": None,
                 **values,
@@ -57,7 +58,10 @@ class Branch:
         )
         upload_id = f"{self.uploads:032x}"
         bundle = replace(bundle, runs=slower)
-        return self.judged(self.engine, bundle, upload_id=upload_id, now=self.now + later)
+        now = self.now + later
+        return self.judged(
+            self.engine, bundle, upload_id=upload_id, now=now, trust_runners=self.is_trusted
+        )
 
     def quiet(self, commits=COMMITS):
         """Check so many commits that change nothing."""
@@ -92,6 +96,51 @@ def test_commits_that_change_nothing_have_no_suspect(branch):
 
     assert branch.docket.requests == ()
     assert branch.alerts == ()
+
+
+@pytest.mark.slow
+def test_a_backfill_of_old_commits_is_no_news_of_the_branch(branch):
+    """Commits 1 to 8 were slow; they are measured after commits 9 to 24, which are not."""
+    for commit in range(10, 25):
+        branch.check(commit - 1, commit)
+    for commit in range(2, 9):
+        branch.check(commit - 1, commit, level=1.1)
+
+    assert [name.lstrip("0") for name in branch.view.commits] == [
+        f"{commit:x}" for commit in range(1, 25)
+    ]
+    assert all(request.base < 8 for request in branch.docket.requests)
+    assert branch.alerts == ()
+
+
+def test_two_pull_requests_with_merge_bases_in_another_order_keep_the_branchs(branch):
+    branch.check(5, 101, pull_request=8)
+    branch.check(2, 102, pull_request=7)
+    branch.check(5, 6)
+
+    assert branch.view.commits == (sha(2), sha(5), sha(6))
+
+
+@pytest.mark.slow
+def test_what_untrusted_runners_say_is_in_no_baseline(branch):
+    branch.is_trusted = False
+    branch.quiet(4)
+
+    assert branch.view.commits == ()
+    assert branch.view.watched == 0
+
+
+@pytest.mark.slow
+def test_the_state_begins_anew_where_a_commit_comes_before_another(branch):
+    branch.quiet()
+    branch.check(COMMITS + 9, COMMITS + 10, level=1.1)
+    assert branch.docket.requests != ()
+
+    branch.check(COMMITS, COMMITS + 1)
+
+    commits = branch.view.commits
+    for request in branch.view.requests:
+        assert commits.index(request.base_sha) < commits.index(request.head_sha)
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def upgrade() -> None:
             "pull_request",
             "head_sha",
             "machine_class",
-            name=op.f("uq_expected_class_project_id_pull_request_head_sha_machine_class"),
+            name=op.f("uq_expected_class_of_head"),
         ),
     )
     op.create_index(op.f("ix_expected_class_deadline"), "expected_class", ["deadline"])

@@ -52,5 +52,5 @@ def test_more_findings_than_anything_has_are_refused():
     few = [asdict(FINDING)] * MAX_FINDINGS
 
     assert len(read_bundle(written(host_findings=few)).host_findings) == MAX_FINDINGS
-    with pytest.raises(BundleError, match="host_findings: more than 100"):
+    with pytest.raises(BundleError, match="host_findings: over 100"):
         read_bundle(written(host_findings=[*few, asdict(FINDING)]))

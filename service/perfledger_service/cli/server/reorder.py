@@ -1,0 +1,60 @@
+"""Reads the order of a project's default branch again."""
+
+from pathlib import Path
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how
+from perfledger_service.cli.option_values import TrustedWord
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.server_modules import open_store
+
+
+@command(
+    examples=(
+        "perfledger server reorder octo/models",
+        "perfledger server reorder octo/models --clone models",
+        "perfledger server reorder octo/models --trust runners --json",
+    )
+)
+def reorder(
+    repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
+    *,
+    clone: Annotated[
+        Path | None, how("a full clone whose default branch gives the order", metavar="FOLDER")
+    ] = None,
+    trust: Annotated[TrustedWord | None, how("whose word counts from now on")] = None,
+    output: DocumentOutput,
+) -> None:
+    """Place a project's measured commits anew, in the order of its default branch.
+
+    The order is GitHub's, or that of the runners' clones where the project trusts them, or that of
+    a clone here. Bundles only claim which commits are on the branch: one that has no place there is
+    unattested, and is in no baseline. Suspected changes are searched again.
+    """
+    from perfledger_service.rendering.server.reorder import reorder_document
+    from perfledger_service.settings.service import service_settings
+
+    line: tuple[str, ...] = ()
+    if clone is not None:
+        from perfledger_service.usecases.inputs.clones import branch_of_clone
+
+        line = branch_of_clone(clone)
+    settings = service_settings()
+    with open_store() as engine:
+        from perfledger_service.github.client import open_github
+        from perfledger_service.usecases.pull_requests.reorder import reorder as reorder_project
+
+        order = reorder_project(
+            engine,
+            repository,
+            commits=open_github(
+                api_url=settings.github_api_url,
+                token=settings.github_token,
+                app_id=settings.github_app_id,
+                private_key=settings.github_private_key,
+            ),
+            line=line,
+            trust_runners=None if trust is None else trust is TrustedWord.RUNNERS,
+        )
+    output.write_document(order, reorder_document)

@@ -1,0 +1,84 @@
+"""Gives the commits that bundles claim their places on the default branch.
+
+A claim is believed by the word of GitHub or, where the project trusts its runners, by that of the
+runner's git. A commit without a place is unattested: its measurements are shown and judged in their
+own pairs, and enter no baseline.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger.bundle import Bundle
+from perfledger.records import Revision
+from perfledger_service.errors import GitHubError
+from perfledger_service.github.branch_commits import BranchCommits
+from perfledger_service.store.branch_commits import branch_places, put_line, put_places
+from perfledger_service.store.database import read_session
+from perfledger_service.store.default_branch import unplaced_commits
+from perfledger_service.store.projects import project_by_id
+from perfledger_service.usecases.inputs.history_sources import is_of_branch
+from perfledger_service.usecases.pull_requests.branch_line import BranchLine, read_branch_lines
+
+# Earlier claims that are tried again with each upload; `perfledger server reorder` tries all.
+_MOST_RETRIED = 8
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchPlaces:
+    """What is new of the branch: lines by GitHub's word, or places by that of a trusted runner."""
+
+    lines: tuple[BranchLine, ...] = ()
+    known_until: str = ""  # the newest commit that was known before
+    places: Mapping[str, int] | None = None
+
+
+def claimed_revisions(bundle: Bundle) -> tuple[Revision, ...]:
+    """Return the commits that a bundle claims to be of the default branch, older first."""
+    return (bundle.base, bundle.head) if is_of_branch(bundle) else (bundle.base,)
+
+
+def find_places(
+    engine: Engine, project_id: int, bundle: Bundle, *, commits: BranchCommits | None
+) -> BranchPlaces:
+    """Return the places of the commits that a bundle claims, as far as a trusted word is there.
+
+    An unanswered question leaves the claim unattested, until a later upload asks again.
+    """
+    claimed = claimed_revisions(bundle)
+    with read_session(engine) as session:
+        project = project_by_id(session, project_id)
+        known_commits = tuple(branch_places(session, project_id))
+        retried = unplaced_commits(session, project_id)[:_MOST_RETRIED]
+    if project.trust_runners:
+        return BranchPlaces(places=claimed_places(claimed))
+    if commits is None:
+        return BranchPlaces()
+    claims = (*(one.sha for one in claimed), *retried)
+    try:
+        lines = read_branch_lines(
+            commits, project.repository, known_commits=known_commits, claimed_commits=claims
+        )
+    except GitHubError as error:
+        _log.warning("the branch of %s is not read: %s", project.repository, error)
+        return BranchPlaces()
+    return BranchPlaces(lines=lines, known_until=known_commits[-1] if known_commits else "")
+
+
+def claimed_places(revisions: tuple[Revision, ...]) -> dict[str, int]:
+    """Return the places of commits by the runner's git; a shallow clone knows none."""
+    return {one.sha: one.depth for one in revisions if one.depth is not None}
+
+
+def store_places(session: Session, project_id: int, branch: BranchPlaces) -> None:
+    """Store what is new of the branch; the caller holds the project's lock."""
+    for line in branch.lines:
+        known_until = branch.known_until if line.is_newest else None
+        put_line(session, project_id, line.commits, known_until=known_until)
+    if branch.places:
+        put_places(session, project_id, branch.places)

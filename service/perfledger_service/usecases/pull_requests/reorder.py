@@ -1,0 +1,101 @@
+"""Reads the order of a project's default branch again, and places every measured commit on it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger_baselines.history.commits.confirmation_state import ConfirmationState
+from perfledger_service.errors import UsageError
+from perfledger_service.github.branch_commits import BranchCommits
+from perfledger_service.store.branch_commits import clear_branch, put_line, put_places
+from perfledger_service.store.confirmation_state import save_confirmation_state
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.default_branch import (
+    claimed_commits,
+    commits_of_branch,
+    unplaced_commits,
+)
+from perfledger_service.store.projects import Project, lock_project, project_named, set_trust
+from perfledger_service.store.uploads import uploads_of_project
+from perfledger_service.usecases.pull_requests.branch_line import read_branch_lines
+from perfledger_service.usecases.pull_requests.branch_places import (
+    BranchPlaces,
+    claimed_places,
+    claimed_revisions,
+)
+from perfledger_service.usecases.pull_requests.upload_reports import bundle_of
+from perfledger_service.values.branch_views import BranchOrder
+
+
+def reorder(
+    engine: Engine,
+    repository: str,
+    *,
+    commits: BranchCommits | None,
+    line: Sequence[str] = (),
+    trust_runners: bool | None = None,
+) -> BranchOrder:
+    """Place all commits that a project's bundles claim anew, and search its suspects anew.
+
+    The order is that of `line`, the commits of a clone from the oldest on; else that of the
+    runners' git, if the project trusts them; else GitHub's. `trust_runners` changes that trust.
+    Raises UsageError where there is no such source, NotFoundError and GitHubError.
+    """
+    with read_session(engine) as session:
+        project = project_named(session, repository)
+        if trust_runners is not None:
+            project = replace(project, trust_runners=trust_runners)
+        source, branch = _read_order(session, project, commits=commits, line=line)
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        earlier = commits_of_branch(session, project.id)
+        set_trust(session, project, trust_runners=project.trust_runners)
+        clear_branch(session, project.id)
+        put_places(session, project.id, branch.places or {})
+        for each in branch.lines:
+            put_line(session, project.id, each.commits)
+        ordered = commits_of_branch(session, project.id)
+        if ordered != earlier:
+            save_confirmation_state(session, project.id, ConfirmationState())
+        unattested = unplaced_commits(session, project.id)
+        session.commit()
+    return BranchOrder(
+        repository=project.repository,
+        source=source,
+        commits=ordered,
+        moved_commits=_count_moved(earlier, ordered),
+        unattested=unattested,
+    )
+
+
+def _read_order(
+    session: Session, project: Project, *, commits: BranchCommits | None, line: Sequence[str]
+) -> tuple[str, BranchPlaces]:
+    """Return whose word the order is, and the places."""
+    if line:
+        return "the clone", BranchPlaces(places={sha: place for place, sha in enumerate(line)})
+    if project.trust_runners:
+        places: dict[str, int] = {}
+        for upload in uploads_of_project(session, project.id):
+            places |= claimed_places(claimed_revisions(bundle_of(session, upload)))
+        return "the runners", BranchPlaces(places=places)
+    if commits is not None:
+        claims = claimed_commits(session, project.id)
+        lines = read_branch_lines(
+            commits, project.repository, known_commits=(), claimed_commits=claims
+        )
+        return "GitHub", BranchPlaces(lines=lines)
+    msg = (
+        f"nobody knows the order of {project.repository}: set GitHub's credentials, name a clone "
+        "with --clone, or trust the runners with --trust runners"
+    )
+    raise UsageError(msg)
+
+
+def _count_moved(earlier: Sequence[str], ordered: Sequence[str]) -> int:
+    """Return how many commits stand after another one than before."""
+    before = dict(zip(earlier, ("", *earlier), strict=False))
+    after = dict(zip(ordered, ("", *ordered), strict=False))
+    return sum(before.get(sha) != parent for sha, parent in after.items())
