@@ -58,7 +58,7 @@ def supply_of(
     years = range(1, YEARS + 1)
     hours = {year: to_decimal(likely[f"hours_{year}"][0]) for year in years}
     needed = {year: to_decimal(likely[f"need_{year}"][0]) for year in years}
-    no_bill = UnknownFigure(name="use by purchase mode", reason=NO_BILL, remedy=BILL_REMEDY)
+    no_bill = UnknownFigure(name="hours by purchase mode", reason=NO_BILL, remedy=BILL_REMEDY)
     return SupplySection(
         entries=holdings,
         coverage=tuple(

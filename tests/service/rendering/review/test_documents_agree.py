@@ -156,7 +156,9 @@ def test_every_amount_that_page_workbook_and_json_share_is_the_same_to_the_cent(
 @pytest.mark.slow
 def test_the_page_and_json_have_the_same_figures_of_the_bill(documents):
     tables, _, document, _ = documents
-    shown = [[cents(cell) for cell in row[2:3]] for row in tables["Use according to the bill"][1:]]
+    shown = [
+        [cents(cell) for cell in row[2:3]] for row in tables["Hours according to the bill"][1:]
+    ]
     expected = [[cents(usd)] for _, _, usd in document["supply"]["by_mode"]]
 
     assert shown == [*expected, [cents(document["supply"]["unused_usd"])]]
