@@ -80,3 +80,29 @@ def test_processors_may_be_parts_of_cores():
 def test_what_is_no_list_of_nodes_is_an_error(text):
     with pytest.raises(JobLogError):
         read_cluster(text, devices=8)
+
+
+def test_a_node_may_have_no_device_and_a_list_one_node():
+    assert equal_nodes(1, devices=1).total_devices == 1
+    assert read_cluster("gpu\n0\n1\n", devices=8).devices.tolist() == [0, 1]
+
+
+def test_what_a_list_does_not_say_of_processors_and_memory_limits_nothing():
+    cluster = read_cluster("gpu,cpu_milli,memory_mib\n8,,\n8,1,1\n", devices=8)
+
+    assert cluster.cpu_milli.tolist() == [UNLIMITED, 1]
+    assert cluster.memory_mib.tolist() == [UNLIMITED, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gpu\n8\n-1\n", "line 3: '-1' is not a count"),
+        ("gpu\n0.5\n", "line 2: '0.5' is not a count"),
+        ("gpu\nmany\n", "line 2: 'many' is not a count"),
+        ("gpu,count\n8,0\n", "0 nodes with up to 8 devices"),
+    ],
+)
+def test_a_number_that_is_no_count_is_named_with_its_line(text, words):
+    with pytest.raises(JobLogError, match=words):
+        read_cluster(text, devices=8)

@@ -36,3 +36,10 @@ def test_a_kernel_without_these_files_is_unknown(kernel):
 
 def test_nonsense_is_unknown(hostile):
     assert read_memory(hostile, group=hostile.sys / "fs/cgroup/memory.pressure") == MemoryState()
+
+
+def test_more_available_than_there_is_in_all_is_all(kernel):
+    """As where a container shows its own limit as the total, and the host's free memory."""
+    files = kernel({"proc/meminfo": "MemTotal: 1000 kB\nMemAvailable: 2000 kB\n"})
+
+    assert read_memory(files).available_share == 1.0
