@@ -1,5 +1,7 @@
 """Reads exports of device activity in any supported format, recognised by their content."""
 
+from collections.abc import Callable
+
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport
 from perfledger_cost_models.telemetry.cloud_monitoring import read_time_series
 from perfledger_cost_models.telemetry.cloud_monitoring_csv import (
@@ -11,6 +13,8 @@ from perfledger_cost_models.telemetry.cloudwatch import (
     read_console_csv,
     read_metric_data,
 )
+from perfledger_cost_models.telemetry.dcgmi import is_dcgmi, read_dmon
+from perfledger_cost_models.telemetry.nvidia_smi import is_nvidia_smi, read_query
 from perfledger_cost_models.telemetry.prometheus import read_prometheus
 from perfledger_cost_models.telemetry.slurm_gpu_use import read_sacct_activity
 from perfledger_cost_models.telemetry.wandb import is_wandb, read_events_csv, read_events_json
@@ -28,10 +32,12 @@ from perfledger_cost_models.usage.prometheus import (
 from perfledger_cost_models.usage.sacct import is_sacct
 
 WANDB_KEYS = (b'"system.gpu.', b'"system/gpu.', b'"system.tpu.', b'"system/tpu.')
+_EXPOSITION = ("# HELP", "# TYPE")  # Prometheus' text format
 ACTIVITY_FORMATS = (
     "give an answer of Prometheus' query_range (JSON or CSV), sacct --parsable2 with "
     "TRESUsageInTot, CloudWatch's get-metric-data (JSON) or its console's CSV, Cloud Monitoring's "
-    "timeSeries.list (JSON) or Metrics Explorer's CSV, or W&B's system metrics (CSV or JSON)"
+    "timeSeries.list (JSON) or Metrics Explorer's CSV, W&B's system metrics (CSV or JSON), CSV of "
+    "nvidia-smi --query-gpu, or dcgmi dmon with times"
 )
 
 
@@ -63,16 +69,33 @@ def _read_json(data: bytes, name: str) -> ActivityExport:
 
 def _read_table(text: str, name: str) -> ActivityExport:
     first = text.partition("\n")[0].strip()
+    if first.startswith(_EXPOSITION):
+        msg = (
+            f"{name} is one scrape of an exporter, which has no period: export query_range from "
+            "Prometheus, or write `dcgmi dmon` or `nvidia-smi --query-gpu` for a while"
+        )
+        raise UsageFileError(msg)
     if is_sacct(first):
         return read_sacct_activity(text, name)
+    if is_dcgmi(first):
+        return read_dmon(text, name)
     _, header = next(rows_of(first, name), (0, list[str]()))
-    if is_wandb(header):
-        return read_events_csv(text, name)
-    if is_metrics_explorer(header):
-        return read_metrics_explorer(text, name)
-    if is_console_csv(header):
-        return read_console_csv(text, name)
-    if header and is_prometheus_csv(header):
-        return read_prometheus(series_of_table(text, name), name)
+    for is_kind, read in _READERS if header else ():
+        if is_kind(header):
+            return read(text, name)
     msg = f"{name} is not a known export of activity: {ACTIVITY_FORMATS}"
     raise UsageFileError(msg)
+
+
+def _read_samples(text: str, name: str) -> ActivityExport:
+    return read_prometheus(series_of_table(text, name), name)
+
+
+# Readers of tables in CSV by the names of their columns.
+_READERS: tuple[tuple[Callable[[list[str]], bool], Callable[[str, str], ActivityExport]], ...] = (
+    (is_nvidia_smi, read_query),
+    (is_wandb, read_events_csv),
+    (is_metrics_explorer, read_metrics_explorer),
+    (is_console_csv, read_console_csv),
+    (is_prometheus_csv, _read_samples),
+)

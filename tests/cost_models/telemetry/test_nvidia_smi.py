@@ -1,0 +1,62 @@
+"""Rows in the shape that `nvidia-smi --query-gpu` documents; none was recorded."""
+
+import pytest
+
+from perfledger_cost_models.telemetry.readers import read_activity
+from perfledger_cost_models.telemetry.signals import Signal
+from perfledger_cost_models.usage.device_spans import UsageFileError
+
+HEADER = "timestamp, uuid, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB]"
+ROWS = """\
+2026/11/20 10:00:00.125, GPU-aa, NVIDIA H100 80GB HBM3, 40 %, 20390 MiB, 81559 MiB
+2026/11/20 10:00:00.130, GPU-bb, NVIDIA H100 80GB HBM3, [N/A], 0 MiB, 81559 MiB
+2026/11/20 10:00:15.125, GPU-aa, NVIDIA H100 80GB HBM3, 60 %, 20390 MiB, 81559 MiB
+2026/11/20 10:00:15.130, GPU-bb, NVIDIA H100 80GB HBM3, 5 %, 0 MiB, 81559 MiB
+"""
+
+
+def read(rows=ROWS, header=HEADER, name="node-7.csv"):
+    return read_activity(f"{header}\n{rows}".encode(), name)
+
+
+def test_each_device_of_the_host_has_its_utilization_and_memory():
+    by_device = {
+        (each.device, each.signal): each for each in read().activities if "aa" in each.device
+    }
+
+    util = by_device["node-7 GPU-aa", Signal.GPU_UTIL]
+    assert util.shares.tolist() == pytest.approx([0.4, 0.6])
+    assert util.model == "NVIDIA H100 80GB HBM3"
+    memory = by_device["node-7 GPU-aa", Signal.MEMORY]
+    assert memory.shares.tolist() == pytest.approx([20390 / 81559] * 2)
+
+
+def test_values_that_are_not_supported_are_unknown():
+    (other,) = (
+        each for each in read().activities if "bb" in each.device and each.signal is Signal.GPU_UTIL
+    )
+
+    assert other.shares.tolist() == pytest.approx([0.05])
+
+
+def test_cells_without_units_are_the_same():
+    plain = ROWS.replace(" %", "").replace(" MiB", "")
+
+    assert [each.shares.tolist() for each in read(plain).activities] == [
+        each.shares.tolist() for each in read().activities
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "header", "message"),
+    [
+        (ROWS, HEADER.replace("timestamp, ", ""), "no timestamp or no uuid"),
+        (ROWS, HEADER.replace("uuid, ", ""), "no timestamp or no uuid"),
+        ("2026/11/20 10:00:00, GPU-aa\n", HEADER, "line 2 is cut off"),
+        (ROWS.replace("40 %", "many"), HEADER, "line 2, utilization.gpu: 'many' is not a number"),
+        (ROWS.replace("2026/11/20 10:00:00.125", "noon"), HEADER, "line 2: 'noon' is not a time"),
+    ],
+)
+def test_an_error_names_what_is_missing_or_wrong(rows, header, message):
+    with pytest.raises(UsageFileError, match=message):
+        read(rows, header)
