@@ -31,8 +31,8 @@ REPLAYS_PER_LOG = 8  # of the bisection, on average
 class DevicesNeeded:
     """The fewest devices with which a log's replay meets a target.
 
-    `low` to `high` are those of `logs` logs resampled from its days, None where there are too few
-    days; `devices` is None where more than any job could use would be needed.
+    `low` to `high` are those of it and of `logs` logs resampled from its days, None where there are
+    too few days; `devices` is None where more than any job could use would be needed.
     """
 
     devices: int | None
@@ -56,8 +56,8 @@ def devices_needed(
     node_counts = [each for each in sizes if each is not None]
     return DevicesNeeded(
         devices=nodes * shape.step,
-        low=min(node_counts) * shape.step if node_counts else None,
-        high=max(node_counts) * shape.step if node_counts else None,
+        low=min(nodes, *node_counts) * shape.step if node_counts else None,
+        high=max(nodes, *node_counts) * shape.step if node_counts else None,
         logs=len(node_counts),
     )
 

@@ -100,8 +100,8 @@ def needed_sentence(plan: LogQueuePlan) -> str:
     if plan.needed.low is None or plan.needed.high is None:
         return f"{words}; the log has too few days, or too many jobs, for an interval."
     return (
-        f"{words}; {plan.needed.logs} logs resampled from its days need {plan.needed.low:,} to "
-        f"{plan.needed.high:,}."
+        f"{words}; it and {plan.needed.logs} logs resampled from its days need "
+        f"{plan.needed.low:,} to {plan.needed.high:,}."
     )
 
 

@@ -54,7 +54,7 @@ def test_the_range_of_resampled_logs_is_shown():
     )
     plan = replace(plan, needed=needed)
 
-    assert "; 20 logs resampled from its days need 8 to 24." in needed_sentence(plan)
+    assert "; it and 20 logs resampled from its days need 8 to 24." in needed_sentence(plan)
 
 
 def test_programs_get_the_whole_plan(plan):
