@@ -1,9 +1,11 @@
 """Measures how well change points are detected in made-up histories.
 
-python benchmarks/history_detectors.py [--series 16] [--seed N] [--peers]
+python benchmarks/history_detectors.py [--series 16] [--seed N] [--data DIR] [--peers]
 
-Each detector sees the same series: nine kinds of noise, three lengths, with one to three steps of
-0.5 to 10 % or with none. A place counts within five commits. With --peers also Apache Otava,
+Each detector sees the same series: nine kinds of noise, and six held out that no rule was made for,
+three lengths, with one to three steps of 0.5 to 10 % or with none. A place counts within five
+commits. With --data, recorded noise instead (recorded_noise.py): each source, and all but each. No
+rule has a parameter per source. With --peers also Apache Otava,
 MongoDB's E-divisive and ruptures, where they are installed (`pip install apache-otava ruptures
 signal-processing-algorithms`): they are no dependency. Speed is a ratio in one run.
 """
@@ -14,18 +16,22 @@ import importlib.util
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from made_up_series import NOISES, SIZES, Series, make_series
+from made_up_series import HELD_OUT, NOISES, SIZES, Noise, Series, make_series
+from recorded_noise import MLPERF, recorded_pairs
 
 from perfledger_baselines.history.detection.detect import detect, detect_many
 
 LENGTHS = (100, 200, 400)
 REACH = 5
+SEED_SETS = 10
 SPEED_LENGTHS = (100, 1_000, 10_000, 100_000)
 
 Detector = Callable[[Sequence[float]], Sequence[int]]
@@ -48,6 +54,22 @@ class Tally:
     @property
     def false_per_1000(self) -> float:
         return 1000 * self.false / self.points
+
+    def add(self, find: "Detector", moved: Series, still: Sequence[float]) -> list[int]:
+        """Count what `find` claims in a series with steps and in one without; return its hits."""
+        found = find(moved.values.tolist())
+        hit = matched(moved.places, found)
+        self.right += len(hit)
+        self.claimed += len(found)
+        self.true += len(moved.places)
+        self.false += len(find(still))
+        self.points += len(still)
+        return hit
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    counts = [[getattr(tally, each.name) for each in fields(Tally)] for tally in tallies]
+    return Tally(*map(sum, zip(*counts, strict=True)))
 
 
 def ours(values: Sequence[float]) -> Sequence[int]:
@@ -83,7 +105,7 @@ def kernel(values: Sequence[float]) -> Sequence[int]:
     steps = np.diff(levels)
     spread = 1.4826 * np.median(np.abs(steps - np.median(steps))) / math.sqrt(2) or 1.0
     search = ruptures.KernelCPD(kernel="rbf", min_size=2).fit(levels / spread)
-    return [int(place) for place in search.predict(pen=1.5 * math.log(len(levels)))[:-1]]
+    return [int(place) for place in search.predict(pen=math.log(len(levels)))[:-1]]
 
 
 QUADRATIC = frozenset({mongo, kernel})
@@ -96,7 +118,8 @@ PEERS: tuple[tuple[str, str, Detector], ...] = (
 
 def matched(truth: Sequence[int], found: Sequence[int]) -> list[int]:
     """Return the true places that were found, each find counted once."""
-    left, hit = sorted(set(found)), []
+    left = sorted(set(found))
+    hit: list[int] = []
     for place in truth:
         near = min(left, key=lambda other: abs(other - place), default=None)
         if near is not None and abs(near - place) <= REACH:
@@ -105,27 +128,20 @@ def matched(truth: Sequence[int], found: Sequence[int]) -> list[int]:
     return hit
 
 
-def score(name: str, find: Detector, *, count: int, seed: int) -> tuple[str, str]:
+def score(
+    name: str, find: Detector, noises: Mapping[str, Noise], *, count: int, seed: int
+) -> tuple[str, str]:
     """Return a detector's lines of the two tables."""
     of_size = {size: [0, 0] for size in SIZES}
-    tallies = {noise: Tally() for noise in NOISES}
+    tallies = {noise: Tally() for noise in noises}
     for number, (noise, tally) in enumerate(tallies.items()):
         for length in LENGTHS:
             rng = np.random.default_rng([seed, number, length])
             for _ in range(count):
                 moved = make_series(noise, length, rng, most_steps=3)
-                found = find(moved.values.tolist())
-                hit = matched(moved.places, found)
-                tally.right += len(hit)
-                tally.claimed += len(found)
-                tally.true += len(moved.places)
-                count_sizes(moved, hit, of_size)
                 still = make_series(noise, length, rng, most_steps=0)
-                tally.false += len(find(still.values.tolist()))
-                tally.points += length
-    every = Tally(
-        *(sum(getattr(tally, each.name) for tally in tallies.values()) for each in fields(Tally))
-    )
+                count_sizes(moved, tally.add(find, moved, still.values.tolist()), of_size)
+    every = total(tallies.values())
     sizes = " / ".join(f"{hits / max(1, total):.2f}" for hits, total in of_size.values())
     worst = max(tallies, key=lambda noise: tallies[noise].false_per_1000)
     by_noise = " | ".join(f"{each.f1:.2f} / {each.false_per_1000:.1f}" for each in tallies.values())
@@ -135,6 +151,40 @@ def score(name: str, find: Detector, *, count: int, seed: int) -> tuple[str, str
         f"| {tallies[worst].false_per_1000:.1f} ({worst}) |"
     )
     return line, f"| {name} | {by_noise} |"
+
+
+def score_recorded(find: Detector, folder: Path, *, seed: int, sets: int) -> dict[str, Tally]:
+    """Return a detector's tally on the recorded noise of each source."""
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for number in range(sets):
+        for source, moved, still in recorded_pairs(folder, seed=seed + number):
+            tallies[source].add(find, moved, still.tolist())
+    return tallies
+
+
+def print_recorded(detectors: dict[str, Detector], folder: Path, *, seed: int) -> None:
+    columns = {
+        name: score_recorded(find, folder, seed=seed, sets=SEED_SETS)
+        for name, find in detectors.items()
+    }
+    print("| F1 / precision / false per 1000 points | " + " | ".join(columns) + " |")
+    print("|---" * (len(columns) + 1) + "|")
+    sources = list(next(iter(columns.values())))
+    groups = {source: [source] for source in sources}
+    noises = [source for source in sources if source != MLPERF]
+    groups["all but MLPerf"] = noises
+    groups |= {
+        f"all but MLPerf and {source}": [other for other in noises if other != source]
+        for source in noises
+    }
+    for group, members in groups.items():
+        cells = [
+            f"{each.f1:.3f} / {each.right / max(1, each.claimed):.2f} / {each.false_per_1000:.2f}"
+            for each in (
+                total(tallies[member] for member in members) for tallies in columns.values()
+            )
+        ]
+        print(f"| {group} | " + " | ".join(cells) + " |", flush=True)
 
 
 def count_sizes(series: Series, hit: Sequence[int], of_size: dict[float, list[int]]) -> None:
@@ -191,15 +241,9 @@ def installed_peers() -> dict[str, Detector]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--series", type=int, default=16)
-    parser.add_argument("--seed", type=int, default=20261121)
-    parser.add_argument("--peers", action="store_true")
-    arguments = parser.parse_args()
-    detectors: dict[str, Detector] = {"perfledger": ours}
-    if arguments.peers:
-        detectors |= installed_peers()
+def print_made_up(
+    detectors: dict[str, Detector], noises: Mapping[str, Noise], *, count: int, seed: int
+) -> None:
     sizes = " / ".join(f"{100 * size:g}" for size in SIZES)
     print(
         f"| detector | F1 | precision | recall | recall at {sizes} % "
@@ -208,11 +252,28 @@ def main() -> None:
     print("|---" * 7 + "|")
     by_noise: list[str] = []
     for name, find in detectors.items():
-        line, other = score(name, find, count=arguments.series, seed=arguments.seed)
+        line, other = score(name, find, noises, count=count, seed=seed)
         print(line, flush=True)
         by_noise.append(other)
-    print("\n| F1 / false per 1000 points | " + " | ".join(NOISES) + " |")
-    print("|---" * (len(NOISES) + 1) + "|\n" + "\n".join(by_noise), flush=True)
+    print("\n| F1 / false per 1000 points | " + " | ".join(noises) + " |")
+    print("|---" * (len(noises) + 1) + "|\n" + "\n".join(by_noise) + "\n", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--series", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--peers", action="store_true")
+    arguments = parser.parse_args()
+    detectors: dict[str, Detector] = {"perfledger": ours}
+    if arguments.peers:
+        detectors |= installed_peers()
+    if arguments.data is not None:
+        print_recorded(detectors, arguments.data, seed=arguments.seed)
+        return
+    for noises in (NOISES, HELD_OUT):
+        print_made_up(detectors, noises, count=arguments.series, seed=arguments.seed)
     speed(detectors, seed=arguments.seed)
 
 

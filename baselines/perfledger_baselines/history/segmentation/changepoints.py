@@ -148,7 +148,7 @@ def _search(levels: FloatArray, errors: FloatArray, floors: FloatArray) -> _Bloc
     changes = search_changes(noise, floors=floors)
     fitted = _fitted_levels(levels, changes.gaps)
     refit = refit_noise(noise, fitted, levels=levels, errors=errors)
-    if (refit.sd != noise.sd).any():
+    if refit is not noise:
         noise = refit
         changes = search_changes(noise, floors=floors)
     slopes = pool_slopes(noise, changes.gaps)
