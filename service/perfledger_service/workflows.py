@@ -8,9 +8,10 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import PurePath
 
 from dbos import (
@@ -19,6 +20,7 @@ from dbos import (
     SetEnqueueOptions,
     SetWorkflowID,
     StepOptions,
+    WorkflowStatus,
     error as dbos_error,
 )
 from sqlalchemy import make_url
@@ -35,8 +37,11 @@ QUEUE = "pull_requests"
 POLL_S = 0.25
 # Pull requests that are processed at the same time.
 WORKERS = 4
-# Waits of 2, 4, ... 256 seconds between attempts: GitHub may be down for eight minutes.
-ATTEMPTS = 9
+# Waits of 2, 4 and 8 seconds between attempts. What takes longer is deferred, and no worker waits.
+ATTEMPTS = 4
+# Of a check that is not posted: for a day, at most a quarter of an hour after each other.
+MAX_CHECK_ATTEMPTS = 100
+LEAST_CHECK_WAIT_S, MOST_CHECK_WAIT_S = 60.0, 900.0
 RETRY_INTERVAL_S = 2.0
 # Longer than a step takes, unless it waits for GitHub.
 CLOSING_S = 10.0
@@ -53,12 +58,15 @@ class WorkflowSteps:
     """The steps of an upload's workflow, by its id; each may be called again after a crash.
 
     `judge` returns whether there is a report to post; `fail` records the reason of a failure.
+    `defer` records the reason of a failure that may pass and the seconds to wait at least, and
+    returns the next attempt, None if there were enough.
     `deadlines` returns the checks that are due later, and `post_check` posts one of them.
     """
 
     judge: Callable[[str], bool]
     post: Callable[[str], None]
     fail: Callable[[str, str], None]
+    defer: Callable[[str, str, float | None], "QueuedUpload | None"]
     deadlines: Callable[[str], "tuple[QueuedCheck, ...]"]
     post_check: Callable[["QueuedCheck"], None]
 
@@ -67,12 +75,14 @@ class WorkflowSteps:
 class QueuedUpload:
     """An upload to process; uploads of one partition are processed in order, one at a time.
 
-    `attempt` counts from 1: a failed upload runs again only as the next attempt.
+    `attempt` counts from 1: a failed upload runs again only as the next attempt, which may be due
+    later.
     """
 
     upload_id: str
     partition: str
     attempt: int = 1
+    due_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +94,7 @@ class QueuedCheck:
     pull_request: int
     head_sha: str
     due_at: datetime
+    attempt: int = 1
 
     @property
     def partition(self) -> str:
@@ -107,11 +118,13 @@ class UploadWorkflow:
         *,
         retry_interval_s: float = RETRY_INTERVAL_S,
         closing_s: float = CLOSING_S,
+        executor_id: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._url = url
         self._steps = steps
         self._closing_s = closing_s
+        self._executor_id = executor_id or "local"  # of the only process of a SQLite file
         self._now = now
         self._retries = StepOptions(
             retries_allowed=True,
@@ -136,6 +149,7 @@ class UploadWorkflow:
                 name="perfledger",
                 system_database_url=self._url,
                 application_version=WORKFLOW_VERSION,
+                executor_id=self._executor_id,
                 log_level="WARNING",
                 db_engine_kwargs=_engine_options(self._url),
             )
@@ -161,9 +175,10 @@ class UploadWorkflow:
         if self._workflow is None:
             msg = "the upload workflow is not running: launch it first"
             raise PerfledgerError(msg)
+        delay_s = self._delay_s(work.due_at) if work.due_at else None
         with (
             SetWorkflowID(f"upload-{work.upload_id}-{work.attempt}"),
-            SetEnqueueOptions(queue_partition_key=work.partition),
+            SetEnqueueOptions(queue_partition_key=work.partition, delay_seconds=delay_s),
         ):
             DBOS.enqueue_workflow(QUEUE, self._workflow, work.upload_id)
 
@@ -172,10 +187,10 @@ class UploadWorkflow:
         if self._check_workflow is None:
             msg = "the upload workflow is not running: launch it first"
             raise PerfledgerError(msg)
-        delay_s = max(0.0, (check.due_at - self._now()).total_seconds())
+        delay_s = self._delay_s(check.due_at)
         with (
             SetWorkflowID(check.id),
-            SetEnqueueOptions(queue_partition_key=check.partition, delay_seconds=delay_s or None),
+            SetEnqueueOptions(queue_partition_key=check.partition, delay_seconds=delay_s),
         ):
             DBOS.enqueue_workflow(QUEUE, self._check_workflow, check)
 
@@ -188,6 +203,21 @@ class UploadWorkflow:
         for check in deadlines:
             self.enqueue_check(check)
 
+    def take_over(self, of_dead: Callable[[str], AbstractContextManager[bool]]) -> None:
+        """Resume the work of other executors that died, in its queue and order.
+
+        `of_dead` holds another executor's lock and gives false if it lives. The engine resumes only
+        its own executor's work, at its launch.
+        """
+        if not self.is_launched:
+            return
+        others = {one.executor_id for one in _under_way()} - {self._executor_id, None}
+        for other in sorted(filter(None, others)):
+            with of_dead(other) as is_dead:
+                # Read again: another replica may have resumed it before we had the lock.
+                for work in _under_way(executor_id=other) if is_dead else ():
+                    DBOS.resume_workflow(work.workflow_id, queue_name=QUEUE)
+
     def close(self) -> bool:
         """Stop once the running steps are done; unfinished work resumes at the next launch.
 
@@ -196,10 +226,10 @@ class UploadWorkflow:
         """
         self._workflow = None
         deadline = time.monotonic() + self._closing_s
-        while (is_busy := _is_busy()) and time.monotonic() < deadline:
+        while (own := _under_way(executor_id=self._executor_id)) and time.monotonic() < deadline:
             time.sleep(CLOSING_POLL_S)
         DBOS.destroy(destroy_registry=True)
-        return not is_busy
+        return not own
 
     def _work(self, upload_id: str) -> None:
         try:
@@ -208,14 +238,26 @@ class UploadWorkflow:
                     self.enqueue_check(check)
                 DBOS.run_step({**self._retries, "name": "post"}, self._steps.post, upload_id)
         except Exception as error:  # this upload fails, the service lives on
-            reason = _reason(error)
+            reason, cause = _reason(error), _passing_cause(error)
+            if cause is not None:
+                defer = partial(self._steps.defer, upload_id, reason, cause.wait_s)
+                again = DBOS.run_step({**self._retries, "name": "defer"}, defer)
+                if again is not None:
+                    self.enqueue(again)
+                    return
             DBOS.run_step({**self._retries, "name": "fail"}, self._steps.fail, upload_id, reason)
 
     def _post_check(self, check: QueuedCheck) -> None:
         try:
             DBOS.run_step({**self._retries, "name": "post_check"}, self._steps.post_check, check)
-        except Exception as error:  # the next upload or deadline posts the check again
+        except Exception as error:  # the next upload or deadline posts the check again, too
             _log.warning("a check is not posted: %s", _reason(error))
+            cause = _passing_cause(error)
+            if cause is not None and check.attempt < MAX_CHECK_ATTEMPTS:
+                self.enqueue_check(_next_attempt(check, wait_s=cause.wait_s))
+
+    def _delay_s(self, due_at: datetime) -> float | None:
+        return max(0.0, (due_at - self._now()).total_seconds()) or None
 
 
 def workflow_database_url(database_url: str) -> str:
@@ -231,9 +273,11 @@ def workflow_database_url(database_url: str) -> str:
     return f"sqlite:///{file.with_name(f'{file.stem}-jobs{file.suffix}')}"
 
 
-def _is_busy() -> bool:
-    under_way = DBOS.list_workflows(status="PENDING", limit=1, load_input=False, load_output=False)
-    return bool(under_way)
+def _under_way(*, executor_id: str | None = None) -> list[WorkflowStatus]:
+    """Return the workflows that an executor, or any, has begun and not ended."""
+    return DBOS.list_workflows(
+        status="PENDING", executor_id=executor_id, load_input=False, load_output=False
+    )
 
 
 def _prepare_sqlite(url: str) -> None:
@@ -264,14 +308,34 @@ def _epoch_seconds(_word: object) -> float:
 def _may_help(error: BaseException) -> bool:
     """Return whether retrying a step may help: GitHub or the database was busy or unreachable."""
     return isinstance(error, OperationalError) or (
-        isinstance(error, GitHubError) and error.is_transient
+        isinstance(error, GitHubError) and error.is_transient and error.wait_s is None
     )
+
+
+def _next_attempt(check: QueuedCheck, *, wait_s: float | None) -> QueuedCheck:
+    """Return the next attempt to post a check, which is the same work after a crash."""
+    backoff_s = min(MOST_CHECK_WAIT_S, LEAST_CHECK_WAIT_S * 2 ** (check.attempt - 1))
+    due_at = check.due_at + timedelta(seconds=max(backoff_s, wait_s or 0.0))
+    return replace(check, due_at=due_at, attempt=check.attempt + 1)
+
+
+def _passing_cause(error: Exception) -> GitHubError | None:
+    """Return GitHub's failure that a step ended with, if it may pass."""
+    cause = _cause(error)
+    return cause if isinstance(cause, GitHubError) and cause.is_transient else None
+
+
+def _cause(error: Exception) -> Exception:
+    """Return what a step raised last."""
+    if isinstance(error, dbos_error.DBOSMaxStepRetriesExceeded):
+        return error.errors[-1]
+    return error
 
 
 def _reason(error: Exception) -> str:
     """Return why an upload failed, for people to read; raise the engine's own errors again."""
     if isinstance(error, dbos_error.DBOSMaxStepRetriesExceeded):
-        return _reason(error.errors[-1])
+        return _reason(_cause(error))
     if isinstance(error, dbos_error.DBOSException):
         raise error
     if isinstance(error, PerfledgerError):

@@ -3,7 +3,8 @@
 import sqlite3
 import threading
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from queue import Queue
 
 import pytest
@@ -29,7 +30,10 @@ class ScriptedSteps:
         self.done: Queue[tuple[str, str]] = Queue()
         self.on_judge = lambda _: True
         self.on_say = lambda _: None
+        self.on_check = lambda _: None
         self.deadlines = ()
+        self.deferred: list[tuple[str, str, float | None]] = []
+        self.next_attempt = None
 
     def judge(self, upload_id):
         self.calls.append(("judge", upload_id))
@@ -46,7 +50,12 @@ class ScriptedSteps:
     def fail(self, _, reason):
         self.done.put(("failed", reason))
 
+    def defer(self, upload_id, reason, wait_s):
+        self.deferred.append((upload_id, reason, wait_s))
+        return self.next_attempt
+
     def post_check(self, check):
+        self.on_check(check)
         self.done.put(("check", check.id))
 
     def next(self):
@@ -58,6 +67,7 @@ def functions_of(steps):
         judge=steps.judge,
         post=steps.say,
         fail=steps.fail,
+        defer=steps.defer,
         deadlines=lambda _: steps.deadlines,
         post_check=steps.post_check,
     )
@@ -222,6 +232,46 @@ def test_trouble_that_stays_is_recorded_with_its_reason(steps, launched, error, 
         assert steps.next() == ("failed", reason)
 
     assert [name for name, _ in steps.calls].count("say") == attempts
+
+
+@pytest.mark.slow
+def test_a_failure_that_may_pass_is_attempted_again_as_other_work_and_no_worker_waits(
+    steps, launched
+):
+    errors = iter([GitHubError("limited", is_transient=True, wait_s=900.0)])
+
+    def say(_):
+        for error in errors:
+            raise error
+
+    steps.on_say = say
+    soon = datetime.now(UTC) + timedelta(seconds=0.5)
+    steps.next_attempt = QueuedUpload(upload_id="1", partition="o/r#7", attempt=2, due_at=soon)
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert steps.next() == ("posted", "1")
+
+    assert steps.deferred == [("1", "limited", 900.0)]
+    assert steps.calls == [("judge", "1"), ("say", "1")] * 2
+
+
+@pytest.mark.slow
+def test_a_check_that_github_did_not_take_is_posted_later(steps, launched):
+    errors = iter([GitHubError("limited", is_transient=True, wait_s=60.0)])
+
+    def refuse(_):
+        for error in errors:
+            raise error
+
+    steps.on_check = refuse
+    minutes_ago = datetime.now(UTC) - timedelta(minutes=5)
+    check = QueuedCheck(
+        project_id=1, repository="o/r", pull_request=7, head_sha="b" * 40, due_at=minutes_ago
+    )
+    with launched(steps) as jobs:
+        jobs.enqueue_check(check)
+        later = replace(check, due_at=minutes_ago + timedelta(minutes=1))
+        assert steps.next() == ("check", later.id)
 
 
 @pytest.mark.slow

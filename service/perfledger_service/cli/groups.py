@@ -122,6 +122,7 @@ ROOT = Group(
             "Operate the service.",
             {
                 "run": "server.run:run",
+                "retry": "server.retry:retry",
                 "db": Group("Manage the database.", {"upgrade": "server.db:upgrade"}),
                 "project": Group(
                     "Manage the repositories that may upload.",

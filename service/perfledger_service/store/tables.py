@@ -88,7 +88,10 @@ class BundleRow(StoreRow, table=True):
 
 
 class UploadRow(StoreRow, table=True):
-    """One bundle in one project, with its status and its verdict in one line."""
+    """One bundle in one project, with its status and its verdict in one line.
+
+    `retry_at` is when a post that failed is attempted again; NULL if nothing waits.
+    """
 
     __table_args__ = (UniqueConstraint("project_id", "bundle_sha256"),)
 
@@ -109,6 +112,8 @@ class UploadRow(StoreRow, table=True):
     created_at: datetime = Field(sa_type=UtcTime, index=True)
     measured_at: datetime = Field(sa_type=UtcTime)
     judged_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    retry_at: datetime | None = Field(default=None, sa_type=UtcTime, index=True)
+    failing_since: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
 class ExpectedClassRow(StoreRow, table=True):

@@ -58,6 +58,8 @@ class StoredUpload:
     created_at: datetime  # when it arrived
     measured_at: datetime  # when its bundle was made
     judged_at: datetime | None
+    retry_at: datetime | None  # when a post that failed is attempted again
+    failing_since: datetime | None  # the first of these failures
 
     @property
     def head(self) -> CheckedHead | None:
@@ -194,10 +196,42 @@ def bundle_content(session: Session, sha256: str) -> bytes:
     return session.exec(select(BundleRow.content).where(col(BundleRow.sha256) == sha256)).one()
 
 
+def due_uploads(session: Session, *, now: datetime) -> tuple[StoredUpload, ...]:
+    """Return uploads that are not judged yet, or whose post is to be attempted again by now."""
+    is_due = (col(UploadRow.status) == UploadStatus.RECEIVED) | (col(UploadRow.retry_at) <= now)
+    order = (col(UploadRow.created_at), col(UploadRow.id))
+    return tuple(starmap(_upload, session.exec(_uploads(is_due).order_by(*order))))
+
+
+def stuck_uploads(session: Session) -> tuple[StoredUpload, ...]:
+    """Return uploads that failed, or whose post waits for another attempt, oldest first."""
+    is_stuck = (col(UploadRow.status) == UploadStatus.FAILED) | col(UploadRow.retry_at).is_not(None)
+    order = (col(UploadRow.created_at), col(UploadRow.id))
+    return tuple(starmap(_upload, session.exec(_uploads(is_stuck).order_by(*order))))
+
+
 def set_status(session: Session, upload_id: str, status: UploadStatus, *, reason: str = "") -> None:
-    """Record an upload's status."""
+    """Record an upload's status, for which nothing is attempted again."""
     session.exec(
-        update(UploadRow).where(col(UploadRow.id) == upload_id).values(status=status, reason=reason)
+        update(UploadRow)
+        .where(col(UploadRow.id) == upload_id)
+        .values(status=status, reason=reason, retry_at=None, failing_since=None)
+    )
+
+
+def set_retry(
+    session: Session, upload: StoredUpload, *, reason: str, retry_at: datetime, now: datetime
+) -> None:
+    """Begin an upload's next attempt, which waits until a time, for a reason that people read."""
+    session.exec(
+        update(UploadRow)
+        .where(col(UploadRow.id) == upload.id)
+        .values(
+            attempt=upload.attempt + 1,
+            reason=reason,
+            retry_at=retry_at,
+            failing_since=upload.failing_since or now,
+        )
     )
 
 
@@ -214,6 +248,8 @@ def set_posted(
         .values(
             status=UploadStatus.POSTED,
             reason="",
+            retry_at=None,
+            failing_since=None,
             conclusion=conclusion,
             title=title,
             headline=headline,
@@ -221,13 +257,24 @@ def set_posted(
     )
 
 
-def restart_upload(session: Session, upload: StoredUpload) -> None:
-    """Begin the next attempt of an upload that failed or is to be posted again."""
+def restart_upload(
+    session: Session, upload: StoredUpload, *, retry_at: datetime | None = None
+) -> None:
+    """Begin the next attempt of an upload that failed or is to be posted again.
+
+    With a time, another process begins it then.
+    """
     status = UploadStatus.RECEIVED if upload.judged_at is None else UploadStatus.JUDGED
     session.exec(
         update(UploadRow)
         .where(col(UploadRow.id) == upload.id)
-        .values(status=status, reason="", attempt=upload.attempt + 1)
+        .values(
+            status=status,
+            reason="",
+            attempt=upload.attempt + 1,
+            retry_at=retry_at,
+            failing_since=None,
+        )
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 
 from fastapi import FastAPI
@@ -11,7 +12,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from perfledger_service.rendering.check.web_pages import static_folder
+from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines
+from perfledger_service.usecases.pull_requests.retry import due_work
 from perfledger_service.usecases.pull_requests.uploads import unfinished_work
 from perfledger_service.web import ab_requests, checks, health, pages, priors, uploads, webhooks
 from perfledger_service.web.allowed_hosts import AllowedHosts
@@ -19,9 +22,13 @@ from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
 from perfledger_service.web.error_responses import add_error_responses
 from perfledger_service.web.headers import SecurityHeaders
+from perfledger_service.web.repeated_task import RepeatedTask
 
 # A release may change a file without renaming it: browsers keep the old one for up to an hour.
 STATIC_SECONDS = 3600
+# Between looks for posts that are due, and for replicas that died.
+SWEEP_S = 30.0
+TAKE_OVER_S = 1.0
 
 
 class CachedFiles(StaticFiles):
@@ -42,11 +49,11 @@ def create_app(state: AppState) -> FastAPI:
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncGenerator[None]:
-        await run_in_threadpool(_start, state)
+        tasks = await run_in_threadpool(_start, state)
         try:
             yield
         finally:
-            app.state.is_finished = await run_in_threadpool(state.workflow.close)
+            app.state.is_finished = await run_in_threadpool(_stop, state, tasks)
 
     app = FastAPI(
         title="perfledger",
@@ -73,8 +80,39 @@ def create_app(state: AppState) -> FastAPI:
     return app
 
 
-def _start(state: AppState) -> None:
+def _start(state: AppState) -> tuple[RepeatedTask, ...]:
+    if state.replica is not None:
+        state.replica.hold()  # before the first work, which nobody else may take for a dead one's
     state.workflow.launch()
     state.workflow.sweep(
         unfinished_work(state.engine), unfinished_deadlines(state.engine, now=state.now())
     )
+    tasks = [RepeatedTask("sweep", partial(_sweep, state), every_s=SWEEP_S)]
+    if state.replica is not None:
+        tasks.append(
+            RepeatedTask(
+                "take over", partial(_take_over, state, state.replica), every_s=TAKE_OVER_S
+            )
+        )
+    for task in tasks:
+        task.start()
+    return tuple(tasks)
+
+
+def _stop(state: AppState, tasks: tuple[RepeatedTask, ...]) -> bool:
+    """End all; return whether all running work came to its end."""
+    for task in tasks:
+        task.stop()
+    is_finished = state.workflow.close()
+    if state.replica is not None:
+        state.replica.release()
+    return is_finished
+
+
+def _sweep(state: AppState) -> None:
+    state.workflow.sweep(due_work(state.engine, now=state.now()))
+
+
+def _take_over(state: AppState, replica: ReplicaLock) -> None:
+    replica.hold()
+    state.workflow.take_over(replica.of_dead)

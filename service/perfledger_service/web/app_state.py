@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 
 from perfledger_service.errors import RefusedError
 from perfledger_service.store.projects import Project
+from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.usecases.pull_requests.projects import project_of
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.web.page_cache import PageCache
@@ -32,6 +33,7 @@ class AppState:
     reports: UploadReports
     public_url: str
     webhook_secret: SecretStr | None = None  # None: no webhooks
+    replica: ReplicaLock | None = None  # None: the only process of a SQLite file
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)
 

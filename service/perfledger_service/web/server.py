@@ -15,11 +15,13 @@ from sqlalchemy import Engine
 from perfledger_service.errors import SettingsError
 from perfledger_service.github.client import GitHub, open_github
 from perfledger_service.settings.service import ServiceSettings
+from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.store.upgrade import open_current
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
 from perfledger_service.usecases.pull_requests.machine_classes import deadline_work, head_of_work
+from perfledger_service.usecases.pull_requests.retry import defer_upload
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
 from perfledger_service.web.app import create_app
@@ -27,6 +29,7 @@ from perfledger_service.web.app_state import AppState, utc_now
 from perfledger_service.web.logs import configure_logging
 from perfledger_service.workflows import (
     QueuedCheck,
+    QueuedUpload,
     UploadWorkflow,
     WorkflowSteps,
     workflow_database_url,
@@ -106,18 +109,24 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
         if head is not None:
             post_head(head)
 
+    def defer(upload_id: str, reason: str, wait_s: float | None) -> QueuedUpload | None:
+        return defer_upload(engine, upload_id, reason, wait_s, now=utc_now())
+
     def post_check(check: QueuedCheck) -> None:
         post_head(head_of_work(check))
 
+    replica = ReplicaLock(engine) if engine.dialect.name == "postgresql" else None
     jobs = UploadWorkflow(
         workflow_database_url(settings.database_url),
         WorkflowSteps(
             judge=judge,
             post=speak,
             fail=fail,
+            defer=defer,
             deadlines=partial(deadline_work, engine),
             post_check=post_check,
         ),
+        executor_id=replica.executor_id if replica else None,
     )
     return AppState(
         engine=engine,
@@ -125,6 +134,7 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
         reports=reports,
         public_url=public_url,
         webhook_secret=settings.webhook_secret,
+        replica=replica,
     )
 
 

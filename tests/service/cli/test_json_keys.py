@@ -55,6 +55,7 @@ OF_DATABASE = (
     "server project add octo/models",
     "server project list",
     "server reorder octo/models --trust runners",
+    "server retry",
     "server import usage usage.csv",
     "server import list",
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from perfledger.metrics import WorseDirection
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
-from perfledger_service.values.upload_views import UploadView, VerdictView
+from perfledger_service.values.upload_views import UploadStatus, UploadView, VerdictView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,9 @@ def upload_headline(upload: UploadView) -> UploadHeadline:
     tones = {"success": "improved", "failure": "regressed"}
     tone = tones.get(upload.conclusion, "undecided" if upload.conclusion else "unchanged")
     headline = upload.headline
-    if upload.reason:
+    if upload.reason and upload.status is UploadStatus.JUDGED:
+        headline = f"{headline}. Not posted yet, {upload.reason}"
+    elif upload.reason:
         tone, headline = "not-measured", f"{str(upload.status).capitalize()}: {upload.reason}"
     return UploadHeadline(
         headline=headline or f"{str(upload.status).capitalize()}, not judged yet",

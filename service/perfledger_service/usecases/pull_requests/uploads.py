@@ -165,7 +165,12 @@ def work_on(upload: StoredUpload) -> QueuedUpload:
     """Return the queue entry of an upload; uploads of one pull request run one at a time."""
     where = f"#{upload.pull_request}" if upload.pull_request else f"@{upload.head_sha}"
     partition = f"{upload.repository}{where}"
-    return QueuedUpload(upload_id=upload.id, partition=partition, attempt=upload.attempt)
+    return QueuedUpload(
+        upload_id=upload.id,
+        partition=partition,
+        attempt=upload.attempt,
+        due_at=upload.retry_at,
+    )
 
 
 def is_waiting(upload: StoredUpload) -> bool:

@@ -1,0 +1,45 @@
+"""Attempts uploads again that failed or wait for GitHub."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.server_modules import open_store
+
+
+@command(
+    examples=(
+        "perfledger server retry",
+        "perfledger server retry --json",
+    )
+)
+def retry(
+    uploads: Annotated[
+        list[str] | None, argument("their ids, as in the address of their pages", metavar="UPLOAD")
+    ] = None,
+    *,
+    output: DocumentOutput,
+) -> None:
+    """Attempt uploads again now, all that failed or wait for GitHub if none is named.
+
+    The running service begins within half a minute.
+    """
+    from perfledger_service.rendering.server.retry import RetriedUploadRow, retried_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.pull_requests.retry import retry_uploads
+
+        retried = retry_uploads(engine, uploads or (), now=datetime.now(UTC))
+    rows = [
+        RetriedUploadRow(
+            upload_id=upload.id,
+            repository=upload.repository,
+            pull_request=upload.pull_request,
+            status=upload.status,
+            reason=upload.reason,
+        )
+        for upload in retried
+    ]
+    output.write_document(rows, retried_document)

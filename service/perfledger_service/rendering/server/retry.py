@@ -1,0 +1,40 @@
+"""Presents the uploads that are attempted again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    Preformatted,
+    figure,
+    name,
+    table,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetriedUploadRow:
+    """One upload as it was before it is attempted again, and why."""
+
+    upload_id: str
+    repository: str
+    pull_request: int | None
+    status: str
+    reason: str
+
+
+_COLUMNS: tuple[Column[RetriedUploadRow], ...] = (
+    name("upload_id", "upload", lambda row: row.upload_id, show=lambda row: row.upload_id[:8]),
+    name("repository", "project", lambda row: row.repository, limit=200),
+    figure("pull_request", "pull request", lambda row: row.pull_request),
+    name("status", "was", lambda row: row.status),
+    name("reason", "because", lambda row: row.reason, limit=400),
+)
+
+
+def retried_document(rows: Sequence[RetriedUploadRow]) -> Document:
+    """Return the uploads that are attempted again."""
+    nothing = () if rows else (Preformatted("Nothing failed and nothing waits."),)
+    uploads = table(_COLUMNS, rows, key="uploads")
+    return Document(name="perfledger-retried-uploads", blocks=(*nothing, uploads))
