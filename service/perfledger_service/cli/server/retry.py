@@ -31,7 +31,7 @@ def retry(
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.retry import retry_uploads
 
-        retried = retry_uploads(engine, uploads or (), now=datetime.now(UTC))
+        chosen_uploads = retry_uploads(engine, uploads or (), now=datetime.now(UTC))
     rows = [
         RetriedUploadRow(
             upload_id=upload.id,
@@ -40,6 +40,6 @@ def retry(
             status=upload.status,
             reason=upload.reason,
         )
-        for upload in retried
+        for upload in chosen_uploads
     ]
     output.write_document(rows, retried_document)
