@@ -211,8 +211,8 @@ class UploadWorkflow:
         """
         if not self.is_launched:
             return
-        others = {one.executor_id for one in _under_way()} - {self._executor_id, None}
-        for other in sorted(filter(None, others)):
+        executor_ids = {one.executor_id for one in _under_way()} - {self._executor_id, None}
+        for other in sorted(filter(None, executor_ids)):
             with of_dead(other) as is_dead:
                 # Read again: another replica may have resumed it before we had the lock.
                 for work in _under_way(executor_id=other) if is_dead else ():
@@ -226,10 +226,10 @@ class UploadWorkflow:
         """
         self._workflow = None
         deadline = time.monotonic() + self._closing_s
-        while (own := _under_way(executor_id=self._executor_id)) and time.monotonic() < deadline:
+        while (work := _under_way(executor_id=self._executor_id)) and time.monotonic() < deadline:
             time.sleep(CLOSING_POLL_S)
         DBOS.destroy(destroy_registry=True)
-        return not own
+        return not work
 
     def _work(self, upload_id: str) -> None:
         try:

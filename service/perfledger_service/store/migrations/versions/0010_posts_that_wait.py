@@ -1,13 +1,13 @@
 """Posts that wait for another attempt.
 
-Revision: 0009, after 0008.
+Revision: 0010, after 0009.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0009"
-down_revision = "0008"
+revision = "0010"
+down_revision = "0009"
 branch_labels = None
 depends_on = None
 
