@@ -8,7 +8,8 @@ from dataclasses import asdict
 from itertools import groupby
 
 from perfledger_cost_models.energy.carbon_footprint import CarbonFootprint
-from perfledger_cost_models.prices.price_sheet import PricingModel
+from perfledger_cost_models.prices.price_sheet import Price, PricingModel
+from perfledger_cost_models.quote import dated
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, OptionComparison
 from perfledger_cost_models.tco.npv import Investment
 from perfledger_service.rendering.layout import number_format
@@ -85,7 +86,7 @@ def _columns(longest: float) -> tuple[Column[CostRow], ...]:
         fact("chance_cheapest", lambda row: _chance(row, row.cost)),
         display("cheapest", chance_cheapest),
         display("break-even", lambda row: break_even_phrase(row.break_even)),
-        display("as of", _as_of, in_terminal=False),
+        display("region and date", _price_origin, kind=CellKind.REMARK),
         fact("work", _work, parts=field_names(OptionComparison)),
         fact("break_even", lambda row: row.break_even, parts=field_names(BreakEven)),
         fact("investment", lambda row: row.investment, parts=field_names(Investment)),
@@ -95,7 +96,7 @@ def _columns(longest: float) -> tuple[Column[CostRow], ...]:
             lambda row: footprint_record(row.piece_footprint),
             parts=FOOTPRINT_PARTS,
         ),
-        *facts("as_of", "source", of="price"),
+        *facts("as_of", "is_read_date", "source", of="price"),
         fact("provenance", lambda row: row.layer),
         fact("owner", lambda row: row.owner or None),
         fact("assumed", lambda row: row.cost.assumed),
@@ -103,15 +104,16 @@ def _columns(longest: float) -> tuple[Column[CostRow], ...]:
     )
 
 
-def owning_table(investments: Sequence[tuple[str, Investment]]) -> Table:
+def owning_table(investments: Sequence[tuple[str, Price, Investment]]) -> Table:
     """Return the columns of the value of owning instead of each option, for people."""
     return table(
         (
             name("", "instead of", lambda row: row[0], limit=MAX_OPTION),
-            display("NPV, 1000 USD", lambda row: _present_value(row[1])),
-            display("payback", lambda row: _payback(row[1])),
-            display("after", lambda row: _payback_use(row[1])),
-            display("IRR", lambda row: _irr(row[1])),
+            display("NPV, 1000 USD", lambda row: _present_value(row[2])),
+            display("payback", lambda row: _payback(row[2])),
+            display("after", lambda row: _payback_use(row[2])),
+            display("IRR", lambda row: _irr(row[2])),
+            display("region and date", lambda row: price_origin(row[1]), kind=CellKind.REMARK),
         ),
         investments,
     )
@@ -215,17 +217,23 @@ def _owning_blocks(rows: Sequence[CostRow]) -> Iterator[Block]:
     owners = dict.fromkeys(row.owner for row in rows if row.investment is not None)
     for owner in owners:
         investments = [
-            (doubted(row.cost.name, row), row.investment)
+            (doubted(row.cost.name, row), row.price, row.investment)
             for row in rows
-            if row.owner == owner and row.investment is not None
+            if row.owner == owner and row.price is not None and row.investment is not None
         ]
-        years = investments[0][1].years
+        years = investments[0][2].years
         yield heading(f"Owning {owner} instead of renting, over {years} years", names=[owner])
         yield owning_table(investments)
 
 
-def _as_of(row: CostRow) -> str:
-    return row.price.as_of.isoformat() if row.price else ""
+def price_origin(price: Price) -> str:
+    """Return the region and the date of a price, which stand beside every rank."""
+    day = dated(price.as_of, is_read_date=price.is_read_date)
+    return f"{price.region}, {day}" if price.region else day
+
+
+def _price_origin(row: CostRow) -> str:
+    return price_origin(row.price) if row.price else ""
 
 
 def _work(row: CostRow) -> Mapping[str, object] | None:

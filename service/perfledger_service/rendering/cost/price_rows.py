@@ -239,8 +239,9 @@ def _source_row(rate: HourlyRate) -> SourceRow:
 
 
 def dated(rate: HourlyRate) -> str:
-    """Return the day of a rate: when it was read, or its as-of date."""
-    return f"{'read on' if rate.is_read_date else 'as of'} {number_format.day(rate.as_of)}"
+    """Return the day of a rate: its as-of date, or that of reading a list without a date."""
+    day = number_format.day(rate.as_of)
+    return f"read on {day}, list date unknown" if rate.is_read_date else f"as of {day}"
 
 
 def _ends(low: Decimal | None, high: Decimal | None) -> str:

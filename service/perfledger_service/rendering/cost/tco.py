@@ -111,14 +111,16 @@ def _rents(view: OwningView) -> Iterator[Block]:
     """Yield the value of owning instead of each rental option."""
     columns: tuple[Column[RentalOption], ...] = (
         fact("option", lambda rent: rent.name),
-        *facts("region", "as_of", "source", of="price"),
+        *facts("region", "as_of", "is_read_date", "source", of="price"),
         *facts("is_doubtful", "warnings"),
         *facts(*field_names(Investment), of="investment"),
     )
     if view.rents:
         years = view.rents[0].investment.years
         yield heading(f"Instead of renting, over {years} years")
-        yield owning_table([(doubted(rent.name, rent), rent.investment) for rent in view.rents])
+        yield owning_table(
+            [(doubted(rent.name, rent), rent.price, rent.investment) for rent in view.rents]
+        )
     yield table(columns, view.rents, key="in_place_of")
 
 

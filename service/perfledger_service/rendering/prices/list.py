@@ -12,6 +12,7 @@ from perfledger_cost_models.prices.price_sheet import (
     UnknownPrice,
 )
 from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS, max_age_of, staleness_warnings
+from perfledger_cost_models.quote import dated
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
@@ -128,8 +129,9 @@ def _dated(row: _Row) -> str:
     """Return the day of a price and its state; for an unknown price, the day of the last search."""
     if isinstance(row.listed, UnknownPrice):
         return f"{row.listed.searched_on}"
-    read = " read" if row.listed.is_read_date else ""
-    mark = " superseded" if row.is_superseded else " old" if row.warnings else read
+    mark = " superseded" if row.is_superseded else " old" if row.warnings else ""
+    if row.listed.is_read_date:
+        return f"{dated(row.listed.as_of, is_read_date=True)}{mark}"
     return f"{row.listed.as_of}{mark}"
 
 
@@ -142,7 +144,7 @@ def _style(row: _Row) -> TextStyle:
 def _legend() -> str:
     days = ", ".join(f"{kind} prices {limit}" for kind, limit in MAX_AGE_DAYS.items())
     return (
-        f"old: older than its kind stays valid, in days ({days}); read: the date is that of "
-        "reading; superseded: a newer price applies; unknown: searched for until then and not "
-        "found"
+        f"old: older than its kind stays valid, in days ({days}), counted from the day of reading "
+        "where the list states none; superseded: a newer price applies; unknown: searched for "
+        "until then and not found"
     )

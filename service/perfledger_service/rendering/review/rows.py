@@ -7,6 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from perfledger_cost_models.money import CENT
 from perfledger_cost_models.procurement.cost_model import ModelInput, PurchaseMode
 from perfledger_cost_models.procurement.decision import OptionOutcome, SwitchingValue
+from perfledger_cost_models.quote import dated
 from perfledger_cost_models.review.review_document import OptionFacts, Review, UnknownFigure
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_service.rendering.layout import number_format
@@ -261,7 +262,9 @@ def _returns(facts: OptionFacts) -> str:
 def _as_of(model_input: ModelInput) -> str:
     if model_input.as_of is None:
         return number_format.NOTHING
-    return f"{model_input.as_of}{' (read)' if model_input.is_read_date else ''}"
+    if model_input.is_read_date and model_input.max_age is not None:
+        return dated(model_input.as_of, is_read_date=True)
+    return f"{'read on ' if model_input.is_read_date else ''}{model_input.as_of}"
 
 
 def _distance(switching_value: SwitchingValue) -> tuple[float, str]:

@@ -46,7 +46,7 @@ def test_markdown_has_a_row_for_each_option(run):
     row = next(line for line in shown.splitlines() if "`aws:p5.48xlarge/on_demand`" in line)
     assert row.startswith("| `aws:p5.48xlarge/on_demand` | 6.88 |")
     assert "| 0\N{NO-BREAK SPACE}% |" in row
-    assert "| 2026-11-09 |" in row
+    assert "as of `2026-11-09` |" in row
 
 
 def test_every_accelerator_on_the_sheet_can_be_compared(run):
@@ -281,3 +281,17 @@ def test_an_unknown_figure_is_named_once(run):
     (unknown,) = json.loads(run("cost", "compare", "--format", "json"))["unknown"]
 
     assert unknown.startswith("aws:p5.48xlarge/reserved/3y_(pre-cut): the term")
+
+
+def test_region_and_date_stand_beside_each_rank_and_a_day_of_reading_is_named(run):
+    shown = " ".join(run("cost", "compare", "--accelerator", "TPU-v5e").split())
+    document = json.loads(run("cost", "compare", "--accelerator", "TPU-v5e", "--json"))
+
+    assert shown.count("us-central1, read on 2026-11-20, list date unknown") == 2
+    assert {each["is_read_date"] for each in document["options"]} == {True}
+
+
+def test_a_price_that_states_its_day_has_it_beside_its_rank(run):
+    shown = " ".join(run("cost", "compare", "--accelerator", "H100-80GB").split())
+
+    assert shown.count("us-east-1, as of 2026-11-09") == 2  # the cost of an hour, and of owning

@@ -33,7 +33,7 @@ def test_a_price_without_a_date_of_its_own_says_when_it_was_read(reports):
 
     (row,) = projected_rows(replace(reports["regressed"], projections=(view,)))
 
-    assert row.dated == "read on 2026-11-09"
+    assert row.dated == "read on 2026-11-09, list date unknown"
 
 
 def test_what_was_not_projected_or_has_no_price_has_no_row(reports):

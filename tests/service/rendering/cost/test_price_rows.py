@@ -195,7 +195,10 @@ def test_workloads_without_a_price_and_with_a_declared_one_are_named_once(report
 def test_a_source_says_what_was_assumed_and_when_it_was_read(reports):
     _, own = price_rows.source_rows(reports["regressed"])
 
-    assert (own.dated, own.per_hour.replace("\xa0", " ")) == ("read on 2026-11-20", "4.30 USD")
+    assert (own.dated, own.per_hour.replace("\xa0", " ")) == (
+        "read on 2026-11-20, list date unknown",
+        "4.30 USD",
+    )
     assert own.interval.replace("\xa0", " ") == "3.50 to 5.25"
     assert own.caveats == (
         "assumed, not measured: support share of capex, staff per node, utilization",
