@@ -1,7 +1,9 @@
 """Queries the values that the web pages show."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import itemgetter
 from typing import cast
 
 import msgspec
@@ -11,6 +13,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.errors import NotFoundError
+from perfledger_service.store.branch_commits import branch_places
 from perfledger_service.store.expected_classes import expected_classes, missing_classes
 from perfledger_service.store.projects import project_named, projects
 from perfledger_service.store.tables import (
@@ -185,7 +188,7 @@ def _verdict_view(row: VerdictRow, *, series_id: int | None) -> VerdictView:
 def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
     """Return the series' newest points, oldest first, with one scan of the primary key."""
     rows = session.exec(
-        select(ObservationRow, UploadRow, RevisionRow.sha)
+        select(ObservationRow, UploadRow, RevisionRow)
         .options(defer(cast("QueryableAttribute[bytes]", ObservationRow.samples)))
         .join(UploadRow)
         .join(
@@ -199,15 +202,36 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
         .order_by(*_NEWEST_FIRST)
         .limit(MAX_POINTS)
     ).all()
-    return tuple(
-        row.to_value(
+    places = branch_places(session, series.project_id)
+    placed_points: list[tuple[tuple[int, bool], SeriesPoint]] = []
+    for row, upload, revision in reversed(rows):
+        place = places.get(revision.sha) if revision.is_claimed else None
+        at = places.get(upload.base_sha, -1) if place is None else place
+        point = row.to_value(
             _SERIES_POINT_DECODER,
-            sha=sha,
+            sha=revision.sha,
             pull_request=upload.pull_request,
             created_at=upload.created_at,
+            is_unattested=revision.is_claimed and place is None,
         )
-        for row, upload, sha in reversed(rows)
-    )
+        placed_points.append(((at, place is None), point))
+    return _with_distances(sorted(placed_points, key=itemgetter(0)))
+
+
+def _with_distances(
+    placed_points: Sequence[tuple[tuple[int, bool], SeriesPoint]],
+) -> tuple[SeriesPoint, ...]:
+    """Return points in their order, with the commits between neighbours on the branch."""
+    points: list[SeriesPoint] = []
+    earlier, last = None, None
+    for (place, is_off_branch), point in placed_points:
+        if is_off_branch:
+            points.append(point)
+            continue
+        if place != last:
+            earlier, last = last, place
+        points.append(replace(point, distance=0 if earlier is None else place - earlier))
+    return tuple(points)
 
 
 def _summaries(session: Session) -> tuple[SeriesSummary, ...]:

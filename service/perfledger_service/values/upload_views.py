@@ -79,7 +79,11 @@ class PullRequestView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesPoint:
-    """What one upload measured of one commit, in the series' unit."""
+    """What one upload measured of one commit, in the series' unit.
+
+    `distance` counts the commits of the default branch since the last measured one before; None off
+    the branch. `is_unattested`: only a bundle says that the commit is on it.
+    """
 
     position: int  # the commit's place in the order of arrival, 0-based, unique in its repository
     sha: str
@@ -91,11 +95,16 @@ class SeriesPoint:
     low: float
     high: float
     created_at: datetime  # UTC
+    distance: int | None = None
+    is_unattested: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesView:
-    """One workload's metric on one device class over commits; points by position, then time."""
+    """One workload's metric on one device class over commits, in the order of the branch.
+
+    The head of a pull request stands after its base; commits without a place come first.
+    """
 
     id: int
     repository: str

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import event
 from sqlmodel import select
 
+from perfledger.records import Revision
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.page_queries import (
@@ -186,3 +187,37 @@ def test_the_index_says_how_many_uploads_and_series_are_not_on_it(engine, receiv
 
     assert (view.uploads_left_out, len(view.uploads)) == (2, MAX_UPLOADS)
     assert view.series_left_out == 3
+
+
+def test_points_stand_in_the_order_of_the_branch_with_their_distances(engine, judged, make_bundle):
+    for number, (base, head, pull_request) in enumerate(
+        ((20, 23, None), (10, 50, 7), (15, 16, None))
+    ):
+        bundle = make_bundle(
+            seed=number,
+            base=Revision(sha=f"{base:040x}", depth=base),
+            head=Revision(sha=f"{head:040x}", depth=head),
+            pull_request=pull_request,
+        )
+        judged(engine, bundle, upload_id=f"{number:032x}", trust_runners=True)
+
+    with read_session(engine) as session:
+        points = series_view(session, 1).points
+
+    assert [(int(point.sha, 16), point.distance) for point in points] == [
+        (10, 0),
+        (50, None),
+        (15, 5),
+        (16, 1),
+        (20, 4),
+        (23, 3),
+    ]
+
+
+def test_a_claim_that_nobody_attests_is_shown_as_such(engine, judged, make_bundle):
+    judged(engine, make_bundle(pull_request=None))
+
+    with read_session(engine) as session:
+        points = series_view(session, 1).points
+
+    assert [(point.distance, point.is_unattested) for point in points] == [(None, True)] * 2
