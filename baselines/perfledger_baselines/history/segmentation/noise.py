@@ -46,6 +46,9 @@ PSEUDO_SPREADS = 1.5
 # Gaussian noise. Where most readings agree to the last digit it is zero, and says nothing.
 TIGHT_CORE = 0.55
 
+# Fewer observations do not show whether a core is tight.
+FEWEST_FOR_CORE = 30
+
 # More dependent noise wanders: what is far from the median of its stretch is no odd observation.
 MOST_DEPENDENT = 0.5
 
@@ -101,6 +104,8 @@ def refit_noise(
     its stretch what it adds to the location of Cauchy noise (one step of an M-estimator; Huber
     1964), which is known far better than the mean. Other rows keep their noise.
     """
+    if levels.shape[1] < FEWEST_FOR_CORE:
+        return noise
     off = levels - fitted
     core = np.median(np.abs(off), axis=1)
     is_tight = (core > SMALLEST_SPREAD) & (core < TIGHT_CORE * noise.sd)

@@ -116,6 +116,12 @@ def test_ordinary_noise_is_left_as_it_is(make):
     assert (refit.sd == noise.sd).all()
 
 
+def test_a_short_row_is_left_as_it_is():
+    levels = 0.01 * np.random.default_rng(12).standard_cauchy((10, 29))
+
+    assert (refitted(levels, np.zeros_like(levels)).cleaned == estimated(*levels).cleaned).all()
+
+
 def test_readings_of_a_coarse_timer_are_left_as_they_are():
     levels = np.round(0.006 * np.random.default_rng(11).standard_normal((10, 200)), 2)
 
