@@ -65,7 +65,9 @@ def option_name(price: Price | UnknownPrice) -> str:
     return f"{price.provider}:{price.option}{region}"
 
 
-_REJECTED_COLUMNS = record_facts(RejectedPrice, lambda rejected: rejected)
+_REJECTED_COLUMNS: tuple[Column[RejectedPrice], ...] = record_facts(
+    RejectedPrice, lambda rejected: rejected
+)
 
 
 def _columns() -> tuple[Column[_Row], ...]:
