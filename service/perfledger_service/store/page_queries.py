@@ -128,7 +128,10 @@ def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[Upload
     )
     return tuple(
         upload.to_value(
-            _UPLOAD_VIEW_DECODER, repository=project.repository, device_class=device_class
+            _UPLOAD_VIEW_DECODER,
+            repository=project.repository,
+            device_class=device_class,
+            created_at=upload.measured_at,
         )
         for upload, project, device_class in rows
     )
@@ -211,7 +214,7 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
             _SERIES_POINT_DECODER,
             sha=revision.sha,
             pull_request=upload.pull_request,
-            created_at=upload.created_at,
+            created_at=upload.measured_at,
             is_unattested=revision.is_claimed and place is None,
         )
         placed_points.append(((at, place is None), point))

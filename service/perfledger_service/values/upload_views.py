@@ -63,7 +63,7 @@ class UploadView:
     reason: str  # why it was refused or failed, else ""
     conclusion: str  # in GitHub's terms, "" until judged
     headline: str  # the verdict in one line, "" until judged
-    created_at: datetime  # UTC
+    created_at: datetime  # the bundle's, UTC: it may arrive long after
     verdicts: tuple[VerdictView, ...] = ()  # empty on the index
 
 
@@ -94,7 +94,7 @@ class SeriesPoint:
     center: float
     low: float
     high: float
-    created_at: datetime  # UTC
+    created_at: datetime  # the bundle's, UTC: it may arrive long after
     distance: int | None = None
     is_unattested: bool = False
 

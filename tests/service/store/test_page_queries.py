@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -48,7 +48,6 @@ def test_a_pull_request_shows_its_uploads_newest_first(any_engine, judged, make_
 
     assert (view.repository, view.number) == ("octo/models", 7)
     assert [upload.id for upload in view.uploads] == ["2" * 32, "1" * 32]
-    assert view.uploads[0].created_at == later
 
 
 def test_a_verdict_leads_to_its_series(any_engine, judged, make_bundle):
@@ -221,3 +220,15 @@ def test_a_claim_that_nobody_attests_is_shown_as_such(engine, judged, make_bundl
         points = series_view(session, 1).points
 
     assert [(point.distance, point.is_unattested) for point in points] == [(None, True)] * 2
+
+
+def test_what_people_see_is_when_a_bundle_was_measured_and_not_when_it_arrived(
+    any_engine, judged, make_bundle
+):
+    upload = judged(any_engine, make_bundle(created_at="2026-11-01T08:00:00+00:00"))
+
+    with read_session(any_engine) as session:
+        view = upload_view(session, upload.id)
+        [point, *_] = series_view(session, 1).points
+
+    assert view.created_at == point.created_at == datetime(2026, 11, 1, 8, tzinfo=UTC)
