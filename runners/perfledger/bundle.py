@@ -75,6 +75,8 @@ class FleetUse:
 
     `where` names a purchase option of the price sheet, such as "p5.48xlarge/on_demand". Where
     several workloads match, `weights` say how the hours divide: workload → part of any total.
+    `transfer_factor` declares by how much a change measured on another device may be larger or
+    smaller there; without it only known peaks carry a change over.
     """
 
     workload: str
@@ -84,6 +86,7 @@ class FleetUse:
     high: float | None = None
     source: str = "declared in the configuration"
     weights: Mapping[str, float] = field(default_factory=dict[str, float], hash=False)
+    transfer_factor: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

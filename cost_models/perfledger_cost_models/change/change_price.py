@@ -197,7 +197,7 @@ def _part(
     if problem:
         return _unpriced(change, problem, hours=hours, source=use.source, rate=rate)
     try:
-        factor = market.transfers.factor(change, runs_on.accelerator)
+        factor = market.transfers.factor(change, runs_on.accelerator, declared=use.transfer_factor)
     except TransferError as error:
         note = f"measured on {change.measured_on}, which tells nothing of {runs_on.accelerator}"
         return _unpriced(change, f"{note}: {error}", hours=hours, source=use.source)
@@ -349,6 +349,7 @@ def _transfer_note(part: FleetEntryPrice) -> str:
     return (
         f"projected, not measured: the change was measured on {part.change.measured_on}, and on "
         f"{part.own_rate.accelerator} it may be {1 / factor:.2f} to {factor:.2f} times as large"
+        + (", as the configuration declares" if part.use.transfer_factor is not None else "")
     )
 
 

@@ -36,14 +36,19 @@ class DeviceTransfers:
     roofs: Mapping[str, DeviceRoofs] = field(default_factory=dict[str, DeviceRoofs])
     calibration: Calibration | None = None
 
-    def factor(self, change: MeasuredChange, device: str) -> float:
+    def factor(
+        self, change: MeasuredChange, device: str, *, declared: float | None = None
+    ) -> float:
         """Return the factor by which the change on `device` may differ, 1 where it was measured.
 
-        Raises TransferError where the step has another bound there, or nothing tells.
+        What the owner of the fleet has `declared` goes before what peaks tell. Raises TransferError
+        where the step has another bound there, or nothing tells.
         """
         measured_on = change.measured_on
         if measured_on is None or measured_on == device:
             return 1.0
+        if declared is not None:
+            return declared
         if self.calibration is None or not {measured_on, device} <= self.roofs.keys():
             unknown = device if measured_on in self.roofs else measured_on
             msg = f"the peaks of {unknown or 'the device'} are unknown"

@@ -33,6 +33,7 @@ MAX_DEGREES = 1000
 MAX_OPERATIONS = 20_000
 # Entries of each kind: more than a fleet's kinds of jobs, contracts or teams.
 MAX_FLEET = 1000
+MAX_TRANSFER_FACTOR = 100.0
 MAX_COMMITMENTS = 100
 MAX_POLICIES = 100
 MAX_APPROVERS = 50  # of a policy
@@ -290,6 +291,10 @@ def _check_pricing(pricing: PricingConfig) -> None:
         _require(is_ordered, f"pricing.fleet[{index}]: not 0 <= low <= hours <= high")
         problem = weights_problem(use.workload, use.weights)
         _require(not problem, f"pricing.fleet[{index}].weights: {problem}")
+        factor = 1.0 if use.transfer_factor is None else use.transfer_factor
+        is_factor = 1 <= factor <= MAX_TRANSFER_FACTOR
+        limits = f"not between 1 and {MAX_TRANSFER_FACTOR:g}"
+        _require(is_factor, f"pricing.fleet[{index}].transfer_factor: {limits}")
     for index, declared in enumerate(pricing.declared):
         where = f"pricing.declared[{index}].units_per_second"
         _require(declared.units_per_second > 0, f"{where}: not positive")

@@ -332,3 +332,23 @@ def test_a_small_change_of_many_hours_may_cost_less_than_a_dollar(sign):
 
     assert 0 < abs(found.usd) < 0.05
     assert max(abs(found.low), abs(found.high)) < 0.05
+
+
+def test_a_declared_transfer_prices_a_change_that_was_measured_on_a_cpu():
+    measured = MeasuredChange(workload="gpt:train", change=SLOWER, measured_on="a CPU")
+    declared = replace(use(), transfer_factor=2.0)
+
+    (unknown,), (found,) = (
+        price_changes((measured,), pricing=PricingConfig(fleet=(entry,)), sheet=SHEET).prices
+        for entry in (use(), declared)
+    )
+
+    assert unknown.usd is None
+    assert "a CPU, which tells nothing of H100-80GB" in unknown.note
+    assert found.usd == 16_512
+    assert found.low is not None
+    assert found.high is not None
+    assert float(found.low) == pytest.approx(13_760 / 2)
+    assert float(found.high) == pytest.approx(19_264 * 2)
+    assert found.projected_from == "a CPU"
+    assert "0.50 to 2.00 times as large, as the configuration declares" in found.note

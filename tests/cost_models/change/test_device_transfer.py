@@ -87,6 +87,17 @@ def test_a_change_with_another_bound_is_withheld(change, device, reason):
         TRANSFERS.factor(change, device)
 
 
+@pytest.mark.parametrize(
+    "change", [measured(), measured(measured_on="Xeon"), measured(bound_outside="input")]
+)
+def test_a_declared_factor_goes_before_what_peaks_tell(change):
+    assert TRANSFERS.factor(change, "New", declared=2.0) == 2.0
+
+
+def test_a_declared_factor_does_not_widen_what_was_measured_there():
+    assert TRANSFERS.factor(measured(), "Old", declared=2.0) == 1.0
+
+
 def test_without_devices_nothing_is_carried_over():
     with pytest.raises(TransferError, match="unknown"):
         DeviceTransfers().factor(measured(), "New")

@@ -111,6 +111,17 @@ def test_weights_that_divide_nothing_are_refused(weights, message):
         fleet(workload="x:*", weights=weights)
 
 
+@pytest.mark.parametrize("factor", [1, 2.5, 100])
+def test_a_transfer_factor_is_one_or_more(factor):
+    assert fleet(transfer_factor=factor).transfer_factor == factor
+
+
+@pytest.mark.parametrize("factor", [0.99, -2, 101, "inf", "nan"])
+def test_a_transfer_factor_that_narrows_or_says_nothing_is_refused(factor):
+    with pytest.raises(ValidationError, match="transfer_factor"):
+        fleet(transfer_factor=factor)
+
+
 def test_a_usage_without_labels_would_match_every_job_and_is_refused():
     with pytest.raises(ValidationError, match="at least 1 item"):
         UsageTable(match={}, workload="x", where="y")

@@ -127,6 +127,7 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
         ((), {"unchosen": [0]}, "unchosen"),
         (("pricing",), {"fleet": [ENTRY | {"weights": {"n:f": 1}}]}, "'n:f' does not match"),
         (("pricing",), {"fleet": [ENTRY | {"weights": {"m:f": -1}}]}, "weights: not 0 or above"),
+        (("pricing",), {"fleet": [ENTRY | {"transfer_factor": 0.5}]}, "not between 1 and 100"),
         ((), {"other_base_workloads": ["x" * 301]}, "more than 300"),
         ((), {"other_base_workloads": [None]}, "other_base_workloads"),
     ],
