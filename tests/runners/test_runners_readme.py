@@ -13,7 +13,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import METRICS
 from perfledger.protocol import MessageType
 from perfledger.records import FailureReason
-from perfledger_runners.bundles import bundle_checks, bundle_files
+from perfledger_runners.bundles import bundle_checks, bundle_files, value_checks
 from perfledger_runners.children.protocol_parser import AnyMessage
 
 RUNNERS = Path(__file__).parents[2] / "runners"
@@ -106,9 +106,9 @@ def test_the_limits_are_the_ones_in_force():
     assert f"{bundle_files.MAX_UNPACKED_BYTES // 2**20} MiB unpacked" in text
     assert f"{bundle_files.MAX_VALUES:,} values" in text
     assert f"{bundle_checks.MAX_WORKLOADS:,} workloads" in text
-    assert f"words over {bundle_checks.MAX_WORD} characters" in text
-    assert f"details over {bundle_checks.MAX_DETAIL:,}" in text
-    assert f"logs over {bundle_checks.MAX_LOG:,}" in text
+    assert f"words over {value_checks.MAX_WORD} characters" in text
+    assert f"details over {value_checks.MAX_DETAIL:,}" in text
+    assert f"logs over {value_checks.MAX_LOG:,}" in text
 
 
 @pytest.mark.parametrize(

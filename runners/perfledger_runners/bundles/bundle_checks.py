@@ -1,9 +1,8 @@
 """Checks the values of a decoded bundle."""
 
-import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple, cast
+from collections.abc import Collection, Iterable, Mapping
+from typing import cast
 
 from perfledger.bundle import Bundle, Commitment, CostPolicy, KnownSpread, Plan, PricingConfig
 from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
@@ -13,6 +12,7 @@ from perfledger.records import Machine, Run, Side
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
 from perfledger.workload_pattern import is_match
+from perfledger_runners.bundles.value_checks import require
 from perfledger_runners.checkouts.workload_overlay import MAX_FILES
 from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
 from perfledger_runners.children.reading_checks import (
@@ -42,25 +42,7 @@ MAX_CLASSES = 32  # of machines that report on one pull request
 MAX_CLASS_DEADLINE_S = 7 * 86_400.0
 MAX_DEVICES = 100_000  # of one commitment; waits are computed device by device
 HOURS_PER_YEAR = 8760
-# Ids, names, units, refs and versions, which are cells of tables.
-MAX_WORD = 300
-MAX_DETAIL = 4000
-MAX_LOG = 20_000
-MAX_INTEGER = 2**63 - 1
 MAX_DEPTH = 10_000_000  # ten times as many commits as Linux has
-# Names of fields, mappings and lists whose texts may be longer than a word.
-LONG_TEXTS = {
-    "detail": MAX_DETAIL,
-    "limits": MAX_DETAIL,
-    "log_tail": MAX_LOG,
-    "logs": MAX_LOG,
-    "notes": MAX_DETAIL,
-    "operations": MAX_DETAIL,
-    "packages": MAX_DETAIL,
-    "skipped": MAX_DETAIL,
-    "source": MAX_DETAIL,
-    "topology": MAX_DETAIL,
-}
 SHA = re.compile(r"[0-9a-f]{40}")
 DIGEST = re.compile(r"([0-9a-f]{64})?")
 BUNDLE_ID = re.compile(r"[0-9a-f]{32}")
@@ -68,58 +50,26 @@ REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)?", re.ASCII)
 UNDECIDED_CONCLUSIONS = ("action_required", "neutral")
 
 
-# A value's place is its parent's place and its own name: the paths of deep values, all written out,
-# would take the square of the document's size.
-_Place = tuple["_Place", str] | None
-
-
-class BundleError(Exception):
-    """An invalid bundle; the message names the field."""
-
-
-class _Value(NamedTuple):
-    place: _Place
-    longest: int  # a text at this place
-    value: object
-
-
-def check_values(document: object) -> None:
-    """Reject numbers and texts that a database, JSON writer or page may not accept.
-
-    Numbers are finite and below 2**63; texts are Unicode without NUL and lone surrogates, within
-    their field's length. Raises BundleError.
-    """
-    pending = [iter([_Value(None, MAX_WORD, document)])]
-    while pending:
-        value = next(pending[-1], None)
-        if value is None:
-            pending.pop()
-        elif isinstance(value.value, dict | list):
-            pending.append(_values_in(value))
-        else:
-            _check_value(value)
-
-
 def check_bundle(bundle: Bundle) -> None:
     """Raise BundleError unless the parts of the bundle are valid and consistent."""
-    _require(BUNDLE_ID.fullmatch(bundle.id), "id: not 32 hex digits")
+    require(BUNDLE_ID.fullmatch(bundle.id), "id: not 32 hex digits")
     for name, revision in (("base", bundle.base), ("head", bundle.head)):
-        _require(SHA.fullmatch(revision.sha), f"{name}.sha: not 40 hex digits")
-        _require(0 <= (revision.depth or 0) < MAX_DEPTH, f"{name}.depth: impossible")
-    _require(is_utc(bundle.created_at), "created_at: not a UTC time in ISO 8601")
-    _require(
+        require(SHA.fullmatch(revision.sha), f"{name}.sha: not 40 hex digits")
+        require(0 <= (revision.depth or 0) < MAX_DEPTH, f"{name}.depth: impossible")
+    require(is_utc(bundle.created_at), "created_at: not a UTC time in ISO 8601")
+    require(
         bundle.undecided in UNDECIDED_CONCLUSIONS,
         f"undecided: not one of {', '.join(UNDECIDED_CONCLUSIONS)}",
     )
-    _require(REPOSITORY.fullmatch(bundle.repository), "repository: not owner/name")
-    _require(bundle.pull_request is None or bundle.pull_request > 0, "pull_request: not positive")
+    require(REPOSITORY.fullmatch(bundle.repository), "repository: not owner/name")
+    require(bundle.pull_request is None or bundle.pull_request > 0, "pull_request: not positive")
     hashes = () if bundle.laid_over is None else tuple(bundle.laid_over.files.values())
-    _require(len(hashes) <= MAX_FILES, f"laid_over.files: more than {MAX_FILES}")
-    _require(all(map(SHA.fullmatch, hashes)), "laid_over.files: a hash that is not 40 hex digits")
+    require(len(hashes) <= MAX_FILES, f"laid_over.files: more than {MAX_FILES}")
+    require(all(map(SHA.fullmatch, hashes)), "laid_over.files: a hash that is not 40 hex digits")
     _check_plan(bundle.plan)
     _check_own_rules(bundle)
     _check_machine(bundle.machine)
-    _require(len(bundle.host_findings) <= MAX_FINDINGS, f"host_findings: over {MAX_FINDINGS}")
+    require(len(bundle.host_findings) <= MAX_FINDINGS, f"host_findings: over {MAX_FINDINGS}")
     ids = _check_workloads(bundle)
     _check_runs(bundle.runs, ids, {metric.name: metric for metric in bundle.metrics})
     for name, profiles in (("profiles", bundle.profiles), ("repeats", bundle.repeats)):
@@ -131,144 +81,144 @@ def check_bundle(bundle: Bundle) -> None:
 
 def check_profile(where: str, profile: Profile, ids: Collection[str]) -> None:
     """Raise BundleError unless the profile is valid and of one of the workloads `ids`."""
-    _require(profile.workload in ids, f"{where}.workload: not one of the bundle's workloads")
-    _require(profile.steps >= 1, f"{where}.steps: not positive")
-    _require(profile.step_seconds > 0, f"{where}.step_seconds: not positive")
-    _require(profile.dropped_events >= 0, f"{where}.dropped_events: negative")
+    require(profile.workload in ids, f"{where}.workload: not one of the bundle's workloads")
+    require(profile.steps >= 1, f"{where}.steps: not positive")
+    require(profile.step_seconds > 0, f"{where}.step_seconds: not positive")
+    require(profile.dropped_events >= 0, f"{where}.dropped_events: negative")
     count = len(profile.operations)
-    _require(count <= MAX_OPERATIONS, f"{where}.operations: more than {MAX_OPERATIONS}")
+    require(count <= MAX_OPERATIONS, f"{where}.operations: more than {MAX_OPERATIONS}")
     for operation in profile.operations:
         is_positive = operation.seconds >= 0 and operation.count >= 0
-        _require(is_positive, f"{where}.operations: {operation.name[:80]!r} is negative")
+        require(is_positive, f"{where}.operations: {operation.name[:80]!r} is negative")
 
 
 def check_spreads(where: str, spreads: Collection[KnownSpread]) -> None:
     """Raise BundleError unless the spreads are possible."""
-    _require(len(spreads) <= MAX_SPREADS, f"{where}: more than {MAX_SPREADS}")
+    require(len(spreads) <= MAX_SPREADS, f"{where}: more than {MAX_SPREADS}")
     for index, spread in enumerate(spreads):
-        _require(spread.variance >= 0, f"{where}[{index}].variance: negative")
+        require(spread.variance >= 0, f"{where}[{index}].variance: negative")
         is_fine = 0 < spread.degrees <= MAX_DEGREES
-        _require(is_fine, f"{where}[{index}].degrees: not between 0 and {MAX_DEGREES}")
-        _require(spread.pairs >= 0, f"{where}[{index}].pairs: negative")
+        require(is_fine, f"{where}[{index}].degrees: not between 0 and {MAX_DEGREES}")
+        require(spread.pairs >= 0, f"{where}[{index}].pairs: negative")
 
 
 def _check_plan(plan: Plan) -> None:
-    _require(set(plan.order) <= set(Side), 'plan.order: not only "base" and "head"')
-    _require(len(plan.order) <= MAX_PAIRS, f"plan.order: more than {MAX_PAIRS} pairs")
-    _require(len(plan.looks) <= MAX_LOOKS, f"plan.looks: more than {MAX_LOOKS}")
+    require(set(plan.order) <= set(Side), 'plan.order: not only "base" and "head"')
+    require(len(plan.order) <= MAX_PAIRS, f"plan.order: more than {MAX_PAIRS} pairs")
+    require(len(plan.looks) <= MAX_LOOKS, f"plan.looks: more than {MAX_LOOKS}")
     looks = (0, *plan.looks)
     is_rising = all(one < two for one, two in zip(looks, plan.looks, strict=False))
-    _require(is_rising, "plan.looks: not rising from 1")
-    _require(0 < plan.alpha < 1, "plan.alpha: not between 0 and 1")
-    _require(0 < plan.margin < 1, "plan.margin: not between 0 and 1")
-    _require(0 <= plan.floor < 1, "plan.floor: not between 0 and 1")
-    _require((plan.history or 0) >= 0, "plan.history: negative")
+    require(is_rising, "plan.looks: not rising from 1")
+    require(0 < plan.alpha < 1, "plan.alpha: not between 0 and 1")
+    require(0 < plan.margin < 1, "plan.margin: not between 0 and 1")
+    require(0 <= plan.floor < 1, "plan.floor: not between 0 and 1")
+    require((plan.history or 0) >= 0, "plan.history: negative")
     check_spreads("plan.spreads", plan.spreads)
-    _require(len(plan.machine_classes) <= MAX_CLASSES, "plan.machine_classes: more than the limit")
+    require(len(plan.machine_classes) <= MAX_CLASSES, "plan.machine_classes: more than the limit")
     is_near = 0 < plan.class_deadline_s <= MAX_CLASS_DEADLINE_S
-    _require(is_near, "plan.class_deadline_s: not between 0 and 7 days")
+    require(is_near, "plan.class_deadline_s: not between 0 and 7 days")
 
 
 def _check_own_rules(bundle: Bundle) -> None:
     """Check the margins and the metrics of single workloads."""
     margins, metrics = bundle.plan.margins, bundle.plan.metrics
     is_short = max(len(margins), len(metrics)) <= MAX_WORKLOADS
-    _require(is_short, f"plan.margins, plan.metrics: more than {MAX_WORKLOADS}")
+    require(is_short, f"plan.margins, plan.metrics: more than {MAX_WORKLOADS}")
     are_shares = all(0 < margin < 1 for margin in margins.values())
-    _require(are_shares, "plan.margins: not between 0 and 1")
+    require(are_shares, "plan.margins: not between 0 and 1")
     names = {metric.name for metric in bundle.metrics}
     are_known = all(chosen and set(chosen) <= names for chosen in metrics.values())
-    _require(are_known, "plan.metrics: none, or not one of the bundle's metrics")
+    require(are_known, "plan.metrics: none, or not one of the bundle's metrics")
 
 
 def _check_machine(machine: Machine) -> None:
-    _require(machine.count >= 1, "machine.count: not positive")
-    _require(machine.cores >= 1, "machine.cores: not positive")
+    require(machine.count >= 1, "machine.count: not positive")
+    require(machine.cores >= 1, "machine.cores: not positive")
     for name in ("memory_bytes", "clock_mhz", "power_cap_w"):
         value = cast("float | None", getattr(machine, name))
-        _require(value is None or value > 0, f"machine.{name}: not positive")
+        require(value is None or value > 0, f"machine.{name}: not positive")
 
 
 def _check_workloads(bundle: Bundle) -> frozenset[str]:
     ids = [workload.id for workload in bundle.workloads]
-    _require(len(ids) <= MAX_WORKLOADS, f"workloads: more than {MAX_WORKLOADS}")
-    _require(len(set(ids)) == len(ids), "workloads: a duplicate id")
+    require(len(ids) <= MAX_WORKLOADS, f"workloads: more than {MAX_WORKLOADS}")
+    require(len(set(ids)) == len(ids), "workloads: a duplicate id")
     for index, workload in enumerate(bundle.workloads):
         where = f"workloads[{index}]"
-        _require(workload.units_per_step > 0, f"{where}.units_per_step: not positive")
+        require(workload.units_per_step > 0, f"{where}.units_per_step: not positive")
         is_share = workload.margin is None or 0 < workload.margin < 1
-        _require(is_share, f"{where}.margin: not between 0 and 1")
+        require(is_share, f"{where}.margin: not between 0 and 1")
     names = [metric.name for metric in bundle.metrics]
-    _require(len(names) <= MAX_METRICS, f"metrics: more than {MAX_METRICS}")
-    _require(len(set(names)) == len(names), "metrics: a duplicate name")
+    require(len(names) <= MAX_METRICS, f"metrics: more than {MAX_METRICS}")
+    require(len(set(names)) == len(names), "metrics: a duplicate name")
     return frozenset(ids)
 
 
 def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Metric]) -> None:
     for index, run in enumerate(runs):
         where = f"runs[{index}]"
-        _require(run.workload in ids, f"{where}.workload: not one of the bundle's workloads")
-        _require(0 <= run.pair < MAX_PAIRS, f"{where}.pair: not below {MAX_PAIRS}")
-        _require(run.position in (0, 1), f"{where}.position: neither 0 nor 1")
-        _require(run.process >= 0, f"{where}.process: negative")
-        _require(run.devices >= 1, f"{where}.devices: not positive")
-        _require(run.clock_mhz is None or run.clock_mhz > 0, f"{where}.clock_mhz: not positive")
+        require(run.workload in ids, f"{where}.workload: not one of the bundle's workloads")
+        require(0 <= run.pair < MAX_PAIRS, f"{where}.pair: not below {MAX_PAIRS}")
+        require(run.position in (0, 1), f"{where}.position: neither 0 nor 1")
+        require(run.process >= 0, f"{where}.process: negative")
+        require(run.devices >= 1, f"{where}.devices: not positive")
+        require(run.clock_mhz is None or run.clock_mhz > 0, f"{where}.clock_mhz: not positive")
         is_share = all(0 <= share <= 1 for share in run.slowed.values())
-        _require(is_share, f"{where}.slowed: not a share from 0 to 1")
-        _require(is_utc(run.started_at), f"{where}.started_at: not a UTC time in ISO 8601")
-        _require(min(run.warmups_s, default=0) >= 0, f"{where}.warmups_s: negative")
-        _require(min(run.left_out.values(), default=0) >= 0, f"{where}.left_out: negative")
+        require(is_share, f"{where}.slowed: not a share from 0 to 1")
+        require(is_utc(run.started_at), f"{where}.started_at: not a UTC time in ISO 8601")
+        require(min(run.warmups_s, default=0) >= 0, f"{where}.warmups_s: negative")
+        require(min(run.left_out.values(), default=0) >= 0, f"{where}.left_out: negative")
         steps = len(run.samples.get(STEP_TIME.name, ()))
         is_whole = not run.turns or (min(run.turns) >= 1 and sum(run.turns) == steps)
-        _require(is_whole, f"{where}.turns: not as many steps as there are samples")
+        require(is_whole, f"{where}.turns: not as many steps as there are samples")
         _check_packages(where, run.packages)
         _check_evidence(f"{where}.evidence", run.evidence)
         for name, samples in run.samples.items():
-            _require(name in metrics, f"{where}.samples: {name!r} is not one of its metrics")
+            require(name in metrics, f"{where}.samples: {name!r} is not one of its metrics")
             is_fine = is_possible(metrics[name], samples)
-            _require(is_fine, f"{where}.samples.{name}: an impossible reading")
+            require(is_fine, f"{where}.samples.{name}: an impossible reading")
         readings = len(run.samples.get(CPU_TIME.name, ()))
         is_fine = are_possible(run.core_times, readings=readings)
-        _require(is_fine, f"{where}.core_times: impossible, or not one for each CPU time")
+        require(is_fine, f"{where}.core_times: impossible, or not one for each CPU time")
 
 
 def _check_packages(where: str, packages: Collection[LoadedPackage]) -> None:
     names = {package.name for package in packages}
     is_short = len(names) == len(packages) <= MAX_PACKAGES
-    _require(is_short, f"{where}.packages: a duplicate name, or more than {MAX_PACKAGES}")
+    require(is_short, f"{where}.packages: a duplicate name, or more than {MAX_PACKAGES}")
     for index, package in enumerate(packages):
         at = f"{where}.packages[{index}]"
-        _require(package.modules >= 1, f"{at}.modules: not positive")
+        require(package.modules >= 1, f"{at}.modules: not positive")
         is_short = len(package.compiled) <= MAX_COMPILED_MODULES
-        _require(is_short, f"{at}.compiled: more than {MAX_COMPILED_MODULES}")
+        require(is_short, f"{at}.compiled: more than {MAX_COMPILED_MODULES}")
         for digest in (package.digest, *(each.digest for each in package.compiled)):
-            _require(DIGEST.fullmatch(digest), f"{at}: a digest is not 64 hex digits")
+            require(DIGEST.fullmatch(digest), f"{at}: a digest is not 64 hex digits")
         smallest = min((each.size_bytes for each in package.compiled), default=0)
-        _require(smallest >= 0, f"{at}.compiled: a negative size")
+        require(smallest >= 0, f"{at}.compiled: a negative size")
 
 
 def _check_evidence(where: str, evidence: StepEvidence) -> None:
-    _require(len(evidence.answer) <= MAX_ANSWERS, f"{where}.answer: more than {MAX_ANSWERS}")
-    _require(0 <= evidence.tolerance < 1, f"{where}.tolerance: not a share below 1")
+    require(len(evidence.answer) <= MAX_ANSWERS, f"{where}.answer: more than {MAX_ANSWERS}")
+    require(0 <= evidence.tolerance < 1, f"{where}.tolerance: not a share below 1")
     is_possible_number = 1 <= evidence.steps_per_reading <= MAX_STEPS_PER_READING
-    _require(is_possible_number, f"{where}.steps_per_reading: not 1 to {MAX_STEPS_PER_READING}")
-    _require((evidence.empty_step_s or 0) >= 0, f"{where}.empty_step_s: negative")
-    _require((evidence.paused_cores or 0) >= 0, f"{where}.paused_cores: negative")
+    require(is_possible_number, f"{where}.steps_per_reading: not 1 to {MAX_STEPS_PER_READING}")
+    require((evidence.empty_step_s or 0) >= 0, f"{where}.empty_step_s: negative")
+    require((evidence.paused_cores or 0) >= 0, f"{where}.paused_cores: negative")
 
 
 def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:
     places = {(each.workload, each.side) for each in counted}
-    _require(len(places) == len(counted), "work: a duplicate side of a workload")
+    require(len(places) == len(counted), "work: a duplicate side of a workload")
     for index, each in enumerate(counted):
         where = f"work[{index}]"
-        _require(each.workload in ids, f"{where}.workload: not one of the bundle's workloads")
+        require(each.workload in ids, f"{where}.workload: not one of the bundle's workloads")
         names = {count.name for count in each.work.counts}
         is_short = len(each.work.counts) <= MAX_COUNTS and len(each.work.limits) <= MAX_LIMITS
-        _require(is_short, f"{where}.work: more than {MAX_COUNTS} counts or {MAX_LIMITS} limits")
-        _require(len(names) == len(each.work.counts), f"{where}.work.counts: a duplicate name")
+        require(is_short, f"{where}.work: more than {MAX_COUNTS} counts or {MAX_LIMITS} limits")
+        require(len(names) == len(each.work.counts), f"{where}.work.counts: a duplicate name")
         for count in each.work.counts:
             is_count = 0 <= count.value <= MAX_READING
-            _require(is_count, f"{where}.work.counts: {count.name[:80]!r} is not a count")
+            require(is_count, f"{where}.work.counts: {count.name[:80]!r} is not a count")
 
 
 def weights_problem(pattern: str, weights: Mapping[str, float]) -> str:
@@ -283,21 +233,21 @@ def weights_problem(pattern: str, weights: Mapping[str, float]) -> str:
 
 
 def _check_pricing(pricing: PricingConfig) -> None:
-    _require(len(pricing.fleet) <= MAX_FLEET, f"pricing.fleet: more than {MAX_FLEET}")
+    require(len(pricing.fleet) <= MAX_FLEET, f"pricing.fleet: more than {MAX_FLEET}")
     for index, use in enumerate(pricing.fleet):
         low = use.device_hours_per_year if use.low is None else use.low
         high = use.device_hours_per_year if use.high is None else use.high
         is_ordered = 0 <= low <= use.device_hours_per_year <= high
-        _require(is_ordered, f"pricing.fleet[{index}]: not 0 <= low <= hours <= high")
+        require(is_ordered, f"pricing.fleet[{index}]: not 0 <= low <= hours <= high")
         problem = weights_problem(use.workload, use.weights)
-        _require(not problem, f"pricing.fleet[{index}].weights: {problem}")
+        require(not problem, f"pricing.fleet[{index}].weights: {problem}")
         factor = 1.0 if use.transfer_factor is None else use.transfer_factor
         is_factor = 1 <= factor <= MAX_TRANSFER_FACTOR
         limits = f"not between 1 and {MAX_TRANSFER_FACTOR:g}"
-        _require(is_factor, f"pricing.fleet[{index}].transfer_factor: {limits}")
+        require(is_factor, f"pricing.fleet[{index}].transfer_factor: {limits}")
     for index, declared in enumerate(pricing.declared):
         where = f"pricing.declared[{index}].units_per_second"
-        _require(declared.units_per_second > 0, f"{where}: not positive")
+        require(declared.units_per_second > 0, f"{where}: not positive")
     _check_commitments(pricing.commitments)
     _check_policies(pricing.policies)
 
@@ -305,101 +255,25 @@ def _check_pricing(pricing: PricingConfig) -> None:
 def _check_commitments(commitments: Collection[Commitment]) -> None:
     options = {each.where for each in commitments}
     is_short = len(commitments) == len(options) <= MAX_COMMITMENTS
-    _require(is_short, f"pricing.commitments: a duplicate, or more than {MAX_COMMITMENTS}")
+    require(is_short, f"pricing.commitments: a duplicate, or more than {MAX_COMMITMENTS}")
     for index, each in enumerate(commitments):
         where = f"pricing.commitments[{index}]"
         is_pool = 1 <= each.devices_per_job <= each.devices <= MAX_DEVICES
-        _require(is_pool, f"{where}: not 1 <= devices_per_job <= devices <= {MAX_DEVICES}")
+        require(is_pool, f"{where}: not 1 <= devices_per_job <= devices <= {MAX_DEVICES}")
         hours = each.devices * HOURS_PER_YEAR
         is_busy = 0 <= each.busy_hours_per_year <= hours
-        _require(is_busy, f"{where}.busy_hours_per_year: not between 0 and {hours}")
-        _require(each.job_hours is None or each.job_hours > 0, f"{where}.job_hours: not positive")
+        require(is_busy, f"{where}.busy_hours_per_year: not between 0 and {hours}")
+        require(each.job_hours is None or each.job_hours > 0, f"{where}.job_hours: not positive")
 
 
 def _check_policies(policies: Collection[CostPolicy]) -> None:
-    _require(len(policies) <= MAX_POLICIES, f"pricing.policies: more than {MAX_POLICIES}")
+    require(len(policies) <= MAX_POLICIES, f"pricing.policies: more than {MAX_POLICIES}")
     for index, each in enumerate(policies):
         where = f"pricing.policies[{index}]"
-        _require(each.workloads, f"{where}.workloads: none")
+        require(each.workloads, f"{where}.workloads: none")
         is_short = len(each.approvers) <= MAX_APPROVERS
-        _require(is_short, f"{where}.approvers: more than {MAX_APPROVERS}")
+        require(is_short, f"{where}.approvers: more than {MAX_APPROVERS}")
         limits = (each.ask_above_usd_per_year, each.fail_above_usd_per_year)
         set_limits = [limit for limit in limits if limit is not None]
         is_ordered = bool(set_limits) and set_limits[0] >= 0 and set_limits == sorted(set_limits)
-        _require(is_ordered, f"{where}: not 0 <= ask_above_usd_per_year <= fail_above_usd_per_year")
-
-
-def _values_in(outer: _Value) -> Iterator[_Value]:
-    """Yield the values of an object, whose keys are checked, or of a list."""
-    place, longest = outer.place, outer.longest
-    content = outer.value
-    match content:
-        case dict():
-            for key, item in cast("dict[str, object]", content).items():
-                _check_text(place, MAX_WORD, key)
-                yield _Value((place, f".{key}"), LONG_TEXTS.get(key, longest), item)
-        case list():
-            items = cast("list[object]", content)
-            if not _is_plain_list(items, longest):
-                for index, item in enumerate(items):
-                    yield _Value((place, f"[{index}]"), longest, item)
-        case _:
-            pass  # no other value has values
-
-
-def _check_value(value: _Value) -> None:
-    match value.value:
-        case str() as text:
-            _check_text(value.place, value.longest, text)
-        case int() | float() as number:
-            is_fine = math.isfinite(number) if isinstance(number, float) else _is_small(number)
-            if not is_fine:
-                raise _error_at(value.place, "a number that cannot be stored")
-        case _:
-            pass  # null: the decoder decides whether it is allowed
-
-
-def _check_text(place: _Place, longest: int, text: str) -> None:
-    if len(text) > longest:
-        raise _error_at(place, f"a text of more than {longest} characters")
-    if "\x00" in text:
-        raise _error_at(place, "a text with a NUL character")
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise _error_at(place, "a text with half a surrogate pair")
-
-
-def _error_at(place: _Place, complaint: str) -> BundleError:
-    """Return an error with the path to a place, of which a deep one is cut."""
-    names: list[str] = []
-    while place is not None:
-        place, name = place
-        names.append(name)
-    path = "".join(reversed(names)).removeprefix(".")
-    return BundleError(f"{path[:MAX_WORD]}: {complaint}")
-
-
-def _is_plain_list(items: list[object], longest: int) -> bool:
-    """Return whether these are all valid values of one type, as nearly all of a bundle's lists are.
-
-    False decides nothing: such a list is checked value by value.
-    """
-    kinds = set(map(type, items))
-    if kinds == {float}:
-        return all(map(math.isfinite, cast("list[float]", items)))
-    if kinds == {int}:
-        numbers = cast("list[int]", items)
-        return _is_small(min(numbers)) and _is_small(max(numbers))
-    if kinds == {str}:
-        texts = cast("list[str]", items)
-        joined = "".join(texts)
-        return max(map(len, texts)) <= longest and joined.isascii() and "\x00" not in joined
-    return False
-
-
-def _is_small(value: int) -> bool:
-    return -MAX_INTEGER <= value <= MAX_INTEGER
-
-
-def _require(is_fine: object, complaint: str) -> None:
-    if not is_fine:
-        raise BundleError(complaint)
+        require(is_ordered, f"{where}: not 0 <= ask_above_usd_per_year <= fail_above_usd_per_year")

@@ -12,7 +12,8 @@ from typing import Any, cast
 import msgspec
 
 from perfledger.bundle import BUNDLE_FORMAT, BUNDLE_VERSION, Bundle
-from perfledger_runners.bundles.bundle_checks import BundleError, check_bundle, check_values
+from perfledger_runners.bundles.bundle_checks import check_bundle
+from perfledger_runners.bundles.value_checks import BundleError, check_values
 
 # Three million samples in full; 200 metrics x 20 samples are 0.1 % of it.
 MAX_PLAIN_BYTES = 64 * 2**20

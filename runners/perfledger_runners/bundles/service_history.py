@@ -14,7 +14,7 @@ from urllib.request import Request, build_opener
 import msgspec
 
 from perfledger.bundle import KnownSpread
-from perfledger_runners.bundles.bundle_checks import BundleError, check_spreads
+from perfledger_runners.bundles.bundle_checks import check_spreads
 from perfledger_runners.bundles.upload import (
     NoRedirects,
     UploadError,
@@ -22,6 +22,7 @@ from perfledger_runners.bundles.upload import (
     check_token,
     check_url,
 )
+from perfledger_runners.bundles.value_checks import BundleError
 
 ROUTE = "/api/v1/priors"
 TIMEOUT_S = 10.0

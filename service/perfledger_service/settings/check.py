@@ -26,6 +26,7 @@ from perfledger.bundle import (
 )
 from perfledger.records import Param
 from perfledger_runners.bundles import bundle_checks as limits
+from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.children.child_variables import named_variable_error
 from perfledger_service.settings.tables import (
     CommitmentTable,
@@ -73,7 +74,7 @@ class CheckSettings(BaseSettings):
         (".", "src"), description="folders of the checkout put first on the import path"
     )
     python: str = Field("", description="the repository's interpreter (.venv/bin/python if empty)")
-    build: Annotated[str, Field(max_length=limits.MAX_WORD)] = Field(
+    build: Annotated[str, Field(max_length=MAX_WORD)] = Field(
         "", description="shell command that installs a checkout into an environment of its own"
     )
     build_timeout: Seconds = Field(1800.0, description="most time for the build of one side")
@@ -83,7 +84,7 @@ class CheckSettings(BaseSettings):
     env: tuple[str, ...] = Field(
         (), description="environment variables (NAME, NAME*) that workloads and builds also get"
     )
-    sandbox: Annotated[str, Field(max_length=limits.MAX_WORD)] = Field(
+    sandbox: Annotated[str, Field(max_length=MAX_WORD)] = Field(
         "", description="command that workloads run in, before their interpreter, such as bwrap"
     )
     device: Literal["auto", "cpu", "cuda", "tpu"] = Field("auto", description="where to measure")

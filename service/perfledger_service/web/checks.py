@@ -7,12 +7,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from perfledger.bundle import CLASS_DEADLINE_S
-from perfledger_runners.bundles.bundle_checks import (
-    MAX_CLASS_DEADLINE_S,
-    MAX_CLASSES,
-    MAX_WORD,
-    SHA,
-)
+from perfledger_runners.bundles.bundle_checks import MAX_CLASS_DEADLINE_S, MAX_CLASSES, SHA
+from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.pull_requests.machine_classes import announce_classes, work_at
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from perfledger_runners.bundles.bundle_checks import MAX_WORD
+from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.measuring.discovery import Discovery
 from perfledger_service.usecases.check.revisions import CheckConfiguration

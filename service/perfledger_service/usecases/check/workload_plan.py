@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from perfledger.records import Failure, FailureReason, Side, WorkloadSpec
 from perfledger.workload_pattern import is_match
-from perfledger_runners.bundles.bundle_checks import MAX_DETAIL, MAX_WORD
+from perfledger_runners.bundles.value_checks import MAX_DETAIL, MAX_WORD
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 

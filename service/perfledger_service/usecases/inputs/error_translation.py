@@ -34,9 +34,9 @@ from perfledger_cost_models.tco.spot_interruption import InterruptionError
 from perfledger_cost_models.tco.work_cost import WorkError
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_profiles.hardware.efficiency_metrics import MetricError
-from perfledger_runners.bundles.bundle_checks import BundleError
 from perfledger_runners.bundles.service_history import ServiceHistoryError
 from perfledger_runners.bundles.upload import UploadError
+from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
 from perfledger_runners.children.sandbox import SandboxError

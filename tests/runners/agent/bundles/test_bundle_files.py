@@ -30,8 +30,8 @@ from perfledger.records import (
     WorkloadSpec,
 )
 from perfledger_runners.bundles import bundle_files
-from perfledger_runners.bundles.bundle_checks import BundleError
 from perfledger_runners.bundles.bundle_files import read_bundle, write_bundle
+from perfledger_runners.bundles.value_checks import BundleError
 
 SPEC = WorkloadSpec(
     id="gpt:train[batch=8]",

@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from perfledger_runners.bundles.bundle_checks import BundleError
 from perfledger_runners.bundles.bundle_files import parse, unpack
+from perfledger_runners.bundles.value_checks import BundleError
 
 
 def test_what_is_not_packed_is_left_alone():

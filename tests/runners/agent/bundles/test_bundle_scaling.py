@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from perfledger_runners.bundles.bundle_checks import BundleError
 from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.value_checks import BundleError
 
 FACTOR = 8
 # Twice as much as of a linear reader is noise; a quadratic one takes FACTOR times as much.

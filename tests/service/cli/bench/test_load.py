@@ -208,7 +208,7 @@ def test_arrivals_that_cannot_be_replayed_are_refused(tmp_path, text, message):
 
 def test_arrivals_that_are_not_text_are_refused(tmp_path):
     path = tmp_path / "times"
-    path.write_bytes(b"\xff\xfe1\n")
+    path.write_bytes(b"\xff1\n")
 
     with pytest.raises(UsageError, match=r"is not UTF-8 text .at byte 0.: save it as UTF-8"):
         read_arrivals(path)

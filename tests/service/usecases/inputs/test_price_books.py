@@ -82,7 +82,7 @@ def test_a_comparison_says_where_each_price_comes_from(run):
 
 @pytest.mark.parametrize(
     ("where", "layer"),
-    [("p5.48xlarge/on_demand", "live"), ("onprem-8xH100", "derived"), ("tpu-v4-8/spot", "derived")],
+    [("p5.48xlarge/on_demand", "live"), ("tpu-v4-8/spot", "derived")],
 )
 def test_the_price_of_a_change_says_where_its_rate_comes_from(run, where, layer):
     ratio = ("--ratio", "1.05", "--interval", "1.03", "1.07", "--device-hours", "1000")

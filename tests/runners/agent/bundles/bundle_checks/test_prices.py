@@ -4,7 +4,7 @@ import pytest
 
 from perfledger.bundle import Commitment, CostPolicy, FleetUse, PricingConfig
 from perfledger_runners.bundles import bundle_checks
-from perfledger_runners.bundles.bundle_checks import BundleError
+from perfledger_runners.bundles.value_checks import BundleError
 
 POOL = Commitment(where="onprem-8xH100", devices=64, busy_hours_per_year=1e5, job_hours=2.0)
 POLICY = CostPolicy(team="nlp", ask_above_usd_per_year=1e3, fail_above_usd_per_year=1e4)
