@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from perfledger_cost_models.prices.price_sheet import OptionKey, Price, PriceSheet
+from perfledger_cost_models.prices.price_sheet import OptionKey, Price, PriceSheet, RejectedPrice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,10 @@ class ChangedPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetDiff:
-    """The differences between two sheets, by provider, option and region."""
+    """The differences between two sheets, by provider, option and region.
+
+    An option whose row either sheet has and may not be used is neither added nor removed.
+    """
 
     before: str  # the sheets' names
     after: str
@@ -30,11 +33,14 @@ class SheetDiff:
     removed: tuple[Price, ...]
     changed: tuple[ChangedPrice, ...]  # the largest change first
     same: int  # options at the same price, whatever their dates
+    rejected: tuple[RejectedPrice, ...] = ()
 
 
 def sheet_diff(before: PriceSheet, after: PriceSheet) -> SheetDiff:
     """Compare the newest price of each option and region; earlier prices are history."""
     old, new = newest_prices(before), newest_prices(after)
+    rejected = tuple(dict.fromkeys((*before.rejected, *after.rejected)))
+    unusable = {each.key for each in rejected}
     changed = [
         ChangedPrice(before=old[key], after=new[key])
         for key in sorted(old.keys() & new.keys())
@@ -43,10 +49,11 @@ def sheet_diff(before: PriceSheet, after: PriceSheet) -> SheetDiff:
     return SheetDiff(
         before=before.name,
         after=after.name,
-        added=tuple(new[key] for key in sorted(new.keys() - old.keys())),
-        removed=tuple(old[key] for key in sorted(old.keys() - new.keys())),
+        added=tuple(new[key] for key in sorted(new.keys() - old.keys() - unusable)),
+        removed=tuple(old[key] for key in sorted(old.keys() - new.keys() - unusable)),
         changed=tuple(sorted(changed, key=lambda one: abs(one.change), reverse=True)),
         same=len(old.keys() & new.keys()) - len(changed),
+        rejected=rejected,
     )
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.prices.price_diff import newest_prices, sheet_diff
-from perfledger_cost_models.prices.price_sheet import PriceSheet
+from perfledger_cost_models.prices.price_sheet import PriceSheet, RejectedPrice
 
 PRICES = packaged_sheet().prices
 parts = st.sets(st.sampled_from(range(len(PRICES))))
@@ -61,3 +61,24 @@ def test_the_largest_change_is_first():
     found = sheet_diff(before, PriceSheet(name="b", prices=after))
 
     assert [float(one.change) for one in found.changed] == [2.0, 1.0]
+
+
+def test_an_option_whose_row_must_not_be_used_is_neither_added_nor_removed():
+    price, other = PRICES[0], next(each for each in PRICES if each.key != PRICES[0].key)
+    rejected = RejectedPrice(
+        sheet="new.csv",
+        row=2,
+        provider=price.provider,
+        option=price.option,
+        region=price.region,
+        accelerator=price.accelerator,
+        as_of=None,
+        reason="a date that is none",
+    )
+    before = PriceSheet(name="old.csv", prices=(price, other))
+    after = PriceSheet(name="new.csv", prices=(other,), rejected=(rejected,))
+
+    there, back = sheet_diff(before, after), sheet_diff(after, before)
+
+    assert (there.removed, there.same, back.added) == ((), 1, ())
+    assert there.rejected == back.rejected == (rejected,)

@@ -15,10 +15,12 @@ from perfledger_service.rendering.layout.document import (
     fact,
     facts,
     figure,
+    notes,
     table,
 )
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.prices.list import MAX_OPTION, option_name
+from perfledger_service.rendering.prices.rejected import rejected_lines
 
 _MAX_ROWS = 120  # for people; JSON and CSV have all of them
 
@@ -55,7 +57,11 @@ def price_diff_document(diff: SheetDiff) -> Document:
         name="perfledger-price-diff",
         version=2,
         facts={"before": diff.before, "after": diff.after, "same": diff.same},
-        blocks=(table(_columns(), rows, key="prices", style=_style, most=_MAX_ROWS), summary),
+        blocks=(
+            table(_columns(), rows, key="prices", style=_style, most=_MAX_ROWS),
+            summary,
+            *notes(tuple(rejected_lines(diff.rejected))),
+        ),
     )
 
 
