@@ -119,11 +119,20 @@ def imported_file(tmp_path_factory, migrated_file):
     return path
 
 
+def build_clone(path):
+    """Make a repository with a commit, as a clone of octo/models."""
+    identity = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
+    commit = (*identity, "commit", "--quiet", "--allow-empty", "-m", "first")
+    for arguments in (("init", "--quiet", "-b", "main", str(path)), ("-C", str(path), *commit)):
+        subprocess.run(["git", *arguments], check=True)
+
+
 @pytest.fixture
 def database(folder, imported_file):
     """Put a database where the service looks for it, and one where the examples name it."""
     shutil.copy(imported_file, folder / "ci.db")
     shutil.copy(imported_file, folder / "perfledger.db")
+    build_clone(folder / "models")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from perfledger_service.cli.server_modules import open_store
 
 @command(
     examples=(
-        "perfledger server reorder octo/models",
+        "perfledger server reorder octo/models --trust runners",
         "perfledger server reorder octo/models --clone models",
         "perfledger server reorder octo/models --trust runners --json",
     )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from perfledger.records import Revision
 from perfledger_baselines.history.commits.confirmation_state import (
     AbPurpose,
     Bisection,
@@ -128,7 +129,9 @@ def test_the_most_promising_request_comes_first_with_its_own_suspects(suspect, e
 
 
 def test_the_series_of_judged_checks_are_watched(judged, engine, make_bundle, view):
-    judged(engine, make_bundle(pull_request=None))
+    base, head = (Revision(sha=sha, depth=place) for place, sha in enumerate(SHAS))
+    bundle = make_bundle(pull_request=None, base=base, head=head)
+    judged(engine, bundle, trust_runners=True)
 
     found = view()
 
