@@ -1,5 +1,6 @@
 """Holds the values of judging: outcomes, effect estimates and verdicts."""
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -65,12 +66,18 @@ class Verdict:
     def shown_estimate(self) -> EffectEstimate | None:
         """Return the estimate whose `low` and `high` are the interval that decided.
 
-        That of equivalence where the outcome is UNCHANGED, else that of a change.
+        That of equivalence where the outcome is UNCHANGED, else that of a change. Where CPU time
+        settled it, the interval is of the wall time without the wait for a core: its middle is the
+        change where that of the wall time lies outside.
         """
         estimate = self.estimate
         if estimate is None or self.outcome is not Outcome.UNCHANGED:
             return estimate
-        return replace(estimate, low=estimate.narrow_low, high=estimate.narrow_high)
+        low, high = estimate.narrow_low, estimate.narrow_high
+        change = estimate.change
+        if not low <= change <= high:
+            change = math.expm1((math.log1p(low) + math.log1p(high)) / 2)
+        return replace(estimate, change=change, low=low, high=high)
 
     @property
     def is_regression(self) -> bool:

@@ -11,7 +11,6 @@ from sqlalchemy import ColumnElement, func
 from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
-from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.branch_commits import branch_places
 from perfledger_service.store.expected_classes import expected_classes, missing_classes
@@ -25,7 +24,12 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
-from perfledger_service.store.uploads import StoredUpload, upload_by_id, uploads_of_head
+from perfledger_service.store.uploads import (
+    StoredUpload,
+    upload_by_id,
+    uploads_of_head,
+    verdict_of,
+)
 from perfledger_service.values.upload_views import (
     IndexView,
     MissingClassView,
@@ -179,11 +183,12 @@ def _with_verdicts(session: Session, upload: UploadView) -> UploadView:
 
 def _verdict_view(row: VerdictRow, *, series_id: int | None) -> VerdictView:
     """Return a stored verdict with the interval that decided it."""
-    is_proof = row.outcome == Outcome.UNCHANGED
+    estimate = verdict_of(row).shown_estimate
     return row.to_value(
         _VERDICT_VIEW_DECODER,
-        low=row.narrow_low if is_proof else row.low,
-        high=row.narrow_high if is_proof else row.high,
+        change=estimate and estimate.change,
+        low=estimate and estimate.low,
+        high=estimate and estimate.high,
         series_id=series_id,
     )
 

@@ -312,7 +312,7 @@ def verdicts_of(session: Session, upload_id: str) -> tuple[Verdict, ...]:
         .where(col(VerdictRow.upload_id) == upload_id)
         .order_by(col(VerdictRow.position))
     )
-    return tuple(_verdict(row) for row in rows)
+    return tuple(verdict_of(row) for row in rows)
 
 
 def _newest(session: Session, *conditions: ColumnElement[bool]) -> StoredUpload | None:
@@ -357,7 +357,8 @@ def _values(upload_id: str, position: int, verdict: Verdict) -> dict[str, object
     }
 
 
-def _verdict(row: VerdictRow) -> Verdict:
+def verdict_of(row: VerdictRow) -> Verdict:
+    """Return a stored verdict."""
     return row.to_value(
         _VERDICT,
         metric=row.to_value(_METRIC, name=row.metric),

@@ -44,6 +44,29 @@ def test_the_interval_that_is_shown_is_the_one_that_decided(outcome):
     assert replace(VERDICT, outcome=outcome).shown_estimate is None
 
 
+def test_a_change_outside_of_the_interval_that_decided_is_not_shown_beside_it():
+    """A wall time of -4.7 % whose part without the wait for a core is -3.6 to +0.9 %."""
+    estimate = EffectEstimate(
+        base=0.0149,
+        head=0.0142,
+        change=-0.047,
+        low=-0.132,
+        high=0.047,
+        narrow_low=-0.036,
+        narrow_high=0.009,
+        pairs=5,
+        p_value=0.27,
+        smallest_detectable=0.27,
+    )
+    settled = replace(VERDICT, outcome=Outcome.UNCHANGED, estimate=estimate, queued_share=0.1)
+    stored = replace(settled, queued_share=None)
+
+    for verdict in (settled, stored):
+        assert verdict.shown_estimate.low < verdict.shown_estimate.change < 0
+        assert verdict.shown_estimate.change == pytest.approx(-0.0138, abs=1e-4)
+    assert replace(settled, outcome=Outcome.UNDECIDED).shown_estimate.change == -0.047
+
+
 def test_there_are_five_outcomes():
     assert [str(outcome) for outcome in Outcome] == [
         "regressed",
