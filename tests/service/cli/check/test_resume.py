@@ -8,8 +8,10 @@ from collections import Counter
 
 import pytest
 
+from perfledger.metrics import STEP_TIME
 from perfledger.records import Side
 from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.measuring.paired_runs import pair_order
 
@@ -97,7 +99,9 @@ def assert_is_valid(bundle):
         (pair, side): 1 for pair in range(pairs) for side in Side
     }
     assert sorted(run.process for run in bundle.runs) == list(range(2 * pairs))
-    assert all(verdict.estimate is not None for verdict in judge_bundle(bundle))
+    verdicts = {verdict.metric.name: verdict for verdict in judge_bundle(bundle)}
+    assert Outcome.NOT_MEASURED not in {verdict.outcome for verdict in verdicts.values()}
+    assert verdicts[STEP_TIME.name].estimate is not None  # CPU time may lack pairs under load
 
 
 def test_another_change_is_not_resumed(command, tmp_path):
