@@ -10,8 +10,9 @@ from perfledger_service.errors import TooLargeError
 
 # A bundle with 200 metrics x 20 samples has 0.1 MB; what it unpacks to is `read_bundle`'s limit.
 MAX_REQUEST_BYTES = 32 * 2**20
-# Read and thrown away before the answer to a request that was not read to its end. A connection
-# closed with unread bytes is reset, and most clients read no answer before they have sent all.
+# Read and thrown away before the end of the answer to a request that was not read to its end. A
+# connection closed with unread bytes is reset, and most clients read no answer before they have
+# sent all.
 MAX_DRAINED_BYTES = 64 * 2**20
 MAX_DRAIN_SECONDS = 10.0
 
@@ -19,8 +20,9 @@ MAX_DRAIN_SECONDS = 10.0
 class BodySizeLimit:
     """ASGI middleware that raises TooLargeError once a body exceeds the limit.
 
-    It counts the body while it streams. Before any answer it reads what is left of the body, within
-    bounds, unless the sender waits for a permission to send (Expect: 100-continue).
+    It counts the body while it streams. Before it ends an answer, which is sent at once, it reads
+    what is left of the body, within bounds, unless the sender waits for a permission to send
+    (Expect: 100-continue).
     """
 
     def __init__(
@@ -55,14 +57,15 @@ class BodySizeLimit:
                 raise TooLargeError(msg)
             return message
 
-        async def send_to_reader(message: Message) -> None:
-            nonlocal is_sending
-            if is_sending and not is_waiting:
-                is_sending = False
+        async def send_before_the_end(message: Message) -> None:
+            is_last = message["type"] == "http.response.body" and not message.get("more_body")
+            if is_last and is_sending and not is_waiting:
+                await send({**message, "more_body": True})
                 await _drain(receive, max_bytes=self._max_drained_bytes)
+                message = {"type": "http.response.body"}
             await send(message)
 
-        await self._app(scope, receive_counted, send_to_reader)
+        await self._app(scope, receive_counted, send_before_the_end)
 
 
 async def _drain(receive: Receive, *, max_bytes: int) -> None:

@@ -103,35 +103,36 @@ def test_a_sender_without_a_token_reads_why(site):
     assert "token" in reason
 
 
-def drained(*, pieces, head=(("transfer-encoding", "chunked"),)):
-    """Return how many of the pieces were read when an answer without the body was sent."""
-    left = iter(range(pieces))
+def refused(*head):
+    """Return what is sent to a client without an end, each with the pieces read until then."""
+    pieces = 0
+    sent = []
 
     async def receive():
-        next(left)
+        nonlocal pieces
+        pieces += 1
         return {"type": "http.request", "body": b" " * 10, "more_body": True}
 
     async def refusing(_scope, _receive, send):
         await send({"type": "http.response.start", "status": 401, "headers": []})
+        await send({"type": "http.response.body", "body": b"no"})
 
-    async def send(_message):
-        at_answer.append(pieces - len(list(left)))
+    async def send(message):
+        sent.append((message.get("body"), message.get("more_body", False), pieces))
 
-    at_answer = []
     headers = [(name.encode(), value.encode()) for name, value in head]
     limited = BodySizeLimit(refusing, max_bytes=20, max_drained_bytes=100)
     asyncio.run(limited({"type": "http", "headers": headers}, receive, send))
-    return at_answer[0]
+    return sent[1:]
 
 
-def test_of_a_body_without_an_end_no_more_than_the_bound_is_thrown_away():
-    assert drained(pieces=1000) == 10
+def test_a_refusal_is_sent_at_once_and_ends_when_enough_was_thrown_away():
+    assert refused(("transfer-encoding", "chunked")) == [(b"no", True, 0), (None, False, 10)]
 
 
-def test_nothing_is_awaited_of_a_sender_that_sends_nothing_or_waits_for_permission():
-    assert drained(pieces=1000, head=()) == 0
-    waiting = (("content-length", "1000"), ("expect", "100-continue"))
-    assert drained(pieces=1000, head=waiting) == 0
+@pytest.mark.parametrize("head", [(), (("content-length", "1000"), ("expect", "100-continue"))])
+def test_nothing_is_awaited_of_a_sender_that_sends_nothing_or_waits_for_permission(head):
+    assert refused(*head) == [(b"no", False, 0)]
 
 
 def test_a_lying_length_ends_with_the_connection(site, head):
