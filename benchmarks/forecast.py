@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from perfledger_cost_models.forecasting.forecast import LOSS_QUANTILES, is_inside, pinball
+from perfledger_cost_models.forecasting.forecast import QUANTILES, is_inside, pinball
 from perfledger_cost_models.forecasting.sample_paths import sample_paths
 from perfledger_cost_models.forecasting.seasonal_naive import seasonal_naive
 
@@ -92,8 +92,8 @@ def measured(past: FloatArray, came: FloatArray, season: int) -> tuple[float, fl
     """Return the share inside the 80 % interval, and the losses of the forecast and a naive one."""
     ahead, mean = len(came), np.concatenate([past, came]).mean()
     drawn = sample_paths(past, horizon=ahead, season=season).paths
-    quantiles = np.quantile(drawn, LOSS_QUANTILES, axis=0)
-    simple = seasonal_naive(past, horizon=ahead, season=season, shares=LOSS_QUANTILES)
+    quantiles = np.quantile(drawn, QUANTILES, axis=0)
+    simple = seasonal_naive(past, horizon=ahead, season=season, shares=QUANTILES)
     inside = float(is_inside(came, quantiles).mean())
     return inside, pinball(came, quantiles) / mean, pinball(came, simple) / mean
 

@@ -3,7 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median, quantiles
+from statistics import median
+
+import numpy as np
 
 from perfledger_baselines.judging.false_alarms import FalseAlarmRate, false_alarm_rate
 
@@ -13,7 +15,8 @@ FEWEST_CHECKS = 10
 RECENT_CHECKS = 10
 # People stop to read a gate that is undecided more often.
 MOST_UNDECIDED = 0.25
-DECILES = 10
+# A margin is suggested that this share of the workloads reach.
+REACHING_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +101,7 @@ def gate_health(checks: Sequence[GateCheck], settings: GateSettings | None) -> G
     held_times = [check.held_s for check in checks if check.held_s is not None]
     margin, budget_s = None, None
     if settings is not None and recent and is_too_noisy(undecided=undecided, checks=len(checks)):
-        reached = _ninth_decile([each.change for each in recent])
+        reached = float(np.quantile([each.change for each in recent], REACHING_SHARE))
         if reached > settings.margin:
             margin = _rounded_up(reached)
             budget_s = settings.budget_s * (reached / settings.margin) ** 2
@@ -139,10 +142,6 @@ def _typical_changes(checks: Sequence[GateCheck]) -> list[DetectableChange]:
         )
         for workload, changes in by_workload.items()
     ]
-
-
-def _ninth_decile(values: Sequence[float]) -> float:
-    return quantiles(values, n=DECILES, method="inclusive")[-1] if len(values) > 1 else values[0]
 
 
 def _rounded_up(share: float) -> float:

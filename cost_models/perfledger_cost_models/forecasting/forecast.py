@@ -19,8 +19,8 @@ from perfledger_cost_models.quote import HourlyRate
 
 # P10 to P90 is the calibrated interval; P50 is a budget, P90 less P50 its contingency.
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+P10, _, P50, _, P90 = QUANTILES
 
-LOSS_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 # Earlier moments to forecast from: each takes a complete forecast.
 MAX_ORIGINS = 12
 
@@ -145,9 +145,9 @@ def backtest(series: FloatArray, *, horizon: int, season: int) -> Backtest | Non
     for origin in range(first, count):
         ahead = min(horizon, count - origin, origin // 2)
         paths = sample_paths(series[:origin], horizon=ahead, season=season)
-        predictions.append(np.quantile(paths.paths, LOSS_QUANTILES, axis=0))
+        predictions.append(np.quantile(paths.paths, QUANTILES, axis=0))
         naive.append(
-            seasonal_naive(series[:origin], horizon=ahead, season=season, shares=LOSS_QUANTILES)
+            seasonal_naive(series[:origin], horizon=ahead, season=season, shares=QUANTILES)
         )
         came.append(series[origin : origin + ahead])
     if not came:
@@ -165,18 +165,18 @@ def backtest(series: FloatArray, *, horizon: int, season: int) -> Backtest | Non
 
 
 def is_inside(outcomes: FloatArray, quantiles: FloatArray) -> FloatArray:
-    """Return 1 for outcomes in the 80 % interval, the outermost LOSS_QUANTILES, else 0."""
+    """Return 1 for outcomes in the 80 % interval, the outermost QUANTILES, else 0."""
     inside: FloatArray = ((quantiles[0] <= outcomes) & (outcomes <= quantiles[-1])).astype(float)
     return inside
 
 
 def pinball(outcomes: FloatArray, quantiles: FloatArray) -> float:
-    """Return the mean pinball loss of LOSS_QUANTILES x outcomes, in the outcomes' unit.
+    """Return the mean pinball loss of QUANTILES x outcomes, in the outcomes' unit.
 
     That of a quantile x is q (y - x) for an outcome y above it, and (1 - q) (x - y) below; a
     smaller mean over quantiles is a closer forecast (Gneiting and Raftery 2007).
     """
-    shares = np.array(LOSS_QUANTILES)[:, None]
+    shares = np.array(QUANTILES)[:, None]
     more = outcomes - quantiles
     return float(np.maximum(shares * more, (shares - 1) * more).mean())
 
@@ -219,7 +219,7 @@ def _budget_day(budget: SpendingBudget, history: UsageHistory, draws: FloatArray
         day = _day(_spent_at(past, usd)[0], calendar, starts.index(since))
         return BudgetDay(budget=budget, spent_usd=sum(spent), days=(day, day, day), chance=1.0)
     at = np.sort(_spent_at(sums, usd))
-    early, middle, late = (at[min(int(share * len(at)), len(at) - 1)] for share in (0.1, 0.5, 0.9))
+    early, middle, late = (at[min(int(share * len(at)), len(at) - 1)] for share in (P10, P50, P90))
     return BudgetDay(
         budget=budget,
         spent_usd=sum(spent),

@@ -47,8 +47,9 @@ class TeamShares:
     def _change(self, team: int, request: ResourceRequest, now_ms: int, sign: int) -> None:
         if self._share is FairShareRule.NONE:
             return
+        milli, cpu, memory = self._allocated.setdefault(team, (0, 0, 0))
+        self._decayed_usage.setdefault(team, (0.0, now_ms))
         self._decayed_usage[team] = (self._usage(team, now_ms), now_ms)
-        milli, cpu, memory = self._allocated.get(team, (0, 0, 0))
         self._allocated[team] = (
             milli + sign * request.devices * request.share_milli,
             cpu + sign * request.cpu_milli,
@@ -57,8 +58,8 @@ class TeamShares:
 
     def _usage(self, team: int, now_ms: int) -> float:
         """Return the decayed use u: du/dt = allocated - decay u, solved since the last update."""
-        used, then_ms = self._decayed_usage.get(team, (0.0, now_ms))
-        milli = self._allocated.get(team, (0, 0, 0))[0]
+        used, then_ms = self._decayed_usage[team]
+        milli, _, _ = self._allocated[team]
         decay = math.exp(-_DECAY * (now_ms - then_ms))
         return used * decay + milli * (1 - decay) / _DECAY
 

@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from pathlib import PurePath
 
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
-from perfledger_cost_models.telemetry.metric_names import ActivityMetric, MetricMeaning
+from perfledger_cost_models.telemetry.metric_names import (
+    MEBI,
+    PERCENT,
+    ActivityMetric,
+    MetricMeaning,
+)
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
 from perfledger_cost_models.usage.device_spans import UsageFileError, number_of, parse_time
 
@@ -16,13 +21,13 @@ KIND = "dcgmi dmon"
 _ENTITY = "#Entity"
 _DEVICE = "GPU"
 DCGMI_METRICS: Mapping[str, ActivityMetric] = {
-    "GPUTL": ActivityMetric(MetricMeaning.GPU_UTIL, 0.01),
+    "GPUTL": ActivityMetric(MetricMeaning.GPU_UTIL, PERCENT),
     "GRACT": ActivityMetric(MetricMeaning.ENGINE_ACTIVE),
     "SMACT": ActivityMetric(MetricMeaning.SM_ACTIVE),
     "TENSO": ActivityMetric(MetricMeaning.TENSOR_ACTIVE),
-    "FBTTL": ActivityMetric(MetricMeaning.MEMORY_TOTAL, 2.0**20),
-    "FBFRE": ActivityMetric(MetricMeaning.MEMORY_FREE, 2.0**20),
-    "FBUSD": ActivityMetric(MetricMeaning.MEMORY_USED, 2.0**20),
+    "FBTTL": ActivityMetric(MetricMeaning.MEMORY_TOTAL, MEBI),
+    "FBFRE": ActivityMetric(MetricMeaning.MEMORY_FREE, MEBI),
+    "FBUSD": ActivityMetric(MetricMeaning.MEMORY_USED, MEBI),
 }
 
 

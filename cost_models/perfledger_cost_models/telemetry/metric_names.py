@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-_PERCENT = 0.01
-_MEBI = 2.0**20
+PERCENT = 0.01
+MEBI = 2.0**20
 
 
 class MetricMeaning(StrEnum):
@@ -49,7 +49,7 @@ def _metrics(meaning: MetricMeaning, factor: float, *names: str) -> dict[str, Ac
 METRICS: Mapping[str, ActivityMetric] = {
     **_metrics(
         MetricMeaning.GPU_UTIL,
-        _PERCENT,
+        PERCENT,
         "dcgm_fi_dev_gpu_util",
         "dcgm_fi_dev_gpu_util_ratio",
         "nvidia_smi_utilization_gpu",
@@ -79,7 +79,7 @@ METRICS: Mapping[str, ActivityMetric] = {
     ),
     **_metrics(
         MetricMeaning.TENSOR_ACTIVE,
-        _PERCENT,
+        PERCENT,
         "kubernetes.io/container/accelerator/tensorcore_utilization",
         "kubernetes.io/node/accelerator/tensorcore_utilization",
         "tpu.googleapis.com/accelerator/tensorcore_utilization",
@@ -89,11 +89,11 @@ METRICS: Mapping[str, ActivityMetric] = {
     ),
     **_metrics(
         MetricMeaning.MEMORY,
-        _PERCENT,
+        PERCENT,
         "container_gpu_memory_utilization",
         "pod_gpu_memory_utilization",
     ),
-    **_metrics(MetricMeaning.MEMORY_USED, _MEBI, "dcgm_fi_dev_fb_used", "nvidia_smi_memory_used"),
+    **_metrics(MetricMeaning.MEMORY_USED, MEBI, "dcgm_fi_dev_fb_used", "nvidia_smi_memory_used"),
     **_metrics(
         MetricMeaning.MEMORY_USED,
         1.0,
@@ -103,11 +103,9 @@ METRICS: Mapping[str, ActivityMetric] = {
         "kubernetes.io/node/accelerator/memory_used",
         "tpu.googleapis.com/accelerator/memory_used",
     ),
-    **_metrics(MetricMeaning.MEMORY_FREE, _MEBI, "dcgm_fi_dev_fb_free", "nvidia_smi_memory_free"),
+    **_metrics(MetricMeaning.MEMORY_FREE, MEBI, "dcgm_fi_dev_fb_free", "nvidia_smi_memory_free"),
     **_metrics(MetricMeaning.MEMORY_FREE, 1.0, "nvidia_smi_memory_free_bytes"),
-    **_metrics(
-        MetricMeaning.MEMORY_TOTAL, _MEBI, "dcgm_fi_dev_fb_total", "nvidia_smi_memory_total"
-    ),
+    **_metrics(MetricMeaning.MEMORY_TOTAL, MEBI, "dcgm_fi_dev_fb_total", "nvidia_smi_memory_total"),
     **_metrics(
         MetricMeaning.MEMORY_TOTAL,
         1.0,

@@ -10,7 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
-from perfledger_cost_models.telemetry.metric_names import ActivityMetric, MetricMeaning
+from perfledger_cost_models.telemetry.metric_names import (
+    MEBI,
+    PERCENT,
+    ActivityMetric,
+    MetricMeaning,
+)
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
 from perfledger_cost_models.usage.device_spans import (
     UsageFileError,
@@ -25,10 +30,10 @@ TIME = "timestamp"
 DEVICE = ("uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "index")
 NAME = ("name", "gpu_name")
 NVIDIA_SMI_METRICS: Mapping[str, ActivityMetric] = {
-    "utilization.gpu": ActivityMetric(MetricMeaning.GPU_UTIL, 0.01),
-    "memory.used": ActivityMetric(MetricMeaning.MEMORY_USED, 2.0**20),
-    "memory.free": ActivityMetric(MetricMeaning.MEMORY_FREE, 2.0**20),
-    "memory.total": ActivityMetric(MetricMeaning.MEMORY_TOTAL, 2.0**20),
+    "utilization.gpu": ActivityMetric(MetricMeaning.GPU_UTIL, PERCENT),
+    "memory.used": ActivityMetric(MetricMeaning.MEMORY_USED, MEBI),
+    "memory.free": ActivityMetric(MetricMeaning.MEMORY_FREE, MEBI),
+    "memory.total": ActivityMetric(MetricMeaning.MEMORY_TOTAL, MEBI),
 }
 
 

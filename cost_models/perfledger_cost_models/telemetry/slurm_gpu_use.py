@@ -25,6 +25,7 @@ from perfledger_cost_models.telemetry.activity_samples import (
     ActivityExport,
     DeviceOwner,
 )
+from perfledger_cost_models.telemetry.metric_names import PERCENT
 from perfledger_cost_models.telemetry.metric_values import nominal_bytes
 from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.units import SECONDS_PER_HOUR
@@ -49,7 +50,6 @@ MIN_ACCOUNTED_SHARE = 0.99
 MAX_ACTIVITIES = 1_000_000  # two for each GPU in Jobstats; a file has some 400,000 jobs
 MIG_JOBS_NOTE = "jobs on parts of GPUs (MIG) are left out: Slurm does not record their use"
 
-_PERCENT = 0.01
 _PART = re.compile(r"\dg\.\d{1,4}gb")
 
 JOBSTATS = "JS1:"
@@ -159,7 +159,7 @@ def summaries_of(comment: str) -> tuple[GpuSummary, ...]:
 
 def _gpus(name: str, node: _Node) -> Iterator[GpuSummary]:
     for gpu, percent in sorted(node.gpu_utilization.items()):
-        utilization = _share(percent * _PERCENT)
+        utilization = _share(percent * PERCENT)
         if utilization is not None:
             memory = _memory_share(node.gpu_used_memory, node.gpu_total_memory, gpu)
             yield GpuSummary(f"{name} gpu {gpu}", utilization, memory)
@@ -261,7 +261,7 @@ def _summarized(key: str, job: _Job, summaries: Sequence[GpuSummary]) -> Iterato
 def _activities(device: str, job: _Job, steps: Sequence[_Step]) -> Iterator[Activity]:
     memory = nominal_bytes(job.model)
     for signal, scale in (
-        (Signal.GPU_UTIL, job.gpus / _PERCENT),
+        (Signal.GPU_UTIL, job.gpus / PERCENT),
         (Signal.MEMORY, job.gpus * memory if memory else None),
     ):
         marked = [

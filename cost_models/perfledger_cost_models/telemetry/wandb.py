@@ -16,7 +16,7 @@ from pathlib import PurePath
 import msgspec
 
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
-from perfledger_cost_models.telemetry.metric_names import ActivityMetric, MetricMeaning
+from perfledger_cost_models.telemetry.metric_names import PERCENT, ActivityMetric, MetricMeaning
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
 from perfledger_cost_models.usage.device_spans import (
     UsageFileError,
@@ -30,14 +30,14 @@ KIND = "W&B system metrics"
 TIME = "_timestamp"
 RUN = ("run", "run_id", "run_name")
 WANDB_METRICS: Mapping[str, ActivityMetric] = {
-    "gpu": ActivityMetric(MetricMeaning.GPU_UTIL, 0.01),
-    "memoryAllocated": ActivityMetric(MetricMeaning.MEMORY, 0.01),
+    "gpu": ActivityMetric(MetricMeaning.GPU_UTIL, PERCENT),
+    "memoryAllocated": ActivityMetric(MetricMeaning.MEMORY, PERCENT),
     "memoryAllocatedBytes": ActivityMetric(MetricMeaning.MEMORY_USED),
-    "smActive": ActivityMetric(MetricMeaning.SM_ACTIVE, 0.01),
-    "pipeTensorActive": ActivityMetric(MetricMeaning.TENSOR_ACTIVE, 0.01),
-    "dutyCycle": ActivityMetric(MetricMeaning.GPU_UTIL, 0.01),
-    "tensorcoreUtilization": ActivityMetric(MetricMeaning.TENSOR_ACTIVE, 0.01),
-    "memoryUsage": ActivityMetric(MetricMeaning.MEMORY, 0.01),
+    "smActive": ActivityMetric(MetricMeaning.SM_ACTIVE, PERCENT),
+    "pipeTensorActive": ActivityMetric(MetricMeaning.TENSOR_ACTIVE, PERCENT),
+    "dutyCycle": ActivityMetric(MetricMeaning.GPU_UTIL, PERCENT),
+    "tensorcoreUtilization": ActivityMetric(MetricMeaning.TENSOR_ACTIVE, PERCENT),
+    "memoryUsage": ActivityMetric(MetricMeaning.MEMORY, PERCENT),
 }
 
 _COLUMN = re.compile(r"system[./]([gt]pu)\.(\d{1,3})\.(\w{1,40})(?:/l:(.{1,100}))?")

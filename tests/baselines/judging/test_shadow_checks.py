@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import FLOPS_PER_STEP, STEP_TIME
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.shadow_checks import shadow_check
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -75,12 +75,14 @@ def test_a_workload_with_a_change_is_left_out(build):
 
 
 def test_counts_have_no_noise_to_exchange(build):
-    bundle = step_times(build, {"m:f": [(1.0, 1.0)] * 6})
+    counts = [(1e9, 1e9)] * 6
+    pairs = noisy_pairs(4)
+    alone = shadow_of(build.bundle({"m:f": {FLOPS_PER_STEP.name: counts}}))
+    both = shadow_of(build.bundle({"m:f": {FLOPS_PER_STEP.name: counts, STEP_TIME.name: pairs}}))
 
-    shadow = shadow_of(bundle)
-
-    assert shadow is not None
-    assert not shadow.is_false_alarm
+    assert alone is None
+    assert both is not None
+    assert both.tests == 1
 
 
 def test_the_same_seed_gives_the_same_coins(build):

@@ -74,3 +74,11 @@ def test_alike_jobs_without_ids_count_until_the_log_is_there_twice():
 
 def test_a_few_alike_jobs_are_an_array():
     assert len(table_of([job()] * 20)) == 20
+
+
+def test_a_job_requests_whole_devices_and_nothing_else_unless_it_says_so():
+    jobs = table_of([job()])
+
+    assert jobs.share_milli.tolist() == [1000]
+    assert (jobs.cpu_milli[0], jobs.memory_mib[0], jobs.priority[0]) == (0, 0, 0)
+    assert (jobs.wait_ms[0], jobs.limit_ms[0]) == (-1, 1000)

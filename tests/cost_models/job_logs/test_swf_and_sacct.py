@@ -30,6 +30,34 @@ def test_swf_gives_processors_waits_and_limits():
     assert log.left_out == ((SkipReason.NEVER_RAN, 1),)
 
 
+def test_swfs_smallest_numbers_are_numbers_and_below_zero_is_unknown():
+    """Of the fields: 2 submission, 3 wait, 4 run, 5 processors, 8 requested, 9 limit, 16 queue."""
+    rows = (
+        "1 0 0 0 1 -1 -1 -1 1 -1 1 7 3 -1 1 2 -1 -1",
+        "2 1 1 1 4 -1 -1 1 0 -1 1 7 3 -1 1 -1 -1 -1",
+        "3 2 1 5 4 -1 -1 0 9 -1 1 7 3 -1 1 15 -1 -1",
+        "4 3 0 5 -1 -1 -1 -1 9 -1 1 7 3 -1 1 1 -1 -1",
+    )
+
+    log = read_job_log("\n".join(rows))
+    jobs = log.jobs
+
+    assert jobs.submit_ms.tolist() == [0, 1000, 2000, 3000]
+    assert jobs.devices.tolist() == [1, 1, 4, 0]
+    assert jobs.run_ms.tolist() == [0, 1000, 5000, -1]
+    assert jobs.wait_ms.tolist() == [0, 1000, 1000, 0]
+    assert jobs.limit_ms.tolist() == [1000, 1000, 9000, 9000]
+    assert [jobs.pool.names[code] for code in jobs.pool.codes] == ["2", "", "15", "1"]
+
+
+def test_sacct_without_processors_or_memory_has_none_of_them():
+    cells = "9|2026-11-01T00:00:00|2026-11-01T00:01:00|2026-11-01T01:01:00|gres/gpu=2"
+
+    jobs = read_job_log(f"JobID|Submit|Start|End|AllocTRES\n{cells}\n").jobs
+
+    assert (jobs.devices[0], jobs.cpu_milli[0], jobs.memory_mib[0]) == (2, 0, 0)
+
+
 def test_swf_counts_a_job_that_was_swapped_out_once():
     whole = "1 0 0 200 8 -1 -1 8 -1 -1 1 7 3 -1 1 1 -1 -1\n"
     stretches = whole.replace("-1 1 7", "-1 2 7") + whole.replace("-1 1 7", "-1 3 7")

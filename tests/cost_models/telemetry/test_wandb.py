@@ -85,6 +85,19 @@ def test_tpus_have_their_duty_cycle():
     }
 
 
+@pytest.mark.parametrize(
+    "metric",
+    [
+        *("gpu.0.gpu", "gpu.0.memoryAllocated", "gpu.0.smActive", "gpu.0.pipeTensorActive"),
+        *("tpu.0.dutyCycle", "tpu.0.tensorcoreUtilization", "tpu.0.memoryUsage"),
+    ],
+)
+def test_shares_are_recorded_in_per_cent(metric):
+    (found,) = read(rows(*[{f"system.{metric}": 25}] * 2)).activities
+
+    assert found.shares.tolist() == [0.25, 0.25]
+
+
 def test_csv_is_read_as_pandas_writes_it_and_an_empty_cell_is_no_sample():
     text = (
         ",system.cpu,system.gpu.0.gpu,_timestamp,_runtime\n"

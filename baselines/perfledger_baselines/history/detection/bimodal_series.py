@@ -32,8 +32,9 @@ NEAR_MEDIAN = 0.3
 CONCENTRATED, MORE_CONCENTRATED, MOST_CONCENTRATED = 0.4, 0.05, 0.85
 
 # Differences are at least so dense at the median switch as half-way to it. Gaussian noise has a
-# quarter, t(3) tails and bursts at most half.
+# quarter, t(3) tails and bursts at most half. The ranges are multiples of that switch.
 DENSER = 0.45
+AT_SWITCH, HALF_WAY = (0.8, 1.2), (0.45, 0.65)
 
 # Fewest changes in a row that are switches, each reverting the last one but for this share of it.
 FEWEST_TURNS, SAME_DISTANCE = 4, 0.4
@@ -140,8 +141,10 @@ def place_costs(
 
 def _has_two_kinds(ordered: FloatArray, distance: float) -> bool:
     """Return whether differences between the two kinds are rare."""
-    near = _between(ordered, 0.8 * distance, 1.2 * distance) / 0.4
-    half_way = _between(ordered, 0.45 * distance, 0.65 * distance) / 0.2
+    near, half_way = (
+        _between(ordered, low * distance, high * distance) / (high - low)
+        for low, high in (AT_SWITCH, HALF_WAY)
+    )
     return near >= DENSER * half_way
 
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean, median, quantiles
+from statistics import fmean, median
 from typing import Protocol
+
+import numpy as np
 
 from perfledger.metrics import CPU_TIME, PEAK_MEMORY, STEP_TIME
 from perfledger.protocol import BenchmarkSuite, ChildRequest
@@ -100,7 +102,7 @@ def time_statement(
         telemetry = NoTelemetry() if gpu is None else GpuTelemetry(gpu)
         progress.stage("finding how many calls make a reading")
         (first,) = _runs(harness, child_request, workload, processes=1, telemetry=telemetry)
-        repeats = _calls(first)
+        repeats = calls_per_reading(first)
         progress.stage(f"timing it in {request.processes} processes")
         runs = _runs(
             harness,
@@ -110,7 +112,7 @@ def time_statement(
             telemetry=telemetry,
         )
     findings += (read_fitness_afterwards(),)
-    return _timed(request, runs, machine, repeats=repeats, findings=findings)
+    return summarise_runs(request, runs, machine, repeats=repeats, findings=findings)
 
 
 def _workload(discovery: Discovery) -> str:
@@ -141,16 +143,16 @@ def _runs(
     return tuple(runs)
 
 
-def _calls(run: Run) -> int:
-    """Return how many calls last about READING_SECONDS, rounded to a power of ten as timeit's."""
-    typical_s = median(run.samples[STEP_TIME.name])
-    if typical_s >= READING_SECONDS:
-        return 1
-    calls = READING_SECONDS / max(typical_s, READING_SECONDS / MOST_CALLS)
-    return int(10 ** math.ceil(math.log10(calls)))
+def calls_per_reading(run: Run) -> int:
+    """Return how many calls last about READING_SECONDS, rounded up to a power of ten as timeit's.
+
+    `run` timed one call a reading.
+    """
+    typical_s = max(median(run.samples[STEP_TIME.name]), READING_SECONDS / MOST_CALLS)
+    return int(10 ** max(0, math.ceil(math.log10(READING_SECONDS / typical_s))))
 
 
-def _timed(
+def summarise_runs(
     request: TimeRequest,
     runs: Sequence[Run],
     machine: Machine,
@@ -158,6 +160,10 @@ def _timed(
     repeats: int,
     findings: tuple[HostFinding, ...],
 ) -> TimedStatement:
+    """Return the times of one call from the runs of all processes, `repeats` calls a reading.
+
+    Raises NotMeasuredError for a reading that is no time.
+    """
     interval = typical_range(runs, metric=STEP_TIME)
     if interval is None:
         msg = "not measured: a reading is zero or not a number"
@@ -185,14 +191,12 @@ def _timed(
 
 def _process(run: Run, typical_s: float, repeats: int) -> TimedProcess:
     times_s = [each / repeats for each in run.samples[STEP_TIME.name]]
-    if len(times_s) < 2:  # noqa: PLR2004 - two have quantiles
-        times_s = times_s * 2
-    ends = quantiles(times_s, n=20, method="inclusive")
+    p5_s, p25_s, p75_s, p95_s = np.quantile(times_s, (0.05, 0.25, 0.75, 0.95)).tolist()
     return TimedProcess(
         typical_s=typical_s / repeats,
-        p5_s=ends[0],
-        p25_s=ends[4],
-        p75_s=ends[14],
-        p95_s=ends[18],
+        p5_s=p5_s,
+        p25_s=p25_s,
+        p75_s=p75_s,
+        p95_s=p95_s,
         readings=len(run.samples[STEP_TIME.name]),
     )

@@ -14,8 +14,8 @@ HEADER = "team,gpu_num,submit_time,start_time,end_time\n"
 
 
 def row(submitted, *, hours=1):
-    """Return the row of a job that starts when it is submitted; 0 hours: it never ended."""
-    end = f"{submitted} 0{hours}:00:00" if hours else ""
+    """Return the row of a job that starts when it is submitted; None hours: it never ended."""
+    end = "" if hours is None else f"{submitted} 0{hours}:00:00"
     return f"vision,1,{submitted} 00:00:00,{submitted} 00:00:00,{end}\n"
 
 
@@ -54,10 +54,14 @@ def test_a_log_of_the_quarter_alone_leaves_nothing_out():
 
 
 def test_a_row_is_left_out_for_one_reason():
-    rows = [row("2026-06-30", hours=0), row("2026-07-01", hours=0), row("2026-07-02")]
+    rows = [row("2026-06-30", hours=None), row("2026-07-01", hours=None), row("2026-07-02")]
 
     whole = job_log_of(file(*rows), None)
     quarter = job_log_of(file(*rows), None, QUARTER)
 
     assert dict(whole.left_out) == {SkipReason.NEVER_RAN: 2}
     assert dict(quarter.left_out) == {SkipReason.NEVER_RAN: 1, SkipReason.OTHER_QUARTER: 1}
+
+
+def test_a_job_that_ended_at_once_ran():
+    assert job_log_of(file(row("2026-07-01", hours=0)), None, QUARTER).left_out == ()
