@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist worksteal
 EXTRAS := service,postgres,gpu,torch,jax,numba,review,parquet,dev
 
 .PHONY: demo test test-pythons check bench docs format migration clean

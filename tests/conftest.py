@@ -1,13 +1,16 @@
 """What every suite may need of the machine: system packages, and a PostgreSQL server."""
 
+import gc
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
@@ -59,6 +62,12 @@ def pytest_make_parametrize_id(val):
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
 
 
+def pytest_collection_finish():
+    """Leave modules and tests, which live to the end, out of every search for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_runtest_setup(item):
     if item.get_closest_marker("torch") is not None and find_spec("torch") is None:
         leave_out("torch is not installed (pip install 'perfledger[torch]')")
@@ -107,13 +116,25 @@ def postgres_server(require_system):
     shutil.rmtree(folder)
 
 
-@pytest.fixture
-def postgres_url(postgres_server, request):
-    """The URL of an empty PostgreSQL database."""
+@pytest.fixture(scope="session")
+def new_database(postgres_server):
+    """Return a context manager of a PostgreSQL database; yields its URL."""
     import psycopg  # noqa: PLC0415 - an extra that not every user has
 
-    name = f"test_{abs(hash(request.node.nodeid))}"
-    with psycopg.connect(postgres_server.replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute(f"create database {name}")
-        yield postgres_server.removesuffix("postgres") + name
-        connection.execute(f"drop database {name} with (force)")
+    @contextmanager
+    def create(*, template="template1"):
+        name = f"test_{uuid4().hex}"
+        address = postgres_server.replace("+psycopg", "")
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(f"create database {name} template {template}")
+            yield postgres_server.removesuffix("postgres") + name
+            connection.execute(f"drop database {name} with (force)")
+
+    return create
+
+
+@pytest.fixture
+def postgres_url(new_database):
+    """The URL of an empty PostgreSQL database."""
+    with new_database() as url:
+        yield url

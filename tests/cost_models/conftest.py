@@ -2,25 +2,18 @@
 
 import csv
 import io
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
 
 from perfledger_cost_models.billing.focus import read_focus
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.procurement.plan import read_plan
 from perfledger_cost_models.review.build_review import ReviewInputs, build_review
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
-
-# The packaged prices as somebody confirmed them with a date: a review decides on no others.
-CONFIRMED = replace(
-    packaged_sheet(),
-    prices=tuple(replace(price, is_read_date=False) for price in packaged_sheet().prices),
-)
+from tests.cost_models.procurement.example_models import CONFIRMED
 
 PLAN = """
 title = "made up"

@@ -7,11 +7,8 @@ import shutil
 import socket
 import sys
 import threading
-from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
-from enum import Enum
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -143,15 +140,28 @@ def engine(database_url):
     engine.dispose()
 
 
+@pytest.fixture(scope="session")
+def migrated_database(new_database):
+    """The name of a PostgreSQL database with today's tables, to make copies of."""
+    with new_database() as url:
+        upgrade(url)
+        yield url.rpartition("/")[2]
+
+
+@pytest.fixture
+def migrated_postgres_url(new_database, migrated_database):
+    """The URL of a fresh PostgreSQL database with today's tables."""
+    with new_database(template=migrated_database) as url:
+        yield url
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def any_engine(request):
     """An up-to-date database of each kind."""
     if request.param == "sqlite":
         yield request.getfixturevalue("engine")
         return
-    url = request.getfixturevalue("postgres_url")
-    upgrade(url)
-    engine = open_engine(url)
+    engine = open_engine(request.getfixturevalue("migrated_postgres_url"))
     yield engine
     engine.dispose()
 
@@ -375,26 +385,3 @@ def site(engine, start_site):
     add_project(engine, "octo/other", token=OTHER_TOKEN, now=NOW)
     with start_site(engine) as site:
         yield site
-
-
-def rewritten(value, rewrite):
-    match value:
-        case Enum():
-            return value
-        case str():
-            return rewrite(value)
-        case tuple():
-            return tuple(rewritten(item, rewrite) for item in value)
-        case Mapping():
-            return {rewritten(k, rewrite): rewritten(v, rewrite) for k, v in value.items()}
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            changed = {f.name: rewritten(getattr(value, f.name), rewrite) for f in fields(value)}
-            return replace(value, **changed)
-        case _:
-            return value
-
-
-@pytest.fixture(scope="session")
-def rewrite() -> Callable[[object, Callable[[str], str]], object]:
-    """Return a function that puts every text of a value through another function."""
-    return rewritten

@@ -13,7 +13,6 @@ import pytest
 
 from perfledger.records import Revision
 from perfledger_service.store.database import open_engine
-from perfledger_service.store.upgrade import upgrade
 from perfledger_service.usecases.pull_requests.projects import add_project
 
 TOKEN = "pl_0123abcd_" + "s" * 43
@@ -22,10 +21,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def start_replica(postgres_url, at_github, now, tmp_path):
+def start_replica(migrated_postgres_url, at_github, now, tmp_path):
     """Run `perfledger server run` on one database, as often as wanted; yields process and URL."""
-    upgrade(postgres_url)
-    engine = open_engine(postgres_url)
+    engine = open_engine(migrated_postgres_url)
     add_project(engine, "octo/models", token=TOKEN, now=now)
     engine.dispose()
 
@@ -35,7 +33,7 @@ def start_replica(postgres_url, at_github, now, tmp_path):
             name: value for name, value in os.environ.items() if not name.startswith("PERFLEDGER_")
         }
         environment |= {
-            "PERFLEDGER_DATABASE_URL": postgres_url,
+            "PERFLEDGER_DATABASE_URL": migrated_postgres_url,
             "PERFLEDGER_GITHUB_API_URL": at_github.server.url,
             "PERFLEDGER_GITHUB_TOKEN": "ghp_canaryCanaryCanaryCanaryCanary012345",
         }

@@ -1,9 +1,7 @@
 """Rows of a price list: what cannot be read is left out, with its place and its reason."""
 
-import csv
 from datetime import date
 from decimal import Decimal
-from io import StringIO
 
 import pytest
 
@@ -15,41 +13,18 @@ from perfledger_cost_models.prices.price_sheet import (
     PriceMissingError,
     PricingModel,
 )
+from tests.cost_models.prices.example_rows import ROW, sheet_text
 
-ROW = {
-    "provider": "aws",
-    "sku": "p5.48xlarge",
-    "region": "us-east-1",
-    "accelerator": "H100-80GB",
-    "count": "8",
-    "pricing_model": "on_demand",
-    "term": "",
-    "usd_per_hour": "55.04",
-    "usd_per_accelerator_hour": "6.88",
-    "as_of_date": "2026-07-20",
-    "retrieved_at": "2026-11-20",
-    "confidence": "high",
-    "source": "price list",
-    "note": "",
-}
 UNKNOWN = {"usd_per_hour": "", "usd_per_accelerator_hour": "", "confidence": "unknown"}
 RATES = read_exchange_rates("Date,USD,GBP\n2026-07-17,1.16,0.86\n", "rates.csv")
 
 
-def text_of(*changes, columns=COLUMNS, **form):
-    out = StringIO()
-    writer = csv.DictWriter(out, columns, **form)
-    writer.writeheader()
-    writer.writerows(ROW | change for change in changes)
-    return out.getvalue()
-
-
 def checked(*changes, **context):
-    return check_sheet(text_of(*changes), "made-up", context=CheckContext(**context))
+    return check_sheet(sheet_text(*changes), "made-up", context=CheckContext(**context))
 
 
 def in_currency(currency, **context):
-    text = text_of({CURRENCY_COLUMN: currency}, columns=(*COLUMNS, CURRENCY_COLUMN))
+    text = sheet_text({CURRENCY_COLUMN: currency}, columns=(*COLUMNS, CURRENCY_COLUMN))
     return check_sheet(text, "made-up", context=CheckContext(**context))
 
 
@@ -141,7 +116,7 @@ def test_a_price_per_accelerator_is_not_unknown():
 
 @pytest.mark.parametrize("form", [{"delimiter": ";"}, {"lineterminator": "\r\n"}, {}])
 def test_what_excel_writes_is_read(form):
-    text = f"\ufeff{text_of(ROW, **form)}{';' * 13 if form.get('delimiter') else ',' * 13}\n"
+    text = f"\ufeff{sheet_text(ROW, **form)}{';' * 13 if form.get('delimiter') else ',' * 13}\n"
 
     assert check_sheet(text, "made-up").sheet == checked(ROW).sheet
 

@@ -1,7 +1,5 @@
-import csv
 from datetime import date
 from decimal import Decimal
-from io import StringIO
 
 import pytest
 from hypothesis import given, strategies as st
@@ -11,36 +9,15 @@ from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.prices.price_check import check_sheet
 from perfledger_cost_models.prices.price_layers import layer_sheets
 from perfledger_cost_models.prices.price_sheet import (
-    COLUMNS,
     PriceMissingError,
     PriceSheet,
 )
 from perfledger_cost_models.prices.price_sheet_writer import text_of
-
-ROW = {
-    "provider": "aws",
-    "sku": "p5.48xlarge",
-    "region": "us-east-1",
-    "accelerator": "H100-80GB",
-    "count": "8",
-    "pricing_model": "on_demand",
-    "term": "",
-    "usd_per_hour": "55.04",
-    "usd_per_accelerator_hour": "6.88",
-    "as_of_date": "2026-07-20",
-    "retrieved_at": "2026-11-20",
-    "confidence": "high",
-    "source": "price list",
-    "note": "",
-}
+from tests.cost_models.prices.example_rows import ROW, sheet_text
 
 
 def sheet_of(*changes: dict[str, str]) -> PriceSheet:
-    out = StringIO()
-    writer = csv.DictWriter(out, COLUMNS)
-    writer.writeheader()
-    writer.writerows(ROW | change for change in changes)
-    return check_sheet(out.getvalue(), "made-up").sheet
+    return check_sheet(sheet_text(*changes), "made-up").sheet
 
 
 def dollars(usd: str, **changes: str) -> dict[str, str]:

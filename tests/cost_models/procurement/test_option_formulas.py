@@ -1,60 +1,25 @@
-from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.procurement.cost_model import (
-    PlanData,
     PurchaseMode,
 )
 from perfledger_cost_models.procurement.decision import evaluate, evaluate_at_modes
-from perfledger_cost_models.procurement.hour_shares import planned_shares, reconcile
-from perfledger_cost_models.procurement.model_inputs import option_inputs, plan_inputs
-from perfledger_cost_models.procurement.option_formulas import cost_model, first_need
-from perfledger_cost_models.procurement.plan import read_plan
-from perfledger_cost_models.procurement.purchase_options import purchase_options
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.onprem import (
     SERVERS,
     figures_of,
     yearly_cost,
 )
-
-# As somebody confirmed them with a date: a review decides on no other prices.
-SHEET = replace(
-    packaged_sheet(),
-    prices=tuple(replace(price, is_read_date=False) for price in packaged_sheet().prices),
-)
-
-
-def a_model(text, supply=(Decimal(0),) * 3):
-    plan = read_plan(text, "plan.toml")
-    figures = PlanData(
-        plan=plan,
-        sheet=SHEET,
-        parameters=packaged_hardware_inputs(),
-        shares=reconcile(planned_shares(plan.demand)),
-    )
-    assert plan.demand.hours is not None
-    shared = plan_inputs(
-        figures, hours=plan.demand.hours, kind=plan.demand.hours_kind, supply=supply
-    )
-    options, unpriced = purchase_options(figures, need_hours=first_need(shared))
-    return cost_model(
-        plan.demand.accelerator,
-        options,
-        keep=plan.demand.keep,
-        inputs=(*shared, *option_inputs(figures, options)),
-        unpriced=unpriced,
-    )
+from tests.cost_models.procurement.example_models import CONFIRMED, a_model
 
 
 @pytest.fixture
 def model(plan_text, all_options):
-    return a_model(plan_text + all_options)
+    return a_model(plan_text + all_options, sheet=CONFIRMED)
 
 
 @pytest.fixture
@@ -133,7 +98,7 @@ def test_blocks_are_paid_whether_used_or_not(model, likely):
 @settings(max_examples=25)
 @given(st.integers(1, 10**7), st.floats(1.0, 5.0))
 def test_hours_bought_one_by_one_are_linear_in_their_number(hours, factor):
-    model = a_model(LINEAR)
+    model = a_model(LINEAR, sheet=CONFIRMED)
     values = {each.name: np.array([float(each.mode)]) for each in model.inputs}
 
     once, more = (
@@ -149,7 +114,7 @@ def test_hours_bought_one_by_one_are_linear_in_their_number(hours, factor):
     st.floats(1.0, 3.0),
 )
 def test_nothing_gets_cheaper_when_a_price_or_the_demand_rises(name, factor):
-    model = a_model(LINEAR)
+    model = a_model(LINEAR, sheet=CONFIRMED)
     values = {each.name: np.array([float(each.mode)]) for each in model.inputs}
 
     before = evaluate(model, values)
@@ -163,7 +128,8 @@ def test_nothing_gets_cheaper_when_a_price_or_the_demand_rises(name, factor):
 @given(st.integers(0, 60))
 def test_more_supply_never_makes_the_rest_dearer(devices):
     less, more = (
-        a_model(LINEAR, supply=(Decimal(number),) * 3) for number in (devices, devices + 8)
+        a_model(LINEAR, sheet=CONFIRMED, supply=(Decimal(number),) * 3)
+        for number in (devices, devices + 8)
     )
 
     assert evaluate_at_modes(more)[more.keep.npv][0] <= evaluate_at_modes(less)[less.keep.npv][0]

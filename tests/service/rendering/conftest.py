@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +92,26 @@ def imported() -> StoredImport:
         unpacked_bytes=100,
         created_at=datetime(2026, 11, 20, 12, tzinfo=UTC),
     )
+
+
+def rewritten(value, rewrite):
+    match value:
+        case Enum():
+            return value
+        case str():
+            return rewrite(value)
+        case tuple():
+            return tuple(rewritten(item, rewrite) for item in value)
+        case Mapping():
+            return {rewritten(k, rewrite): rewritten(v, rewrite) for k, v in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            changed = {f.name: rewritten(getattr(value, f.name), rewrite) for f in fields(value)}
+            return replace(value, **changed)
+        case _:
+            return value
+
+
+@pytest.fixture(scope="session")
+def rewrite() -> Callable[[object, Callable[[str], str]], object]:
+    """Return a function that puts every text of a value through another function."""
+    return rewritten

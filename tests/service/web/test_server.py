@@ -18,7 +18,6 @@ from perfledger_runners.bundles.bundle_files import write_bundle
 from perfledger_runners.bundles.upload import upload
 from perfledger_service.errors import SettingsError
 from perfledger_service.settings.service import ServiceSettings
-from perfledger_service.store.upgrade import upgrade
 from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.web.server import build_app, serve
 
@@ -197,12 +196,10 @@ def test_half_of_an_apps_credentials_does_not_start(settings_for, database_url):
 
 
 @pytest.mark.usefixtures("log")
-def test_an_address_that_is_taken_is_said_so(settings_for, tmp_path):
-    url = f"sqlite:///{tmp_path / 'new.db'}"
-    upgrade(url)
+def test_an_address_that_is_taken_is_said_so(settings_for, database_url):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(SettingsError, match=f"cannot listen on 127.0.0.1:{port}"):
-            serve(settings_for(url), host="127.0.0.1", port=port)
+            serve(settings_for(database_url), host="127.0.0.1", port=port)

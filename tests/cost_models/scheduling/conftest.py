@@ -1,0 +1,14 @@
+"""Three free nodes of four devices."""
+
+import numpy as np
+import pytest
+
+from perfledger_cost_models.scheduling.cluster import equal_nodes
+from perfledger_cost_models.scheduling.free_devices import FreeDevices
+from tests.cost_models.scheduling.example_mix import MIX
+
+
+@pytest.fixture
+def free_devices():
+    cluster = equal_nodes(3, devices=4)
+    return FreeDevices(cluster, np.arange(3), MIX)
