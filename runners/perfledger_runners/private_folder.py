@@ -56,15 +56,21 @@ def _folders() -> list[Path]:
 
 
 def _create_locked() -> tuple[Path, int]:
-    """Return a new folder and the descriptor that holds its lock."""
+    """Return a new folder and the descriptor that holds its lock.
+
+    Until it is locked, another check may remove it.
+    """
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        descriptor = _open(folder)
+        try:
+            descriptor = _open(folder)
+        except FileNotFoundError:
+            continue
         with suppress(OSError):  # a file system without locks: nobody removes it then
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if folder.exists():
             return folder, descriptor
-        os.close(descriptor)  # another check locked and removed it before this one could lock it
+        os.close(descriptor)
 
 
 def _open(folder: Path) -> int:

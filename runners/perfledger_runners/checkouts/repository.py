@@ -40,8 +40,8 @@ WORKLOAD_DECORATOR = r"^[[:space:]]*@([[:alnum:]_]+\.)?workload([^[:alnum:]_]|$)
 # A snapshot stores every new file in the repository's objects; data and models do not belong there.
 MAX_UNTRACKED_BYTES = 200_000_000
 ABANDONED_AFTER_S = 24 * 3600.0  # no check runs for so long
-# Marks the top folder of a virtual environment (PEP 405).
-ENVIRONMENT_MARK = "pyvenv.cfg"
+# Files of the top folder of a virtual environment (PEP 405), and of one of conda, pixi or mamba.
+ENVIRONMENT_MARKS = ("/pyvenv.cfg", "/conda-meta/history")
 
 
 class NotARepositoryError(RepositoryError):
@@ -285,9 +285,10 @@ class Repository:
         """
         oldest = time.time() - ABANDONED_AFTER_S
         for record in (records / "worktrees").glob("*/gitdir"):
-            folder = Path(record.read_text(encoding="utf-8", errors="surrogateescape")).parent
-            if is_abandoned(folder) and record.stat().st_mtime < oldest:
-                self._remove_worktree(folder)
+            with suppress(OSError):  # the user's git removes its own meanwhile
+                folder = Path(record.read_text(encoding="utf-8", errors="surrogateescape")).parent
+                if is_abandoned(folder) and record.stat().st_mtime < oldest:
+                    self._remove_worktree(folder)
 
     def _remove_worktree(self, folder: Path) -> None:
         """Remove one worktree and its record; `prune` would touch the user's own."""
@@ -309,8 +310,8 @@ _PLACES = ("heads", "remotes/origin")
 def untracked_files(root: Path, *, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the untracked files of the work tree at `root` that .gitignore does not name.
 
-    Virtual environments and nested repositories are left out. `environment` names the index to
-    compare with. Raises RepositoryError when the files exceed MAX_UNTRACKED_BYTES in total.
+    Environments of venv and conda, and nested repositories, are left out. `environment` names the
+    index to compare with. Raises RepositoryError when the files exceed MAX_UNTRACKED_BYTES.
     """
     listing = git(root, "ls-files", "-z", "--others", "--exclude-standard", environment=environment)
     names = [os.fsdecode(name) for name in listing.split(b"\0") if name]
@@ -322,13 +323,9 @@ def untracked_files(root: Path, *, environment: Mapping[str, str]) -> tuple[str,
 
 
 def _environments(paths: list[str]) -> tuple[str, ...]:
-    """Return the virtual environments' folders, each with a trailing slash."""
-    folders = [path.removesuffix(ENVIRONMENT_MARK) for path in paths]
-    return tuple(
-        folder
-        for folder, path in zip(folders, paths, strict=True)
-        if folder != path and folder.endswith("/")
-    )
+    """Return the environments' folders, each with a trailing slash."""
+    marked = ((path, mark) for path in paths for mark in ENVIRONMENT_MARKS if path.endswith(mark))
+    return tuple(f"{path.removesuffix(mark)}/" for path, mark in marked)
 
 
 def _check_size(root: Path, paths: tuple[str, ...]) -> None:

@@ -70,7 +70,8 @@ def check_settings(
     """
     flag_values = {name: value for name, value in flags.items() if value is not None}
     environment = EnvSettingsSource(CheckSettings)()
-    merged = {**(table or {}), **environment, **flag_values}
+    table = _of_suite(table or {}, {**environment, **flag_values}.get("suite"))
+    merged = {**table, **environment, **flag_values}
     settings = validate_settings(CheckSettings, merged)
     origins: list[SettingOrigin] = []
     for name in CheckSettings.model_fields:
@@ -79,7 +80,7 @@ def check_settings(
             origin = "command line"
         elif name in environment:
             origin = f"environment ({ENV_PREFIX}{name.upper()})"
-        elif name in (table or {}):
+        elif name in table:
             origin = table_name
         origins.append(SettingOrigin(name, setting_text(getattr(settings, name)), origin))
     return settings, tuple(origins)
@@ -99,6 +100,14 @@ def origins_of(
         )
         for name in type(settings).model_fields
     )
+
+
+def _of_suite(table: Mapping[str, Any], suite: object) -> Mapping[str, Any]:
+    """Return the file's settings; its `paths` are those of its own suite, and of no other."""
+    own_suite = table.get("suite", CheckSettings.model_fields["suite"].default)
+    if suite is None or suite == own_suite:
+        return table
+    return {name: value for name, value in table.items() if name != "paths"}
 
 
 def _member(table: object, key: str) -> object:

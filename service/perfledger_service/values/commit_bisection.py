@@ -7,6 +7,7 @@ from perfledger.metrics import Metric
 from perfledger.records import Revision
 from perfledger_baselines.history.commits.commit_search import SearchStatus
 from perfledger_baselines.judging.verdict import Verdict
+from perfledger_service.values.check_options import NO_OPTIONS, CheckOptions
 from perfledger_service.values.report import ExitCode, Report
 
 
@@ -79,8 +80,7 @@ class CommitBisection:
     unexplained: float | None = None  # relative change that the found commit does not explain
     report: Report | None = None
     notes: tuple[str, ...] = ()
-    workloads_from: str = ""
-    is_isolated: bool = False
+    options: CheckOptions = NO_OPTIONS
 
     @property
     def good(self) -> BisectedCommit:

@@ -15,6 +15,7 @@ from perfledger_cost_models.quote import ChangePrice, QueueEffect, SummedPrice, 
 from perfledger_profiles.bottleneck.classification import Recommendation
 from perfledger_profiles.diff.cause import StepTimeExplanation
 from perfledger_profiles.hardware.roofline import Roofline
+from perfledger_service.values.check_options import NO_OPTIONS, CheckOptions
 from perfledger_service.values.projection_views import ProjectionView
 
 
@@ -131,8 +132,7 @@ class Report:
     interleaved_workloads: tuple[str, ...] = ()
     tests: tuple[PairedTest, ...] = ()  # whose pairs decided the verdicts
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
-    is_isolated: bool = False  # each side ran in an environment of its own
-    suite: str = "perfledger"  # the kind of benchmarks, by its setting
+    options: CheckOptions = NO_OPTIONS
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

@@ -74,6 +74,22 @@ def test_what_a_killed_process_left_is_removed_by_the_next(holder):
     assert is_abandoned(left / "checkout")
 
 
+def test_a_folder_that_is_removed_before_it_is_locked_is_made_again(temporary, monkeypatch):
+    made = []
+
+    def make_folder(prefix):
+        folder = temporary / f"{prefix}{len(made)}"
+        made.append(folder)
+        if len(made) > 1:  # the first one is gone when its maker opens it
+            folder.mkdir(mode=0o700)
+        return str(folder)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make_folder)
+
+    with private_folder() as folder:
+        assert (folder, folder.is_dir()) == (made[1], True)
+
+
 def test_the_folder_of_a_process_that_lives_stays(holder):
     process, folder = holder
 

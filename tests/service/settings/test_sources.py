@@ -50,6 +50,26 @@ def test_a_flag_beats_the_environment_beats_the_file_beats_the_default(monkeypat
     assert origin(origins, "device") == "default"
 
 
+@pytest.mark.parametrize(
+    ("file", "suite", "paths"),
+    [
+        (b'paths = ["work"]', None, ("work",)),
+        (b'paths = ["work"]', "perfledger", ("work",)),
+        (b'paths = ["work"]', "asv", ("benchmarks",)),
+        (b'paths = ["work"]\nsuite = "asv"', "asv", ("work",)),
+        (b'paths = ["work"]\nsuite = "asv"', None, ("work",)),
+        (b'paths = ["work"]\nsuite = "asv"', "pytest", ("benchmarks",)),
+    ],
+)
+def test_the_paths_of_a_file_are_those_of_its_own_suite(file, suite, paths):
+    settings, origins = resolved({"suite": suite}, b"[tool.perfledger]\n" + file)
+
+    assert settings.paths == paths
+    is_of_file = "paths" in settings.model_fields_set
+    assert is_of_file == (paths == ("work",))
+    assert origin(origins, "paths") == ("pyproject.toml" if is_of_file else "default")
+
+
 def test_tables_of_the_file_become_what_the_bundle_carries():
     settings, _ = resolved()
 

@@ -10,6 +10,7 @@ import typer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, out, what
 from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, check_writable
+from perfledger_service.cli.workload_flags import AsvSuite, PytestSuite, suite_of
 
 if TYPE_CHECKING:  # these would make every help slow
     from rich.console import RenderableType
@@ -35,6 +36,8 @@ def bisect(
     workloads_from: Annotated[
         str, what("lay the workloads of a revision or folder over all commits", metavar="REVISION")
     ] = "",
+    asv: AsvSuite = False,
+    pytest: PytestSuite = False,
     device: Annotated[
         str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
     ] = None,
@@ -71,7 +74,13 @@ def bisect(
     if output.output is not None:
         check_writable(output.output)
     prepare_spool(os.environ, also=save_bundle)
-    flags = {"device": device, "budget": budget, "build": build, "isolated": isolated or None}
+    flags = {
+        "suite": suite_of(is_asv=asv, is_pytest=pytest),
+        "device": device,
+        "budget": budget,
+        "build": build,
+        "isolated": isolated or None,
+    }
     request = BisectRequest(
         workload=workload, good=good, bad=bad, metric=metric, workloads_from=workloads_from
     )

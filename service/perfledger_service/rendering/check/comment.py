@@ -15,6 +15,7 @@ from perfledger_service.rendering.layout import (
     verdict_rows,
     vocabulary,
 )
+from perfledger_service.rendering.layout.check_command import reproduction
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.escape import link
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
@@ -195,7 +196,7 @@ def report_markdown(
             limits.names,
             "best numbers of steps",
         ),
-        "reproduction": provenance_facts.reproduction(report),
+        "reproduction": reproduction(report),
         "limits": limits,
         "untrusted": provenance_facts.untrusted_names(report),
     }

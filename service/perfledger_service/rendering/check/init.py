@@ -5,9 +5,15 @@ from dataclasses import dataclass, field
 
 from perfledger.records import Framework
 from perfledger_service.rendering.layout.environment import render_file
-from perfledger_service.values.project_facts import EnvironmentManager, ProjectFacts
+from perfledger_service.values.project_facts import (
+    BenchmarkTool,
+    EnvironmentManager,
+    ProjectFacts,
+)
 
 MAX_PACKAGES = 3
+# Of `perfledger check`, by the tool whose benchmarks it measures.
+OPTIONS = {BenchmarkTool.ASV: "--asv", BenchmarkTool.PYTEST: "--pytest"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +25,8 @@ class EnvironmentSetUp:
     program: str = ""  # that the runner needs
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     python: str = ""  # the interpreter, unless it is .venv/bin/python
+    # A shell's word for the interpreter of an environment that was made without this set-up.
+    own_python: str = "/path/to/python"
 
 
 def summary(facts: ProjectFacts) -> str:
@@ -33,13 +41,17 @@ def summary(facts: ProjectFacts) -> str:
 
 def advice(facts: ProjectFacts) -> tuple[str, ...]:
     """Return what to do where a first check would not run as the user expects."""
-    if facts.has_environment or environment_set_up(facts).python:
-        return ()
-    sentence = (
-        "There is no .venv here: workloads would run on perfledger's own Python. Make one, or name "
-        "yours: PERFLEDGER_PYTHON=/path/to/python perfledger check"
-    )
-    return (sentence,)
+    sentences = [
+        f"Your benchmarks of {tool} run as they are: perfledger check {OPTIONS[tool]}"
+        for tool in facts.benchmark_tools
+    ]
+    set_up = environment_set_up(facts)
+    if not (facts.has_environment or set_up.python):
+        sentences.append(
+            "There is no .venv here: workloads would run on perfledger's own Python. Make one, or "
+            f"name yours: PERFLEDGER_PYTHON={set_up.own_python} perfledger check"
+        )
+    return tuple(sentences)
 
 
 def _names(facts: ProjectFacts) -> str:
@@ -82,9 +94,15 @@ def environment_set_up(facts: ProjectFacts) -> EnvironmentSetUp:
                 program="poetry",
                 commands=("poetry install --no-interaction",),
                 variables={"POETRY_VIRTUALENVS_IN_PROJECT": "true"},
+                own_python='"$(poetry env info --executable)"',
             )
         case EnvironmentManager.PDM:
-            return EnvironmentSetUp(source="pdm.lock", program="pdm", commands=("pdm sync",))
+            return EnvironmentSetUp(
+                source="pdm.lock",
+                program="pdm",
+                commands=("pdm sync",),
+                own_python='"$(pdm info --python)"',
+            )
         case EnvironmentManager.PIXI:
             return EnvironmentSetUp(
                 source="pixi.lock",
@@ -94,7 +112,12 @@ def environment_set_up(facts: ProjectFacts) -> EnvironmentSetUp:
             )
         case EnvironmentManager.CONDA:
             command = f"conda env create --quiet --prefix .venv --file {facts.manager_file}"
-            return EnvironmentSetUp(source=facts.manager_file, program="conda", commands=(command,))
+            return EnvironmentSetUp(
+                source=facts.manager_file,
+                program="conda",
+                commands=(command,),
+                own_python='"$CONDA_PREFIX/bin/python"',
+            )
         case EnvironmentManager.PIP:
             return _pip_set_up(facts)
 

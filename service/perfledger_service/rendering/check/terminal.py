@@ -17,6 +17,7 @@ from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.pair_plot import pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
+from perfledger_service.rendering.layout.check_command import reproduction
 from perfledger_service.rendering.layout.escape import clean, clean_sentence
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.interval_text import interval_text
@@ -271,7 +272,7 @@ def _closing(report: Report, *, url: str) -> Iterator[RenderableType]:
     for note in report.notes:
         yield Padding(Text(clean_sentence(note)), _INDENT)
     yield _heading("Again")
-    yield Padding(Text(provenance_facts.reproduction(report)), _INDENT)
+    yield Padding(Text(reproduction(report)), _INDENT)
     if url:
         yield Text(f"Page: {clean(url, limit=_MAX_NAME)}")
 

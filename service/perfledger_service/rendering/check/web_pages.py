@@ -25,6 +25,7 @@ from perfledger_service.rendering.layout import (
     verdict_rows,
     vocabulary,
 )
+from perfledger_service.rendering.layout.check_command import reproduction
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.trace import cause_rows
@@ -152,7 +153,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         decision=provenance_facts.decision_sentences(report),
         measured_steps=verdict_rows.step_count_sentence(report),
         best_steps=[one for one in report.steps if one.best is not None][:_MAX_COUNTED],
-        reproduction=provenance_facts.reproduction(report),
+        reproduction=reproduction(report),
         logs=tuple(bundle.logs.items()),
     )
 

@@ -9,6 +9,7 @@ from perfledger.records import Revision
 from perfledger_baselines.history.commits.commit_search import SearchStatus
 from perfledger_service.rendering.history.bisect_plot import bisection_text
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout.check_command import check_words, option_words
 from perfledger_service.rendering.layout.document import (
     Block,
     CellKind as Kind,
@@ -112,13 +113,11 @@ def headline(result: CommitBisection) -> str:
 def next_command(result: CommitBisection) -> str:
     """Return the command that checks the found commit, or that searches what is left."""
     if result.status is SearchStatus.FOUND:
-        parent = result.commits[result.first - 1].revision
-        found_commit = result.commits[result.first].revision
-        return (
-            f"perfledger check --base {provenance_facts.short_sha(parent.sha)} "
-            f"--head {provenance_facts.short_sha(found_commit.sha)} "
-            f"--workload {_quoted_workload(result)}{_options(result)}"
+        parent, found_commit = result.commits[result.first - 1 : result.first + 1]
+        words = check_words(
+            parent.revision, found_commit.revision, result.options, workloads=[result.workload]
         )
+        return " ".join(words)
     ends = (result.commits[result.first - 1], result.commits[result.last])
     command = _bisect_command(result, *(each.revision for each in ends))
     if result.seconds_needed is not None and _is_settleable(result):
@@ -219,20 +218,9 @@ def _is_settleable(result: CommitBisection) -> bool:
 def _bisect_command(result: CommitBisection, good: Revision, bad: Revision) -> str:
     ends = f"{provenance_facts.short_sha(good.sha)} {provenance_facts.short_sha(bad.sha)}"
     is_usual = result.metric.name == STEP_TIME.name
-    metric = "" if is_usual else f" --metric {result.metric.name}"
-    command = f"perfledger history bisect {_quoted_workload(result)} {ends}"
-    return f"{command}{metric}{_options(result)}"
-
-
-def _quoted_workload(result: CommitBisection) -> str:
-    return shlex.quote(clean(result.workload, limit=_MAX_NAME))
-
-
-def _options(result: CommitBisection) -> str:
-    """Return the options that chose the workloads and the environments."""
-    source = result.workloads_from
-    chosen_source = f" --workloads-from {shlex.quote(clean(source))}" if source else ""
-    return chosen_source + " --isolated" * result.is_isolated
+    metric = () if is_usual else (f"--metric {result.metric.name}",)
+    command = f"perfledger history bisect {shlex.quote(result.workload)} {ends}"
+    return " ".join((command, *metric, *option_words(result.options)))
 
 
 def _change(row: BisectedCommit) -> str:

@@ -1,6 +1,5 @@
 """States how a verdict was reached: machine, revisions and plan."""
 
-import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from string import hexdigits
@@ -12,14 +11,9 @@ from perfledger_baselines.significance.spread_prior import PriorSource
 from perfledger_service.rendering.layout import escape, number_format, vocabulary
 from perfledger_service.values.report import Report
 
-# With more patterns, a command that measures all workloads is easier to read.
-_MAX_PATTERNS = 4
 _MAX_OWN = 4  # workloads that are named for a rule of their own
-_SUITES = ("asv", "pytest")  # that a check is asked for
-_MAX_PATTERN = 200  # characters
 _SHA_SHOWN = 12
 _SHORTEST_NAME = 3  # shorter names are found inside other words
-_MAX_COMMAND = 76  # columns; a longer command is continued on the next line
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,28 +158,6 @@ def _leaning(report: Report) -> tuple[str, ...]:
         f"{many} earlier pairs of the same workload, metric and machine class."
     )
     return (leaning,)
-
-
-def reproduction(report: Report) -> str:
-    """Return the shell command that reproduces the check, on one line or several."""
-    loud = {v.workload for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
-    names = [spec.id for spec in report.workloads if spec.id in loud]
-    # A shortened name would match nothing, so the command then measures everything.
-    is_whole = all(escape.clean(name, limit=_MAX_PATTERN) == name for name in names)
-    patterns = [shlex.quote(name) for name in names] if is_whole else []
-    head = "" if report.head.is_dirty else f" --head {short_sha(report.head.sha)}"
-    command = f"perfledger check --base {short_sha(report.base.sha)}{head}"
-    if report.laid_over is not None:
-        command += f" --workloads-from {shlex.quote(escape.clean(report.laid_over.source))}"
-    if report.is_isolated:
-        command += " --isolated"
-    if report.suite in _SUITES:
-        command += f" --{report.suite}"
-    if not 0 < len(patterns) <= _MAX_PATTERNS:
-        return command
-    parts = (command, *(f"--workload {pattern}" for pattern in patterns))
-    line = " ".join(parts)
-    return line if len(line) <= _MAX_COMMAND else " \\\n  ".join(parts)
 
 
 def short_sha(sha: str) -> str:

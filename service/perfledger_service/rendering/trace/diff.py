@@ -32,7 +32,7 @@ MAX_ROWS = 10
 TWO_DEVICES = "The files are from two devices, {} and {}, so not only the code differs."
 
 _MAX_SHORT = 90
-_MAX_COMMAND = 600
+_MAX_COMMAND = 1200
 _STYLES = {"slower": TextStyle.WORSE, "faster": TextStyle.BETTER}
 _SHARE_COLUMNS: tuple[Column[SharePair], ...] = (
     display("base", lambda pair: pair.base or "-"),

@@ -32,6 +32,7 @@ from perfledger_service.usecases.cost.projection import project_bundle
 from perfledger_service.usecases.cost.work_rates import throughput, work_rates
 from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.usecases.trace.explain import explain_bundle
+from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.report import Conclusion, ExitCode, Report
 
 WARNING = "warning"
@@ -103,8 +104,7 @@ def build_report(
         host_findings=bundle.host_findings,
         is_local=is_local,
         laid_over=bundle.laid_over,
-        is_isolated=bundle.settings.get("isolated") is True,
-        suite=str(bundle.settings.get("suite", "perfledger")),
+        options=CheckOptions.of_bundle(bundle),
     )
 
 

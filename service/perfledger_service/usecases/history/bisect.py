@@ -45,6 +45,7 @@ from perfledger_service.usecases.history.commit_pairs import (
     SkippedCommit,
 )
 from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.commit_bisection import (
     BisectedCommit,
     CommitBisection,
@@ -152,9 +153,9 @@ def bisect(
         builds=measurements.builds,
         report=check.report if check else None,
     )
-    is_isolated = configuration.settings.isolated
+    options = CheckOptions.from_settings(settings.in_force(), workloads_from=request.workloads_from)
     notes = (*configuration.notes, *allowance.notes, *unconfirmed_notes(finished, commits))
-    return replace(result, notes=notes, is_isolated=is_isolated), check.bundle if check else None
+    return replace(result, notes=notes, options=options), check.bundle if check else None
 
 
 def new_search(
@@ -322,7 +323,6 @@ def _result(
         ),
         unexplained=unexplained_change(search, end.first) if finished.is_single else None,
         report=report,
-        workloads_from=request.workloads_from,
     )
 
 

@@ -1,6 +1,5 @@
 """Explains profiles: what bounds a step, and why it changed."""
 
-import shlex
 from collections.abc import Sequence
 from statistics import fmean, median
 
@@ -26,7 +25,8 @@ from perfledger_profiles.hardware.device_state import (
 from perfledger_profiles.hardware.roofline import Roofline, roofline_of
 from perfledger_profiles.nsight_compute.launches_to_profile import TOOL as NCU
 from perfledger_profiles.parsing.units import HERTZ_PER_MHZ
-from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.check_command import check_words, is_typable
+from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.report import BottleneckAdvice
 from perfledger_service.values.trace_views import TraceView
 
@@ -246,7 +246,7 @@ def _roof_dtypes(profile: Profile, hardware: HardwareSpec | None) -> tuple[str, 
 
 def _reproduction(bundle: Bundle, workload: str) -> str:
     """Return the command that measures and profiles a workload again; "" for an unusable name."""
-    if clean(workload, limit=len(workload) or 1) != workload or bundle.head.is_dirty:
+    if bundle.head.is_dirty or not is_typable(workload):
         return ""
-    base, head = bundle.base.sha[:12], bundle.head.sha[:12]
-    return f"perfledger check --base {base} --head {head} --workload {shlex.quote(workload)}"
+    options = CheckOptions.of_bundle(bundle)
+    return " ".join(check_words(bundle.base, bundle.head, options, workloads=[workload]))

@@ -18,9 +18,10 @@ def write_of_size(theirs, path, size):
     os.truncate(theirs.write(path, ""), size)
 
 
-def test_a_virtual_environment_that_nobody_ignored_is_left_out(theirs):
+@pytest.mark.parametrize("mark", ["pyvenv.cfg", "conda-meta/history"])
+def test_an_environment_that_nobody_ignored_is_left_out(theirs, mark):
     theirs.commit("one", a="1")
-    theirs.write("env/pyvenv.cfg", "home = /usr/bin")
+    theirs.write(f"env/{mark}", "")
     theirs.write("env/lib/site.py", "")
     theirs.write("environment.py", "")
 
@@ -37,6 +38,7 @@ def test_a_tree_with_nothing_new_but_an_environment_is_clean(theirs):
 def test_an_environment_at_the_top_leaves_the_users_files_in(theirs):
     theirs.commit("one", a="1")
     theirs.write("pyvenv.cfg", "")
+    theirs.write("conda-meta/history", "")
     theirs.write("new.py", "")
 
     assert "new.py" in snapshot_files(theirs)

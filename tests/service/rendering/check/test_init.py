@@ -41,6 +41,32 @@ def test_without_an_environment_the_python_is_named():
     assert advice(ProjectFacts(manager=EnvironmentManager.PIXI)) == ()
 
 
+@pytest.mark.parametrize(
+    ("manager", "python"),
+    [
+        (EnvironmentManager.POETRY, "poetry env info --executable"),
+        (EnvironmentManager.PDM, "pdm info --python"),
+        (EnvironmentManager.CONDA, "$CONDA_PREFIX/bin/python"),
+        (EnvironmentManager.PIP, "/path/to/python"),
+    ],
+)
+def test_a_manager_that_keeps_environments_elsewhere_is_asked_for_its_own(manager, python):
+    (sentence,) = advice(ProjectFacts(manager=manager))
+
+    assert python in sentence
+
+
+def test_benchmarks_of_another_tool_run_as_they_are():
+    facts = ProjectFacts(
+        has_environment=True, benchmark_tools=(BenchmarkTool.ASV, BenchmarkTool.PYTEST)
+    )
+
+    assert [each.rpartition(": ")[2] for each in advice(facts)] == [
+        "perfledger check --asv",
+        "perfledger check --pytest",
+    ]
+
+
 @pytest.mark.parametrize("framework", Framework)
 def test_the_example_is_python_that_names_the_packages(framework):
     text = example_text(ProjectFacts(framework=framework, packages=("mine",)))

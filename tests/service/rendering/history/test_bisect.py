@@ -15,6 +15,7 @@ from perfledger_service.rendering.history.bisect import (
     next_command,
 )
 from perfledger_service.rendering.layout import writers
+from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.commit_bisection import (
     BisectedCommit,
     CommitBisection,
@@ -151,15 +152,23 @@ def test_a_change_that_no_day_would_settle_asks_for_less_noise():
 
 
 def test_other_metrics_and_workloads_from_elsewhere_stay_in_the_commands():
-    result = replace(OPEN, metric=CPU_TIME, workloads_from="my folder")
+    elsewhere = CheckOptions(workloads_from="my folder")
+    result = replace(OPEN, metric=CPU_TIME, options=elsewhere)
 
     assert next_command(result).endswith(
         "--metric cpu_time --workloads-from 'my folder' --budget 15m"
     )
-    checked = replace(FOUND, workloads_from="main", workload="m:f[batch=8]")
-    assert next_command(checked).endswith("--workload 'm:f[batch=8]' --workloads-from main")
-    assert next_command(replace(OPEN, is_isolated=True)).endswith(" --isolated --budget 15m")
-    assert next_command(replace(FOUND, is_isolated=True)).endswith(" --isolated")
+    checked = replace(FOUND, options=elsewhere, workload="m:f[batch=8]")
+    assert next_command(checked).endswith("--workloads-from 'my folder' --workload 'm:f[batch=8]'")
+
+
+@pytest.mark.parametrize("result", [OPEN, FOUND])
+def test_a_build_of_each_commit_and_another_suite_stay_in_the_commands(result):
+    options = CheckOptions(suite="asv", build="pip install .", is_isolated=True)
+
+    command = next_command(replace(result, options=options))
+
+    assert " --build 'pip install .' --isolated --asv " in command
 
 
 def test_further_changes_and_what_is_not_explained_are_named():

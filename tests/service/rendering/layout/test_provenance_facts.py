@@ -1,4 +1,3 @@
-import shlex
 from dataclasses import replace
 
 import pytest
@@ -16,37 +15,6 @@ def test_uncommitted_changes_are_said_and_repeated_from_the_working_folder(repor
     assert (
         provenance_facts.revision_facts(dirty)[1].value == "d41e7b9a0c2f with uncommitted changes"
     )
-    assert "--head" not in provenance_facts.reproduction(dirty)
-
-
-def test_a_command_that_would_name_many_workloads_names_none(reports, make):
-    report = reports["regressed"]
-    specs = tuple(replace(make.SPECS[0], id=f"b.m{number}:f") for number in range(5))
-    verdicts = tuple(
-        make.verdict(spec.id, make.STEP_TIME, Outcome.NOT_MEASURED, None) for spec in specs
-    )
-
-    few = provenance_facts.reproduction(replace(report, workloads=specs[:1], verdicts=verdicts))
-    many = provenance_facts.reproduction(replace(report, workloads=specs, verdicts=verdicts))
-
-    assert few == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f --workload b.m0:f"
-    assert many == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f"
-
-
-def test_a_command_names_a_workload_by_its_whole_id_or_not_at_all(reports, make):
-    report = reports["regressed"]
-    spec = make.SPECS[0]
-
-    def command(name):
-        verdict = make.verdict(name, make.STEP_TIME, Outcome.NOT_MEASURED, None)
-        workloads = (replace(spec, id=name),)
-        return provenance_facts.reproduction(
-            replace(report, workloads=workloads, verdicts=(verdict,))
-        )
-
-    assert command("b:f[batch=8]").endswith("--workload 'b:f[batch=8]'")
-    assert "--workload" not in command("b:" + "f" * 300)
-    assert "--workload" not in command("b:f\u202e")
 
 
 def test_a_plan_without_looks_names_none(reports):
@@ -172,31 +140,6 @@ def test_earlier_pairs_are_said_to_have_helped_where_they_did(reports):
     many = f"For 2 of {len(report.verdicts)} verdicts the spread of pairs was known from 40 to 100 "
     assert many in sentence
     assert "earlier pairs" not in provenance_facts.decision_sentences(report)[-1]
-
-
-def test_a_long_command_goes_on_in_the_next_line_and_is_the_same_to_a_shell(reports, make):
-    specs = tuple(
-        replace(make.SPECS[0], id=f"benchmarks.m{number}:f[x='1']") for number in range(3)
-    )
-    verdicts = tuple(
-        make.verdict(spec.id, make.STEP_TIME, Outcome.NOT_MEASURED, None) for spec in specs
-    )
-
-    command = provenance_facts.reproduction(
-        replace(reports["regressed"], workloads=specs, verdicts=verdicts)
-    )
-
-    assert len(command.splitlines()) == 4
-    assert shlex.split(command.replace("\\\n", ""))[6:] == [
-        word for spec in specs for word in ("--workload", spec.id)
-    ]
-
-
-def test_environments_of_their_own_are_part_of_the_command(reports):
-    isolated = replace(reports["regressed"], is_isolated=True)
-
-    assert "--isolated" in shlex.split(provenance_facts.reproduction(isolated))
-    assert "--isolated" not in provenance_facts.reproduction(reports["regressed"])
 
 
 @pytest.mark.parametrize(

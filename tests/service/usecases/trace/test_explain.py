@@ -258,6 +258,14 @@ def test_the_command_that_profiles_again_is_in_the_explanation(make_bundle):
     )
 
 
+def test_the_command_that_profiles_again_has_the_options_of_the_check(make_bundle):
+    bundle = make_bundle(profiles=both(), settings={"suite": "pytest", "build": "make all"})
+
+    (explanation,), _ = explained(bundle)
+
+    assert " --build 'make all' --pytest --workload " in explanation.reproduction
+
+
 @pytest.mark.parametrize(
     "values",
     [{"workloads": ("gpt:\x1b[31m",)}, {"head": Revision(sha="b" * 40, is_dirty=True)}],

@@ -1,0 +1,70 @@
+"""Writes the commands that measure again, with the options that the first one had."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from perfledger.records import Revision
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_runners.bundles.value_checks import MAX_WORD
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.provenance_facts import short_sha
+from perfledger_service.values.check_options import CheckOptions
+from perfledger_service.values.report import Report
+
+# With more patterns, a command that measures all workloads is easier to read.
+_MAX_PATTERNS = 4
+_MAX_COLUMNS = 76  # a longer command is continued on the next line
+# What is not asked for by an option: the usual suite, the device that is found.
+_SUITES = ("asv", "pytest")
+_DEVICES = ("cpu", "cuda", "tpu")
+
+
+def reproduction(report: Report) -> str:
+    """Return the shell command that reproduces the check, on one line or several."""
+    loud = {v.workload for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
+    names = [spec.id for spec in report.workloads if spec.id in loud]
+    # A shortened name would match nothing, so the command then measures everything.
+    is_chosen = len(names) <= _MAX_PATTERNS and all(map(is_typable, names))
+    parts = check_words(
+        report.base, report.head, report.options, workloads=names if is_chosen else ()
+    )
+    line = " ".join(parts)
+    return line if len(line) <= _MAX_COLUMNS else " \\\n  ".join(parts)
+
+
+def check_words(
+    base: Revision, head: Revision, options: CheckOptions, *, workloads: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the command of a check in parts, each with its value.
+
+    Uncommitted changes are measured in the working folder.
+    """
+    head_option = "" if head.is_dirty else f" --head {short_sha(head.sha)}"
+    return (
+        f"perfledger check --base {short_sha(base.sha)}{head_option}",
+        *option_words(options),
+        *(f"--workload {shlex.quote(name)}" for name in workloads),
+    )
+
+
+def option_words(options: CheckOptions) -> Iterator[str]:
+    """Yield the options, each with its value.
+
+    A value that cannot be typed on one line is left out: it is in a configuration file.
+    """
+    for name, value in (
+        ("--workloads-from", options.workloads_from),
+        ("--build", options.build),
+        ("--device", options.device if options.device in _DEVICES else ""),
+    ):
+        if value and is_typable(value):
+            yield f"{name} {shlex.quote(value)}"
+    if options.is_isolated:
+        yield "--isolated"
+    if options.suite in _SUITES:
+        yield f"--{options.suite}"
+
+
+def is_typable(text: str) -> bool:
+    """Return whether the text can be shown whole, on one line and without invisible characters."""
+    return clean(text, limit=MAX_WORD) == text

@@ -1,0 +1,104 @@
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_service.rendering.layout.check_command import (
+    check_words,
+    is_typable,
+    option_words,
+    reproduction,
+)
+from perfledger_service.values.check_options import CheckOptions
+
+
+def test_uncommitted_changes_are_measured_in_the_working_folder(reports):
+    base, head = reports["regressed"].base, reports["regressed"].head
+
+    assert check_words(base, head, CheckOptions()) == (
+        "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f",
+    )
+    dirty = replace(head, is_dirty=True)
+    assert check_words(base, dirty, CheckOptions()) == ("perfledger check --base 8c1f0a2b3c4d",)
+
+
+def test_a_command_that_would_name_many_workloads_names_none(reports, make):
+    report = reports["regressed"]
+    specs = tuple(replace(make.SPECS[0], id=f"b.m{number}:f") for number in range(5))
+    verdicts = tuple(
+        make.verdict(spec.id, make.STEP_TIME, Outcome.NOT_MEASURED, None) for spec in specs
+    )
+
+    few = reproduction(replace(report, workloads=specs[:1], verdicts=verdicts))
+    many = reproduction(replace(report, workloads=specs, verdicts=verdicts))
+
+    assert few == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f --workload b.m0:f"
+    assert many == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f"
+
+
+def test_a_command_names_a_workload_by_its_whole_id_or_not_at_all(reports, make):
+    report = reports["regressed"]
+    spec = make.SPECS[0]
+
+    def command(name):
+        verdict = make.verdict(name, make.STEP_TIME, Outcome.NOT_MEASURED, None)
+        workloads = (replace(spec, id=name),)
+        return reproduction(replace(report, workloads=workloads, verdicts=(verdict,)))
+
+    assert command("b:f[batch=8]").endswith("--workload 'b:f[batch=8]'")
+    assert "--workload" not in command("b:" + "f" * 300)
+    assert "--workload" not in command("b:f\u202e")
+
+
+def test_a_long_command_goes_on_in_the_next_line_and_is_the_same_to_a_shell(reports, make):
+    specs = tuple(
+        replace(make.SPECS[0], id=f"benchmarks.m{number}:f[x='1']") for number in range(3)
+    )
+    verdicts = tuple(
+        make.verdict(spec.id, make.STEP_TIME, Outcome.NOT_MEASURED, None) for spec in specs
+    )
+
+    command = reproduction(replace(reports["regressed"], workloads=specs, verdicts=verdicts))
+
+    assert len(command.splitlines()) == 4
+    assert shlex.split(command.replace("\\\n", ""))[6:] == [
+        word for spec in specs for word in ("--workload", spec.id)
+    ]
+
+
+def test_the_options_of_a_check_are_those_of_its_command(reports):
+    options = CheckOptions(
+        workloads_from="my work",
+        suite="asv",
+        device="cpu",
+        build="pip install '.[all]'",
+        is_isolated=True,
+    )
+
+    command = reproduction(replace(reports["regressed"], options=options))
+
+    words = shlex.split(command.replace("\\\n", ""))
+    assert words[words.index("d41e7b9a0c2f") + 1 : words.index("--workload")] == [
+        *("--workloads-from", "my work"),
+        *("--build", "pip install '.[all]'"),
+        *("--device", "cpu"),
+        *("--isolated", "--asv"),
+    ]
+
+
+def test_what_a_check_does_by_itself_is_no_option():
+    assert tuple(option_words(CheckOptions())) == ()
+    assert tuple(option_words(CheckOptions(suite="perfledger", device="auto"))) == ()
+
+
+def test_a_build_of_several_lines_is_left_to_the_configuration_file():
+    assert tuple(option_words(CheckOptions(build="make\nmake install"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_whole"),
+    [("b:f[x='a b']", True), ("b:f\u202e", False), ("f" * 300, True), ("f" * 301, False)],
+)
+def test_a_text_is_typed_whole_or_not_at_all(text, is_whole):
+    assert is_typable(text) is is_whole
