@@ -6,7 +6,9 @@ check runs, answers and refuses like GitHub, and is controlled under /_stand_in/
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
 POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
 POST /_stand_in/faults    {"count": 2, "method": "POST", "path": "/comments", "status": 502,
-                           "retry_after": "1", "drop": false}   drop: handle, then hang up
+                           "headers": {"Retry-After": "1"}, "text": "<html>"} or {"drop": …}
+                          drop: hang up "before" or "after" handling, or "late": handle it below
+POST /_stand_in/late      handle what was dropped "late"
 GET  /_stand_in/state     everything, and the requests so far
 """
 
@@ -19,11 +21,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import socket
-from typing import Any, NoReturn, TypedDict
 from urllib.parse import parse_qs, urlsplit
+
+from github_state import Answer, Comment, Document, Reply, State, refuse
 
 SLUG = "perfledger"
 LOGIN = f"{SLUG}[bot]"
@@ -31,84 +35,9 @@ MAX_BODY_BYTES = 4_000_000
 MAX_TEXT, MAX_COMMENT = 65_535, 65_536
 MAX_ANNOTATIONS = 50
 JWT_SECONDS = 600
-FIRST_ID = 3_000_000_000  # beyond 32 bits, as GitHub's are
 CONCLUSIONS = frozenset(
     ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
 )
-Document = dict[str, Any]  # a foreign JSON object
-Reply = tuple[int, object]  # status and JSON body
-
-
-class Comment(TypedDict):
-    id: int
-    number: int
-    user: dict[str, str]
-    body: str
-    edits: int
-
-
-class Repository(TypedDict):
-    pulls: dict[str, dict[str, object]]
-    comments: dict[str, Comment]
-    check_runs: dict[str, Document]
-
-
-class Answer(Exception):  # noqa: N818 - not an error: it ends a handler
-    """A response other than 200, raised from anywhere in a handler."""
-
-    def __init__(self, status: int, document: dict[str, str]) -> None:
-        super().__init__(status)
-        self.status = status
-        self.document = document
-
-
-def refuse(status: int, message: str) -> NoReturn:
-    """End the request with a GitHub-shaped error."""
-    raise Answer(status, {"message": message, "documentation_url": "https://docs.github.com/rest"})
-
-
-class State:
-    """The state of GitHub, in memory and, with a path, in a JSON file."""
-
-    def __init__(self, path: Path | None = None) -> None:
-        self.lock = threading.Condition()
-        self.path = path
-        self.repositories: dict[str, Repository] = {}
-        self.requests: list[dict[str, str]] = []
-        self.faults: list[Document] = []
-        self.next_id = FIRST_ID
-        # Called with method and path after a request was handled and before it is answered.
-        self.after_handling: Callable[[str, str], None] = lambda _method, _path: None
-        if path is not None and path.exists():
-            saved = json.loads(path.read_text(encoding="utf-8"))
-            self.repositories, self.next_id = saved["repositories"], saved["next_id"]
-
-    def document(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in ("repositories", "requests", "next_id")}
-
-    def save(self) -> None:
-        if self.path is not None:
-            self.path.write_text(json.dumps(self.document(), indent=1), encoding="utf-8")
-
-    def new_id(self) -> int:
-        self.next_id += 1
-        return self.next_id
-
-    def repository(self, name: str, *, create: bool = False) -> Repository:
-        if create:
-            empty: Repository = {"pulls": {}, "comments": {}, "check_runs": {}}
-            return self.repositories.setdefault(name, empty)
-        return self.repositories.get(name) or refuse(404, "Not Found")
-
-    def add_comment(self, name: str, number: int, author: str, body: str) -> Comment:
-        user = {"login": author, "type": "Bot" if author.endswith("[bot]") else "User"}
-        made = Comment(id=self.new_id(), number=number, user=user, body=body, edits=0)
-        return self.repository(name)["comments"].setdefault(str(made["id"]), made)
-
-    def wait_for(self, condition: Callable[["State"], bool], timeout_s: float = 600.0) -> bool:
-        """Wait until `condition(state)` holds; return whether it does."""
-        with self.lock:
-            return self.lock.wait_for(lambda: condition(self), timeout=timeout_s)
 
 
 def get_app(_state: State, request: "Handler") -> Reply:
@@ -217,6 +146,11 @@ def add_fault(state: State, request: "Handler") -> Reply:
     return 201, state.faults[-1]
 
 
+def handle_late(state: State, _request: "Handler") -> Reply:
+    late, state.late = state.late, []
+    return 201, [handle() for handle in late]
+
+
 # A handler takes the state, the request and its pattern's groups.
 REPOSITORY = r"/repos/([\w.-]+/[\w.-]+)"
 ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
@@ -237,6 +171,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("POST", r"/_stand_in/pulls", set_pull),
     ("POST", r"/_stand_in/comments", post_comment),
     ("POST", r"/_stand_in/faults", add_fault),
+    ("POST", r"/_stand_in/late", handle_late),
     ("GET", r"/_stand_in/state", lambda state, _request: (200, state.document())),
 )
 
@@ -289,20 +224,25 @@ class Handler(BaseHTTPRequestHandler):
         state = self.server.state
         with state.lock:
             fault = self.next_fault(state, url.path)
-            headers = {"Retry-After": str(fault["retry_after"])} if "retry_after" in fault else {}
+            headers: dict[str, str] = fault.get("headers", {})
+            dropped = fault.get("drop", "")
             try:
-                if fault and not fault.get("drop"):
+                if fault and not dropped:
                     refuse(fault["status"], "made to fail")
-                status, document = self.route(state, url.path, data)
+                if dropped == "late":
+                    state.late.append(partial(self.route, state, url.path, data))
+                is_handled = dropped not in {"before", "late"}
+                status, document = self.route(state, url.path, data) if is_handled else (0, None)
                 if isinstance(document, list):
                     document, headers["Link"] = self.page(document, url.path)
             except Answer as other:
                 status, document = other.status, other.document
             body = b"" if document is None else json.dumps(document).encode()
+            body = fault["text"].encode() if "text" in fault else body
             state.save()
             state.lock.notify_all()
         state.after_handling(self.command, url.path)
-        if fault.get("drop"):
+        if dropped:
             self.close_connection = True
         else:
             self.answer(status, body, headers)

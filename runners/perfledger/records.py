@@ -197,6 +197,7 @@ class Revision:
     subject: str = ""
     is_dirty: bool = False  # a snapshot of uncommitted changes on top of HEAD
     depth: int | None = None  # first-parent ancestors; None if unknown, as in a shallow clone
+    committed_at: str = ""  # UTC, ISO 8601; "" if unknown
 
 
 class FindingLevel(StrEnum):

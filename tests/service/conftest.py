@@ -1,6 +1,6 @@
 """A database, a stand-in for GitHub and bundles, so that a test says only what it is about."""
 
-import importlib.util
+import importlib
 import io
 import logging
 import shutil
@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -103,14 +104,9 @@ def plain_logging():
 @pytest.fixture(scope="session")
 def stand_in_module():
     """examples/github_stand_in.py, which is no part of a package."""
-    path = ROOT / "examples" / "github_stand_in.py"
-    spec = importlib.util.spec_from_file_location("github_stand_in", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["github_stand_in"] = module
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(ROOT / "examples"))
+    yield importlib.import_module("github_stand_in")
+    sys.path.remove(str(ROOT / "examples"))
 
 
 @pytest.fixture
@@ -237,6 +233,21 @@ def judged(received):
         judge_upload(engine, upload.id, reports=reports, now=now, commits=commits)
         with read_session(engine) as session:
             return upload_by_id(session, upload.id)
+
+    return judge
+
+
+@pytest.fixture
+def judged_on_branch(judged):
+    """Store and judge a bundle whose commits have places on the branch, in order of appearance."""
+    places: dict[str, int] = {}
+
+    def judge(engine, bundle, **values):
+        base, head = (
+            replace(one, depth=places.setdefault(one.sha, len(places)))
+            for one in (bundle.base, bundle.head)
+        )
+        return judged(engine, replace(bundle, base=base, head=head), trust_runners=True, **values)
 
     return judge
 

@@ -199,9 +199,11 @@ def changes_of(
     if not records.branch_checks:
         return UnknownFigure(
             name=name,
-            reason=f"{records.origin} has no check of the default branch in the quarter, and which "
-            f"of its {records.pull_request_checks} checks of pull requests landed is unknown",
-            remedy="run perfledger check --upload-url on pushes to the default branch",
+            reason=f"{records.origin} has no check of an attested commit of the default branch in "
+            f"the quarter ({records.unattested_checks} unattested), and which of its "
+            f"{records.pull_request_checks} checks of pull requests landed is unknown",
+            remedy="run perfledger check --upload-url on pushes to the default branch; perfledger "
+            "server reorder attests earlier commits",
         )
     return tuple(
         LandedChangePrice(

@@ -51,7 +51,7 @@ class LandedChange:
     workload: str
     commit: str
     subject: str
-    day: date
+    day: date  # of the commit, of its measurement if that is not known
     device: str
     accelerator: str | None
     change: tuple[float, float, float]  # low, middle, high: head / base - 1
@@ -70,6 +70,7 @@ class QuarterRecords:
     landed_changes: tuple[LandedChange, ...] = ()
     pull_request_checks: int = 0  # their heads may or may not have landed
     branch_checks: int = 0
+    unattested_checks: int = 0  # nobody but their bundles says that their commits are on the branch
     fleet: tuple[FleetUse, ...] = ()  # as the newest configuration of each repository declares it
     registered: tuple[str, ...] = ()  # all workloads of the newest check of each repository
 

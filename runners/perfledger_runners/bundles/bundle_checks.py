@@ -56,6 +56,10 @@ def check_bundle(bundle: Bundle) -> None:
     for name, revision in (("base", bundle.base), ("head", bundle.head)):
         require(SHA.fullmatch(revision.sha), f"{name}.sha: not 40 hex digits")
         require(0 <= (revision.depth or 0) < MAX_DEPTH, f"{name}.depth: impossible")
+        require(
+            not revision.committed_at or is_utc(revision.committed_at),
+            f"{name}.committed_at: not a UTC time in ISO 8601",
+        )
     require(is_utc(bundle.created_at), "created_at: not a UTC time in ISO 8601")
     require(
         bundle.undecided in UNDECIDED_CONCLUSIONS,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from perfledger_runners.bundles.service_history import ServiceHistoryError, get_from_service
+from perfledger_runners.bundles.service_requests import ServiceRequestError, request_service
 from perfledger_runners.bundles.upload import UrlOpener
 
 ROUTE = "/api/v1/ab-requests"
@@ -45,10 +45,10 @@ _SERVICE_AB_REQUESTS_DECODER = msgspec.json.Decoder(ServiceAbRequests)
 def fetch_ab_requests(
     url: str, token: str, *, opener: UrlOpener | None = None
 ) -> ServiceAbRequests:
-    """Return the A/B runs that the service at `url` requests; raise ServiceHistoryError."""
-    data = get_from_service(url, token, ROUTE, opener=opener)
+    """Return the A/B runs that the service at `url` requests; raise ServiceRequestError."""
+    data = request_service(url, token, ROUTE, opener=opener)
     try:
         return _SERVICE_AB_REQUESTS_DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         msg = f"the service's answer is not a list of A/B runs: {error}"
-        raise ServiceHistoryError(msg) from error
+        raise ServiceRequestError(msg) from error

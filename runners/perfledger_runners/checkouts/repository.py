@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
@@ -112,8 +113,14 @@ class Repository:
         if not SHA.fullmatch(sha):
             msg = f"{self.root} uses SHA-256 object names: only SHA-1 repositories are supported"
             raise RepositoryError(msg)
-        subject = git(self.root, "log", "-1", "--no-show-signature", "--format=%s", sha)
-        return Revision(sha=sha, ref=revision, subject=clean_text(_line(subject))[:MAX_SUBJECT])
+        line = _line(git(self.root, "log", "-1", "--no-show-signature", "--format=%ct %s", sha))
+        seconds, _, subject = line.partition(" ")
+        return Revision(
+            sha=sha,
+            ref=revision,
+            subject=clean_text(subject)[:MAX_SUBJECT],
+            committed_at=_utc(seconds),
+        )
 
     def merge_base(self, first: str, second: str) -> str:
         """Return the hash of the best common ancestor; raise NoCommonAncestorError."""
@@ -377,6 +384,14 @@ def _checked_sha(sha: str) -> str:
         msg = f"{sha[:80]!r} is not a commit's hash (40 hex digits)"
         raise UnknownRevisionError(msg)
     return sha
+
+
+def _utc(seconds: str) -> str:
+    """Return a commit's time in ISO 8601, "" for one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""
 
 
 def _line(output: bytes) -> str:

@@ -48,6 +48,7 @@ ROOT = Group(
         "check": "check.check:check",
         "report": "check.report:report",
         "compare": "check.compare:compare",
+        "announce": "check.announce:announce",
         "upload": "check.upload:upload",
         "review": "review.review:review",
         "config": Group("Show the settings.", {"show": "check.config_show:config_show"}),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import delete, insert
+from sqlalchemy import delete, func, insert
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.tables import BranchCommitRow
@@ -20,6 +20,16 @@ def branch_places(session: Session, project_id: int) -> dict[str, int]:
         .order_by(col(BranchCommitRow.place))
     )
     return dict(rows.all())
+
+
+def branch_lengths(session: Session) -> tuple[tuple[int, int, int], ...]:
+    """Return (project, number of known commits, place of the newest) of each project with any."""
+    rows = session.exec(
+        select(BranchCommitRow.project_id, func.count(), func.max(BranchCommitRow.place))
+        .group_by(col(BranchCommitRow.project_id))
+        .order_by(col(BranchCommitRow.project_id))
+    )
+    return tuple((project, count, newest) for project, count, newest in rows)
 
 
 def put_line(

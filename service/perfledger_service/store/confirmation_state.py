@@ -68,7 +68,7 @@ def add_alerts(
 def alerts_of(session: Session, project_id: int) -> tuple[AlertView, ...]:
     """Return a project's newest alerts, newest first."""
     rows = session.exec(
-        select(AlertRow, UploadRow.created_at, EnvironmentRow.machine)
+        select(AlertRow, UploadRow.measured_at, EnvironmentRow.machine)
         .select_from(AlertRow)
         .join(UploadRow)
         .join(EnvironmentRow, col(EnvironmentRow.hash) == col(UploadRow.environment_hash))
@@ -82,8 +82,8 @@ def alerts_of(session: Session, project_id: int) -> tuple[AlertView, ...]:
             upload_id=row.upload_id,
             after_sha=row.after_sha,
             last_sha=row.last_sha,
-            created_at=created_at,
+            created_at=measured_at,
             device=_MACHINE_DECODER.decode(machine).uuid,
         )
-        for row, created_at, machine in rows
+        for row, measured_at, machine in rows
     )

@@ -6,6 +6,7 @@ number is its rank among the measured ones.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 
 import msgspec
@@ -60,6 +61,20 @@ def claim_commits(session: Session, project_id: int, shas: Sequence[str]) -> Non
         .where(col(RevisionRow.project_id) == project_id, col(RevisionRow.sha).in_(shas))
         .values(is_claimed=True)
     )
+
+
+def date_commits(session: Session, project_id: int, dates: Mapping[str, datetime]) -> None:
+    """Record when measured commits were committed, where it is not known yet."""
+    for sha, committed_at in dates.items():
+        session.exec(
+            update(RevisionRow)
+            .where(
+                col(RevisionRow.project_id) == project_id,
+                col(RevisionRow.sha) == sha,
+                col(RevisionRow.committed_at).is_(None),
+            )
+            .values(committed_at=committed_at)
+        )
 
 
 def commits_of_branch(session: Session, project_id: int) -> tuple[str, ...]:

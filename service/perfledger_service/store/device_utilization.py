@@ -10,12 +10,18 @@ from perfledger.metrics import CPU_ACTIVE, SM_ACTIVE
 from perfledger.records import Side
 from perfledger_service.store.observations import unpack
 from perfledger_service.store.page_queries import COUNTED_STATUSES
-from perfledger_service.store.tables import ObservationRow, ProjectRow, SeriesRow, UploadRow
+from perfledger_service.store.tables import (
+    BranchCommitRow,
+    ObservationRow,
+    ProjectRow,
+    SeriesRow,
+    UploadRow,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredUtilization:
-    """Newest activity readings of a workload's base commit, which is on the default branch."""
+    """Activity readings of a workload's newest base commit that is known to be on the branch."""
 
     repository: str
     workload: str
@@ -23,11 +29,14 @@ class StoredUtilization:
     readings: tuple[float, ...]
     bundle_sha256: str
     upload_id: str
-    created_at: datetime
+    created_at: datetime  # the bundle's: it may arrive long after
 
 
 def stored_utilization(session: Session) -> tuple[StoredUtilization, ...]:
-    """Return each workload's newest activity readings, by repository and workload."""
+    """Return each workload's newest activity readings, by repository and workload.
+
+    Commits that only bundles claim to be of the default branch do not count.
+    """
     series_rows = session.exec(
         select(SeriesRow, ProjectRow.repository)
         .join(ProjectRow)
@@ -47,12 +56,17 @@ def _newest(session: Session, series: SeriesRow, repository: str) -> Iterator[St
     newest = session.exec(
         select(ObservationRow, UploadRow)
         .join(UploadRow, col(UploadRow.id) == col(ObservationRow.upload_id))
+        .join(
+            BranchCommitRow,
+            (col(BranchCommitRow.project_id) == col(UploadRow.project_id))
+            & (col(BranchCommitRow.sha) == col(UploadRow.base_sha)),
+        )
         .where(
             col(ObservationRow.series_id) == series.id,
             col(ObservationRow.side) == Side.BASE,
             col(UploadRow.status).in_(COUNTED_STATUSES),
         )
-        .order_by(col(ObservationRow.position).desc(), col(UploadRow.created_at).desc())
+        .order_by(col(BranchCommitRow.place).desc(), col(UploadRow.measured_at).desc())
         .limit(1)
     ).first()
     if newest is not None:
@@ -64,5 +78,5 @@ def _newest(session: Session, series: SeriesRow, repository: str) -> Iterator[St
             readings=unpack(observed.samples, series.sample_type),
             bundle_sha256=upload.bundle_sha256,
             upload_id=upload.id,
-            created_at=upload.created_at,
+            created_at=upload.measured_at,
         )

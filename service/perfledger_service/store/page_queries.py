@@ -220,6 +220,7 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
             sha=revision.sha,
             pull_request=upload.pull_request,
             created_at=upload.measured_at,
+            committed_at=revision.committed_at,
             is_unattested=revision.is_claimed and place is None,
         )
         placed_points.append(((at, place is None), point))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import ColumnElement, func
-from sqlalchemy.orm import QueryableAttribute, defer
+from sqlalchemy import ColumnElement, exists, func
+from sqlalchemy.orm import Mapped, QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
 from perfledger.metrics import STEP_TIME
@@ -14,8 +14,10 @@ from perfledger.records import Side
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.store.page_queries import COUNTED_STATUSES
 from perfledger_service.store.tables import (
+    BranchCommitRow,
     EnvironmentRow,
     ObservationRow,
+    RevisionRow,
     SeriesRow,
     UploadRow,
     VerdictRow,
@@ -26,7 +28,7 @@ CHANGED_OUTCOMES = (Outcome.REGRESSED, Outcome.IMPROVED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSpeed:
-    """Newest step time of a series on a base commit, which is on the default branch."""
+    """Step time of a series' newest base commit that is known to be on the default branch."""
 
     workload: str
     device_class: str
@@ -34,13 +36,13 @@ class StoredSpeed:
     bundle_sha256: str
     upload_id: str
     commit: str
-    created_at: datetime
+    measured_at: datetime
     step_seconds: tuple[float, float, float]  # low, typical, high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredChange:
-    """A change of step time that a check without a pull request found."""
+    """A change of step time that a check of the default branch found in an attested commit."""
 
     workload: str
     machine: str
@@ -48,40 +50,69 @@ class StoredChange:
     upload_id: str
     commit: str
     subject: str
-    created_at: datetime
+    committed_at: datetime  # when it was measured, if its runner did not say
     change: tuple[float, float, float]  # low, middle, high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredQuarter:
-    """All that a review reads of a quarter."""
+    """All that a review reads of a quarter.
 
+    `unattested` counts checks with a commit that only their bundle claims to be of the default
+    branch: neither a speed nor a change is taken from it.
+    """
+
+    checks: int
     observations: int
-    of_pull_requests: int  # checks
-    of_branches: int
+    of_pull_requests: int
+    of_branches: int  # checks of attested commits without a pull request
+    unattested: int
     speeds: tuple[StoredSpeed, ...]
     changes: tuple[StoredChange, ...]
     newest: tuple[str, ...]  # the SHA-256 of each repository's newest bundle
 
 
 def stored_quarter(session: Session, *, start: datetime, end: datetime) -> StoredQuarter:
-    """Return what was uploaded from `start` up to, but not including, `end`."""
+    """Return what was measured from `start` up to, but not including, `end`."""
     within = (
-        col(UploadRow.created_at) >= start,
-        col(UploadRow.created_at) < end,
+        col(UploadRow.measured_at) >= start,
+        col(UploadRow.measured_at) < end,
         col(UploadRow.status).in_(COUNTED_STATUSES),
     )
-    is_branch = col(UploadRow.pull_request).is_(None)
-    is_other = col(UploadRow.base_sha) != col(UploadRow.head_sha)  # not a test of the gate
+    base, head = col(UploadRow.base_sha), col(UploadRow.head_sha)
+    is_of_pull_request = col(UploadRow.pull_request).is_not(None)
+    is_branch = ~is_of_pull_request & _has_place(head)
+    is_unattested = (_is_claimed(base) & ~_has_place(base)) | (
+        _is_claimed(head) & ~_has_place(head)
+    )
     uploads = select(func.count()).select_from(UploadRow).where(*within)
     observations = select(func.count()).select_from(ObservationRow).join(UploadRow).where(*within)
     return StoredQuarter(
+        checks=session.exec(uploads).one(),
         observations=session.exec(observations).one(),
-        of_pull_requests=session.exec(uploads.where(~is_branch)).one(),
+        of_pull_requests=session.exec(uploads.where(is_of_pull_request)).one(),
         of_branches=session.exec(uploads.where(is_branch)).one(),
+        unattested=session.exec(uploads.where(is_unattested)).one(),
         speeds=tuple(_speeds(session, within)),
-        changes=tuple(_changes(session, (*within, is_branch, is_other))),
+        changes=tuple(_changes(session, (*within, is_branch, base != head))),  # no gate test
         newest=tuple(_newest(session, within)),
+    )
+
+
+def _has_place(sha: Mapped[str]) -> ColumnElement[bool]:
+    """Return whether an upload's commit is known to be on the default branch."""
+    return exists().where(
+        col(BranchCommitRow.project_id) == col(UploadRow.project_id),
+        col(BranchCommitRow.sha) == sha,
+    )
+
+
+def _is_claimed(sha: Mapped[str]) -> ColumnElement[bool]:
+    """Return whether a bundle claims an upload's commit to be on the default branch."""
+    return exists().where(
+        col(RevisionRow.project_id) == col(UploadRow.project_id),
+        col(RevisionRow.sha) == sha,
+        col(RevisionRow.is_claimed),
     )
 
 
@@ -98,12 +129,17 @@ def _speeds(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterat
             .options(defer(cast("QueryableAttribute[bytes]", ObservationRow.samples)))
             .join(UploadRow, col(UploadRow.id) == col(ObservationRow.upload_id))
             .join(EnvironmentRow, col(EnvironmentRow.hash) == col(UploadRow.environment_hash))
+            .join(
+                BranchCommitRow,
+                (col(BranchCommitRow.project_id) == col(UploadRow.project_id))
+                & (col(BranchCommitRow.sha) == col(UploadRow.base_sha)),
+            )
             .where(
                 col(ObservationRow.series_id) == one.id,
                 col(ObservationRow.side) == Side.BASE,
                 *within,
             )
-            .order_by(col(ObservationRow.position).desc(), col(UploadRow.created_at).desc())
+            .order_by(col(BranchCommitRow.place).desc(), col(UploadRow.measured_at).desc())
             .limit(1)
         ).first()
         if newest is not None:
@@ -115,7 +151,7 @@ def _speeds(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterat
                 bundle_sha256=upload.bundle_sha256,
                 upload_id=upload.id,
                 commit=upload.base_sha,
-                created_at=upload.created_at,
+                measured_at=upload.measured_at,
                 step_seconds=(observed.low, observed.center, observed.high),
             )
 
@@ -124,18 +160,23 @@ def _changes(
     session: Session, conditions: tuple[ColumnElement[bool], ...]
 ) -> Iterator[StoredChange]:
     rows = session.exec(
-        select(VerdictRow, UploadRow, EnvironmentRow.machine)
+        select(VerdictRow, UploadRow, EnvironmentRow.machine, RevisionRow.committed_at)
         .join(UploadRow, col(UploadRow.id) == col(VerdictRow.upload_id))
         .join(EnvironmentRow, col(EnvironmentRow.hash) == col(UploadRow.environment_hash))
+        .join(
+            RevisionRow,
+            (col(RevisionRow.project_id) == col(UploadRow.project_id))
+            & (col(RevisionRow.sha) == col(UploadRow.head_sha)),
+        )
         .where(
             col(VerdictRow.metric) == STEP_TIME.name,
             col(VerdictRow.outcome).in_(CHANGED_OUTCOMES),
             col(VerdictRow.is_warning).is_(False),
             *conditions,
         )
-        .order_by(col(UploadRow.created_at), col(VerdictRow.position))
+        .order_by(col(UploadRow.measured_at), col(UploadRow.id), col(VerdictRow.position))
     )
-    for verdict, upload, machine in rows:
+    for verdict, upload, machine, committed_at in rows:
         if verdict.change is None or verdict.low is None or verdict.high is None:
             continue
         yield StoredChange(
@@ -145,14 +186,14 @@ def _changes(
             upload_id=upload.id,
             commit=upload.head_sha,
             subject=upload.head_subject,
-            created_at=upload.created_at,
+            committed_at=committed_at or upload.measured_at,
             change=(verdict.low, verdict.change, verdict.high),
         )
 
 
 def _newest(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterator[str]:
     newest = (
-        select(UploadRow.project_id, func.max(UploadRow.created_at).label("moment"))
+        select(UploadRow.project_id, func.max(UploadRow.measured_at).label("moment"))
         .where(*within)
         .group_by(col(UploadRow.project_id))
         .subquery()
@@ -162,7 +203,7 @@ def _newest(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterat
         .join(
             newest,
             (newest.c.project_id == col(UploadRow.project_id))
-            & (newest.c.moment == col(UploadRow.created_at)),
+            & (newest.c.moment == col(UploadRow.measured_at)),
         )
         .where(*within)
         .order_by(col(UploadRow.project_id), col(UploadRow.id))

@@ -110,7 +110,7 @@ class UploadRow(StoreRow, table=True):
     title: str = ""
     headline: str = ""
     created_at: datetime = Field(sa_type=UtcTime, index=True)
-    measured_at: datetime = Field(sa_type=UtcTime)
+    measured_at: datetime = Field(sa_type=UtcTime, index=True)
     judged_at: datetime | None = Field(default=None, sa_type=UtcTime)
     retry_at: datetime | None = Field(default=None, sa_type=UtcTime, index=True)
     failing_since: datetime | None = Field(default=None, sa_type=UtcTime)
@@ -137,7 +137,8 @@ class ExpectedClassRow(StoreRow, table=True):
 class RevisionRow(StoreRow, table=True):
     """A commit of a project; `position` counts up in the order in which commits were first seen.
 
-    `is_claimed` says that a bundle claimed it to be a commit of the default branch.
+    `is_claimed` says that a bundle claimed it to be a commit of the default branch. `committed_at`
+    is the committer's date by the runner's git: a label, no order.
     """
 
     __table_args__ = (UniqueConstraint("project_id", "sha"),)
@@ -146,6 +147,7 @@ class RevisionRow(StoreRow, table=True):
     position: int = Field(primary_key=True)
     sha: str
     is_claimed: bool = False
+    committed_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
 class BranchCommitRow(StoreRow, table=True):

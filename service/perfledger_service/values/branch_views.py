@@ -30,7 +30,7 @@ class AlertView:
     upload_id: str
     after_sha: str
     last_sha: str
-    created_at: datetime  # UTC
+    created_at: datetime  # the bundle's, UTC: it may arrive long after
     device: str = ""
 
     @property

@@ -95,6 +95,7 @@ class SeriesPoint:
     low: float
     high: float
     created_at: datetime  # the bundle's, UTC: it may arrive long after
+    committed_at: datetime | None = None  # None: its runner did not say
     distance: int | None = None
     is_unattested: bool = False
 

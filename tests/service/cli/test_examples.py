@@ -59,6 +59,7 @@ OF_REPOSITORY = {"init", "check", "config show", "bench list", "bench load", "be
 FEW_PAIRS = "--pairs 5 --budget 10h"
 OF_RANGE = {"history bisect"}  # of commits: what it finds is measured
 OF_SERVICE = {"upload", "history suspects", "history spreads"}
+OF_REPOSITORY_AND_SERVICE = {"announce"}
 
 
 def examples(names):
@@ -159,7 +160,7 @@ def repository(tmp_path, monkeypatch):
 
 
 def ordinary():
-    others = OF_REPOSITORY | OF_RANGE | OF_SERVICE | ONLY_PROCESS
+    others = OF_REPOSITORY | OF_RANGE | OF_SERVICE | OF_REPOSITORY_AND_SERVICE | ONLY_PROCESS
     return [name for name in COMMANDS if name not in others]
 
 
@@ -193,6 +194,16 @@ def test_an_example_that_searches_commits_ends_with_an_answer(example):
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("example", examples(sorted(OF_SERVICE)))
 def test_an_example_that_asks_the_service_ends_well(site, example):
+    ends_well(site, example)
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize("example", examples(sorted(OF_REPOSITORY_AND_SERVICE)))
+def test_an_example_that_tells_the_service_of_a_repository_ends_well(site, example):
+    ends_well(site, example)
+
+
+def ends_well(site, example):
     done = run(
         example.replace(UPLOAD_URL, site.url),
         PERFLEDGER_UPLOAD_URL=site.url,

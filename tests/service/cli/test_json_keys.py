@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perfledger_service.cli.app import app
+from tests.service.git_history import GitHistory
 
 pytestmark = pytest.mark.slow
 
@@ -127,3 +128,13 @@ def test_the_review_keeps_the_keys_of_its_version(run):
     run(f"review {plan} --output written --format json")
 
     hold(json.loads(Path("written/review.json").read_text(encoding="utf-8")))
+
+
+def test_an_announced_check_keeps_the_keys_of_its_version(run, site, tmp_path, monkeypatch):
+    monkeypatch.setenv("PERFLEDGER_UPLOAD_TOKEN", TOKEN)
+    history = GitHistory(tmp_path / "clone")
+    for _ in range(2):
+        history.commit()
+    monkeypatch.chdir(history.folder)
+
+    hold(json.loads(run(f"announce --pull-request 7 --upload-url {site.url} --json")))

@@ -93,7 +93,7 @@ def test_a_token_that_github_refuses_is_dropped(app, at_github):
 def test_two_repositories_share_the_limits_of_one_installation(app, at_github, stand_in):
     at_github.open_pull()
     at_github.tell("pulls", {"repository": "octo/other", "number": 1, "head_sha": "c" * 40})
-    at_github.fail_next(path="/pulls/", status=429, retry_after=60)
+    at_github.fail_next(path="/pulls/", status=429, headers={"Retry-After": "60"})
     with pytest.raises(GitHubError):
         app.pull_request(REPOSITORY, 7)
 

@@ -59,7 +59,7 @@ def test_a_limit_is_not_slept_in_a_thread_and_says_how_long_it_lasts(
     patient, at_github, slept, status
 ):
     at_github.open_pull()
-    at_github.fail_next(method="POST", status=status, retry_after=7)
+    at_github.fail_next(method="POST", status=status, headers={"Retry-After": "7"})
 
     with pytest.raises(GitHubError) as caught:
         patient.create_comment(REPOSITORY, 7, "text")
@@ -68,7 +68,7 @@ def test_a_limit_is_not_slept_in_a_thread_and_says_how_long_it_lasts(
 
 
 def test_a_servers_error_with_a_time_is_left_to_the_workflow(patient, at_github, slept):
-    at_github.fail_next(status=503, retry_after=120)
+    at_github.fail_next(status=503, headers={"Retry-After": "120"})
 
     with pytest.raises(GitHubError) as caught:
         patient.pull_request(REPOSITORY, 7)
@@ -88,7 +88,7 @@ def test_what_is_forbidden_stays_forbidden(patient, at_github, slept):
 
 def test_a_lost_answer_to_a_post_is_not_followed_by_another_post(patient, at_github, slept):
     at_github.open_pull()
-    at_github.fail_next(method="POST", drop=True)
+    at_github.fail_next(method="POST", drop="after")
 
     with pytest.raises(GitHubError, match="did not answer POST") as caught:
         patient.create_comment(REPOSITORY, 7, "text")
@@ -101,7 +101,7 @@ def test_a_lost_answer_to_a_post_is_not_followed_by_another_post(patient, at_git
 def test_a_lost_answer_to_anything_else_is_asked_for_again(patient, at_github, slept, method):
     at_github.open_pull()
     comment = patient.create_comment(REPOSITORY, 7, "text")
-    at_github.fail_next(method=method, drop=True)
+    at_github.fail_next(method=method, drop="after")
 
     if method == "GET":
         assert len(patient.comments(REPOSITORY, 7)) == 1
@@ -135,7 +135,7 @@ def test_no_error_and_no_log_line_holds_the_token(patient, at_github, caplog):
     caplog.set_level(logging.DEBUG)
     at_github.open_pull()
     messages = []
-    for fault in ({"status": 500, "count": 4}, {"drop": True, "count": 4}, {"status": 401}):
+    for fault in ({"status": 500, "count": 4}, {"drop": "after", "count": 4}, {"status": 401}):
         at_github.fail_next(**fault)
         with pytest.raises(GitHubError) as caught:
             patient.pull_request(REPOSITORY, 7)

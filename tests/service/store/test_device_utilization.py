@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -7,14 +7,15 @@ from perfledger.metrics import CPU_ACTIVE
 from perfledger.records import Device, Machine, Revision, Side
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.device_utilization import stored_utilization
-from perfledger_service.store.uploads import set_status
+from perfledger_service.store.uploads import set_status, upload_by_id
+from perfledger_service.usecases.pull_requests.upload_reports import bundle_of
 from perfledger_service.values.upload_views import UploadStatus
 
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
 
 
 @pytest.fixture
-def check(any_engine, judged, make_bundle):
+def check(any_engine, judged_on_branch, make_bundle):
     """Store a check whose processes of the base each read these shares of active cores."""
 
     def check(number, readings=(0.25, 0.5), **values):
@@ -28,9 +29,9 @@ def check(any_engine, judged, make_bundle):
             for run in plain.runs
         )
         told = {"metrics": (*plain.metrics, CPU_ACTIVE), "runs": runs}
-        placed = {name: values.pop(name) for name in ("token", "now") if name in values}
+        placed = {name: values.pop(name) for name in ("token",) if name in values}
         bundle = replace(plain, **told | values)
-        return judged(any_engine, bundle, upload_id=f"{number:032x}", **placed)
+        return judged_on_branch(any_engine, bundle, upload_id=f"{number:032x}", **placed)
 
     return check
 
@@ -44,8 +45,13 @@ def stored(any_engine):
     return stored
 
 
-def test_a_check_without_activity_tells_of_none(any_engine, judged, make_bundle, stored):
-    judged(any_engine, make_bundle())
+def later(hours):
+    """Return a time after that of the other bundles."""
+    return (datetime(2026, 11, 20, 11, tzinfo=UTC) + timedelta(hours=hours)).isoformat()
+
+
+def test_a_check_without_activity_tells_of_none(any_engine, judged_on_branch, make_bundle, stored):
+    judged_on_branch(any_engine, make_bundle())
 
     assert stored() == ()
 
@@ -61,12 +67,12 @@ def test_a_workloads_utilization_is_that_of_the_base_with_every_reading(check, s
     assert (utilization.upload_id, utilization.bundle_sha256) == (upload.id, upload.bundle_sha256)
 
 
-def test_the_newest_commit_counts_and_of_one_commit_its_newest_check(check, stored, now):
+def test_the_newest_commit_counts_and_of_one_commit_its_newest_check(check, stored):
     check(1, readings=(0.125,))
     newer = {"base": Revision(sha="c" * 40), "head": Revision(sha="d" * 40)}
-    check(2, readings=(0.25,), now=now + timedelta(hours=2), **newer)
-    check(3, readings=(0.5,), now=now + timedelta(hours=1), **newer)
-    check(4, readings=(0.75,), now=now + timedelta(hours=3))
+    check(2, readings=(0.25,), created_at=later(2), **newer)
+    check(3, readings=(0.5,), created_at=later(1), **newer)
+    check(4, readings=(0.75,), created_at=later(3))
 
     (utilization,) = stored()
 
@@ -74,9 +80,9 @@ def test_the_newest_commit_counts_and_of_one_commit_its_newest_check(check, stor
 
 
 @pytest.mark.parametrize("status", [UploadStatus.REFUSED, UploadStatus.FAILED])
-def test_a_check_that_does_not_count_is_passed_over(any_engine, check, stored, now, status):
+def test_a_check_that_does_not_count_is_passed_over(any_engine, check, stored, status):
     check(1, readings=(0.125,))
-    refused = check(2, readings=(0.5,), now=now + timedelta(hours=1))
+    refused = check(2, readings=(0.5,), created_at=later(1))
     with write_session(any_engine) as session:
         set_status(session, refused.id, status)
         session.commit()
@@ -97,3 +103,19 @@ def test_each_repository_workload_and_class_of_machine_has_its_own_in_their_orde
         ("octo/models", "cpu:Test CPU:1"),
         ("octo/other", "cpu:Test CPU:1"),
     ]
+
+
+def test_a_commit_that_only_its_bundle_claims_does_not_count(any_engine, judged, check, stored):
+    check(1, readings=(0.125,))
+    claimed = replace(read_bundle_of(any_engine), base=Revision(sha="c" * 40), id="f" * 32)
+    judged(any_engine, claimed, upload_id="9" * 32)
+
+    (utilization,) = stored()
+
+    assert utilization.readings == (0.125, 0.125)
+
+
+def read_bundle_of(engine):
+    """Return the bundle of the first check."""
+    with read_session(engine) as session:
+        return bundle_of(session, upload_by_id(session, f"{1:032x}"))

@@ -15,13 +15,17 @@ OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
 
 
 @pytest.fixture
-def check(any_engine, judged, make_bundle):
-    """Store a check that was uploaded at a time; each is of the default branch unless told."""
+def check(any_engine, judged_on_branch, make_bundle):
+    """Store a check that was measured at a time; each is of the default branch unless told."""
 
     def check(number, at=NOVEMBER, *, token=None, status=None, **values):
-        bundle = make_bundle(**{"seed": number, "pull_request": None, "pairs": 4} | values)
+        told = {"seed": number, "pull_request": None, "pairs": 4, "created_at": at.isoformat()}
+        bundle = make_bundle(**told | values)
         placed = {} if token is None else {"token": token}
-        upload = judged(any_engine, bundle, upload_id=f"{number:032x}", now=at, **placed)
+        late = at + timedelta(days=400)  # it arrived much later
+        upload = judged_on_branch(
+            any_engine, bundle, upload_id=f"{number:032x}", now=late, **placed
+        )
         if status is not None:
             with write_session(any_engine) as session:
                 set_status(session, upload.id, status)
@@ -43,7 +47,8 @@ def quarter(any_engine):
 def test_a_quarter_without_uploads_is_empty(quarter):
     stored = quarter()
 
-    assert (stored.observations, stored.of_pull_requests, stored.of_branches) == (0, 0, 0)
+    assert (stored.checks, stored.observations, stored.unattested) == (0, 0, 0)
+    assert (stored.of_pull_requests, stored.of_branches) == (0, 0)
     assert stored.speeds == stored.changes == stored.newest == ()
 
 
@@ -93,7 +98,7 @@ def test_a_speed_is_the_newest_commits_on_the_default_branch(check, quarter):
     assert low < typical < high
     assert typical == pytest.approx(0.01, rel=1e-3)
     assert '"Test CPU"' in speed.machine
-    assert (speed.bundle_sha256, speed.created_at) == (newer.bundle_sha256, newer.created_at)
+    assert (speed.bundle_sha256, speed.measured_at) == (newer.bundle_sha256, newer.measured_at)
 
 
 def test_workloads_and_classes_of_machines_have_speeds_of_their_own(check, quarter):
@@ -145,3 +150,27 @@ def test_of_two_bundles_of_one_moment_one_is_the_newest(check, quarter):
     last = check(2)
 
     assert quarter().newest == (last.bundle_sha256,)
+
+
+def test_of_commits_that_only_bundles_claim_there_is_neither_a_speed_nor_a_change(
+    any_engine, judged, make_bundle, quarter
+):
+    of_branch = make_bundle(pull_request=None, ratio=1.2)
+    judged(any_engine, of_branch, upload_id="1" * 32)
+    judged(any_engine, make_bundle(seed=1), upload_id="2" * 32)
+
+    stored = quarter()
+
+    assert (stored.speeds, stored.changes) == ((), ())
+    assert (stored.checks, stored.unattested, stored.of_branches) == (2, 2, 0)
+
+
+def test_a_change_has_the_date_of_its_commit(check, quarter):
+    dated = Revision(sha="c" * 40, committed_at="2026-10-30T09:00:00+00:00")
+    check(1, ratio=1.2, head=dated)
+    check(2, NOVEMBER + timedelta(days=2), ratio=1.2, head=Revision(sha="d" * 40))
+
+    first, second = quarter().changes
+
+    assert first.committed_at == datetime(2026, 10, 30, 9, tzinfo=UTC)
+    assert second.committed_at == NOVEMBER + timedelta(days=2)

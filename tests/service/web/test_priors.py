@@ -3,7 +3,8 @@
 import pytest
 
 from perfledger.metrics import STEP_TIME
-from perfledger_runners.bundles.service_history import ServiceHistoryError, fetch_history
+from perfledger_runners.bundles.service_history import fetch_history
+from perfledger_runners.bundles.service_requests import ServiceRequestError
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
@@ -72,5 +73,5 @@ def test_a_question_about_impossible_classes_is_invalid(known, query):
 
 
 def test_a_runner_with_a_wrong_token_knows_nothing(site):
-    with pytest.raises(ServiceHistoryError, match="the service answered 401"):
+    with pytest.raises(ServiceRequestError, match="the service answered 401"):
         fetch_history(site.url, "pl_0123abcd_" + "x" * 43, [CLASS])

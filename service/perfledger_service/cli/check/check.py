@@ -177,6 +177,7 @@ def check(
             replace(change.request, is_resumed=measuring.resume),
             flags={**change.settings, **measuring.settings},
             progress=watcher,
+            service=target,
             history=measuring.spreads or target,
             keep=lambda bundle: spooled.append(spool_bundle(bundle, os.environ, also=also)),
         )

@@ -22,12 +22,13 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.values.fleet_views import MeasuredUtilization
 
 NO_CHECKS_NOTE = (
-    "no check has measured utilization yet: run one on a CPU, or on a GPU that reports it"
+    "no check has measured utilization of an attested commit of the default branch yet: run one on "
+    "a CPU, or on a GPU that reports it"
 )
 WHAT_IS_ACTIVE = (
     "Active: share of multiprocessors (on a CPU: cores) with work during timed steps, in the "
-    "newest check of the default branch. GPU-util: share of a profiled step in which any kernel "
-    "ran."
+    "newest check of an attested commit of the default branch. GPU-util: share of a profiled step "
+    "in which any kernel ran."
 )
 WHAT_IS_IDLE = (
     "Hours a year: those of the workload's fleet entries on the measured accelerator. Idle: the "

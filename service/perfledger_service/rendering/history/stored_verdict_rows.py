@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from perfledger.metrics import WorseDirection
 from perfledger_baselines.judging.verdict import Outcome
+from perfledger_runners.bundles.check_announcement import ANY_CLASS
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
 from perfledger_service.values.upload_views import UploadStatus, UploadView, VerdictView
 
@@ -64,6 +65,8 @@ def stored_groups(upload: UploadView) -> tuple[tuple[str, tuple[StoredVerdictRow
 
 def device(device_class: str) -> str:
     """Return the display name of a machine class: "2 x NVIDIA H100 80GB HBM3 (cuda)"."""
+    if device_class == ANY_CLASS:
+        return "any machine class"
     kind, _, rest = device_class.partition(":")
     model, _, many = rest.rpartition(":")
     if not model:

@@ -11,6 +11,7 @@ from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
 from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_service.usecases.check.announce import announcement_notes
 from perfledger_service.usecases.check.check_journal import open_check_journal
 from perfledger_service.usecases.check.check_site import CheckProgress, check_out_revisions
 from perfledger_service.usecases.check.measurement import CheckRequest, measure_change
@@ -32,15 +33,17 @@ def check(
     *,
     flags: Mapping[str, object],
     progress: CheckProgress,
+    service: UploadTarget | None = None,
     history: UploadTarget | Path | None = None,
     keep: Callable[[Bundle], object] = lambda _: None,
 ) -> tuple[Bundle, Report]:
     """Measure, judge, explain and price a change of the repository that `folder` is in.
 
-    `history` is the service that knows the spread of earlier pairs, or a file with its answer: with
-    it fewer pairs are enough. `keep` receives the bundle before the saved pairs are removed. Raises
-    UsageError for revisions that cannot be compared or resumed, SettingsError, and NotMeasuredError
-    without a Python that can run the workloads. A workload that fails is a verdict, never an error.
+    `service` is told that a check of a pull request begins. `history` is the service that knows the
+    spread of earlier pairs, or a file with its answer: with it fewer pairs are enough. `keep`
+    receives the bundle before the saved pairs are removed. Raises UsageError for revisions that
+    cannot be compared or resumed, SettingsError, and NotMeasuredError without a Python that can run
+    the workloads. A workload that fails is a verdict, never an error.
     """
     with translate_errors():
         repository = Repository.open(folder)
@@ -51,6 +54,9 @@ def check(
         else:
             sides = sides if request.base else start_at_workloads(repository, sides)
             configuration = configuration_of(repository, sides, flags=flags)
+        announcement = announcement_notes(
+            service, sides, configuration.settings, pull_request=request.pull_request
+        )
         queue = CheckQueue(folder=configuration.settings.lock_folder, waiting=progress.stage)
         with (
             queue,
@@ -68,7 +74,7 @@ def check(
             bundle = replace(
                 bundle,
                 repository=request.repository or repository.origin_name(),
-                notes=configuration.notes + site.notes + bundle.notes,
+                notes=configuration.notes + announcement + site.notes + bundle.notes,
             )
             if request.is_resumed:
                 bundle = read_bundle(bundle.to_json().encode())  # what was saved may be hostile

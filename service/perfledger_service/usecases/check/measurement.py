@@ -43,13 +43,13 @@ from perfledger_service.usecases.check.check_journal import CheckJournal
 from perfledger_service.usecases.check.check_site import CheckProgress, CheckSite
 from perfledger_service.usecases.check.child_requests import interleaved_requests, optional_metrics
 from perfledger_service.usecases.check.measuring_budget import budget_notes, measuring_allowance
-from perfledger_service.usecases.check.new_workloads import (
+from perfledger_service.usecases.check.workloads.new_workloads import (
     MAX_NAMES,
     comparison_advice,
     other_base_workloads,
 )
-from perfledger_service.usecases.check.workload_plan import WorkloadPlan, plan_workloads
-from perfledger_service.usecases.check.workload_rules import WorkloadRules, workload_rules
+from perfledger_service.usecases.check.workloads.workload_plan import WorkloadPlan, plan_workloads
+from perfledger_service.usecases.check.workloads.workload_rules import WorkloadRules, workload_rules
 from perfledger_service.usecases.inputs.known_spreads import KnownSpreads, find_known_spreads
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice

@@ -14,6 +14,7 @@ from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of
+from perfledger_service.store.branch_commits import branch_lengths
 from perfledger_service.store.device_utilization import StoredUtilization, stored_utilization
 from perfledger_service.store.imports import imports
 from perfledger_service.store.page_queries import upload_counts
@@ -45,7 +46,7 @@ def capacity_view(session: Session) -> CapacityView:
 
 def fleet_version(session: Session) -> tuple[object, ...]:
     """Return a key that changes with the view, without reading bundles."""
-    return (upload_counts(session), imports(session))
+    return (upload_counts(session), branch_lengths(session), imports(session))
 
 
 def measured_utilization(session: Session) -> tuple[MeasuredUtilization, ...]:

@@ -34,7 +34,7 @@ from perfledger_cost_models.tco.spot_interruption import InterruptionError
 from perfledger_cost_models.tco.work_cost import WorkError
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_profiles.hardware.efficiency_metrics import MetricError
-from perfledger_runners.bundles.service_history import ServiceHistoryError
+from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.bundles.upload import UploadError
 from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_runners.checkouts.git import RepositoryError
@@ -94,5 +94,5 @@ def translate_errors() -> Generator[None]:
         raise NotMeasuredError(msg) from error
     except _INPUT_ERRORS as error:
         raise UsageError(str(error)) from error
-    except (UploadError, ServiceHistoryError) as error:
+    except (UploadError, ServiceRequestError) as error:
         raise PerfledgerError(str(error)) from error

@@ -10,12 +10,11 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine
 from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS_WITH_HISTORY, planned_looks
 from perfledger_runners.bundles.service_history import (
-    MAX_ANSWER_BYTES,
     ServiceHistory,
-    ServiceHistoryError,
     fetch_history,
     read_history,
 )
+from perfledger_runners.bundles.service_requests import MAX_ANSWER_BYTES, ServiceRequestError
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 # A workload runs on one or more of a machine's devices. The number is unknown before it runs, so
@@ -54,7 +53,7 @@ def find_known_spreads(
     classes = device_classes(machine)
     try:
         history = _history(source, classes)
-    except ServiceHistoryError as error:
+    except ServiceRequestError as error:
         return KnownSpreads(notes=(f"measured without the history of earlier checks: {error}",))
     names = frozenset(workloads)
     spreads = (
@@ -73,7 +72,7 @@ def _history(source: UploadTarget | Path, classes: tuple[str, ...]) -> ServiceHi
             data = file.read(MAX_ANSWER_BYTES + 1)
     except OSError as error:
         msg = f"cannot read {source}: {error.strerror}"
-        raise ServiceHistoryError(msg) from error
+        raise ServiceRequestError(msg) from error
     return read_history(data)
 
 

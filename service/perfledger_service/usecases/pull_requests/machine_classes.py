@@ -194,6 +194,8 @@ def _title(ordered: Sequence[ClassReport]) -> str:
         same = outcomes[0] if len(set(outcomes)) == 1 else "No regression"
         return f"{same} on {len(ordered)} machine classes"
     name = clean(device(ordered[0].machine_class))
+    if len(ordered) == 1:
+        return f"{outcomes[0]} on {name}"
     share = f"{outcomes.count(outcomes[0])} of {len(ordered)} machine classes"
     return f"{outcomes[0]} on {name}, {share}"
 

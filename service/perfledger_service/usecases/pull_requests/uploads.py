@@ -20,6 +20,7 @@ from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, read_bundle, unp
 from perfledger_service.errors import RefusedError, UsageError
 from perfledger_service.github.branch_commits import BranchCommits
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.default_branch import date_commits
 from perfledger_service.store.expected_classes import add_expected_classes
 from perfledger_service.store.gate_checks import add_gate_check
 from perfledger_service.store.observations import Observation, add_observations
@@ -127,6 +128,7 @@ def judge_upload(
                 add_expected_classes(
                     session, upload.head, bundle.plan.machine_classes, deadline=deadline
                 )
+            date_commits(session, upload.project_id, _commit_dates(bundle))
             add_gate_check(session, upload_id, held_s=bundle.held_s, shadow=shadow)
             add_differences(session, differences, project_id=upload.project_id, upload_id=upload_id)
             confirm_suspects(
@@ -198,6 +200,15 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
         for metric in bundle.metrics
         if (measured := _runs_with_metric(metric, all_runs))
     )
+
+
+def _commit_dates(bundle: Bundle) -> dict[str, datetime]:
+    """Return when a bundle's commits were committed, without those that git does not date."""
+    return {
+        one.sha: datetime.fromisoformat(one.committed_at)
+        for one in (bundle.base, bundle.head)
+        if one.committed_at
+    }
 
 
 def _runs_with_metric(metric: Metric, runs: Sequence[Run]) -> tuple[Run, ...]:

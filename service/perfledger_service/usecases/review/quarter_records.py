@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
-from perfledger.records import Device, Machine, Revision, Side
+from perfledger.records import Device, Machine, Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.review.measured_changes import (
@@ -53,7 +53,6 @@ _CLASS = re.compile(r"(?P<device>[a-z]+):(?P<model>.*):(?P<count>[1-9][0-9]*)")
 
 
 class _ReviewedFields(StoredWorkloads, kw_only=True):
-    head: Revision
     work: tuple[msgspec.Raw, ...]
 
 
@@ -64,7 +63,7 @@ _REVIEWED_FIELDS_DECODER = msgspec.json.Decoder(_ReviewedFields)
 def records_of_store(
     engine: Engine, quarter: Quarter, *, origin: str, targets: ProjectionTargets | None = None
 ) -> QuarterRecords:
-    """Return a quarter's records in the store; a check's day is the day of its upload.
+    """Return a quarter's records in the store; a speed's day is that of its measurement.
 
     The counted work of the newest MAX_PROJECTED bundles is projected onto `targets`, if given.
     """
@@ -90,17 +89,14 @@ def records_of_store(
         )
     return QuarterRecords(
         origin=origin,
-        checks=stored.of_branches + stored.of_pull_requests,
+        checks=stored.checks,
         observations=stored.observations,
         speeds=speeds,
         projections=projected,
-        landed_changes=tuple(
-            _landed_change(one)
-            for one in stored.changes
-            if not bundles[one.bundle_sha256].head.is_dirty
-        ),
+        landed_changes=tuple(map(_landed_change, stored.changes)),
         pull_request_checks=stored.of_pull_requests,
         branch_checks=stored.of_branches,
+        unattested_checks=stored.unattested,
         fleet=_distinct(use for sha256 in stored.newest for use in bundles[sha256].pricing.fleet),
         registered=_distinct(
             name for sha256 in stored.newest for name in bundles[sha256].registered
@@ -165,6 +161,16 @@ def _moment(bundle: Bundle, name: str) -> datetime:
     return moment
 
 
+def _commit_day(bundle: Bundle, name: str) -> date:
+    """Return the day of a bundle's head, of its measurement if the commit has no date."""
+    committed_at = bundle.head.committed_at
+    return (
+        datetime.fromisoformat(committed_at).date()
+        if committed_at
+        else _moment(bundle, name).date()
+    )
+
+
 def _counted_bundles(
     session: Session,
     stored: Sequence[StoredSpeed],
@@ -174,7 +180,7 @@ def _counted_bundles(
     """Yield speeds with counted work and their bundle, newest first, one bundle in memory."""
     measured = {(one.workload, one.origin): one for one in speeds}
     counted = [one for one in stored if bundles[one.bundle_sha256].work]
-    newest = sorted(counted, key=lambda one: one.created_at, reverse=True)
+    newest = sorted(counted, key=lambda one: one.measured_at, reverse=True)
     for sha256 in list(dict.fromkeys(one.bundle_sha256 for one in newest))[:MAX_PROJECTED]:
         bundle = read_bundle(bundle_content(session, sha256))
         for one in newest:
@@ -206,7 +212,7 @@ def _speeds(
                 device=model,
                 accelerator=accelerator_of(model, machine.memory_bytes if is_whole else None),
                 units_per_second=units_per_second(spec.units_per_step, count, one.step_seconds),
-                day=one.created_at.date(),
+                day=one.measured_at.date(),
                 commit=one.commit[:SHOWN_SHA],
                 origin=f"upload {one.upload_id}",
             )
@@ -243,7 +249,7 @@ def _landed_change(stored: StoredChange) -> LandedChange:
         workload=stored.workload,
         commit=stored.commit[:SHOWN_SHA],
         subject=stored.subject,
-        day=stored.created_at.date(),
+        day=stored.committed_at.date(),
         device=machine.model,
         accelerator=accelerator_of(machine.model, machine.memory_bytes),
         change=stored.change,
@@ -265,7 +271,7 @@ def _landed_changes(bundle: Bundle, name: str) -> tuple[LandedChange, ...]:
                 workload=verdict.workload,
                 commit=bundle.head.sha[:SHOWN_SHA],
                 subject=bundle.head.subject,
-                day=_moment(bundle, name).date(),
+                day=_commit_day(bundle, name),
                 device=_model(machine),
                 accelerator=accelerator_of(_model(machine), machine.memory_bytes),
                 change=(estimate.low, estimate.change, estimate.high),

@@ -10,7 +10,7 @@ from perfledger_runners.bundles.service_ab_requests import (
     SuspectedMetric,
     fetch_ab_requests,
 )
-from perfledger_runners.bundles.service_history import ServiceHistoryError
+from perfledger_runners.bundles.service_requests import ServiceRequestError
 
 ANSWER = {
     "repository": "acme/models",
@@ -71,5 +71,5 @@ def test_the_requested_runs_are_read_from_their_route():
     ids=["empty", "html", "another type", "not UTF-8", "nested"],
 )
 def test_another_answer_is_an_error(answer):
-    with pytest.raises(ServiceHistoryError, match="not a list of A/B runs"):
+    with pytest.raises(ServiceRequestError, match="not a list of A/B runs"):
         fetch(answer)

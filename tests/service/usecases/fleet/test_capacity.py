@@ -20,6 +20,7 @@ from perfledger_service.usecases.fleet.capacity import (
 )
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.inputs.imports import import_file
+from perfledger_service.usecases.pull_requests.reorder import reorder
 from perfledger_service.values.fleet_views import ImportKind
 
 SACCT = (
@@ -71,8 +72,10 @@ def uses_of(engine):
         return measured_utilization(session)
 
 
-def test_a_workload_is_as_busy_as_its_newest_check_saw_its_base(any_engine, judged, busy_bundle):
-    judged(any_engine, busy_bundle())
+def test_a_workload_is_as_busy_as_its_newest_check_saw_its_base(
+    any_engine, judged_on_branch, busy_bundle
+):
+    judged_on_branch(any_engine, busy_bundle())
 
     (use,) = uses_of(any_engine)
 
@@ -82,29 +85,33 @@ def test_a_workload_is_as_busy_as_its_newest_check_saw_its_base(any_engine, judg
     assert use.idle_hours == pytest.approx(14_000)
 
 
-def test_readings_are_read_as_the_bundle_had_them_kept(engine, judged, busy_bundle, make_bundle):
+def test_readings_are_read_as_the_bundle_had_them_kept(
+    engine, judged_on_branch, busy_bundle, make_bundle
+):
     odd = replace(SM_ACTIVE, kind=MetricKind.MEMORY)  # of which series keep 8 bytes each
-    judged(engine, busy_bundle(metrics=(*make_bundle(ratio=1.0).metrics, odd)))
+    judged_on_branch(engine, busy_bundle(metrics=(*make_bundle(ratio=1.0).metrics, odd)))
 
     (use,) = uses_of(engine)
 
     assert (use.active, use.readings % 3) == (pytest.approx(0.3), 0)
 
 
-def test_what_nobody_declared_or_profiled_is_not_known(engine, judged, busy_bundle):
-    judged(engine, busy_bundle(pricing=PricingConfig(), profiles=()))
+def test_what_nobody_declared_or_profiled_is_not_known(engine, judged_on_branch, busy_bundle):
+    judged_on_branch(engine, busy_bundle(pricing=PricingConfig(), profiles=()))
 
     (use,) = uses_of(engine)
 
     assert (use.gpu_busy, use.device_hours_per_year, use.idle_hours) == (None, None, None)
 
 
-def test_hours_of_another_accelerator_are_not_the_measured_ones(engine, judged, busy_bundle):
+def test_hours_of_another_accelerator_are_not_the_measured_ones(
+    engine, judged_on_branch, busy_bundle
+):
     fleet = tuple(
         FleetUse(workload="gpt:*", where=where, device_hours_per_year=hours)
         for where, hours in (("p5.48xlarge/on_demand", 500.0), ("tpu-v4/on_demand", 7000.0))
     )
-    judged(engine, busy_bundle(pricing=PricingConfig(fleet=fleet)))
+    judged_on_branch(engine, busy_bundle(pricing=PricingConfig(fleet=fleet)))
 
     (use,) = uses_of(engine)
 
@@ -112,38 +119,42 @@ def test_hours_of_another_accelerator_are_not_the_measured_ones(engine, judged, 
 
 
 def test_hours_of_several_workloads_are_unknown_until_weights_divide_them(
-    engine, judged, busy_bundle
+    engine, judged_on_branch, busy_bundle
 ):
     entry = FleetUse(workload="gpt:*", where="p5/on_demand", device_hours_per_year=20_000.0)
-    judged(engine, busy_bundle(pricing=PricingConfig(fleet=(entry,)), unchosen=("gpt:eval",)))
+    judged_on_branch(
+        engine, busy_bundle(pricing=PricingConfig(fleet=(entry,)), unchosen=("gpt:eval",))
+    )
 
     (use,) = uses_of(engine)
 
     assert use.device_hours_per_year is None
 
 
-def test_weights_give_a_workload_its_hours(engine, judged, busy_bundle):
+def test_weights_give_a_workload_its_hours(engine, judged_on_branch, busy_bundle):
     entry = FleetUse(
         workload="gpt:*",
         where="p5/on_demand",
         device_hours_per_year=20_000.0,
         weights={"gpt:step": 1.0, "gpt:eval": 3.0},
     )
-    judged(engine, busy_bundle(pricing=PricingConfig(fleet=(entry,)), unchosen=("gpt:eval",)))
+    judged_on_branch(
+        engine, busy_bundle(pricing=PricingConfig(fleet=(entry,)), unchosen=("gpt:eval",))
+    )
 
     (use,) = uses_of(engine)
 
     assert use.device_hours_per_year == 5_000
 
 
-def test_a_check_that_did_not_read_the_device_tells_nothing(engine, judged, make_bundle):
-    judged(engine, make_bundle())
+def test_a_check_that_did_not_read_the_device_tells_nothing(engine, judged_on_branch, make_bundle):
+    judged_on_branch(engine, make_bundle())
 
     assert uses_of(engine) == ()
 
 
-def test_the_table_says_what_looks_busy_and_is_not(run, engine, judged, busy_bundle):
-    judged(engine, busy_bundle())
+def test_the_table_says_what_looks_busy_and_is_not(run, engine, judged_on_branch, busy_bundle):
+    judged_on_branch(engine, busy_bundle())
 
     shown = " ".join(run("fleet", "utilization", "--checks").split())
 
@@ -151,8 +162,8 @@ def test_the_table_says_what_looks_busy_and_is_not(run, engine, judged, busy_bun
     assert "gpt:step: looks busy but is not: GPU-util 95.0 %, SM-active 30.0 %" in shown
 
 
-def test_figures_are_written_as_json_and_csv(run, engine, judged, busy_bundle):
-    judged(engine, busy_bundle())
+def test_figures_are_written_as_json_and_csv(run, engine, judged_on_branch, busy_bundle):
+    judged_on_branch(engine, busy_bundle())
 
     document = json.loads(run("fleet", "utilization", "--checks", "--format", "json"))
     (row,) = csv.DictReader(run("fleet", "utilization", "--checks", "--format", "csv").splitlines())
@@ -163,7 +174,9 @@ def test_figures_are_written_as_json_and_csv(run, engine, judged, busy_bundle):
 
 
 def test_without_a_check_that_is_said(run):
-    assert "no check has measured utilization yet" in run("fleet", "utilization", "--checks")
+    assert "no check has measured utilization of an attested commit" in run(
+        "fleet", "utilization", "--checks"
+    )
 
 
 @pytest.mark.parametrize("words", [("x.json",), ("--source", "main"), ("--format", "svg")])
@@ -172,9 +185,9 @@ def test_checks_are_asked_for_alone(run, words):
         run("fleet", "utilization", "--checks", *words)
 
 
-def test_the_page_shows_both_and_is_linked(site, busy_bundle, now):
-    told = site.upload(busy_bundle()).json()
-    site.judge(told["id"])
+def test_the_page_shows_both_and_is_linked(site, judged_on_branch, busy_bundle, now):
+    reorder(site.engine, "octo/models", commits=None, trust_runners=True)
+    judged_on_branch(site.engine, busy_bundle())
     file = NamedBytes("<script>", SACCT)
     import_file(site.engine, file, kind=ImportKind.USAGE, source="<b>", now=now)
 
@@ -199,15 +212,15 @@ def test_the_view_has_what_was_imported(any_engine, now):
 
 
 def test_what_is_known_of_the_fleet_changes_with_every_check_and_import(
-    any_engine, judged, busy_bundle, now
+    any_engine, judged_on_branch, busy_bundle, now
 ):
     def known():
         with read_session(any_engine) as session:
             return fleet_version(session)
 
-    judged(any_engine, busy_bundle())
+    judged_on_branch(any_engine, busy_bundle())
     first = known()
-    judged(any_engine, busy_bundle(active=(0.5, 0.6, 0.7)), upload_id="2" * 32)
+    judged_on_branch(any_engine, busy_bundle(active=(0.5, 0.6, 0.7)), upload_id="2" * 32)
     second = known()
     import_file(any_engine, NamedBytes("a", SACCT), kind=ImportKind.USAGE, source="main", now=now)
 

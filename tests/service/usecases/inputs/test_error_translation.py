@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfledger_runners.bundles.service_history import ServiceHistoryError
+from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.bundles.upload import UploadError
 from perfledger_runners.checkouts.repository import NotARepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
@@ -17,7 +17,7 @@ FOREIGN_ERRORS = [
     if isinstance(value, type) and issubclass(value, Exception)
     if not value.__module__.startswith("perfledger_service")
 ]
-SERVICE_ERRORS = [ServiceHistoryError, UploadError]
+SERVICE_ERRORS = [ServiceRequestError, UploadError]
 START_ERRORS = [InterpreterError, SandboxError]
 INPUT_ERRORS = [
     error for error in FOREIGN_ERRORS if error not in {*START_ERRORS, *SERVICE_ERRORS}

@@ -222,7 +222,7 @@ def test_a_forged_marker_is_never_touched(engine, judged, make_bundle, say_it, a
 
 def test_a_lost_answer_leaves_one_comment(engine, judged, make_bundle, say_it, at_github):
     at_github.open_pull()
-    at_github.fail_next(method="POST", path="/comments", drop=True)
+    at_github.fail_next(method="POST", path="/comments", drop="after")
     upload = judged(engine, make_bundle())
     with pytest.raises(GitHubError):
         say_it(upload)
@@ -234,7 +234,7 @@ def test_a_lost_answer_leaves_one_comment(engine, judged, make_bundle, say_it, a
 
 def test_a_lost_answer_leaves_one_check(engine, judged, make_bundle, say_it, at_github):
     at_github.open_pull()
-    at_github.fail_next(method="POST", path="/check-runs", drop=True)
+    at_github.fail_next(method="POST", path="/check-runs", drop="after")
     upload = judged(engine, make_bundle())
     with pytest.raises(GitHubError):
         say_it(upload)

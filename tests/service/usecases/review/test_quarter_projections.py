@@ -62,9 +62,9 @@ def counted(make_bundle):
     return counted
 
 
-def test_the_store_and_bundles_project_the_same(engine, judged, counted, tmp_path):
+def test_the_store_and_bundles_project_the_same(engine, judged_on_branch, counted, tmp_path):
     bundle = counted()
-    judged(engine, bundle)
+    judged_on_branch(engine, bundle)
     write_bundle(bundle, tmp_path / "one.json")
 
     stored = records_of_store(engine, QUARTER, origin="the store", targets=ELSEWHERE).projections
@@ -76,8 +76,10 @@ def test_the_store_and_bundles_project_the_same(engine, judged, counted, tmp_pat
     assert all(one.costs for one in stored)
 
 
-def test_the_base_is_projected_and_not_a_head_that_may_never_land(engine, judged, counted):
-    judged(engine, counted())
+def test_the_base_is_projected_and_not_a_head_that_may_never_land(
+    engine, judged_on_branch, counted
+):
+    judged_on_branch(engine, counted())
 
     one, *_ = records_of_store(engine, QUARTER, origin="", targets=ELSEWHERE).projections
     assert isinstance(one.projection, Projection)

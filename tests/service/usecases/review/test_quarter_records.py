@@ -1,6 +1,6 @@
 """What the store and bundles say of a quarter, and that both say the same."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
 
 import pytest
 
@@ -30,10 +30,10 @@ def test_a_quarter_without_uploads_is_empty(engine):
 
 
 def test_changes_of_the_default_branch_landed_and_those_of_pull_requests_may_not_have(
-    any_engine, judged, make_bundle, on_branch
+    any_engine, judged_on_branch, make_bundle, on_branch
 ):
-    judged(any_engine, on_branch, upload_id="1" * 32)
-    judged(any_engine, make_bundle(seed=1), upload_id="2" * 32)
+    judged_on_branch(any_engine, on_branch, upload_id="1" * 32)
+    judged_on_branch(any_engine, make_bundle(seed=1), upload_id="2" * 32)
 
     found = records(any_engine)
     assert (found.branch_checks, found.pull_request_checks, found.checks) == (1, 1, 2)
@@ -43,16 +43,18 @@ def test_changes_of_the_default_branch_landed_and_those_of_pull_requests_may_not
     assert found.observations == 8  # two checks, two sides, two metrics
 
 
-def test_the_newest_configuration_of_a_repository_says_its_hours(engine, judged, on_branch):
-    judged(engine, on_branch)
+def test_the_newest_configuration_of_a_repository_says_its_hours(
+    engine, judged_on_branch, on_branch
+):
+    judged_on_branch(engine, on_branch)
 
     assert records(engine).fleet == (FLEET,)
 
 
-def test_the_speed_is_that_of_the_newest_base_commit(engine, judged, make_bundle):
-    judged(engine, make_bundle(), upload_id="1" * 32)
+def test_the_speed_is_that_of_the_newest_base_commit(engine, judged_on_branch, make_bundle):
+    judged_on_branch(engine, make_bundle(), upload_id="1" * 32)
     newer = make_bundle(seed=1, base=Revision(sha="c" * 40), head=Revision(sha="d" * 40))
-    judged(engine, newer, upload_id="2" * 32)
+    judged_on_branch(engine, newer, upload_id="2" * 32)
 
     (speed,) = records(engine).speeds
     assert speed.commit == "c" * 12
@@ -61,20 +63,22 @@ def test_the_speed_is_that_of_the_newest_base_commit(engine, judged, make_bundle
     assert typical == pytest.approx(100, rel=0.01)
 
 
-def test_uncommitted_changes_landed_nowhere(engine, judged, make_bundle):
-    judged(engine, make_bundle(pull_request=None, head=Revision(sha="b" * 40, is_dirty=True)))
+def test_uncommitted_changes_landed_nowhere(engine, judged_on_branch, make_bundle):
+    judged_on_branch(
+        engine, make_bundle(pull_request=None, head=Revision(sha="b" * 40, is_dirty=True))
+    )
 
     assert records(engine).landed_changes == ()
 
 
-def test_what_was_uploaded_after_the_quarter_is_not_in_it(engine, judged, on_branch):
-    judged(engine, on_branch, now=datetime(2027, 1, 1, tzinfo=UTC))
+def test_what_was_measured_after_the_quarter_is_not_in_it(engine, judged_on_branch, on_branch):
+    judged_on_branch(engine, replace(on_branch, created_at="2027-01-01T00:00:00+00:00"))
 
     assert records(engine).checks == 0
 
 
-def test_bundles_say_what_the_store_says(engine, judged, on_branch, tmp_path):
-    judged(engine, on_branch)
+def test_bundles_say_what_the_store_says(engine, judged_on_branch, on_branch, tmp_path):
+    judged_on_branch(engine, on_branch)
     (tmp_path / "one.json").write_text(on_branch.to_json())
 
     stored, read = records(engine), records_of_bundles(tmp_path, QUARTER)

@@ -219,7 +219,9 @@ def test_points_of_a_series_are_rows_the_newest_first(pages):
     rows = [" ".join(row.split()) for row in plain]
     assert rows[0].partition(" ")[2].startswith("\N{EN DASH} head ")
     assert "#51" in rows[0]
-    assert "base 12.3 ms 12.2 ms to 12.4 ms 6 \N{EN DASH} 2026-11-20 12:00 UTC" in rows[-1]
+    assert (
+        "base 12.3 ms 12.2 ms to 12.4 ms 6 \N{EN DASH} \N{EN DASH} 2026-11-20 12:00 UTC" in rows[-1]
+    )
     assert f'<a href="/runs/{11:032x}">' in table
 
 

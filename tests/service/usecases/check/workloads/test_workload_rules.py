@@ -1,6 +1,6 @@
 from perfledger.records import WorkloadSpec
 from perfledger_runners.measuring.discovery import Discovery
-from perfledger_service.usecases.check.workload_rules import workload_rules
+from perfledger_service.usecases.check.workloads.workload_rules import workload_rules
 
 
 def spec(**changes):

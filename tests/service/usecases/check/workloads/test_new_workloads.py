@@ -8,8 +8,11 @@ from perfledger.records import WorkloadSpec
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.measuring.discovery import Discovery
 from perfledger_service.settings.check import CheckSettings
-from perfledger_service.usecases.check.new_workloads import comparison_advice, other_base_workloads
 from perfledger_service.usecases.check.revisions import CheckConfiguration
+from perfledger_service.usecases.check.workloads.new_workloads import (
+    comparison_advice,
+    other_base_workloads,
+)
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")

@@ -4,7 +4,7 @@ import pytest
 
 from perfledger.records import FailureReason, Side, WorkloadSpec
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath
-from perfledger_service.usecases.check.workload_plan import plan_workloads
+from perfledger_service.usecases.check.workloads.workload_plan import plan_workloads
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 

@@ -1,0 +1,84 @@
+"""State of the stand-in for GitHub: its repositories, the requests so far, and faults to come."""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypedDict
+
+FIRST_ID = 3_000_000_000  # beyond 32 bits, as GitHub's are
+Document = dict[str, Any]  # a foreign JSON object
+Reply = tuple[int, object]  # status and JSON body
+
+
+class Comment(TypedDict):
+    id: int
+    number: int
+    user: dict[str, str]
+    body: str
+    edits: int
+
+
+class Repository(TypedDict):
+    pulls: dict[str, dict[str, object]]
+    comments: dict[str, Comment]
+    check_runs: dict[str, Document]
+
+
+class Answer(Exception):  # noqa: N818 - not an error: it ends a handler
+    """A response other than 200, raised from anywhere in a handler."""
+
+    def __init__(self, status: int, document: dict[str, str]) -> None:
+        super().__init__(status)
+        self.status = status
+        self.document = document
+
+
+def refuse(status: int, message: str) -> NoReturn:
+    """End the request with a GitHub-shaped error."""
+    raise Answer(status, {"message": message, "documentation_url": "https://docs.github.com/rest"})
+
+
+class State:
+    """The state of GitHub, in memory and, with a path, in a JSON file."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.lock = threading.Condition()
+        self.path = path
+        self.repositories: dict[str, Repository] = {}
+        self.requests: list[dict[str, str]] = []
+        self.faults: list[Document] = []
+        self.late: list[Callable[[], object]] = []
+        self.next_id = FIRST_ID
+        # Called with method and path after a request was handled and before it is answered.
+        self.after_handling: Callable[[str, str], None] = lambda _method, _path: None
+        if path is not None and path.exists():
+            saved = json.loads(path.read_text(encoding="utf-8"))
+            self.repositories, self.next_id = saved["repositories"], saved["next_id"]
+
+    def document(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in ("repositories", "requests", "next_id")}
+
+    def save(self) -> None:
+        if self.path is not None:
+            self.path.write_text(json.dumps(self.document(), indent=1), encoding="utf-8")
+
+    def new_id(self) -> int:
+        self.next_id += 1
+        return self.next_id
+
+    def repository(self, name: str, *, create: bool = False) -> Repository:
+        if create:
+            empty: Repository = {"pulls": {}, "comments": {}, "check_runs": {}}
+            return self.repositories.setdefault(name, empty)
+        return self.repositories.get(name) or refuse(404, "Not Found")
+
+    def add_comment(self, name: str, number: int, author: str, body: str) -> Comment:
+        user = {"login": author, "type": "Bot" if author.endswith("[bot]") else "User"}
+        made = Comment(id=self.new_id(), number=number, user=user, body=body, edits=0)
+        return self.repository(name)["comments"].setdefault(str(made["id"]), made)
+
+    def wait_for(self, condition: Callable[["State"], bool], timeout_s: float = 600.0) -> bool:
+        """Wait until `condition(state)` holds; return whether it does."""
+        with self.lock:
+            return self.lock.wait_for(lambda: condition(self), timeout=timeout_s)

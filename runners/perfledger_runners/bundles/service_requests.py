@@ -1,0 +1,65 @@
+"""Sends a small request to a service, once and with a short timeout: a check goes on without it."""
+
+import json
+from contextlib import closing
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.request import Request, build_opener
+
+from perfledger_runners.bundles.upload import (
+    NoRedirects,
+    UploadError,
+    UrlOpener,
+    check_token,
+    check_url,
+)
+
+TIMEOUT_S = 10.0
+# Ten thousand spreads whose names are some 300 characters long each.
+MAX_ANSWER_BYTES = 8 * 2**20
+
+
+class ServiceRequestError(Exception):
+    """A request without its answer; the message says why and never contains the token."""
+
+
+def request_service(
+    url: str,
+    token: str,
+    route: str,
+    *,
+    document: object = None,
+    opener: UrlOpener | None = None,
+) -> bytes:
+    """Return the answer of the service at `url`, at most MAX_ANSWER_BYTES + 1 bytes.
+
+    A document is posted as JSON. Raises ServiceRequestError, also for an address or a token that is
+    not valid.
+    """
+    try:
+        check_url(url)
+        check_token(token)
+    except UploadError as error:
+        raise ServiceRequestError(str(error)) from error
+    headers = {"Authorization": f"Bearer {token}"}
+    data = None
+    if document is not None:
+        headers["Content-Type"] = "application/json"
+        data = json.dumps(document).encode()
+    request = Request(  # noqa: S310 - check_url allows https and loopback only
+        f"{url.rstrip('/')}{route}", data=data, headers=headers
+    )
+    return _answer(request, opener or build_opener(NoRedirects()))
+
+
+def _answer(request: Request, opener: UrlOpener) -> bytes:
+    try:
+        with closing(opener.open(request, timeout=TIMEOUT_S)) as answer:
+            return answer.read(MAX_ANSWER_BYTES + 1)
+    except HTTPError as error:
+        with error:
+            msg = f"the service answered {error.code}"
+        raise ServiceRequestError(msg) from error
+    except (OSError, HTTPException) as error:
+        msg = f"no answer from the service ({error})"
+        raise ServiceRequestError(msg) from error

@@ -1,0 +1,39 @@
+"""Presents an announced check."""
+
+from perfledger_runners.bundles.check_announcement import AnnouncedCheck, AnnouncedClass
+from perfledger_service.rendering.layout import number_format, provenance_facts
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    Preformatted,
+    name,
+    table,
+)
+
+_COLUMNS: tuple[Column[AnnouncedClass], ...] = (
+    name("machine_class", "machine class", lambda one: one.machine_class, limit=200),
+    name(
+        "deadline",
+        "deadline",
+        lambda one: one.deadline.isoformat(),
+        show=lambda one: number_format.moment(one.deadline),
+    ),
+)
+
+
+def announced_document(announced: AnnouncedCheck) -> Document:
+    """Return the machine classes that are to report on a pull request's head."""
+    head = provenance_facts.short_sha(announced.head_sha)[:10]
+    sentence = (
+        f"A check of {announced.repository}#{announced.pull_request} at {head} is announced. "
+        "These machine classes are to report:"
+    )
+    return Document(
+        name="perfledger-announced-check",
+        facts={
+            "repository": announced.repository,
+            "pull_request": announced.pull_request,
+            "head_sha": announced.head_sha,
+        },
+        blocks=(Preformatted(sentence), table(_COLUMNS, announced.classes, key="classes")),
+    )

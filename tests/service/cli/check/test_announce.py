@@ -1,0 +1,35 @@
+import json
+
+import pytest
+
+from perfledger_service.errors import UsageError
+from tests.service.git_history import GitHistory
+
+TOKEN = "pl_0123abcd_" + "s" * 43
+
+
+@pytest.fixture
+def history(tmp_path, monkeypatch):
+    """Work in a repository with two commits."""
+    history = GitHistory(tmp_path / "repository")
+    history.commit()
+    history.commit()
+    monkeypatch.chdir(history.folder)
+    return history
+
+
+def test_a_check_is_announced_by_its_number_and_commit(run, site, history):
+    words = ("announce", "--pull-request", 7, "--upload-url", site.url, "--json")
+
+    document = json.loads(run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN))
+
+    assert document["head_sha"] == history.git("rev-parse", "HEAD")
+    assert [check.pull_request for check in site.jobs.checks] == [7, 7]
+
+
+@pytest.mark.usefixtures("history")
+def test_without_a_service_the_command_says_what_to_set(run, monkeypatch):
+    monkeypatch.delenv("PERFLEDGER_UPLOAD_URL", raising=False)
+
+    with pytest.raises(UsageError, match="--upload-url or set PERFLEDGER_UPLOAD_URL"):
+        run("announce", "--pull-request", 7)
