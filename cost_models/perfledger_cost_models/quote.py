@@ -30,13 +30,20 @@ def dated(as_of: date, *, is_read_date: bool) -> str:
     return f"read on {as_of}, list date unknown" if is_read_date else f"as of {as_of}"
 
 
+def price_origin(region: str, as_of: date, *, is_read_date: bool) -> str:
+    """Return the region and the day of a price, which stand beside every rank."""
+    day = dated(as_of, is_read_date=is_read_date)
+    return f"{region}, {day}" if region else day
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HourlyRate:
     """What one hour of one accelerator costs, with its interval and its source.
 
     For a list price low = mode = high. `as_of` is the price's own date, else the day it was read
-    (`is_read_date`). `assumed` names low-confidence inputs of the figure. `is_committed` hours are
-    paid for whether they are used or not: owned, reserved, or committed to for a term.
+    (`is_read_date`). `region` is "" for owned servers and worldwide prices. `assumed` names
+    low-confidence inputs of the figure. `is_committed` hours are paid for whether they are used or
+    not: owned, reserved, or committed to for a term.
     """
 
     option: str  # "p5.48xlarge/on_demand", "onprem-8xH100"
@@ -48,6 +55,7 @@ class HourlyRate:
     as_of: date
     is_read_date: bool
     source: str
+    region: str = ""
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     layer: PriceLayer = PriceLayer.DERIVED
@@ -57,6 +65,11 @@ class HourlyRate:
     def dated(self) -> str:
         """Return the day of the rate in words."""
         return dated(self.as_of, is_read_date=self.is_read_date)
+
+    @property
+    def origin(self) -> str:
+        """Return the region and the day of the rate in words."""
+        return price_origin(self.region, self.as_of, is_read_date=self.is_read_date)
 
     @property
     def caveats(self) -> tuple[str, ...]:

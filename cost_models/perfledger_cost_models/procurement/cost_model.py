@@ -63,6 +63,7 @@ class ModelInput:
     as_of: date | None = None
     is_read_date: bool = False
     max_age: MaxAge | None = None
+    region: str = ""  # of a price
 
     @property
     def is_certain(self) -> bool:
@@ -86,6 +87,7 @@ class PurchaseOption:
     note: str
     terms: PurchaseTerms | None  # None for owned servers
     server: ServerSpec | None = None
+    sold_together: int = 1  # devices of one instance or server
 
     @property
     def rate(self) -> str:

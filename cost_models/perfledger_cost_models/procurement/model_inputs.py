@@ -110,7 +110,7 @@ def _own_inputs(figures: PlanData, option: PurchaseOption) -> tuple[ModelInput, 
 
 def _rate(price: Price, option: PurchaseOption) -> ModelInput:
     usd = price.usd_per_device_hour
-    region = f"{price.region}; " if price.region else ""
+    in_region = f"{price.region}; " if price.region else ""
     return ModelInput(
         name=option.rate,
         label=f"{option.name}: {price.accelerator}, {price.provider} {price.option}",
@@ -119,10 +119,11 @@ def _rate(price: Price, option: PurchaseOption) -> ModelInput:
         mode=usd,
         high=usd,
         basis=InputBasis.QUOTED if price.is_trusted else InputBasis.ASSUMED,
-        source="; ".join(filter(None, (f"{region}{price.source}", price.note))),
+        source="; ".join(filter(None, (f"{in_region}{price.source}", price.note))),
         as_of=price.as_of,
         is_read_date=price.is_read_date,
         max_age=max_age_of(price.pricing_model),
+        region=price.region,
     )
 
 

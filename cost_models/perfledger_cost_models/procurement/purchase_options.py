@@ -83,6 +83,7 @@ def _option(
         note=planned.note,
         terms=terms,
         server=server,
+        sold_together=count,
     )
 
 

@@ -103,8 +103,8 @@ def owned_option(
     return OptionCost(
         name=server.option,
         accelerator=server.accelerator,
-        mode_usd=float(_owned_usd(server, sheet, use, {}, terms)[0]),
-        draws_usd=_owned_usd(server, sheet, use, draw_inputs(server, sheet, terms=terms), terms),
+        mode_usd=float(owned_usd(server, sheet, use, {}, terms)[0]),
+        draws_usd=owned_usd(server, sheet, use, draw_inputs(server, sheet, terms=terms), terms),
         assumed=tuple(
             parameter.label
             for parameter in map(sheet.find, inputs_of(server, terms))
@@ -185,7 +185,7 @@ def owned_curve(
     terms: Ownership = DEFAULT_OWNERSHIP,
 ) -> tuple[tuple[float, float, float], ...]:
     """Return P5, P50 and P95 of an owned useful hour at each of these uses: (c0 + c1 u) / (K u)."""
-    idle, busy = _idle_and_busy(server, sheet, terms)
+    idle, busy = idle_and_busy_usd(server, sheet, terms)
     hours = HOURS_PER_YEAR * server.accelerators * terms.availability
     points: list[tuple[float, float, float]] = []
     for use in uses:
@@ -213,7 +213,7 @@ def break_even(
     if not 0 < usd_per_hour < np.inf:
         msg = f"{usd_per_hour} USD an hour is not a price: give one above zero"
         raise ComparisonError(msg)
-    idle, busy = _idle_and_busy(server, sheet, terms)
+    idle, busy = idle_and_busy_usd(server, sheet, terms)
     up_hours = HOURS_PER_YEAR * terms.availability * server.accelerators
     margin = up_hours * usd_per_hour - (busy - idle)
     uses = np.where(margin > 0, idle / np.where(margin > 0, margin, 1.0), NO_BREAK_EVEN_USE)
@@ -231,12 +231,12 @@ def tornado(
     """Return the swing of an owned server's hourly cost with each input, the widest first."""
     _check_use(use)
     draws = draw_inputs(server, sheet, terms=terms)
-    ranks = _ranks(_owned_usd(server, sheet, use, draws, terms))
+    ranks = _ranks(owned_usd(server, sheet, use, draws, terms))
     bars: list[CostSwing] = []
     for name in inputs_of(server, terms):
         parameter = sheet.find(name)
         low, high = (
-            float(_owned_usd(server, sheet, use, {name: np.array([float(end)])}, terms)[0])
+            float(owned_usd(server, sheet, use, {name: np.array([float(end)])}, terms)[0])
             for end in (parameter.low, parameter.high)
         )
         correlation = float(np.corrcoef(_ranks(draws[name]), ranks)[0, 1]) if low != high else 0.0
@@ -271,6 +271,28 @@ def yearly_parts(
     return tuple(parts)
 
 
+def owned_usd(
+    server: ServerSpec,
+    sheet: HardwareInputSheet,
+    use: float,
+    figures: Mapping[str, FloatArray],
+    terms: Ownership,
+) -> FloatArray:
+    """Return USD per useful hour; inputs without figures are at their modes."""
+    hours = HOURS_PER_YEAR * server.accelerators * terms.availability * use
+    return _yearly_usd(server, sheet, use, figures, terms) / hours
+
+
+@lru_cache(maxsize=16)
+def idle_and_busy_usd(
+    server: ServerSpec, sheet: HardwareInputSheet, terms: Ownership
+) -> tuple[FloatArray, FloatArray]:
+    """Return the yearly cost at no use and at full use, for each draw."""
+    draws = draw_inputs(server, sheet, terms=terms)
+    idle, busy = (_yearly_usd(server, sheet, use, draws, terms) for use in (0.0, 1.0))
+    return idle, busy
+
+
 def _parts(cost: YearlyCost, terms: Ownership) -> tuple[tuple[str, FloatArray], ...]:
     """Return the cost parts that a server has on these terms."""
     is_colocated = terms.site is ServerSite.COLOCATION
@@ -290,18 +312,6 @@ def _check_use(use: float) -> None:
         raise ComparisonError(msg)
 
 
-def _owned_usd(
-    server: ServerSpec,
-    sheet: HardwareInputSheet,
-    use: float,
-    figures: Mapping[str, FloatArray],
-    terms: Ownership,
-) -> FloatArray:
-    """Return USD per useful hour; inputs without figures are at their modes."""
-    hours = HOURS_PER_YEAR * server.accelerators * terms.availability * use
-    return _yearly_usd(server, sheet, use, figures, terms) / hours
-
-
 def _yearly_usd(
     server: ServerSpec,
     sheet: HardwareInputSheet,
@@ -311,16 +321,6 @@ def _yearly_usd(
 ) -> FloatArray:
     figure = figures_of(sheet, figures)
     return yearly_cost(server, figure, utilization=use, terms=terms).total_usd
-
-
-@lru_cache(maxsize=16)
-def _idle_and_busy(
-    server: ServerSpec, sheet: HardwareInputSheet, terms: Ownership
-) -> tuple[FloatArray, FloatArray]:
-    """Return the yearly cost at no use and at full use, for each draw."""
-    draws = draw_inputs(server, sheet, terms=terms)
-    idle, busy = (_yearly_usd(server, sheet, use, draws, terms) for use in (0.0, 1.0))
-    return idle, busy
 
 
 def _ranks(values: FloatArray) -> FloatArray:

@@ -70,7 +70,7 @@ def rate_of(sheet: PriceSheet, option: str, *, today: date | None = None) -> Hou
 
 def _list_rate(price: Price, option: str, *, today: date | None) -> HourlyRate:
     usd = price.usd_per_device_hour
-    region = f"{price.region}; " if price.region else ""
+    in_region = f"{price.region}; " if price.region else ""
     max_age = max_age_of(price.pricing_model)
     return HourlyRate(
         option=option,
@@ -81,7 +81,8 @@ def _list_rate(price: Price, option: str, *, today: date | None) -> HourlyRate:
         high=usd,
         as_of=price.as_of,
         is_read_date=price.is_read_date,
-        source=f"{region}{price.source}",
+        source=f"{in_region}{price.source}",
+        region=price.region,
         assumed=() if price.is_trusted else (f"price {usd} USD/h: {price.note or price.source}",),
         warnings=staleness_warnings(
             price.as_of, today=today, max_age=max_age, is_read_date=price.is_read_date

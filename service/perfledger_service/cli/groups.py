@@ -89,6 +89,8 @@ ROOT = Group(
                 "project": "cost.project:project",
                 "energy": "cost.energy:energy",
                 "coverage": "cost.coverage:coverage",
+                "payments": "cost.payments:payments",
+                "api": "cost.api:api",
             },
         ),
         "fleet": Group(
@@ -99,6 +101,7 @@ ROOT = Group(
                 "allocate": "fleet.allocate:allocate",
                 "forecast": "fleet.forecast:forecast",
                 "start-window": "fleet.start_window:start_window",
+                "faults": "fleet.faults:faults",
             },
         ),
         "plan": Group(

@@ -44,10 +44,10 @@ class GridFlags:
 class OwnershipFlags:
     """The use, location and support of an owned server."""
 
-    utilization_percent: Annotated[
+    allocated_share: Annotated[
         float | None,
         how(
-            "share of the paid hours with useful work",
+            "share of paid hours that are allocated to work",
             metavar="PERCENT",
             default="40, of the packaged inputs",
         ),
@@ -97,7 +97,7 @@ class OwnershipFlags:
         """Return the useful share of hours, and the assumption about it in words."""
         from perfledger_cost_models.tco.onprem import UTILIZATION
 
-        if self.utilization_percent is not None:
-            return self.utilization_percent / 100, ()
+        if self.allocated_share is not None:
+            return self.allocated_share / 100, ()
         usual = books.parameters.find(UTILIZATION)
         return float(usual.mode), (usual.label,) if usual.is_assumed else ()

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from perfledger_cost_models.energy.carbon_footprint import CarbonFootprint
 from perfledger_cost_models.prices.price_sheet import Price
 from perfledger_cost_models.quote import PriceLayer
+from perfledger_cost_models.tco.api_break_even import ApiPrice
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, CostSwing, OptionComparison
 from perfledger_cost_models.tco.npv import Investment
 from perfledger_cost_models.tco.onprem import Ownership
+from perfledger_cost_models.tco.payment_schedule import PaymentSchedule
 from perfledger_cost_models.tco.work_cost import PricedWork
 
 
@@ -22,6 +24,11 @@ class CostRow:
     investment: Investment | None  # in owning instead of renting it; None if it is owned already
     footprint: CarbonFootprint | None  # of a useful hour; None where the draw is not known
     piece_footprint: CarbonFootprint | None = None  # of the piece of work; None where there is none
+    # The share up to which owning is cheaper than committing to as many devices; None where it
+    # never is, and for hours that are paid by use.
+    equal_size_share: float | None = None
+    is_committed: bool = False  # paid for all hours of a term, used or not
+    may_rank: bool = True  # False for prices of low confidence, and spot without interruptions
     owner: str = ""  # the server that owning is about, "" where nothing is owned
     is_same_work: bool = False  # the server is of another accelerator: the work is the same
     warnings: tuple[str, ...] = ()
@@ -56,6 +63,46 @@ class CheckpointIntervals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequiredSpeed:
+    """The speed at which another accelerator's work costs the same, relative to the answer's."""
+
+    accelerator: str
+    option: CostRow  # its cheapest
+    speed: float  # of its cheapest option against the cheapest of all
+    speed_to_on_demand: float | None  # against the cheapest on demand; None where there is none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSwitch:
+    """A value of one figure, all others unchanged, at which another option costs least."""
+
+    figure: str
+    unit: str  # "share", "USD/h", else the input's
+    now: float
+    value: float
+    alternative: str  # the option that then costs least
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostAnswer:
+    """What the comparison says of one accelerator, and what others must do to beat it.
+
+    Spot prices without the cost of their interruptions, and prices of low confidence, have no part
+    in it. `owned`, `on_demand` and `commitment` are the cheapest rows of their kind, None where
+    there is none.
+    """
+
+    accelerator: str
+    cheapest: CostRow
+    runner_up: CostRow | None
+    owned: CostRow | None
+    on_demand: CostRow | None
+    commitment: CostRow | None
+    speeds: tuple[RequiredSpeed, ...]
+    switches: tuple[AnswerSwitch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CostView:
     """Cost of a useful hour, or of a piece of work, on all options, cheapest first."""
 
@@ -66,6 +113,8 @@ class CostView:
     piece: str = ""  # of work, such as "a million tokens"; "" for the hour alone
     works: tuple[PricedWork, ...] = ()
     unknown: tuple[str, ...] = ()  # what was asked for and has no price or no speed, in words
+    answer: CostAnswer | None = None  # None where no option has a price that may rank
+    shows_all: bool = False
     sheet: str = ""  # the name of the prices
     curves: tuple[BreakEvenCurve, ...] = ()  # of the first accelerator that could be owned
     owner: str = ""  # the server that the break-even is of
@@ -102,3 +151,33 @@ class OwningView:
     footprint: CarbonFootprint
     rents: tuple[RentalOption, ...]  # first the one that owning saves most against
     sheet: str = ""  # the name of the prices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiBreakEven:
+    """The throughput of one device at which an option costs as much as an API."""
+
+    option: CostRow
+    tokens_per_second: tuple[float, ...]  # at P5, P50 and P95 of the option's cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiView:
+    """Break-even throughputs against an API, by accelerator, the lowest first."""
+
+    price: ApiPrice
+    devices_per_replica: int
+    use: float
+    rows: tuple[ApiBreakEven, ...]
+    assumed: tuple[str, ...]
+    unknown: tuple[str, ...]
+    sheet: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentView:
+    """The payments of a commitment, and the price that they are computed from."""
+
+    schedule: PaymentSchedule
+    price: Price
+    rejection: str = ""  # of a newer row for the same option, "" without one

@@ -12,7 +12,7 @@ def books():
 
 
 def test_percent_become_shares(books):
-    request = OwnershipFlags(utilization_percent=60, availability_percent=99).request(
+    request = OwnershipFlags(allocated_share=60, availability_percent=99).request(
         books, GridFlags().grid
     )
 

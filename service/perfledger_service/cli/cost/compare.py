@@ -113,7 +113,7 @@ class SpotFlags:
 
 @command(
     examples=(
-        "perfledger cost compare --accelerator H100-80GB --utilization-percent 60",
+        "perfledger cost compare --at on-prem,p4d,p5,tpu-v4 --allocated-share 60",
         (
             "perfledger cost compare --unit tokens --throughput 8xH100-80GB=3100 "
             "--throughput 8xA100-80GB=1400"
@@ -131,6 +131,17 @@ def compare(
             default="H100-80GB",
         ),
     ] = None,
+    at: Annotated[
+        str | None,
+        what(
+            "joined by commas: on-prem, a machine (p5, tpu-v4), a provider, an option",
+            metavar="PLACES",
+            default="everywhere",
+        ),
+    ] = None,
+    every_option: Annotated[
+        bool, what("show every option, not the cheapest of each purchase mode", flag="--all")
+    ] = False,
     work: WorkFlags,
     job_hours: Annotated[
         float | None, how("length of a job, for capacity blocks", metavar="HOURS")
@@ -141,21 +152,27 @@ def compare(
     price_flags: PriceFlags,
     output: ChartOutput,
 ) -> None:
-    """Compare the cost of a useful hour or a unit of work, owned and on every purchase option.
+    """Answer which purchase option costs least per useful hour or unit of work, and from when on.
 
     With speeds of several accelerators, finds the cheapest option per unit of work.
     """
     from perfledger_service.rendering.cost.compare import costs_document
     from perfledger_service.rendering.cost.cost_plots import costs_svg
     from perfledger_service.usecases.cost.compare import FAMILIES, compare_costs
+    from perfledger_service.usecases.cost.places import accelerators_at
     from perfledger_service.usecases.cost.work_costs import priced_works
 
     books = price_flags.books
     works = priced_works(work.speeds)
-    names = accelerator or [work.accelerator for work in works] or [DEFAULT_ACCELERATOR]
+    places = tuple(filter(None, map(str.strip, (at or "").split(","))))
+    names = accelerator or [work.accelerator for work in works]
+    names = names or list(accelerators_at(books.sheet, books.servers, places))
+    names = names or [DEFAULT_ACCELERATOR]
     request = replace(
         ownership.request(books, grid.grid),
         accelerators=FAMILIES if ALL in names else tuple(dict.fromkeys(names)),
+        places=places,
+        shows_all=every_option,
         interruptions=spot.interruptions,
         fallback_share=spot.fallback_percent / 100,
         job_h=job_hours,

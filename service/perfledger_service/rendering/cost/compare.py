@@ -9,9 +9,15 @@ from itertools import groupby
 
 from perfledger_cost_models.energy.carbon_footprint import CarbonFootprint
 from perfledger_cost_models.prices.price_sheet import Price, PricingModel
-from perfledger_cost_models.quote import dated
+from perfledger_cost_models.quote import price_origin
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, OptionComparison
 from perfledger_cost_models.tco.npv import Investment
+from perfledger_service.rendering.cost.cost_answer import (
+    answer_blocks,
+    answer_record,
+    switches_blocks,
+    usd_text,
+)
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Block,
@@ -43,8 +49,9 @@ FOOTPRINT_PARTS = (
 
 
 def costs_document(view: CostView) -> Document:
-    """Return the cost of hours or work on each option."""
-    longest = max(shown_cost(row).p50_usd for row in view.rows)
+    """Return the answer, the cost of hours or work on each option, and what would change it."""
+    rows = shown_rows(view)
+    longest = max(shown_cost(row).p50_usd for row in rows)
     is_grouped = not view.piece and len(view.accelerators) > 1
     names = (view.sheet, *(row.cost.name for row in view.rows))
     return Document(
@@ -55,40 +62,68 @@ def costs_document(view: CostView) -> Document:
             "sheet": view.sheet,
             "use": view.use,
             "piece": view.piece or None,
+            "answer": answer_record(view.answer, use=view.use, piece=view.piece),
             **attributes(view, "works", "assumed", "unknown"),
         },
         blocks=(
             title(title_of(view)),
+            *answer_blocks(view.answer, use=view.use, piece=view.piece),
             table(
-                _columns(longest),
-                view.rows,
-                key="options",
+                _shown_columns(longest),
+                rows,
                 group=(lambda row: row.cost.accelerator) if is_grouped else None,
             ),
-            *_owning_blocks(view.rows),
+            table(_columns(), view.rows, key="options"),
+            *switches_blocks(view.answer),
+            *_owning_blocks(rows),
             *notes(notes_of(view), names=names),
         ),
     )
 
 
-def _columns(longest: float) -> tuple[Column[CostRow], ...]:
-    """Return an option's columns; `longest` is the amount of the longest bar."""
+def shown_rows(view: CostView) -> tuple[CostRow, ...]:
+    """Return the rows for people: the cheapest of each accelerator and purchase mode, unless all.
+
+    One of low confidence has no place among them.
+    """
+    if view.shows_all:
+        return view.rows
+    first: dict[tuple[object, ...], CostRow] = {}
+    for row in view.rows:
+        if not row.is_doubtful:
+            model = row.price.pricing_model if row.price else None
+            years = (
+                row.price.option_term.partition("_")[0] if row.is_committed and row.price else ""
+            )
+            first.setdefault((row.cost.accelerator, model, years), row)
+    return tuple(first.values()) or view.rows
+
+
+def _shown_columns(longest: float) -> tuple[Column[CostRow], ...]:
+    """Return an option's columns for people; `longest` is the amount of the longest bar."""
     return (
         display(
             "option", lambda row: doubted(row.cost.name, row), kind=CellKind.NAME, limit=MAX_OPTION
         ),
-        name("name", None, lambda row: row.cost.name),
-        name("accelerator", None, lambda row: row.cost.accelerator),
-        *facts("region", of="price"),
         display("USD", lambda row: _with_interval(shown_cost(row))),
         bar("", lambda row: shown_cost(row).p50_usd / longest, longest=_SHORT_BAR),
-        *facts("mode_usd", "p5_usd", "p50_usd", "p95_usd", of="cost"),
-        fact("chance_cheapest", lambda row: _chance(row, row.cost)),
         display("cheapest", chance_cheapest),
         display("break-even", lambda row: break_even_phrase(row.break_even)),
         display("region and date", _price_origin, kind=CellKind.REMARK),
+    )
+
+
+def _columns() -> tuple[Column[CostRow], ...]:
+    """Return an option's columns for programs."""
+    return (
+        name("name", None, lambda row: row.cost.name),
+        name("accelerator", None, lambda row: row.cost.accelerator),
+        *facts("region", of="price"),
+        *facts("mode_usd", "p5_usd", "p50_usd", "p95_usd", of="cost"),
+        fact("chance_cheapest", lambda row: _chance(row, row.cost)),
         fact("work", _work, parts=field_names(OptionComparison)),
         fact("break_even", lambda row: row.break_even, parts=field_names(BreakEven)),
+        *facts("equal_size_share", "is_committed"),
         fact("investment", lambda row: row.investment, parts=field_names(Investment)),
         fact("footprint", lambda row: footprint_record(row.footprint), parts=FOOTPRINT_PARTS),
         fact(
@@ -113,7 +148,7 @@ def owning_table(investments: Sequence[tuple[str, Price, Investment]]) -> Table:
             display("payback", lambda row: _payback(row[2])),
             display("after", lambda row: _payback_use(row[2])),
             display("IRR", lambda row: _irr(row[2])),
-            display("region and date", lambda row: price_origin(row[1]), kind=CellKind.REMARK),
+            display("region and date", lambda row: origin_of(row[1]), kind=CellKind.REMARK),
         ),
         investments,
     )
@@ -131,7 +166,7 @@ def footprint_record(footprint: CarbonFootprint | None) -> Mapping[str, object] 
 
 def title_of(view: CostView) -> str:
     """Return the subject of the comparison as a sentence."""
-    share = f"with {number_format.margin(view.use)} of the paid hours useful"
+    share = f"with {number_format.margin(view.use)} of the paid hours allocated"
     if view.piece:
         return f"{view.piece.capitalize()}, {share}"
     if len(view.accelerators) == 1:
@@ -144,20 +179,15 @@ def shown_cost(row: CostRow) -> OptionComparison:
     return row.cost if row.work is None else row.work
 
 
-def amount(usd: float) -> str:
-    """Return an amount to the cent, and smaller ones to three digits."""
-    return f"{usd:,.2f}" if usd >= 1 else f"{usd:.3g}"
-
-
 def amount_interval(cost: OptionComparison) -> str:
     """Return the 5 % and 95 % quantiles, "" if the amount is certain."""
-    ends = amount(cost.p5_usd), amount(cost.p95_usd)
+    ends = usd_text(cost.p5_usd), usd_text(cost.p95_usd)
     return "" if ends[0] == ends[1] else "-".join(ends)
 
 
 def chance_cheapest(row: CostRow) -> str:
-    """Return the chance of being cheapest; "" for a price of low confidence, which is left out."""
-    return "" if row.is_doubtful else number_format.whole_share(shown_cost(row).chance_cheapest)
+    """Return the chance of being cheapest; "" for an option that may not rank."""
+    return "" if not row.may_rank else number_format.whole_share(shown_cost(row).chance_cheapest)
 
 
 def break_even_phrase(break_even: BreakEven | None) -> str:
@@ -170,6 +200,10 @@ def break_even_phrase(break_even: BreakEven | None) -> str:
 def notes_of(view: CostView) -> Iterator[str]:
     """Yield notes about the figures, a sentence or two each."""
     yield "Medians and, in brackets, the 5 % and 95 % quantiles of 20,000 draws."
+    if hidden := len(view.rows) - len(shown_rows(view)):
+        yield (
+            f"The cheapest option of each accelerator and purchase mode; --all shows {hidden} more."
+        )
     if not view.piece and len(view.accelerators) > 1:
         yield (
             "Hours of different accelerators are not comparable: each chance is among the "
@@ -185,19 +219,19 @@ def notes_of(view: CostView) -> Iterator[str]:
         yield f"Assumed, not measured: {'; '.join(view.assumed)}."
     for words in view.unknown:
         yield f"Unknown: {words}."
-    yield from age_notes((each, row.cost.name) for row in view.rows for each in row.warnings)
+    yield from age_notes((each, row.cost.name) for row in shown_rows(view) for each in row.warnings)
     yield f"Prices: {view.sheet}; --format csv names the source of each."
 
 
 def energy_phrase(footprint: CarbonFootprint) -> str:
     """Return energy and carbon in words; unknown values say so."""
     carbon = footprint.carbon
-    ends = f"{amount(footprint.kwh_p5)}-{amount(footprint.kwh_p95)}"
+    ends = f"{usd_text(footprint.kwh_p5)}-{usd_text(footprint.kwh_p95)}"
     by_location, by_market = (
-        "unknown" if kg is None else f"{amount(kg)} kg"
+        "unknown" if kg is None else f"{usd_text(kg)} kg"
         for kg in (carbon.location_kg, carbon.market_kg)
     )
-    energy = f"{amount(carbon.energy_kwh)} kWh ({ends})"
+    energy = f"{usd_text(carbon.energy_kwh)} kWh ({ends})"
     return f"{energy}, CO2 {by_location} location-based, {by_market} market-based"
 
 
@@ -226,25 +260,24 @@ def _owning_blocks(rows: Sequence[CostRow]) -> Iterator[Block]:
         yield owning_table(investments)
 
 
-def price_origin(price: Price) -> str:
-    """Return the region and the date of a price, which stand beside every rank."""
-    day = dated(price.as_of, is_read_date=price.is_read_date)
-    return f"{price.region}, {day}" if price.region else day
+def origin_of(price: Price) -> str:
+    """Return the region and the day of a price in words."""
+    return price_origin(price.region, price.as_of, is_read_date=price.is_read_date)
 
 
 def _price_origin(row: CostRow) -> str:
-    return price_origin(row.price) if row.price else ""
+    return origin_of(row.price) if row.price else ""
 
 
 def _work(row: CostRow) -> Mapping[str, object] | None:
-    """Return the cost of a piece of work; a doubtful price has no chance of being cheapest."""
+    """Return the cost of a piece of work; one that may not rank has no chance to be cheapest."""
     if row.work is None:
         return None
     return asdict(row.work) | {"chance_cheapest": _chance(row, row.work)}
 
 
 def _chance(row: CostRow, cost: OptionComparison) -> float | None:
-    return None if row.is_doubtful else cost.chance_cheapest
+    return cost.chance_cheapest if row.may_rank else None
 
 
 def _present_value(investment: Investment) -> str:
@@ -260,8 +293,8 @@ def _row_notes(view: CostView) -> Iterator[str]:
     is_spot = any(row.price and row.price.pricing_model is PricingModel.SPOT for row in view.rows)
     if is_spot and view.checkpoint_intervals is None:
         yield (
-            "Spot prices exclude interruptions: give --interruptions-per-hour and "
-            "--checkpoint-minutes."
+            "Spot prices exclude interruptions, and are left out of the answer and the chances: "
+            "give --interruptions-per-hour and --checkpoint-minutes."
         )
     elif is_spot and (saves := view.checkpoint_intervals) is not None:
         yield (
@@ -273,9 +306,9 @@ def _row_notes(view: CostView) -> Iterator[str]:
         yield f"{DOUBT} marks a price of low confidence, which is left out of the chances."
     if any(row.break_even for row in view.rows):
         yield (
-            "Break-even: the utilization from which owning is cheaper; against a commitment, if "
-            "it is not larger than the use. NPV is relative to the cost above, at this "
-            "utilization."
+            "Break-even: the allocated share from which owning is cheaper; against a commitment, "
+            "if that is sized to the hours used. The cost above is that of a commitment of as "
+            "many devices as are owned, paid for every hour; NPV is relative to it."
         )
     owners = {row.cost.accelerator: row.owner for row in view.rows if row.is_same_work}
     for accelerator, owner in owners.items():
@@ -304,7 +337,7 @@ def _footprint_notes(view: CostView) -> Iterator[str]:
 
 def _with_interval(cost: OptionComparison) -> str:
     ends = amount_interval(cost)
-    return f"{amount(cost.p50_usd)} ({ends})" if ends else amount(cost.p50_usd)
+    return f"{usd_text(cost.p50_usd)} ({ends})" if ends else usd_text(cost.p50_usd)
 
 
 def _payback(investment: Investment) -> str:

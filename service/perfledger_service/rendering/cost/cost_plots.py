@@ -22,14 +22,15 @@ from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKe
 from perfledger_service.rendering.chart.plot_area import LABEL_HEIGHT
 from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.cost.compare import (
-    amount,
     amount_interval,
     break_even_phrase,
     chance_cheapest,
     notes_of,
     shown_cost,
+    shown_rows,
     title_of,
 )
+from perfledger_service.rendering.cost.cost_answer import usd_text
 from perfledger_service.rendering.cost.tco import (
     owning_notes,
     title_of_owning,
@@ -59,13 +60,15 @@ _SWINGS = (
 
 def costs_svg(view: CostView) -> str:
     """Return the break-even chart of the first accelerator that can be owned, and all options."""
-    longest = max(shown_cost(row).p50_usd for row in view.rows)
-    rows = [_cost_row(row, longest) for row in view.rows]
-    title = "USD, chance of being the cheapest, break-even utilization, 5 and 95 % quantiles"
+    visible_rows = shown_rows(view)
+    longest = max(shown_cost(row).p50_usd for row in visible_rows)
+    rows = [_cost_row(row, longest) for row in visible_rows]
+    title = "USD, chance of being the cheapest, break-even share, 5 and 95 % quantiles"
     charts = [bar_rows_chart(title, rows)]
-    if view.curves:
-        title = f"{view.owner} against every rental option"
-        charts.insert(0, break_even_chart(view.curves, title=title))
+    names = {row.cost.name for row in visible_rows}
+    if curves := [curve for curve in view.curves if curve.name in names]:
+        title = f"{view.owner} against rental options"
+        charts.insert(0, break_even_chart(curves, title=title))
     return picture_svg(
         Picture(
             title=title_of(view),
@@ -117,7 +120,7 @@ def break_even_chart(curves: Sequence[BreakEvenCurve], *, title: str = "") -> Ch
             low=first,
             high=last,
             ticks=tuple(Tick(value=at, label=number_format.whole_share(at)) for at in _USES),
-            title="useful share of the paid hours",
+            title="allocated share of the paid hours",
         ),
         y=linear_axis(0.0, most, label="{:g}".format, title="USD per useful hour"),
         marks=(*lines, *(dot for own in owned for dot in _crossings(own, rented))),
@@ -194,7 +197,7 @@ def _cost_row(row: CostRow, longest: float) -> BarRow:
         name=name,
         short=name,
         part=cost.p50_usd / longest,
-        figure=amount(cost.p50_usd),
+        figure=usd_text(cost.p50_usd),
         share=chance_cheapest(row),
         detail=", ".join(filter(None, (break_even_phrase(row.break_even), amount_interval(cost)))),
         tone=Tone.BLUE if row.price is None else Tone.MUTED,

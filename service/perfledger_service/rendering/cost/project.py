@@ -15,6 +15,7 @@ from perfledger_cost_models.projection.projection import (
 from perfledger_cost_models.quote import Provenance
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
+    CellKind,
     Column,
     Document,
     display,
@@ -200,11 +201,14 @@ def _cost_columns() -> tuple[Column[_Cost], ...]:
         name("label", "option", lambda cost: cost[1].rate.label),
         display("USD per 1M", lambda cost: number_format.usd(cost[1].usd)),
         display(_BETWEEN, lambda cost: _usd_between(cost[1])),
+        display("region and date", lambda cost: cost[1].rate.origin, kind=CellKind.REMARK),
         fact("usd_per_million_units", lambda cost: cost[1].usd),
         fact("usd_low", lambda cost: cost[1].low),
         fact("usd_high", lambda cost: cost[1].high),
         fact("usd_per_device_hour", lambda cost: cost[1].rate.usd_per_device_hour),
+        fact("region", lambda cost: cost[1].rate.region),
         fact("as_of", lambda cost: cost[1].rate.as_of),
+        fact("is_read_date", lambda cost: cost[1].rate.is_read_date),
         fact("price_source", lambda cost: cost[1].rate.source),
         fact("assumed", lambda cost: cost[1].rate.assumed),
         fact("warnings", lambda cost: cost[1].rate.warnings),

@@ -11,13 +11,13 @@ from perfledger_cost_models.units import HOURS_PER_YEAR
 from perfledger_service.rendering.cost.compare import (
     DOUBT,
     age_notes,
-    amount,
     amount_interval,
     doubted,
     energy_phrase,
     footprint_record,
     owning_table,
 )
+from perfledger_service.rendering.cost.cost_answer import usd_text
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Block,
@@ -96,8 +96,8 @@ def _tornado(view: OwningView) -> Table:
                 lambda row: input_phrase(row.parameter),
             ),
             fact("parameter", lambda row: row.parameter),
-            figure("low_usd", "low", lambda row: row.low_usd, amount),
-            figure("high_usd", "high", lambda row: row.high_usd, amount),
+            figure("low_usd", "low", lambda row: row.low_usd, usd_text),
+            figure("high_usd", "high", lambda row: row.high_usd, usd_text),
             fact("rank_correlation", lambda row: row.rank_correlation),
             bar("", lambda row: row.width_usd / widest if widest else 0.0),
         ),
@@ -143,7 +143,7 @@ def useful_hour_sentence(view: OwningView) -> str:
     between = f" (5 to 95 %: {ends})" if ends else ""
     return (
         f"Cost per useful hour of one of its {view.accelerators} accelerators, median of "
-        f"{DRAWS:,} draws: {amount(view.hour.p50_usd)} USD{between}"
+        f"{DRAWS:,} draws: {usd_text(view.hour.p50_usd)} USD{between}"
     )
 
 
@@ -156,7 +156,7 @@ def reconciliation_sentence(view: OwningView) -> str:
     text = (
         f"The most likely {total:,.0f} USD a year / {hours:,.0f} useful hours "
         f"({view.accelerators} · {HOURS_PER_YEAR:,} h{up} · {number_format.share(view.use)}) = "
-        f"{amount(view.hour.mode_usd)} USD an hour"
+        f"{usd_text(view.hour.mode_usd)} USD an hour"
     )
     difference = view.hour.p50_usd / view.hour.mode_usd - 1
     if abs(difference) < _SAME_SHARE:

@@ -20,6 +20,7 @@ from perfledger_cost_models.serving.rightsizing import (
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
+    CellKind,
     Column,
     Document,
     TextStyle,
@@ -221,8 +222,15 @@ def _columns(sizing: SizingResult) -> tuple[Column[_Option], ...]:
         display("P99", lambda row: number_format.seconds(row.option.p99_s[1])),
         words("", "bound by", _bound),
         words("", "replica" if has_kinds else None, lambda row: _kind(row.option, sizing)),
+        display("price", _price_origin, kind=CellKind.REMARK),
         *_option_facts(),
     )
+
+
+def _price_origin(row: _Option) -> str:
+    """Return the option that prices a row, with its region and day."""
+    rate = _rate(row)
+    return "" if rate is None else f"{rate.label}, {rate.origin}"
 
 
 def _devices_cell(row: _Option) -> str:
@@ -348,7 +356,9 @@ def _option_facts() -> tuple[Column[_Option], ...]:
         fact("devices", lambda row: row.option.plan.devices),
         fact("devices_paid_for", _bought),
         fact("option", lambda row: getattr(_rate(row), "option", None)),
+        fact("region", lambda row: getattr(_rate(row), "region", None)),
         fact("price_as_of", lambda row: getattr(_rate(row), "as_of", None)),
+        fact("price_is_read_date", lambda row: getattr(_rate(row), "is_read_date", None)),
         fact("replica_requests_per_second", lambda row: row.option.replica_rate),
         fact("p99_low_s", lambda row: row.option.p99_s[0]),
         fact("p99_s", lambda row: row.option.p99_s[1]),

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from perfledger_cost_models.money import CENT
 from perfledger_cost_models.procurement.cost_model import ModelInput, PurchaseMode
 from perfledger_cost_models.procurement.decision import OptionOutcome, SwitchingValue
-from perfledger_cost_models.quote import dated
+from perfledger_cost_models.quote import dated, price_origin
 from perfledger_cost_models.review.review_document import OptionFacts, Review, UnknownFigure
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_service.rendering.layout import number_format
@@ -25,6 +25,7 @@ class OptionRow:
     number: int
     name: str
     where: str
+    origin: str  # region and day of the price
     tone: str  # "taken", "kept" or "other"
     price: int
     npv: str
@@ -79,9 +80,12 @@ class SwitchRow:
 def option_rows(review: Review) -> tuple[OptionRow, ...]:
     """Return the options, the lowest mean cost first."""
     numbers = {row.name: row.number for row in input_rows(review)}
+    origins = {each.name: _origin(each) for each in review.model.inputs}
     order = sorted(review.options, key=lambda one: one.outcome.npv_mean)
     return tuple(
-        _option(review, facts, place, numbers) for place, facts in enumerate(order, start=1)
+        _option(review, facts, place, numbers[rate], origins[rate])
+        for place, facts in enumerate(order, start=1)
+        if (rate := facts.outcome.option.rate)
     )
 
 
@@ -160,7 +164,16 @@ def day(value: date | None) -> str:
     return UNKNOWN_VALUE if value is None else number_format.day(value)
 
 
-def _option(review: Review, facts: OptionFacts, place: int, numbers: dict[str, int]) -> OptionRow:
+def _origin(price: ModelInput) -> str:
+    """Return region and day of a price; "" for one without a day."""
+    if price.as_of is None:
+        return ""
+    return price_origin(price.region, price.as_of, is_read_date=price.is_read_date)
+
+
+def _option(
+    review: Review, facts: OptionFacts, place: int, price_number: int, origin: str
+) -> OptionRow:
     outcome, option = facts.outcome, facts.outcome.option
     low, middle, high = outcome.npv_band
     npv, npv_interval = number_format.yearly_usd(middle, low, high)
@@ -174,8 +187,9 @@ def _option(review: Review, facts: OptionFacts, place: int, numbers: dict[str, i
         number=place,
         name=clean(option.name),
         where=option.where,
+        origin=clean(origin),
         tone=tone,
-        price=numbers[option.rate],
+        price=price_number,
         npv=npv,
         npv_interval=npv_interval,
         hour=number_format.NOTHING if band is None else f"{band[1]:.2f}",

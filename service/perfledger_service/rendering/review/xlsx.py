@@ -101,8 +101,9 @@ def _options(book: Workbook, review: Review) -> None:
         "drawn: 95 %",
         "simulated: best in",
         "simulated: cheaper than today's option in",
+        "Region and date of the price",
     )
-    sheet = book.sheet("Options", titles, (28, 34, 9, *[15] * 12))
+    sheet = book.sheet("Options", titles, (28, 34, 9, *[15] * 12, 34))
     for row, option_row in enumerate(option_rows(review), start=1):
         facts = next(one for one in review.options if one.outcome.option.npv == option_row.line)
         outcome, option = facts.outcome, facts.outcome.option
@@ -124,6 +125,7 @@ def _options(book: Workbook, review: Review) -> None:
             sheet.number(row, column, float(usd), CellStyle.MONEY)
         sheet.number(row, 13, outcome.chance_best, CellStyle.SHARE)
         sheet.number(row, 14, outcome.chance_cheaper, CellStyle.SHARE)
+        sheet.text(row, 15, option_row.origin)
 
 
 def _inputs(book: Workbook, review: Review) -> None:

@@ -17,6 +17,8 @@ from perfledger_cost_models.tco.spot_interruption import (
     young_interval_h,
 )
 from perfledger_cost_models.tco.work_cost import PricedWork
+from perfledger_service.errors import NotFoundError
+from perfledger_service.usecases.cost.cost_answer import cost_answer
 from perfledger_service.usecases.cost.purchase_options import (
     AcceleratorOption,
     AcceleratorOptions,
@@ -24,6 +26,7 @@ from perfledger_service.usecases.cost.purchase_options import (
     accelerator_options,
     break_even_of,
     curves_of,
+    equal_size_share_of,
     footprint_of,
     investment_of,
     price_warnings,
@@ -60,18 +63,22 @@ def compare_costs(books: PriceBooks, request: CostRequest) -> CostView:
     `use` is the share of useful hours: committed and owned hardware is paid for all hours, hourly
     rentals only for the useful ones. With work, accelerators are compared by the cost of a piece;
     without it each is listed separately, because their hours are not comparable. Raises
-    NotFoundError for an accelerator without a price, and UsageError.
+    NotFoundError for an accelerator without a price, or where no place has one, and UsageError.
     """
     works = {work.accelerator: work for work in request.works}
     with translate_errors():
         every = [accelerator_options(books, name, request) for name in request.accelerators]
         offers = [offer for each in every for offer in each.options]
+        if not offers:
+            unknown = "; ".join(words for each in every for words in each.unknown)
+            msg = f"no price at {', '.join(request.places)} is known: {unknown}"
+            raise NotFoundError(msg)
         pieces = _cost_per_piece(offers, works)
         owned_piece = _owned_piece(offers, pieces)
         rows = [
             _row(books, request, cost, _beside_owner(each, offer, owned_piece, works), pieces)
             for each in every
-            for cost, offer in _by_cost(each.options)
+            for cost, offer in (_by_cost(each.options) if each.options else ())
         ]
         rows = [_with_piece(row, works.get(row.cost.accelerator)) for row in rows]
         owned = next((each for each in every if each.owner is not None), None)
@@ -82,6 +89,7 @@ def compare_costs(books: PriceBooks, request: CostRequest) -> CostView:
     if works:
         by_piece = [(row.work.p50_usd, row) for row in rows if row.work is not None]
         rows = [row for _, row in sorted(by_piece, key=lambda pair: pair[0])]
+    by_name = {offer.name: offer for offer in offers}
     without_speed = [name for name in request.accelerators if works and name not in works]
     return CostView(
         accelerators=tuple(request.accelerators),
@@ -94,6 +102,8 @@ def compare_costs(books: PriceBooks, request: CostRequest) -> CostView:
             *(words for each in every for words in each.unknown),
             *(f"{name}: no speed given" for name in without_speed),
         ),
+        answer=cost_answer(books, request, rows, by_name),
+        shows_all=request.shows_all,
         sheet=books.sheet.name,
         curves=curves,
         owner=owned.owner.label if owned is not None and owned.owner is not None else "",
@@ -114,18 +124,18 @@ def _cost_per_piece(
 
 
 def _compare_offers(offers: Sequence[AcceleratorOption]) -> tuple[OptionComparison, ...]:
-    """Return the options by median cost; a price of low confidence is never the cheapest.
+    """Return the options by median cost; one that may not rank is never the cheapest.
 
     Its chance of being cheapest is therefore 0.
     """
-    trusted: list[OptionCost] = [offer.option for offer in offers if not offer.is_doubtful]
-    doubtful = [
+    ranking: list[OptionCost] = [offer.option for offer in offers if offer.may_rank]
+    unranked = [
         replace(one, chance_cheapest=0.0)
         for offer in offers
-        if offer.is_doubtful
+        if not offer.may_rank
         for one in compare([offer.option])
     ]
-    comparisons = (*(compare(trusted) if trusted else ()), *doubtful)
+    comparisons = (*(compare(ranking) if ranking else ()), *unranked)
     return tuple(sorted(comparisons, key=lambda one: (one.p50_usd, one.name)))
 
 
@@ -189,6 +199,9 @@ def _row(
         price=offer.price,
         break_even=break_even_of(books, request, owner, offer_as_owned),
         investment=investment_of(books, request, owner, offer_as_owned),
+        equal_size_share=equal_size_share_of(books, request, owner, offer_as_owned),
+        is_committed=offer.is_committed,
+        may_rank=offer.may_rank,
         owner=owner.label if owner else "",
         is_same_work=owner is not None and owner.accelerator != cost.accelerator,
         footprint=footprint_of(books, request, offer),

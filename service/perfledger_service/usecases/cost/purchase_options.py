@@ -37,9 +37,11 @@ from perfledger_cost_models.tco.purchase_modes import (
     terms_of,
 )
 from perfledger_cost_models.tco.spot_interruption import InterruptionModel, spot_cost
+from perfledger_cost_models.tco.switching_values import equal_size_share
 from perfledger_cost_models.tco.work_cost import PricedWork
 from perfledger_cost_models.units import HOURS_PER_YEAR
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.cost.places import is_priced_at, is_server_at
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.values.cost_views import BreakEvenCurve
 
@@ -55,9 +57,10 @@ CURVE_USES = tuple(percent / 100 for percent in range(5, 101, 5))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRequest:
-    """The accelerators to compare, and the assumptions."""
+    """The accelerators to compare, at some places or everywhere, and the assumptions."""
 
     accelerators: Sequence[str] = ("H100-80GB",)
+    places: Sequence[str] = ()
     use: float
     today: date
     years: Horizon = Horizon.FIVE
@@ -66,6 +69,7 @@ class CostRequest:
     interruptions: InterruptionModel | None = None  # of spot machines; None: not known
     fallback_share: float = 0.0  # of work that finds no spot machine
     job_h: float | None = None  # of work at a time; with it a capacity block has its cliff
+    shows_all: bool = False  # else people see the cheapest option of each purchase mode
     works: Sequence[PricedWork] = ()  # one piece, on each accelerator where its speed is known
     assumed: Sequence[str] = ()  # of the use, in words: it was not given and has no good source
 
@@ -73,7 +77,7 @@ class CostRequest:
         """Raise UsageError for an invalid share or job length."""
         if not LEAST_USE <= self.use <= 1:
             msg = (
-                f"a utilization of {self.use * 100:g} %: give a percentage above 0, "
+                f"an allocated share of {self.use * 100:g} %: give a percentage above 0, "
                 f"{LEAST_USE * 100:g} % at least, and up to 100"
             )
             raise UsageError(msg)
@@ -94,16 +98,27 @@ class AcceleratorOption:
     server: ServerSpec | None = None
     price: Price | None = None
     mode: PurchaseTerms | None = None
+    lacks_interruptions: bool = False  # a spot price without the cost of its interruptions
+
+    @property
+    def may_rank(self) -> bool:
+        """Return whether its cost is known well enough to be the cheapest."""
+        return not (self.is_doubtful or self.lacks_interruptions)
 
     @property
     def is_doubtful(self) -> bool:
         """Return whether its price is of low confidence."""
         return self.price is not None and not self.price.is_trusted
 
+    @property
+    def is_committed(self) -> bool:
+        """Return whether all hours of a term are paid for, used or not."""
+        return self.mode is not None and self.mode.payment is Payment.TERM
+
     def usd_at(self, use: float, *, requested_use: float) -> float:
         """Return the modal cost of a useful hour at another use than the requested one."""
-        is_by_use = self.mode is None or self.mode.payment is Payment.USED
-        return self.option.mode_usd if is_by_use else self.option.mode_usd * requested_use / use
+        usd = self.option.mode_usd
+        return usd * requested_use / use if self.is_committed else usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,11 +134,16 @@ class AcceleratorOptions:
 def accelerator_options(
     books: PriceBooks, accelerator: str, request: CostRequest
 ) -> AcceleratorOptions:
-    """Return every purchase option of an accelerator at the request's use.
+    """Return every purchase option of an accelerator at the request's places and use.
 
-    Raises NotFoundError for an accelerator without a price.
+    Raises NotFoundError for an accelerator without a price; at places that sell it, it may be
+    unknown.
     """
-    servers = [one for one in books.servers if one.accelerator == accelerator]
+    servers = [
+        one
+        for one in books.servers
+        if one.accelerator == accelerator and is_server_at(one, request.places)
+    ]
     options = [
         AcceleratorOption(
             name=server.option, option=owned_option_of(books, server, request), server=server
@@ -132,6 +152,8 @@ def accelerator_options(
     ]
     unknown: list[str] = []
     for price in _newest_prices(books.sheet, accelerator):
+        if not is_priced_at(price, request.places):
+            continue
         try:
             options.append(_rented_option(books, price, request))
         except (PurchaseError, PriceMissingError) as error:
@@ -140,15 +162,17 @@ def accelerator_options(
     unknown += [
         f"{each.provider}:{each.option}: its price was {each.reason}"
         for each in books.sheet.unknown
-        if each.accelerator == accelerator
+        if each.accelerator == accelerator and is_priced_at(each, request.places)
     ]
     priced = {price.key for price in books.sheet.prices}
     unknown += [
         each.text
         for each in books.sheet.rejected
-        if each.accelerator == accelerator and each.key not in priced
+        if each.accelerator == accelerator
+        and is_priced_at(each, request.places)
+        and each.key not in priced
     ]
-    if not options:
+    if not options and not (request.places and unknown):
         accelerators = sorted({price.accelerator for price in books.sheet.prices})
         msg = f"no price for accelerator {accelerator!r}: choose from {', '.join(accelerators)}"
         raise NotFoundError(msg)
@@ -193,6 +217,16 @@ def break_even_of(
     return break_even(owner, books.parameters, usd_per_hour=usd, terms=request.terms)
 
 
+def equal_size_share_of(
+    books: PriceBooks, request: CostRequest, owner: ServerSpec | None, offer: AcceleratorOption
+) -> float | None:
+    """Return the share up to which owning costs less than committing to as many devices."""
+    if owner is None or not offer.is_committed:
+        return None
+    usd = offer.usd_at(1.0, requested_use=request.use)
+    return equal_size_share(owner, books.parameters, usd_per_hour=usd, terms=request.terms)
+
+
 def footprint_of(
     books: PriceBooks, request: CostRequest, offer: AcceleratorOption
 ) -> CarbonFootprint | None:
@@ -229,11 +263,18 @@ def _rented_option(books: PriceBooks, price: Price, request: CostRequest) -> Acc
         usd = block_usd_per_useful_hour(mode.usd_per_hour, request.job_h)
         mode = replace(mode, payment=Payment.USED, usd_per_hour=usd)
     option = bought_option(mode, books.parameters, use=request.use, accelerator=price.accelerator)
-    if price.pricing_model is PricingModel.SPOT and request.interruptions is not None:
+    is_spot = price.pricing_model is PricingModel.SPOT
+    if is_spot and request.interruptions is not None:
         option = _interrupted_option(books, option, price, request, request.interruptions)
     words = () if price.is_trusted else (f"price of {_name(price)} ({price.usd_per_hour:f})",)
     named = replace(option, name=_name(price), assumed=words)
-    return AcceleratorOption(name=_name(price), option=named, price=price, mode=mode)
+    return AcceleratorOption(
+        name=_name(price),
+        option=named,
+        price=price,
+        mode=mode,
+        lacks_interruptions=is_spot and request.interruptions is None,
+    )
 
 
 def _interrupted_option(

@@ -27,7 +27,9 @@ from perfledger_cost_models.review.previous_review import PreviousReviewError
 from perfledger_cost_models.review.quarter import QuarterError
 from perfledger_cost_models.serving.load_curve import LoadCurveError
 from perfledger_cost_models.serving.rightsizing import SizingError
+from perfledger_cost_models.tco.api_break_even import ApiPriceError
 from perfledger_cost_models.tco.buy_vs_rent import ComparisonError
+from perfledger_cost_models.tco.fault_rate import FaultCountError
 from perfledger_cost_models.tco.onprem import OwnershipError
 from perfledger_cost_models.tco.purchase_modes import PurchaseError
 from perfledger_cost_models.tco.spot_interruption import InterruptionError
@@ -52,7 +54,9 @@ _INPUT_ERRORS = (
     BundleError,
     CheckPlanError,
     SeriesError,
+    ApiPriceError,
     ComparisonError,
+    FaultCountError,
     CoverageError,
     PurchaseError,
     DescriptorError,

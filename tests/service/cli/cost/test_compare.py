@@ -10,7 +10,7 @@ from perfledger_service.errors import NotFoundError, UsageError
 
 
 def test_hours_are_compared_with_the_cheapest_first(run):
-    options = json.loads(run("cost", "compare", "--utilization-percent", "70", "--format", "json"))[
+    options = json.loads(run("cost", "compare", "--allocated-share", "70", "--format", "json"))[
         "options"
     ]
 
@@ -41,11 +41,11 @@ def test_an_accelerator_that_nobody_owns_has_no_break_even(run):
 
 
 def test_markdown_has_a_row_for_each_option(run):
-    shown = run("cost", "compare", "--format", "markdown")
+    shown = run("cost", "compare", "--at", "on-prem,p5", "--format", "markdown")
 
     row = next(line for line in shown.splitlines() if "`aws:p5.48xlarge/on_demand`" in line)
     assert row.startswith("| `aws:p5.48xlarge/on_demand` | 6.88 |")
-    assert "| 0\N{NO-BREAK SPACE}% |" in row
+    assert "| 43\N{NO-BREAK SPACE}% |" in row
     assert "as of `2026-11-09` |" in row
 
 
@@ -68,7 +68,7 @@ def test_an_accelerator_without_a_price_says_which_there_are(run):
 @pytest.mark.parametrize("use", ["0", "101", "nan"])
 def test_a_use_is_a_share_of_the_hours(run, use):
     with pytest.raises(UsageError, match="above 0"):
-        run("cost", "compare", "--utilization-percent", use)
+        run("cost", "compare", "--allocated-share", use)
 
 
 def test_speeds_give_the_cost_of_a_million_tokens_on_all_accelerators(run):
@@ -241,7 +241,7 @@ def test_every_format_names_the_assumptions(run, command, form):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--utilization-percent", "0.01"), "0.1 % at least"),
+        (("--allocated-share", "0.01"), "0.1 % at least"),
         (("--job-hours", "nan"), "a job of nan hours"),
         (("--job-hours", "-1"), "a job of -1 hours"),
         (
@@ -292,6 +292,29 @@ def test_region_and_date_stand_beside_each_rank_and_a_day_of_reading_is_named(ru
 
 
 def test_a_price_that_states_its_day_has_it_beside_its_rank(run):
-    shown = " ".join(run("cost", "compare", "--accelerator", "H100-80GB").split())
+    shown = " ".join(run("cost", "compare", "--at", "on-prem,p5").split())
 
     assert shown.count("us-east-1, as of 2026-11-09") == 2  # the cost of an hour, and of owning
+
+
+def test_people_see_the_cheapest_of_each_purchase_mode_unless_they_ask_for_all(run):
+    form = ("--format", "markdown")
+    few, every = (run("cost", "compare", *words, *form) for words in ((), ("--all",)))
+    document = json.loads(run("cost", "compare", "--json"))
+
+    rows = [f"\n| `{option['name']}" for option in document["options"]]
+    assert sum(row in few for row in rows) < 10 < len(rows)
+    assert all(row in every for row in rows)
+    assert "purchase mode; `--all` shows" in few
+    assert "purchase mode; `--all` shows" not in every
+
+
+def test_an_unknown_price_at_a_place_is_said_to_be_unknown(run):
+    shown = " ".join(run("cost", "compare", "--at", "p4d").split())
+
+    assert "Unknown: aws:p4d.24xlarge/savings_plan/3y" in shown
+
+
+def test_places_without_any_known_price_are_refused_with_the_reason(run):
+    with pytest.raises(NotFoundError, match="searched until"):
+        run("cost", "compare", "--at", "p4d.24xlarge/savings_plan/1y")

@@ -12,7 +12,7 @@ WORK = (
     "8xH100-80GB=3100",
     "--throughput",
     "TPU-v4=155",
-    "--utilization-percent",
+    "--allocated-share",
     "70",
 )
 BOTH = ("--accelerator", "H100-80GB", "--accelerator", "TPU-v4")
@@ -47,7 +47,7 @@ def test_a_rented_tpu_breaks_even_where_as_dear_an_h100_would(options, tmp_path)
 
 
 def test_hours_of_different_accelerators_are_not_held_against_each_other(options):
-    found = options(*BOTH, "--utilization-percent", "70")
+    found = options(*BOTH, "--allocated-share", "70")
 
     assert found["gcp:tpu-v4/on_demand"]["break_even"] is None
 
@@ -62,7 +62,7 @@ def test_the_server_on_which_the_work_costs_least_is_the_one_to_own(options):
         "TPU-v4=155",
     )
 
-    both = options(*BOTH, "--accelerator", "A100-80GB", *speeds, "--utilization-percent", "70")
+    both = options(*BOTH, "--accelerator", "A100-80GB", *speeds, "--allocated-share", "70")
     alone = options(*BOTH, *WORK)
 
     name = "gcp:tpu-v4/on_demand"

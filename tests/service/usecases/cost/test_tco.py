@@ -51,7 +51,7 @@ def lenovo(run, overrides, price_table):
         words = (
             "tco",
             "onprem-SR675",
-            "--utilization-percent",
+            "--allocated-share",
             use,
             "--overrides",
             path,

@@ -1,0 +1,48 @@
+"""Computes the throughput from which own or rented devices cost less than an API."""
+
+import math
+from dataclasses import dataclass
+
+from perfledger_cost_models.units import SECONDS_PER_HOUR
+
+_MILLION = 1_000_000
+
+
+class ApiPriceError(ValueError):
+    """An error for a price of an API that is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiPrice:
+    """An API's price per million tokens, and the share of the tokens that are output."""
+
+    input_usd: float
+    output_usd: float
+    output_share: float
+
+    def __post_init__(self) -> None:
+        """Raise ApiPriceError for what is no price."""
+        for name, usd in (("input", self.input_usd), ("output", self.output_usd)):
+            if not 0 <= usd < math.inf:
+                msg = f"{usd} USD per million {name} tokens: give a price of 0 or above"
+                raise ApiPriceError(msg)
+        if not 0 <= self.output_share <= 1:
+            msg = f"an output share of {self.output_share * 100:g} %: give a percentage, 0 to 100"
+            raise ApiPriceError(msg)
+        if self.usd_per_million <= 0:
+            msg = "tokens of this mix cost nothing: no throughput is cheaper"
+            raise ApiPriceError(msg)
+
+    @property
+    def usd_per_million(self) -> float:
+        """Return the price of a million tokens of this mix."""
+        return self.input_usd * (1 - self.output_share) + self.output_usd * self.output_share
+
+
+def break_even_throughput(price: ApiPrice, *, usd_per_useful_hour: float) -> float:
+    """Return the tokens per second of one device at which both cost the same.
+
+    A device that does T tokens a second makes 3600 T in a useful hour, so that
+    T = hour / (3600 price / 10^6). Input and output tokens both count, in the mix of the price.
+    """
+    return usd_per_useful_hour / (SECONDS_PER_HOUR * price.usd_per_million / _MILLION)

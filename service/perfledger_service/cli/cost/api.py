@@ -1,0 +1,52 @@
+"""Computes the throughput from which own or rented devices cost less than an API."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import what
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.ownership_flags import GridFlags, OwnershipFlags
+from perfledger_service.cli.price_flags import PriceFlags
+
+
+@command(
+    examples=(
+        "perfledger cost api --input-usd 0.60 --output-usd 2.40 --at on-prem,p5",
+        (
+            "perfledger cost api --input-usd 3 --output-usd 15 --output-share 20 --at p5 "
+            "--devices-per-replica 8 --json"
+        ),
+    )
+)
+def api(
+    *,
+    input_usd: Annotated[float, what("API price of a million input tokens", metavar="USD")],
+    output_usd: Annotated[float, what("API price of a million output tokens", metavar="USD")],
+    output_share: Annotated[
+        float, what("share of all tokens that are output", metavar="PERCENT")
+    ] = 25.0,
+    at: Annotated[
+        str,
+        what(
+            "joined by commas: on-prem, a machine (p5, tpu-v4), a provider, an option",
+            metavar="PLACES",
+        ),
+    ] = "on-prem,p5",
+    devices_per_replica: Annotated[
+        int, what("devices that serve one copy of the model", metavar="N")
+    ] = 1,
+    ownership: OwnershipFlags,
+    grid: GridFlags,
+    price_flags: PriceFlags,
+    output: DocumentOutput,
+) -> None:
+    """Compute the tokens per second from which a model on own or rented devices beats an API."""
+    from perfledger_service.rendering.cost.api import api_document
+    from perfledger_service.usecases.cost.api import ApiComparison, api_break_evens, api_price
+
+    books = price_flags.books
+    price = api_price(input_usd=input_usd, output_usd=output_usd, output_percent=output_share)
+    request = replace(ownership.request(books, grid.grid), places=at.split(","))
+    comparison = ApiComparison(price=price, devices_per_replica=devices_per_replica)
+    output.write_document(api_break_evens(books, request, comparison), api_document)

@@ -1,0 +1,195 @@
+"""Words the answer of a cost comparison: what is cheapest, from when on, what would change it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+from perfledger_cost_models.tco.hourly_rates import PROVIDER_NAMES
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Block,
+    display,
+    heading,
+    name,
+    sentences,
+    table,
+)
+from perfledger_service.values.cost_views import AnswerSwitch, CostAnswer, CostRow, RequiredSpeed
+
+_MAX_SWITCHES = 6
+
+
+def answer_blocks(answer: CostAnswer | None, *, use: float, piece: str) -> Iterator[Block]:
+    """Yield the answer as one paragraph of at most two sentences."""
+    if answer is None:
+        yield from sentences(
+            ["Unknown: no option here has a cost that may rank, so none is the cheapest."]
+        )
+        return
+    rows = (answer.cheapest, answer.runner_up, answer.owned, answer.on_demand, answer.commitment)
+    quoted_rows = [*(row for row in rows if row), *(each.option for each in answer.speeds)]
+    names = [row.price.sku if row.price else row.cost.name for row in quoted_rows]
+    yield from sentences([" ".join(answer_sentences(answer, use=use, piece=piece))], names=names)
+
+
+def answer_record(answer: CostAnswer | None, *, use: float, piece: str) -> Mapping[str, object]:
+    """Return the answer for programs: its sentences, and its figures."""
+    if answer is None:
+        return {"sentences": (), "accelerator": None}
+    rows = {
+        "cheapest": answer.cheapest,
+        "runner_up": answer.runner_up,
+        "owned": answer.owned,
+        "on_demand": answer.on_demand,
+        "commitment": answer.commitment,
+    }
+    return {
+        "sentences": tuple(answer_sentences(answer, use=use, piece=piece)),
+        "accelerator": answer.accelerator,
+        **{key: None if row is None else row.cost.name for key, row in rows.items()},
+        "required_speeds": tuple(
+            {
+                "accelerator": each.accelerator,
+                "option": each.option.cost.name,
+                "speed": each.speed,
+                "speed_to_on_demand": each.speed_to_on_demand,
+            }
+            for each in answer.speeds
+        ),
+        "switches": tuple(map(asdict, answer.switches)),
+    }
+
+
+def answer_sentences(answer: CostAnswer, *, use: float, piece: str) -> Iterator[str]:
+    """Yield what is cheapest and from when on owning is, and the speed that others must keep."""
+    rivals = [] if piece or answer.owned is None else list(_rivals(answer))
+    owning = f"; owning is cheaper {', and '.join(rivals)}" if rivals else ""
+    yield f"{_cheapest(answer, use=use, piece=piece)}{owning}."
+    if answer.speeds:
+        yield _speeds(answer)
+
+
+def switches_blocks(answer: CostAnswer | None) -> Iterator[Block]:
+    """Yield a table of what would change the answer."""
+    if answer is None or answer.runner_up is None:
+        return
+    if not answer.switches:
+        return
+    yield heading("What would change the answer, one figure at a time")
+    yield table(
+        (
+            name("", "if the", lambda row: row.figure),
+            display("is now", lambda row: _amount(row.now, row.unit)),
+            display("becomes", _becomes),
+            name("", "then the cheapest is", lambda row: row.alternative),
+        ),
+        answer.switches[:_MAX_SWITCHES],
+    )
+
+
+def usd_text(usd: float) -> str:
+    """Return an amount to the cent, and smaller ones to three digits."""
+    return f"{usd:,.2f}" if usd >= 1 else f"{usd:.3g}"
+
+
+def _cheapest(answer: CostAnswer, *, use: float, piece: str) -> str:
+    """Return the cheapest option with its cost and chance, and the next one."""
+    subject = (
+        f"{piece} costs least"
+        if piece
+        else f"a useful hour of one {answer.accelerator} costs least"
+    )
+    text = (
+        f"At an allocated share of {number_format.margin(use)}, {subject} "
+        f"{_phrase(answer.cheapest)}: {_usd(answer.cheapest)} USD"
+    )
+    second = answer.runner_up
+    if second is None:
+        return f"{text}, the only option here that may rank"
+    if _usd(second) == _usd(answer.cheapest):
+        return f"{text}, as much as {_phrase(second)}"
+    first_chance, chance = (
+        number_format.whole_share((row.work or row.cost).chance_cheapest)
+        for row in (answer.cheapest, second)
+    )
+    return (
+        f"{text} (the cheapest in {first_chance} of the draws); next is {_phrase(second)}, "
+        f"{_usd(second)} ({chance})"
+    )
+
+
+def _usd(row: CostRow) -> str:
+    return usd_text((row.work or row.cost).p50_usd)
+
+
+def _phrase(row: CostRow) -> str:
+    """Return an option in words: "owned", "on AWS p5.48xlarge on demand"."""
+    if row.price is None:
+        return f"owned ({row.cost.name})"
+    terms = (row.price.pricing_model, row.price.option_term)
+    provider = PROVIDER_NAMES.get(row.price.provider, row.price.provider)
+    words = " ".join(term.replace("_", " ") for term in terms if term)
+    return f"on {provider} {row.price.sku} {words}"
+
+
+def _rivals(answer: CostAnswer) -> Iterator[str]:
+    """Yield from which share on owning costs less than on demand and than a commitment."""
+    on_demand, committed = answer.on_demand, answer.commitment
+    if on_demand is not None and on_demand.break_even is not None:
+        yield f"than on demand ({_usd(on_demand)}) {_from(on_demand.break_even.p50)}"
+    if committed is not None and committed.break_even is not None and committed.price is not None:
+        rate = usd_text(float(committed.price.usd_per_device_hour))
+        is_cheapest = committed is answer.cheapest
+        phrase = "that commitment" if is_cheapest else _phrase(committed).removeprefix("on ")
+        yield (
+            f"than {phrase} ({rate} for every hour of the term) "
+            f"{_from(committed.break_even.p50)} if that is sized to the hours used, "
+            f"{_up_to(committed.equal_size_share)} if it is sized to the devices owned"
+        )
+
+
+def _from(share: float | None) -> str:
+    return "at no share" if share is None else f"from {number_format.whole_share(share)} on"
+
+
+def _up_to(share: float | None) -> str:
+    if share is None:
+        return "at no share"
+    return "at any share" if share >= 1 else f"up to {number_format.whole_share(share)}"
+
+
+def _speeds(answer: CostAnswer) -> str:
+    """Return the speeds above which other accelerators cost less for the same work."""
+    parts = "; ".join(_speed(each, answer) for each in answer.speeds)
+    return f"The same work costs less than that {parts} of the {answer.accelerator}'s speed."
+
+
+def _speed(required: RequiredSpeed, answer: CostAnswer) -> str:
+    """Return what one accelerator must reach; a TPU's port also against on demand."""
+    is_port = required.accelerator.startswith("TPU")
+    against = ""
+    if (
+        is_port
+        and required.speed_to_on_demand is not None
+        and answer.cheapest is not answer.on_demand
+    ):
+        against = f" ({_ratio(required.speed_to_on_demand)} to cost less than on demand)"
+    subject = "the port keeps" if is_port else "it keeps"
+    return (
+        f"on {required.accelerator}, {_phrase(required.option).removeprefix('on ')} "
+        f"({_usd(required.option)}), if {subject} more than {_ratio(required.speed)}{against}"
+    )
+
+
+def _ratio(speed: float) -> str:
+    return number_format.whole_share(speed)
+
+
+def _amount(value: float, unit: str) -> str:
+    if unit == "share":
+        return number_format.whole_share(value)
+    return f"{value:,.4g} {unit}"
+
+
+def _becomes(switch: AnswerSwitch) -> str:
+    side = "at most" if switch.value < switch.now else "at least"
+    return f"{side} {_amount(switch.value, switch.unit)}"

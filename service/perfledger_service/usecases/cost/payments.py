@@ -1,0 +1,30 @@
+"""Schedules the payments of a commitment at a price of the sheet."""
+
+from datetime import date
+
+from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
+from perfledger_cost_models.tco.payment_schedule import payment_schedule
+from perfledger_cost_models.tco.purchase_modes import terms_of
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.values.cost_views import PaymentView
+
+
+def scheduled_payments(sheet: PriceSheet, option: str, *, devices: int, start: date) -> PaymentView:
+    """Return the payments of a commitment of whole instances from a day on.
+
+    Raises NotFoundError for an option without a price, UsageError for one that is no commitment.
+    """
+    try:
+        price = sheet.find(option)
+    except PriceMissingError as error:
+        raise NotFoundError(str(error)) from error
+    if devices % price.count:
+        msg = f"{devices} devices, but one {price.sku} has {price.count}: give a multiple"
+        raise UsageError(msg)
+    with translate_errors():
+        schedule = payment_schedule(terms_of(price), devices=devices, start=start)
+    rejected = sheet.rejection_of(price)
+    return PaymentView(
+        schedule=schedule, price=price, rejection="" if rejected is None else rejected.text
+    )

@@ -1,0 +1,81 @@
+"""Published counts, and the exact interval against the Poisson distribution summed term by term."""
+
+import math
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger_cost_models.tco.fault_rate import FaultCountError, estimate_faults
+
+
+def poisson_at_most(count, mean):
+    return math.fsum(
+        math.exp(-mean + k * math.log(mean) - math.lgamma(k + 1)) for k in range(count + 1)
+    )
+
+
+def estimate(faults, *, device_days=1000.0, devices=100, confidence=0.95):
+    return estimate_faults(faults, device_days=device_days, devices=devices, confidence=confidence)
+
+
+def test_llama_3s_interruptions_are_one_in_three_hours():
+    """419 unexpected interruptions in 54 days on 16,384 GPUs (Llama 3, 2024, section 3.3.4)."""
+    found = estimate(419, device_days=54 * 16_384, devices=16_384)
+
+    low, middle, high = found.hours_between
+    assert middle == pytest.approx(54 * 24 / 419)  # 3.09 h
+    assert found.per_device_day.rate * 1000 == pytest.approx(0.474, abs=0.0005)
+    assert low == pytest.approx(2.81, abs=0.01)
+    assert high == pytest.approx(3.41, abs=0.01)
+
+
+def test_llama_3s_faults_of_gpus_and_memory_are_nine_percent_a_year():
+    found = estimate(220, device_days=54 * 16_384, devices=16_384)
+
+    assert found.per_device_day.rate * 365 == pytest.approx(0.0908, abs=0.0001)
+    assert found.per_year.rate == pytest.approx(220 * 365 / 54)
+
+
+@settings(max_examples=50)
+@given(faults=st.integers(1, 300), confidence=st.floats(0.5, 0.999))
+def test_the_ends_leave_half_of_the_rest_on_each_side(faults, confidence):
+    found = estimate(faults, confidence=confidence)
+    tail = (1 - confidence) / 2
+
+    low, high = (end * 1000 for end in (found.per_device_day.low, found.per_device_day.high))
+    assert poisson_at_most(faults, high) == pytest.approx(tail, abs=1e-8)
+    assert 1 - poisson_at_most(faults - 1, low) == pytest.approx(tail, abs=1e-8)
+
+
+def test_without_a_fault_there_is_an_upper_end_only():
+    found = estimate(0)
+
+    assert found.per_device_day.low == found.per_device_day.rate == 0
+    assert found.per_device_day.high * 1000 == pytest.approx(-math.log(0.025))
+    assert found.hours_between[1:] == (None, None)
+
+
+def test_spares_cover_the_doubt_of_the_rate_and_the_chance_of_a_year():
+    found = estimate(20, device_days=365 * 100, devices=100)  # a year of the same fleet
+
+    assert found.per_year.rate == 20
+    # A count of 20.5 faults expected, twice as variable as Poisson's: 20.5 + 1.645·sqrt(41).
+    assert found.spares == pytest.approx(20.5 + 1.645 * math.sqrt(2 * 20.5), abs=1.5)
+    assert found.spares < found.per_year.high + 3 * math.sqrt(found.per_year.high)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"faults": -1}, "-1 faults"),
+        ({"device_days": 0.0}, "device-days"),
+        ({"device_days": math.nan}, "device-days"),
+        ({"devices": 0}, "0 devices"),
+        ({"confidence": 1.0}, "100 %"),
+    ],
+)
+def test_what_gives_no_rate_is_refused(values, reason):
+    with pytest.raises(FaultCountError, match=reason):
+        estimate_faults(
+            **({"faults": 1, "device_days": 1.0, "devices": 1, "confidence": 0.95} | values)
+        )

@@ -1,0 +1,51 @@
+import json
+
+import pytest
+
+from perfledger_service.errors import NotFoundError, UsageError
+
+PRICE = ("--input-usd", "1", "--output-usd", "1")
+
+
+def test_the_break_even_is_the_hour_over_the_price_of_its_tokens(run):
+    words = (*PRICE, "--at", "p5.48xlarge/on_demand", "--json")
+    document = json.loads(run("cost", "api", *words))
+
+    (option,) = document["options"]
+    assert option["tokens_per_second"] == pytest.approx(6.88e6 / 3600)
+    assert (option["region"], option["as_of"]) == ("us-east-1", "2026-11-09")
+
+
+def test_a_committed_hour_that_is_half_used_needs_twice_the_throughput(run):
+    def tokens(share):
+        words = ("--at", "p5.48xlarge/savings_plan/3y_no_upfront", "--allocated-share", share)
+        (option,) = json.loads(run("cost", "api", *PRICE, *words, "--json"))["options"]
+        return option["tokens_per_second"]
+
+    assert tokens("50") == pytest.approx(2 * tokens("100"))
+
+
+def test_a_replica_of_eight_devices_needs_eight_times_as_much(run):
+    words = (*PRICE, "--at", "p5.48xlarge/on_demand")
+    shown = " ".join(run("cost", "api", *words, "--devices-per-replica", 8).split())
+
+    assert "8 x H100-80GB from 15,289 tokens a second" in shown.replace("15,290", "15,289")
+
+
+def test_output_tokens_count_by_their_share(run):
+    words = ("--input-usd", "0", "--output-usd", "10", "--output-share", "20", "--json")
+
+    assert json.loads(run("cost", "api", *words))["usd_per_million"] == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--input-usd", "-1", "--output-usd", "1"), UsageError),
+        ((*PRICE, "--devices-per-replica", "0"), UsageError),
+        ((*PRICE, "--at", "mars"), NotFoundError),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(run, words, error):
+    with pytest.raises(error):
+        run("cost", "api", *words)

@@ -1,0 +1,155 @@
+"""The answer of a comparison against arithmetic on the JSON of the same command."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_service.cli.app import app
+
+PLACES = ("--at", "on-prem,p4d,p5,tpu-v4")
+
+
+@pytest.fixture
+def compare():
+    def compare(*words):
+        done = CliRunner().invoke(app, ["cost", "compare", *words, "--json"])
+        assert done.exit_code == 0, done.output
+        document = json.loads(done.stdout)
+        return document["answer"], {each["name"]: each for each in document["options"]}
+
+    return compare
+
+
+def own_prices(folder, *rows):
+    """Write on-demand prices of H100: name of the machine, USD an hour and accelerator."""
+    path = folder / "own.toml"
+    path.write_text(
+        "".join(
+            f'[[price]]\nprovider = "aws"\nsku = "{sku}"\nregion = "us-east-1"\n'
+            f'accelerator = "H100-80GB"\ncount = 8\nmodel = "on_demand"\nper_hour = {8 * usd}\n'
+            'currency = "USD"\nas_of = 2026-10-01\nsource = "made up"\n'
+            for sku, usd in rows
+        )
+    )
+    return ("--overrides", str(path))
+
+
+def test_the_cheapest_is_that_of_the_accelerator_that_can_be_owned_and_rented(compare):
+    answer, options = compare(*PLACES, "--allocated-share", "60")
+
+    ranked = {
+        name: each["p50_usd"]
+        for name, each in options.items()
+        if each["accelerator"] == "H100-80GB" and each["chance_cheapest"] is not None
+    }
+    assert answer["accelerator"] == "H100-80GB"
+    assert answer["cheapest"] == min(ranked, key=ranked.__getitem__)
+    assert answer["runner_up"] == sorted(ranked, key=ranked.__getitem__)[1]
+
+
+def test_another_accelerator_must_keep_the_ratio_of_the_hours(compare):
+    answer, options = compare(*PLACES, "--allocated-share", "60")
+
+    speeds = {each["accelerator"]: each for each in answer["required_speeds"]}
+    tpu = options["gcp:tpu-v4/on_demand"]["p50_usd"]
+    assert speeds["TPU-v4"]["option"] == "gcp:tpu-v4/on_demand"  # spot has no interruptions
+    assert speeds["TPU-v4"]["speed"] == pytest.approx(tpu / options[answer["cheapest"]]["p50_usd"])
+    on_demand = options["aws:p5.48xlarge/on_demand"]["p50_usd"]
+    assert speeds["TPU-v4"]["speed_to_on_demand"] == pytest.approx(tpu / on_demand)
+    assert set(speeds) == {"TPU-v4", "A100-40GB", "A100-80GB"}
+
+
+@pytest.mark.parametrize("share", [40, 60, 80])
+def test_at_the_switching_share_the_other_option_is_the_cheapest_and_before_it_is_not(
+    compare, share
+):
+    answer, _ = compare(*PLACES, "--allocated-share", str(share))
+
+    found = [each for each in answer["switches"] if each["figure"] == "allocated share"]
+    assert found
+    for switch in found:
+        step = 0.01 if switch["value"] < switch["now"] else -0.01
+        there, _ = compare(*PLACES, "--allocated-share", str(100 * switch["value"]))
+        before, _ = compare(*PLACES, "--allocated-share", str(100 * (switch["value"] + step)))
+        assert there["cheapest"] == switch["alternative"]
+        assert before["cheapest"] == answer["cheapest"]
+
+
+def test_at_the_switching_price_both_cost_the_same(compare, tmp_path):
+    places = ("--at", "on-prem,p5.48xlarge/on_demand", "--accelerator", "H100-80GB")
+    answer, options = compare(*places, "--allocated-share", "60")
+    assert (answer["cheapest"], answer["runner_up"]) == (
+        "onprem-8xH100",
+        "aws:p5.48xlarge/on_demand",
+    )
+    (switch,) = [each for each in answer["switches"] if each["figure"].startswith("price of aws")]
+
+    _, cheaper = compare(
+        *places, "--allocated-share", "60", *own_prices(tmp_path, ("p5.48xlarge", switch["value"]))
+    )
+
+    assert switch["value"] == pytest.approx(options["onprem-8xH100"]["p50_usd"])
+    assert cheaper["aws:p5.48xlarge/on_demand"]["p50_usd"] == pytest.approx(
+        cheaper["onprem-8xH100"]["p50_usd"]
+    )
+
+
+def test_a_single_option_has_nothing_beside_it(compare):
+    answer, options = compare("--at", "p4d.24xlarge/on_demand")
+
+    assert set(options) == {answer["cheapest"]}
+    assert answer["runner_up"] is None
+    assert answer["switches"] == answer["required_speeds"] == []
+    assert "the only option here that may rank" in answer["sentences"][0]
+
+
+def test_options_that_cost_the_same_are_said_to(compare, tmp_path):
+    prices = own_prices(tmp_path, ("p5.48xlarge", 6.88), ("p5.96xlarge", 6.88))
+    answer, _ = compare("--at", "p5.48xlarge/on_demand,p5.96xlarge/on_demand", *prices)
+
+    assert "as much as on AWS p5.96xlarge on demand" in answer["sentences"][0]
+
+
+def test_prices_of_low_confidence_and_bare_spot_prices_give_no_answer(compare):
+    answer, options = compare("--at", "tpu-v4/spot")
+
+    assert set(options) == {"gcp:tpu-v4/spot"}
+    assert answer == {"sentences": [], "accelerator": None}
+
+
+def test_spot_with_its_interruptions_may_be_the_answer(compare):
+    words = ("--interruptions-per-hour", "0.02", "--checkpoint-minutes", "3")
+    answer, options = compare("--at", "tpu-v4", *words)
+
+    assert answer["cheapest"] == "gcp:tpu-v4/spot"
+    assert options["gcp:tpu-v4/spot"]["chance_cheapest"] == 1
+
+
+@pytest.mark.parametrize(
+    ("usd", "said"),
+    [
+        (2.0, "than on demand (2.00) at no share"),
+        (13.76, "than on demand (13.76) from 2"),
+    ],
+)
+def test_a_break_even_beyond_all_hours_is_none(compare, tmp_path, usd, said):
+    prices = own_prices(tmp_path, ("p5.96xlarge", usd))
+    places = ("--at", "on-prem,p5.96xlarge", "--accelerator", "H100-80GB")
+    answer, _ = compare(*places, "--allocated-share", "60", *prices)
+
+    assert said in answer["sentences"][0]
+
+
+def test_a_piece_of_work_needs_no_speed_to_be_kept(compare):
+    words = ("--throughput", "8xH100-80GB=32000", "--throughput", "TPU-v4=2000")
+    answer, options = compare("--unit", "tokens", *words, "--at", "on-prem,p5,tpu-v4")
+
+    costs = {
+        name: each["work"]["p50_usd"]
+        for name, each in options.items()
+        if each["work"]["chance_cheapest"] is not None
+    }
+    assert answer["cheapest"] == min(costs, key=costs.__getitem__)
+    assert answer["required_speeds"] == answer["switches"] == []
+    assert "a million tokens costs least" in answer["sentences"][0]
