@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
+from statistics import NormalDist, fmean
 from typing import Self
 
 from perfledger.metrics import Metric
@@ -40,6 +41,8 @@ FEWEST_FOR_LEVEL = 3
 MOST_TRIES = 2
 # A bound for what `pairs_needed` says.
 MOST_NEEDED = 10_000
+# It averages over the percentiles of a normal distribution.
+PERCENTILES = 100
 
 Ends = tuple[int, int]
 
@@ -205,11 +208,8 @@ def pairs_needed(search: CommitSearch) -> int:
     A pair at the one level speaks for it by the Kullback-Leibler divergence of the two.
     """
     distance = abs(search.size) / search.spread
-    steps = range(-40, 41)
-    noise = [(step / 10, math.exp(-((step / 10) ** 2) / 2)) for step in steps]
-    gain = sum(
-        weight * (log_density(place) - log_density(place - distance)) for place, weight in noise
-    ) / sum(weight for _, weight in noise)
+    noise = [NormalDist().inv_cdf(place / PERCENTILES) for place in range(1, PERCENTILES)]
+    gain = fmean(log_density(each) - log_density(each - distance) for each in noise)
     sure = math.log(SURE / (1 - SURE))
     return min(MOST_NEEDED, math.ceil(sure / gain)) if gain > sure / MOST_NEEDED else MOST_NEEDED
 
@@ -242,7 +242,7 @@ def unexplained_change(search: CommitSearch, commit: int) -> float | None:
     None if the pairs of the commit with its parent leave none, or if there are none of them.
     """
     own_differences = search.differences(commit - 1, commit)
-    if not own_differences or (commit - 1, commit) == (search.good, search.bad):
+    if not own_differences:
         return None
     rest = search.size - likely_center(own_differences, search.spread)
     pairs = len(search.differences(search.good, search.bad))
@@ -307,10 +307,8 @@ def _own_level(search: CommitSearch, commit: int) -> CommitSearch | None:
     ):
         return None
     if from_good > 0 and to_bad > 0:
-        is_first_larger = from_good >= to_bad
-        rest = ends[1] if is_first_larger else ends[0]
+        (good, bad), rest = ends if from_good >= to_bad else reversed(ends)
         change = math.expm1(likely_center(search.differences(*rest), search.spread))
-        good, bad = ends[0] if is_first_larger else ends[1]
         other_changes = (*search.other_changes, OtherChange(*rest, change))
         return replace(search, good=good, bad=bad, other_changes=other_changes)
     return search.without(commit)

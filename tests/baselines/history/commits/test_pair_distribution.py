@@ -1,5 +1,6 @@
 """Centres and scales of made-up differences, and what one wild pair does to them."""
 
+import math
 from random import Random
 
 import pytest
@@ -19,6 +20,26 @@ def test_the_density_falls_with_the_distance_and_slowly_at_the_tails():
     assert places == sorted(places, reverse=True)
     assert log_density(1.0) == log_density(-1.0)
     assert places[3] - places[4] < 5.0  # a normal's would be 150
+
+
+def test_the_density_is_students_with_four_degrees():
+    """At two scales (1 + 2^2 / 4)^(-5/2)."""
+    assert log_density(2.0) == pytest.approx(-2.5 * math.log(2))
+
+
+def test_the_centre_is_where_the_weighted_differences_balance():
+    differences, scale = (0.0, 0.1, 0.2, 0.9), 0.1
+
+    center = likely_center(differences, scale)
+
+    off = [each - center for each in differences]
+    assert sum(each / (4 + (each / scale) ** 2) for each in off) == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize(("groups", "variance"), [(1, 0.5625), (3, 1.8125), (4, 1.1875)])
+def test_the_scale_is_the_fixed_point_of_its_iterations(groups, variance):
+    """With n groups of two that lie a scale apart 4 s^2 + 1/4 = 5 n / 2 / max(1, n - 2)."""
+    assert pooled_scale([[0.0, 1.0]] * groups) ** 2 == pytest.approx(variance)
 
 
 def test_a_wild_pair_hardly_moves_the_centre():
