@@ -14,6 +14,7 @@ import numpy as np
 from perfledger_cost_models.arrays import FloatArray
 
 MAX_CHARACTERS = 2000
+MAX_CACHED_FORMULAS = 4096  # parsed ones; a review has some hundred
 
 _OPERATIONS: Mapping[type[ast.operator], Callable[[FloatArray, FloatArray], FloatArray]] = {
     ast.Add: np.add,
@@ -46,7 +47,7 @@ def value_of(formula: str, values: Mapping[str, FloatArray]) -> FloatArray:
     return _evaluate(_parse(formula), values)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=MAX_CACHED_FORMULAS)
 def _parse(formula: str) -> ast.expr:
     if len(formula) > MAX_CHARACTERS:
         msg = f"a formula has {len(formula)} characters, limit {MAX_CHARACTERS}: split it"

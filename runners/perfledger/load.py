@@ -20,7 +20,7 @@ MIN_SERVED_SHARE = 0.98
 MIN_GAIN = 0.05
 # The count varies by this many times the root of the number of requests: random arrivals, and
 # requests waiting at both ends.
-_COUNT_SDS = 2.0
+COUNT_SDS = 2.0
 
 
 class LoopKind(StrEnum):
@@ -97,5 +97,5 @@ def has_served_offered_load(*, offered: float, served: float, completed: int | N
     Both rates have the same unit. With few requests a larger difference is tolerated; None is an
     unknown number of requests.
     """
-    slack = 0.0 if completed is None else _COUNT_SDS / math.sqrt(completed)
+    slack = 0.0 if completed is None else COUNT_SDS / math.sqrt(completed)
     return served >= (MIN_SERVED_SHARE - slack) * offered

@@ -31,6 +31,7 @@ NODES = 61
 # Overall levels that p-values are computed from, with interpolation of logs in between. Below the
 # lowest the looks no longer overlap, and the level of a look is its share of the overall level.
 OVERALL_LEVELS = np.concatenate([np.logspace(-12, -1, 23), np.linspace(0.15, 0.995, 10)])
+MAX_CACHED_LEVELS = 1024  # of schedules and levels: a family has one level for each test
 HALVINGS = 44  # of an interval of 40 standard errors: to 2e-12
 
 
@@ -81,13 +82,13 @@ def _schedule(looks: InterimLooks) -> tuple[int, ...]:
     return (*looks.completed, looks.planned[-1])
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MAX_CACHED_LEVELS)
 def _nominal_levels(schedule: tuple[int, ...], alpha: float, power: float) -> tuple[float, ...]:
     levels = _levels(schedule, np.array([alpha]), power)
     return tuple(float(level) for level in levels[:, 0])
 
 
-@lru_cache(maxsize=256)
+@lru_cache
 def _table(schedule: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
     """Return each look's levels, (looks, levels), and the overall levels they belong to."""
     levels = _levels(schedule, OVERALL_LEVELS, SPENDING_POWER)

@@ -34,7 +34,7 @@ DEVICES = "the devices"  # a pool of all kinds at one price
 MOST_COLUMNS = 60  # of a heat map; a year of weeks fits
 SHOWN_LABELS = 20  # in an error
 _PRICED = frozenset(name for name, _ in ACCELERATORS.values())  # names of price sheets and bills
-_DIGITS = 6  # of hours: milliseconds
+HOUR_DIGITS = 6  # of hours: milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,4 +200,4 @@ def _edges(days: DayRange, starts: Sequence[date]) -> FloatArray:
 
 
 def _decimal(hours: float) -> Decimal:
-    return to_decimal(round(hours, _DIGITS))
+    return to_decimal(round(hours, HOUR_DIGITS))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from perfledger.bundle import FleetUse
 from perfledger.workload_pattern import is_match
 
-_SHOWN_MATCHES = 6
+MAX_SHOWN_MATCHES = 6  # names of fleet entries in an error
 
 
 class FleetSplitError(ValueError):
@@ -51,6 +51,6 @@ def hours_of_workload(use: FleetUse, workload: str, *, registered: Collection[st
 
 
 def _listed(names: Collection[str]) -> str:
-    first_names = list(names)[:_SHOWN_MATCHES]
+    first_names = list(names)[:MAX_SHOWN_MATCHES]
     more = len(names) - len(first_names)
     return ", ".join([*first_names, *([f"{more} more"] if more else [])])

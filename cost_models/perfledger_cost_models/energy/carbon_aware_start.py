@@ -23,7 +23,7 @@ _MINUTE_S = 60
 MAX_CELLS = 30_000_000
 MAX_KW = 1e6  # a gigawatt: more than any site draws, so a wrong unit
 # Tolerance for sums of the same values in another order.
-_SAME = 1e-12
+SUM_TOLERANCE = 1e-12
 
 
 class StartWindowError(ValueError):
@@ -179,7 +179,7 @@ def _ticks(values: Sequence[float], grid: _Grid, series: HourlySeries) -> FloatA
 def _contiguous(cost: FloatArray, work: int) -> int:
     total = np.concatenate([[0.0], np.cumsum(cost)])
     spent = total[work:] - total[:-work]
-    return int(np.flatnonzero(spent <= spent.min() * (1 + _SAME))[0])
+    return int(np.flatnonzero(spent <= spent.min() * (1 + SUM_TOLERANCE))[0])
 
 
 def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, int]]:
@@ -208,7 +208,7 @@ def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, 
 
 def _is_less(left: FloatArray, right: FloatArray) -> BoolArray:
     """Return whether costs differ by more than rounding of sums in another order."""
-    return left < right * (1 - _SAME)
+    return left < right * (1 - SUM_TOLERANCE)
 
 
 def _backtrack(

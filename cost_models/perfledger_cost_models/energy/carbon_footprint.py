@@ -98,7 +98,7 @@ def cloud_footprint(
     )
 
 
-@lru_cache(maxsize=32)
+@lru_cache
 def _footprint(
     where: str,
     server: ServerSpec,

@@ -24,8 +24,9 @@ from perfledger_cost_models.forecasting.seasonal_naive import same_period_last_y
 LOSS_POWER = 3
 # With fewer errors at one distance their mean is meaningless.
 _FEWEST = 3
-_MIDDLE = (0.25, 0.75)
-_SETTLED = 4  # first moments that are skipped
+# The forecasts of the inner half of the weight are averaged.
+MIDDLE_OF_WEIGHTS = (0.25, 0.75)
+SKIPPED_MOMENTS = 4  # at the beginning: their forecasts are of models that have not settled
 _LEAST = 1e-9  # lower bound of losses and errors, which are 0 for a constant series
 
 
@@ -57,7 +58,7 @@ def mixture_of(logs: FloatArray, *, horizon: int, season: int) -> ModelMixture:
     Seasonal models need two years.
     """
     kinds = _kinds(logs, horizon=horizon, season=0)
-    start = max(_SETTLED, len(logs) // 4)
+    start = max(SKIPPED_MOMENTS, len(logs) // 4)
     if season and len(logs) >= 2 * season:
         kinds += _kinds(logs, horizon=horizon, season=season)
         kinds += _years(logs, horizon=horizon, season=season)
@@ -155,7 +156,7 @@ def _middle_mean(predictions: FloatArray, shares: FloatArray) -> FloatArray:
     order = predictions.argsort(axis=0)
     ordered, weights = (np.take_along_axis(each, order, axis=0) for each in (predictions, shares))
     until = weights.cumsum(axis=0)
-    inner = np.clip(until, *_MIDDLE) - np.clip(until - weights, *_MIDDLE)
+    inner = np.clip(until, *MIDDLE_OF_WEIGHTS) - np.clip(until - weights, *MIDDLE_OF_WEIGHTS)
     means: FloatArray = (ordered * inner).sum(axis=0) / inner.sum(axis=0)
     return means
 

@@ -12,7 +12,11 @@ import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.draws import SEED
-from perfledger_cost_models.forecasting.model_mixture import ModelMixture, mixture_of
+from perfledger_cost_models.forecasting.model_mixture import (
+    SKIPPED_MOMENTS,
+    ModelMixture,
+    mixture_of,
+)
 from perfledger_cost_models.forecasting.seasonal_naive import MAX_AMOUNT, seasonal_naive
 
 PATHS = 4000  # the ends of an 80 % interval then hold to about a hundredth of its width
@@ -30,7 +34,6 @@ ONE_STEP_ORIGINS = 20
 NAIVE_SHARE = 0.3
 # Limit of the naive interval's relative width, because a level shift is in all its years.
 MAX_WIDENING = 2
-_SETTLED = 4  # first moments whose forecasts are skipped
 _ENDS = (0.5 - COVERAGE / 2, 0.5, 0.5 + COVERAGE / 2)
 
 
@@ -63,7 +66,7 @@ def sample_paths(series: FloatArray, *, horizon: int, season: int) -> SamplePath
     mixture = mixture_of(np.log(series + floor), horizon=horizon, season=season)
     errors = mixture.misses[mixture.start - 1 : -1, 0]
     one_step = float(np.quantile(np.abs(errors), COVERAGE))
-    first = max(mixture.start + _SETTLED, len(series) - 1 - MAX_ORIGINS)
+    first = max(mixture.start + SKIPPED_MOMENTS, len(series) - 1 - MAX_ORIGINS)
     width, origins = _width(mixture, first, one_step)
     naive = seasonal_naive(series, horizon=horizon, season=season, shares=_ENDS)
     center, half = _widened(mixture, width, one_step, np.log(naive + floor))

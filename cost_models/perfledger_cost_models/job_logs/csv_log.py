@@ -21,6 +21,7 @@ from perfledger_cost_models.job_logs.job_table import (
     Job,
     JobLogError,
 )
+from perfledger_cost_models.usage.device_spans import MILLISECONDS_FROM
 
 MAX_LINE_CHARACTERS = 100_000
 
@@ -79,7 +80,6 @@ _TASK_TABLE = (
     *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
 )
 _ANY_MODEL = frozenset({"", "nan", "misc", "none", "cpu"})
-_MILLISECONDS_FROM = 1e11
 _EMPTY = frozenset({"", "nan", "none", "null", "unknown", "nat"})
 
 
@@ -188,7 +188,7 @@ def seconds_of(text: str, line: int, column: str) -> float | None:
         return None
     if "-" not in text.lstrip("-"):
         number = number_of(text, line, column)
-        return None if number is None else number / (1000 if number >= _MILLISECONDS_FROM else 1)
+        return None if number is None else number / (1000 if number >= MILLISECONDS_FROM else 1)
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -11,7 +11,7 @@ from perfledger_cost_models.prices.accelerator_names import MIG_SLICES
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.scheduling.policy import DeviceSharing
 
-_KINDS = 16  # kinds of jobs by number of devices, which clustering distinguishes
+MAX_KINDS = 16  # kinds of jobs by number of devices, which clustering distinguishes
 
 
 class ResourceRequest(NamedTuple):
@@ -26,7 +26,7 @@ class ResourceRequest(NamedTuple):
     @property
     def kind(self) -> int:
         """Return the kind that clustering keeps together: shared, or by number of devices."""
-        return 0 if self.share_milli < WHOLE_DEVICE else min(self.devices, _KINDS - 1)
+        return 0 if self.share_milli < WHOLE_DEVICE else min(self.devices, MAX_KINDS - 1)
 
 
 class NodeAllocation(NamedTuple):
@@ -61,7 +61,7 @@ class FreeDevices:
         self.memory: IntArray = cluster.memory_mib[nodes].copy()
         self.most_cpu = int(np.where(self.cpu < UNLIMITED, self.cpu, 0).max())
         self.widest = width
-        self.kinds = np.zeros((len(nodes), _KINDS), np.int64)
+        self.kinds = np.zeros((len(nodes), MAX_KINDS), np.int64)
         self.models = cluster.model.codes[nodes]
         self.accepts = _accepted(jobs, cluster)
         self._takes_any = [bool(models.all()) for models in self.accepts]

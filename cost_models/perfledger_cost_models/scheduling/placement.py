@@ -24,7 +24,7 @@ from perfledger_cost_models.scheduling.policy import Locality, PlacementPolicy
 _TOP = 100  # Kubernetes' highest score
 _NONE = -1.0e9  # the score of a node that the job does not fit
 # Beyond this many changed nodes all are scored again at once.
-_MANY = 64
+MANY_CHANGED_NODES = 64
 
 
 class JobPlacer:
@@ -154,7 +154,7 @@ class JobPlacer:
                 return scores
             changed = (
                 free_devices.changed_nodes[version:]
-                if len(free_devices.changed_nodes) - version < _MANY
+                if len(free_devices.changed_nodes) - version < MANY_CHANGED_NODES
                 else None
             )
             rows = self._all if changed is None else self._rows_to_score(request, scores, changed)

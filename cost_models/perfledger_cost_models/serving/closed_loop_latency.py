@@ -18,6 +18,7 @@ from perfledger_cost_models.serving.latency_model import (
     MOST_USE,
     TAIL_CORRELATION,
     UNKNOWN_SPREAD,
+    Z99,
     LatencyMixture,
 )
 from perfledger_cost_models.serving.load_curve import LoadPoint
@@ -27,10 +28,8 @@ from perfledger_cost_models.serving.load_curve import LoadPoint
 # 4 a tenth, 16 equal (benchmarks/rightsizing.py).
 SCREENING_SPREAD = 0.1
 LEAST_SIGMA = 1e-3  # of the logarithm of service times, for constant ones
-# Quantiles of a standard normal: a lognormal's P99 is exp(2.33 s) times its median.
-_Z99 = 2.3263479
 _MOST_SDS = 8.0  # beyond this a normal distribution has no mass
-_HALVINGS = 40  # of an interval: a trillionth of it is left
+HALVINGS = 40  # of an interval: a trillionth of it is left
 # Gauss and Legendre's nodes on the interval from -1 to 1, enough for a smooth integrand.
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
 # Capacities around the measured one in standard deviations, weighted by the normal density.
@@ -80,7 +79,7 @@ class ClosedLoopModel:
         cv2 = math.expm1(self.sigma**2)
         each_s = (1 + cv2) / 2 * service_s / (self.concurrency - load)
         low, high = 0.0, self.service_p50_s * math.exp(_MOST_SDS * self.sigma) + 50 * each_s
-        for _ in range(_HALVINGS):
+        for _ in range(HALVINGS):
             middle = (low + high) / 2
             is_above = self._chance_above(middle, chance, each_s) > 0.01  # noqa: PLR2004 - P99
             low, high = (middle, high) if is_above else (low, middle)
@@ -109,14 +108,14 @@ def closed_loop_model(point: LoadPoint) -> ClosedLoopModel:
     mean_s = concurrency / point.throughput_per_second
     middle_s = point.latency_p50_s or mean_s
     ratio = max(math.log(point.latency_p99_s) - math.log(middle_s), 0.0)
-    sigma = ratio / _Z99
+    sigma = ratio / Z99
     if point.latency_p50_s is None:  # ln(P99 / mean) = 2.33 s - s^2 / 2
-        sigma = _Z99 - math.sqrt(max(_Z99**2 - 2 * ratio, 0.0))
+        sigma = Z99 - math.sqrt(max(Z99**2 - 2 * ratio, 0.0))
     sigma = min(max(sigma, LEAST_SIGMA), MOST_SIGMA)
     return ClosedLoopModel(
         concurrency=concurrency,
         capacity=point.throughput_per_second,
-        service_p50_s=point.latency_p99_s * math.exp(-_Z99 * sigma),
+        service_p50_s=point.latency_p99_s * math.exp(-Z99 * sigma),
         sigma=sigma,
         spread=point.p99_spread or point.independent_spread or UNKNOWN_SPREAD,
     )

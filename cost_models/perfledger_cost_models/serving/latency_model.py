@@ -59,8 +59,8 @@ UNKNOWN_SPREAD = 0.2
 # square root of the waits' share of the P99. Simulated constant for one server at a use of 0.25 to
 # 0.9: 1.5 to 2.5 for services of variation 0.3 and 1, up to 6 for variation 2 at a low use.
 TAIL_CORRELATION = 2.0
-
-_Z99 = 2.3263479  # of a standard normal
+# Quantile of a standard normal: a lognormal's P99 is exp(2.33 s) times its median.
+Z99 = 2.3263479
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -215,7 +215,7 @@ def _service_cv2(lowest: LoadPoint) -> float:
     """Return the squared variation of the lognormal through a P50 and P99; 1 without a P50."""
     if lowest.latency_p50_s is None:
         return 1.0
-    sigma = (math.log(lowest.latency_p99_s) - math.log(lowest.latency_p50_s)) / _Z99
+    sigma = (math.log(lowest.latency_p99_s) - math.log(lowest.latency_p50_s)) / Z99
     return math.expm1(min(sigma, MOST_SIGMA) ** 2)
 
 

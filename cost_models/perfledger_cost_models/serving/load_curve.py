@@ -23,9 +23,9 @@ MAX_PER_DEVICE = 64  # replicas on one device: the limit of time slices of Kuber
 # median, ln(0.5 / 0.01).
 _TAIL_SPAN, _HALF_SPAN = math.log(5), math.log(50)
 # Share of the completed requests; their number and their rate are rounded.
-_DRAINED = 0.99
+DRAINED_SHARE = 0.99
 # Width of a 95 % interval in standard deviations.
-_INTERVAL_SDS = 2 * 1.959964
+INTERVAL_SDS = 2 * 1.959964
 # The driver's name of a MIG device: "NVIDIA A100-SXM4-80GB MIG 2g.20gb", of seven compute and eight
 # memory slices: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
 _MIG = re.compile(r"(?P<model>.+) MIG (?P<compute>[1-7])g\.(?P<memory>\d{1,3})gb(?:\+\S+)?")
@@ -113,7 +113,7 @@ class LoadPoint:
         """Return whether its seconds end with the last request, which counts as served."""
         if self.seconds is None or (self.latency_p50_s or 0) >= self.seconds:
             return False
-        return self.throughput_per_second * self.seconds >= _DRAINED * (self.completed or 0)
+        return self.throughput_per_second * self.seconds >= DRAINED_SHARE * (self.completed or 0)
 
     @property
     def p99_spread(self) -> float | None:
@@ -126,7 +126,7 @@ class LoadPoint:
         if low is None or (high or self.latency_p99_s) <= low:
             return None
         ends = 1.0 if high is not None else 0.5
-        return math.log((high or self.latency_p99_s) / low) / _INTERVAL_SDS / ends
+        return math.log((high or self.latency_p99_s) / low) / INTERVAL_SDS / ends
 
     @property
     def independent_spread(self) -> float | None:

@@ -18,6 +18,7 @@ from perfledger_cost_models.tco.server_site import ServerSite
 from perfledger_cost_models.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 
 MAX_KW = 1000  # more is not one server
+MAX_CACHED_DRAWS = 16  # servers whose drawn inputs are kept, some megabytes each
 QUANTILES = (0.05, 0.50, 0.95)
 RATE_COVERAGE = QUANTILES[-1] - QUANTILES[0]  # the share of draws between a rate's low and high
 
@@ -187,7 +188,7 @@ def owned_rate(
     )
 
 
-@lru_cache(maxsize=32)
+@lru_cache
 def hourly_cost(
     server: ServerSpec,
     parameters: HardwareInputSheet,
@@ -305,7 +306,7 @@ def mean_kw(
     return figure(server.max_power) * (load * busy + idle * (1 - busy))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=MAX_CACHED_DRAWS)
 def _draw_cached(
     server: ServerSpec, parameters: HardwareInputSheet, terms: Ownership
 ) -> Mapping[str, FloatArray]:

@@ -22,7 +22,7 @@ MAX_DEVICES = 1_000_000  # of one job; more is a shifted column
 # Times outside this range are errors: no accelerators were rented by the hour before it.
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
-_MILLISECONDS_FROM = 1e11  # as seconds that is the year 5138
+MILLISECONDS_FROM = 1e11  # as seconds that is the year 5138
 
 
 Document = TypeVar("Document")
@@ -133,7 +133,7 @@ def parse_time(text: str, name: str) -> float:
             seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
         else:
             seconds = float(text)
-            seconds = seconds / 1000 if seconds > _MILLISECONDS_FROM else seconds
+            seconds = seconds / 1000 if seconds > MILLISECONDS_FROM else seconds
     if seconds is None or not EARLIEST <= seconds <= LATEST:
         msg = f"{name}: {text[:40]!r} is not a time such as 2026-11-01T00:00:00Z: export it again"
         raise UsageFileError(msg)

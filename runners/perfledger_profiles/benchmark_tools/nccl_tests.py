@@ -41,7 +41,7 @@ _OPERATIONS = ("sum", "prod", "max", "min", "avg", "mulsum")
 # A single rank sends nothing.
 _MIN_RANKS = 2
 # Tolerance between a printed ratio of two bandwidths and the collective's factor.
-_RATIO_TOLERANCE = 0.02
+RATIO_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def _collective_by_columns(table: NcclTable, ranks: int | None) -> CollectiveOpe
         return None
     ratio = median(ratios)
     for collective in _candidates(table):
-        if abs(bus_factor(collective, ranks) - ratio) <= _RATIO_TOLERANCE:
+        if abs(bus_factor(collective, ranks) - ratio) <= RATIO_TOLERANCE:
             return collective
     return None
 

@@ -18,7 +18,7 @@ from perfledger_profiles.hardware.device_peaks import HardwareSpec
 # The least share of a step that is worth advice.
 MIN_SHARE = 0.01
 
-_NAMES_SHOWN = 2
+MAX_NAMES_SHOWN = 2  # of operations, in what triggers an advice
 # Enough of a generated name (Tensile's has 300 characters) to recognise it.
 _MAX_NAME = 60
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)::|<unnamed>::")  # of clang, of nvcc
@@ -137,8 +137,8 @@ def first_names(operations: Iterable[Operation]) -> str:
     """Return the names of the longest operations, and how many more there are."""
     ranked = sorted(operations, key=lambda operation: -operation.seconds)
     names = list(dict.fromkeys(short_name(operation.name) for operation in ranked))
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return ", ".join(names[:_NAMES_SHOWN]) + more
+    more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
+    return ", ".join(names[:MAX_NAMES_SHOWN]) + more
 
 
 def short_name(name: str) -> str:

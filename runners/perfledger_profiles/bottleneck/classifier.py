@@ -34,7 +34,7 @@ MIN_LEAD = 0.05
 DOMINANT_SHARE = 0.8
 
 # Parts that sum to all of the kernels' time leave no rest but rounding.
-_ROUNDING = 1e-9
+ROUNDING_SHARE = 1e-9
 _NOTHING = "no step and no kernel of the file has a time: a bottleneck needs times"
 _ON_CPU = "compute and memory are not separated on a CPU: its counters are not read"
 _HOST_UNKNOWN = (
@@ -149,7 +149,7 @@ def _device_shares(share: float, vote: DeviceVote) -> Iterator[BottleneckShare]:
         is_estimate = part.basis is VoteBasis.FAMILY
         yield part_of(bottleneck=part.bottleneck, share=share * part.share, is_estimate=is_estimate)
     rest = max(1 - sum(part.share for part in vote.parts), 0.0)
-    if rest > _ROUNDING:
+    if rest > ROUNDING_SHARE:
         yield part_of(bottleneck=Bottleneck.DEVICE, share=share * rest)
 
 

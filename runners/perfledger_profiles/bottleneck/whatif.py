@@ -22,7 +22,7 @@ INPUT_UNCOVERS = (
     "in the one validated pair of runs the step was 4 to 6 % longer than predicted: while waiting "
     "for input the host does work that then becomes visible"
 )
-_SUGGESTED = 3
+MAX_SUGGESTED = 3  # names like one that the profile lacks, in an error
 _CHOICES = "give one of {buckets}, a kernel family, an operation or a pattern of its name"
 # Names for sums of several buckets.
 _SUMS = ("host", "transfer")
@@ -134,7 +134,9 @@ def _operations_named(name: str, profile: Profile) -> tuple[int, ...]:
 
 
 def _complaint(name: str, names: Collection[str]) -> str:
-    near = get_close_matches(name, [*Bucket, *_SUMS, *OperationFamily, *sorted(names)], _SUGGESTED)
+    near = get_close_matches(
+        name, [*Bucket, *_SUMS, *OperationFamily, *sorted(names)], MAX_SUGGESTED
+    )
     choices = _CHOICES.format(buckets=", ".join([*Bucket, *_SUMS]))
     hint = "did you mean " + " or ".join(f"'{text}'" for text in near) if near else choices
     return f"the profile has nothing named {name!r}: {hint}"

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 # Cache size for the names of two profiles, which several stages look up.
-_KNOWN_NAMES = 4096
+MAX_CACHED_NAMES = 4096
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _HASH = re.compile(r"[_.](?=[0-9a-f]*\d)[0-9a-f]{8,}\b")
@@ -52,13 +52,13 @@ _FUSED_MARK = re.compile(r"^(\w+_)?fusion$|_fused_|_foreach_")
 _OPERATOR = re.compile(r"\w+::\w+(\.\w+)?|\(.*\)|\(\w+\) \S+|[A-Z]\w*\.\w+#\S+")
 
 
-@lru_cache(maxsize=_KNOWN_NAMES)
+@lru_cache(maxsize=MAX_CACHED_NAMES)
 def plain_name(name: str) -> str:
     """Return the name without addresses, hashes and copy numbers."""
     return _COPY_NUMBER.sub("", _HASH.sub("", _ADDRESS.sub("", name))) or name
 
 
-@lru_cache(maxsize=_KNOWN_NAMES)
+@lru_cache(maxsize=MAX_CACHED_NAMES)
 def normal_name(name: str) -> str:
     """Return the name without parts that depend on the build, the tuning or the device generation.
 
@@ -80,7 +80,7 @@ def normal_name(name: str) -> str:
     return _COPY_NUMBER.sub("", text) or name
 
 
-@lru_cache(maxsize=_KNOWN_NAMES)
+@lru_cache(maxsize=MAX_CACHED_NAMES)
 def normal_place(name: str) -> str:
     """Return the name without numbers of compiled regions and kinds of data loaders."""
     for pattern, place in _PLACES:
@@ -88,20 +88,20 @@ def normal_place(name: str) -> str:
     return name
 
 
-@lru_cache(maxsize=_KNOWN_NAMES)
+@lru_cache(maxsize=MAX_CACHED_NAMES)
 def normal_path(path: str) -> str:
     """Return the path without addresses, counters and numbers of modules and compiled regions."""
     return _INSTANCE.sub("", _ADDRESS.sub("", normal_place(path)))
 
 
-@lru_cache(maxsize=_KNOWN_NAMES)
+@lru_cache(maxsize=MAX_CACHED_NAMES)
 def bare_name(name: str) -> str:
     """Return the word for an operation's work: "add" for aten::add_ and wrapped_add."""
     word = _EMITTER.sub("", plain_name(name).rpartition("::")[2])
     return word.strip("_") or name
 
 
-@lru_cache(maxsize=_KNOWN_NAMES)
+@lru_cache(maxsize=MAX_CACHED_NAMES)
 def fused_names(name: str) -> str:
     """Return the operations that a fused name lists, joined by "_"; "" for other names."""
     match = _FUSED.match(plain_name(name))

@@ -22,7 +22,7 @@ from perfledger_profiles.timeline.summarised_profile import MAX_VALUE
 # "NVIDIA A100-SXM4-40GB (0)": the model and the device's number.
 _DEVICE = re.compile(r"(.*)\((\d+)\)")
 # Cache size for the names and launch shapes of one trace.
-_KNOWN = 20_000
+MAX_CACHED_LAUNCHES = 20_000
 _SOURCE = "nsys cuda_gpu_trace"
 
 
@@ -111,12 +111,12 @@ def busy_readings(work: Sequence[GpuTraceRow]) -> Iterator[ProfileReading]:
             )
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=MAX_CACHED_LAUNCHES)
 def _name(text: str) -> str:
     return clean_name(text)
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=MAX_CACHED_LAUNCHES)
 def _shape(*sides: str) -> str:
     """Return "x,y,z", "" for a copy, which has none."""
     return launch_shape(sides)

@@ -15,10 +15,11 @@ _BLOCKING_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy(?!\w*(?:Async|Batch|Peer))\w
 _COPY_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy\w*")
 _PAGEABLE = re.compile(r"(?i)pageable")
 
-_KNOWN_NAMES = 1000
+# A trace has some dozen names of copies and of the calls that start them.
+MAX_CACHED_NAMES = 1000
 
 
-@lru_cache(maxsize=_KNOWN_NAMES)
+@lru_cache(maxsize=MAX_CACHED_NAMES)
 def copy_bucket(name: str) -> Bucket:
     """Return the bucket of a copy; one whose name does not say counts as host to device.
 

@@ -23,7 +23,7 @@ _INDUCTOR_FUSION = re.compile(r"triton_(?!tem_)\w*_fused_|cpp_fused")
 # Template arguments run to thousands of characters; the first of them decide.
 _MAX_CHARACTERS = 1000
 # A large model's trace has some thousand names.
-_KNOWN_NAMES = 20_000
+MAX_CACHED_NAMES = 20_000
 
 _RULES = {
     family: re.compile(pattern, re.IGNORECASE | re.VERBOSE)
@@ -143,7 +143,7 @@ _MULTIPLIES = (
 )
 
 
-@lru_cache(maxsize=_KNOWN_NAMES)
+@lru_cache(maxsize=MAX_CACHED_NAMES)
 def family_of(name: str) -> OperationFamily:
     """Return a kernel's or operator's family of work, OTHER where its name does not say."""
     text = _NOISE.sub("", name[:_MAX_CHARACTERS])
@@ -156,7 +156,7 @@ def family_of(name: str) -> OperationFamily:
     )
 
 
-@lru_cache(maxsize=_KNOWN_NAMES)
+@lru_cache(maxsize=MAX_CACHED_NAMES)
 def is_tensor_kernel(name: str) -> bool | None:
     """Return whether a kernel runs on tensor or matrix cores, None where its name does not say.
 

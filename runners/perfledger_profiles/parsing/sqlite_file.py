@@ -5,7 +5,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 MAX_TEXT_BYTES = 2**20
-_STEPS_AT_ONCE = 1_000_000
+# Instructions of SQLite's machine between two checks of their number.
+STEPS_AT_ONCE = 1_000_000
 
 
 def open_database(path: Path, *, most_steps: int) -> sqlite3.Connection:
@@ -17,8 +18,8 @@ def open_database(path: Path, *, most_steps: int) -> sqlite3.Connection:
     connection = sqlite3.connect(address, uri=True)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT_BYTES)
     connection.text_factory = _text
-    rounds = iter(range(most_steps // _STEPS_AT_ONCE))
-    connection.set_progress_handler(lambda: next(rounds, None) is None, _STEPS_AT_ONCE)
+    rounds = iter(range(most_steps // STEPS_AT_ONCE))
+    connection.set_progress_handler(lambda: next(rounds, None) is None, STEPS_AT_ONCE)
     return connection
 
 

@@ -36,7 +36,7 @@ MAX_PATH_CHARACTERS = 500
 # The largest job has some hundred threads and streams per process; each costs a nesting.
 MAX_LANES = 10_000
 # A runtime call may come from another one (cudaLaunchKernel from cuLaunchKernel), no deeper.
-_RUNTIME_LEVELS = 4
+MAX_RUNTIME_LEVELS = 4
 
 _BUCKETS = tuple(Bucket)
 _PLACE = {bucket: place for place, bucket in enumerate(_BUCKETS)}
@@ -258,7 +258,7 @@ def _launch_and_operator(
     """Return the outermost runtime call that launched each call, and the operator around it."""
     launch = launched_by
     operator = np.where(launch == NO_CALL, NO_CALL, threads.parents[launch])
-    for _ in range(_RUNTIME_LEVELS):
+    for _ in range(MAX_RUNTIME_LEVELS):
         nested = (operator != NO_CALL) & (trace.kind[operator] == CallKind.RUNTIME)
         launch = np.where(nested, operator, launch)
         operator = np.where(nested, threads.parents[launch], operator)

@@ -41,7 +41,7 @@ MAX_PAIRS = 10_000  # days of a machine: beyond this a quieter machine is the an
 FEWEST_PAIRS = 4
 MAX_TESTS = 1_000_000
 MAX_SD = 10.0  # of logs: a factor of 22,000 between pairs is not a measurement
-_TRIED = 40  # the last of the planned looks
+LAST_LOOK = 40  # the last of the planned looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +132,10 @@ def _needed(sd: float, change: float, request: PowerRequest) -> int | None:
         return None
     # The level of the last look depends on the number of looks before it, so among few pairs power
     # is not monotonic and every number is tried.
-    for pairs in range(FEWEST_PAIRS, _TRIED + 1):
+    for pairs in range(FEWEST_PAIRS, LAST_LOOK + 1):
         if _detectable(sd, pairs, request) <= change:
             return pairs
-    too_few, enough = _TRIED, MAX_PAIRS
+    too_few, enough = LAST_LOOK, MAX_PAIRS
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
         if _detectable(sd, middle, request) <= change:

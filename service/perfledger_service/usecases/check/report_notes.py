@@ -15,7 +15,7 @@ from perfledger_baselines.judging.work_evidence import huge_gains
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior, priors_of_plan
 
 # Relative: a spread that went through JSON is the same.
-_SAME_SPREAD = 1e-9
+SAME_SPREAD = 1e-9
 
 
 def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
@@ -59,8 +59,8 @@ def history_notes(
 def _is_same_spread(prior: SpreadPrior, of_service: SpreadPrior | None) -> bool:
     return of_service is not None and (
         prior.values == of_service.values
-        and math.isclose(prior.variance, of_service.variance, rel_tol=_SAME_SPREAD)
-        and math.isclose(prior.degrees, of_service.degrees, rel_tol=_SAME_SPREAD)
+        and math.isclose(prior.variance, of_service.variance, rel_tol=SAME_SPREAD)
+        and math.isclose(prior.degrees, of_service.degrees, rel_tol=SAME_SPREAD)
     )
 
 

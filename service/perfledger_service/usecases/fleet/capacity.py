@@ -22,7 +22,8 @@ from perfledger_service.usecases.inputs.stored_bundles import StoredWorkloads, r
 from perfledger_service.values.fleet_views import CapacityView, MeasuredUtilization
 
 GPU_BUSY = "gpu_busy"
-_ENDS = (0.05, 0.95)
+# Of a device's readings, shown as the range of its use.
+RANGE_QUANTILES = (0.05, 0.95)
 
 
 class _Profile(msgspec.Struct):
@@ -61,7 +62,7 @@ def measured_utilization(session: Session) -> tuple[MeasuredUtilization, ...]:
 
 
 def _use(stored: StoredUtilization, fields: _MeasuredFields) -> MeasuredUtilization:
-    low, high = np.quantile(stored.readings, _ENDS).tolist()
+    low, high = np.quantile(stored.readings, RANGE_QUANTILES).tolist()
     return MeasuredUtilization(
         repository=stored.repository,
         workload=stored.workload,

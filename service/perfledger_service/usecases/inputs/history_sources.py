@@ -47,7 +47,7 @@ LABEL_NAMES = frozenset(
     }
 )
 
-_SHOWN_SHA = 10  # hexadecimal digits that tell a repository's commits apart
+SHA_DIGITS = 10  # hexadecimal digits that tell a repository's commits apart
 
 
 def read_histories(
@@ -110,7 +110,7 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
     for place, bundle in enumerate(ordered):
         is_branch = is_of_branch(bundle)
         side = Side.HEAD if is_branch else Side.BASE
-        labels.append((bundle.head if is_branch else bundle.base).sha[:_SHOWN_SHA])
+        labels.append((bundle.head if is_branch else bundle.base).sha[:SHA_DIGITS])
         machines = bundle.machines()
         for workload, runs in runs_of(bundle, side).items():
             machine = machines[workload, side].device_class

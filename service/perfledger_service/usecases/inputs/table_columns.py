@@ -30,7 +30,7 @@ GAPS = frozenset({"", "nan", "na", "n/a", "null", "none"})
 # The accepted forms of a number: float() also takes "1_000", "infinity" and Thai digits.
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _DELIMITERS = (",", ";", "\t")
-_SHOWN = 40  # characters of an untrusted cell that an error quotes
+MAX_SHOWN_CHARACTERS = 40  # characters of an untrusted cell that an error quotes
 
 Cell = str | float | None
 
@@ -99,7 +99,7 @@ def number_of(cell: Cell) -> float:
 
 def quote_text(text: str) -> str:
     """Return untrusted text for an error: short, quoted, without control characters."""
-    return f"'{clean(text, limit=_SHOWN)}'"
+    return f"'{clean(text, limit=MAX_SHOWN_CHARACTERS)}'"
 
 
 def text_of(data: bytes, source: str) -> str:
