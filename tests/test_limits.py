@@ -69,10 +69,15 @@ PAGES = {
         measured. It refuses a bundle or a message that is too large.""",
     ),
     "profiles": (
-        "files of profilers and benchmark tools",
+        "files of profilers",
         "runners/perfledger_profiles",
         """A reader refuses a file beyond a limit, or reads a part of it and adds a note. A share is
         a threshold: it decides which bottleneck, cause or advice is reported.""",
+    ),
+    "benchmarks": (
+        "files of benchmark tools",
+        "runners/perfledger_profiles/benchmark_tools",
+        """A reader refuses a file beyond a limit, or reads a part of it and adds a note.""",
     ),
     "judging": (
         "judging and history",
@@ -102,8 +107,14 @@ PAGES = {
         "cost_models/perfledger_cost_models/forecasting",
         """With a shorter series than the minimum there is no forecast, or a simpler one.""",
     ),
+    "prices": (
+        "price sheets",
+        "cost_models/perfledger_cost_models/prices",
+        """A row beyond a limit is left out and named. A figure beyond a plausibility threshold
+        stays and gets a warning.""",
+    ),
     "costs": (
-        "prices, fleets and costs",
+        "fleets, bills and costs",
         "cost_models/perfledger_cost_models",
         """A reader refuses a file or an entry beyond a limit and names the place. A figure beyond
         a plausibility threshold stays and gets a warning.""",
