@@ -18,6 +18,8 @@ from planted_kind import Kind
 from planted_kinds_host import KINDS as HOST
 from planted_kinds_jax import KINDS as JAX
 from planted_kinds_torch import KINDS as TORCH
+from planted_kinds_unseen import KINDS as UNSEEN
+from planted_kinds_unseen_jax import KINDS as UNSEEN_JAX
 from planted_kinds_upkeep import KINDS as UPKEEP
 
 from perfledger.meters.device_meter import DeviceMeter
@@ -25,7 +27,7 @@ from perfledger.meters.jax_clock import JaxMeter
 from perfledger.meters.torch_clock import TorchMeter
 from perfledger.records import Device, Framework, Side
 
-KINDS: tuple[Kind, ...] = (*TORCH, *HOST, *JAX, *UPKEEP)
+KINDS: tuple[Kind, ...] = (*TORCH, *HOST, *JAX, *UPKEEP, *UNSEEN, *UNSEEN_JAX)
 WARM_UPS = 3
 TIMED = 9
 

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from perfledger.meters.clock import Clock
@@ -39,7 +38,7 @@ def trace(
         window = folder / str(len(windows))
         times = _window(jax.profiler, next_step(), clock, window, steps)
         spent += sum(times)
-        needed = window_steps(median(times))
+        needed = window_steps(min(times))
         if not windows and steps < needed:  # the first window tells how many steps one needs
             steps = needed
             shutil.rmtree(window)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from perfledger.meters.clock import Clock
@@ -49,7 +48,7 @@ def trace(
     del profile  # and with it the tensors
     windows: list[tuple[float, Any]] = []
     spent = sum(times)
-    steps = window_steps(median(times))
+    steps = window_steps(min(times))
     while len(windows) < WINDOWS and (not windows or spent <= MAX_PROFILED_SECONDS):
         profile, times = _window(profiler, next_step(), clock, activities, steps, has_shapes=False)
         kept_times = times[-steps:]

@@ -1,23 +1,23 @@
 """Learns from several profiled windows of each side how far profiles of the same code differ.
 
 A window's seconds are the mean of its steps. Other work on the machine lengthens some windows and
-some operations of a window, so neither a mean over windows nor one window is used: the typical
-seconds are trimmed means, with the errors of Tukey and McLaughlin (1963), and two sides are
-compared as in Yuen (1974).
+some operations of a window, and shortens none: the typical seconds of an operation are the mean of
+its windows without the slowest. The error of any sum of them is the jackknife's (Tukey 1958): how
+far the sum moves when a window is left out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum, sqrt
-from statistics import fmean, variance
+from statistics import fmean
 
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger_profiles.diff.operations import operations_of
 from perfledger_profiles.timeline.breakdown import longest_operations
 
-# The share of windows that is left out at either end: half of them may be disturbed.
-TRIM_SHARE = 0.25
+# The share of windows, the slowest of each operation, that is left out.
+SLOW_SHARE = 0.25
 # Two profiles of the same code on an idle GPU differed by a quarter of a percent of a step.
 NOISE_SHARE = 0.002
 MIN_WINDOWS = 2  # one has no spread
@@ -49,71 +49,89 @@ class ProfileNoise:
     @property
     def step_error_seconds(self) -> float:
         """Return the error of the difference of the typical steps."""
-        return self._error(
-            [window.step_seconds for window in self.base],
-            [window.step_seconds for window in self.head],
-        )
+        return self._error([*self._base_times.seconds, *self._head_times.seconds])
 
     def bucket_error_seconds(self, bucket: Bucket) -> float:
         """Return the error of the difference of a bucket, by the single steps of lone windows."""
         if not self.is_known:
-            return _error_of(*(_steps_of(side[0], bucket) for side in (self.base, self.head)))
-        return self._error(
-            [window.bucket_seconds()[bucket] for window in self.base],
-            [window.bucket_seconds()[bucket] for window in self.head],
-        )
+            steps = (_steps_of(side[0], bucket) for side in (self.base, self.head))
+            return _error_of(*(_Mean.of([_left_out(side)]) for side in steps))
+        keys = [*self._base_times.seconds, *self._head_times.seconds]
+        return self._error([key for key in keys if key[1] is bucket])
 
     def error_seconds(self, base: Iterable[Operation], head: Iterable[Operation]) -> float:
         """Return the error of the difference of these operations, each side's taken together."""
-        return self._error(_sums(self._base_times, base), _sums(self._head_times, head))
+        return _error_of(
+            self._base_times.mean(map(_key, base)), self._head_times.mean(map(_key, head))
+        )
 
     def floor_seconds(self, step_seconds: float) -> float:
         """Return the smallest change of a step that is worth explaining."""
         return max(self.step_error_seconds, NOISE_SHARE * step_seconds)
 
-    def _error(self, base: Sequence[float], head: Sequence[float]) -> float:
-        return _error_of(base, head) if self.is_known else 0.0
+    def _error(self, keys: Iterable[OperationKey]) -> float:
+        chosen = set(keys)
+        return _error_of(self._base_times.mean(chosen), self._head_times.mean(chosen))
 
     @cached_property
-    def _base_times(self) -> tuple[Mapping[OperationKey, float], ...]:
-        return tuple(map(_times_of, self.base))
+    def _base_times(self) -> "_SideTimes":
+        return _SideTimes.of(self.base)
 
     @cached_property
-    def _head_times(self) -> tuple[Mapping[OperationKey, float], ...]:
-        return tuple(map(_times_of, self.head))
+    def _head_times(self) -> "_SideTimes":
+        return _SideTimes.of(self.head)
 
 
 @dataclass(frozen=True, slots=True)
-class _TrimmedMean:
-    """A trimmed mean with its squared standard error and degrees of freedom, 0 if unknown."""
+class _Mean:
+    """A typical sum with its squared standard error and degrees of freedom, 0 if unknown."""
 
     mean: float
     variance: float
     degrees: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "_TrimmedMean":
-        count, left_out = len(values), int(TRIM_SHARE * len(values))
-        ranked = sorted(values)
-        inner = ranked[left_out : count - left_out]
+    def of(cls, left_out: Sequence[Sequence[float]]) -> "_Mean":
+        """Return the sum of values, each given by what it is without one window after another."""
+        sums = [fsum(values) for values in zip(*left_out, strict=True)]
+        count = len(sums)
         if count < MIN_WINDOWS:
-            return cls(fmean(inner) if inner else 0.0, 0.0, 0)
-        winsorized = [inner[0]] * left_out + inner + [inner[-1]] * left_out
-        squares = variance(winsorized) * (count - 1)
-        return cls(fmean(inner), squares / (len(inner) * (len(inner) - 1)), len(inner) - 1)
+            return cls(fsum(sums), 0.0, 0)
+        mean = fmean(sums)
+        squares = fsum((one - mean) ** 2 for one in sums)
+        return cls(mean, squares * (count - 1) / count, count - int(SLOW_SHARE * count) - 1)
 
-    def spread_like(self, spread: "_TrimmedMean") -> "_TrimmedMean":
+    def spread_like(self, spread: "_Mean") -> "_Mean":
         """Return this mean with the relative error of a known one, or its error if that is 0."""
         ratio = self.mean / spread.mean if spread.mean > 0 else 1.0
         return replace(self, variance=spread.variance * ratio * ratio, degrees=spread.degrees)
 
 
-def _error_of(base: Sequence[float], head: Sequence[float]) -> float:
-    """Return the error of the difference of two sides' trimmed means, 0 if unknown.
+@dataclass(frozen=True, slots=True)
+class _SideTimes:
+    """One side's typical seconds of each operation, without one window after another."""
+
+    windows: int
+    seconds: Mapping[OperationKey, Sequence[float]]
+
+    @classmethod
+    def of(cls, windows: Sequence[Profile]) -> "_SideTimes":
+        times = [_times_of(window) for window in windows]
+        keys = dict.fromkeys(key for each in times for key in each)
+        left_out = {key: _left_out([each.get(key, 0.0) for each in times]) for key in keys}
+        return cls(len(windows), left_out)
+
+    def mean(self, keys: Iterable[OperationKey]) -> _Mean:
+        """Return the typical seconds of these operations together."""
+        nothing = [0.0] * self.windows
+        return _Mean.of([nothing, *(self.seconds[key] for key in set(keys) & self.seconds.keys())])
+
+
+def _error_of(first: _Mean, second: _Mean) -> float:
+    """Return the error of the difference of two sides' typical sums, 0 if unknown.
 
     The variances add up, and so do the degrees of freedom.
     """
-    first, second = _TrimmedMean.of(base), _TrimmedMean.of(head)
     if second.degrees == 0:
         second = second.spread_like(first)
     elif first.degrees == 0:
@@ -122,6 +140,13 @@ def _error_of(base: Sequence[float], head: Sequence[float]) -> float:
     if degrees == 0:
         return 0.0
     return T_95[min(degrees, len(T_95)) - 1] * sqrt(first.variance + second.variance)
+
+
+def _left_out(values: Sequence[float]) -> Sequence[float]:
+    """Return the typical value without one window after another; the only one of one window."""
+    if len(values) < MIN_WINDOWS:
+        return values
+    return [_typical([*values[:n], *values[n + 1 :]]) for n in range(len(values))]
 
 
 def typical_profile(windows: Sequence[Profile]) -> Profile:
@@ -152,7 +177,7 @@ def typical_profile(windows: Sequence[Profile]) -> Profile:
 
 
 def _typical(values: Sequence[float]) -> float:
-    return _TrimmedMean.of(values).mean
+    return fmean(sorted(values)[: len(values) - int(SLOW_SHARE * len(values))])
 
 
 def _steps_of(profile: Profile, bucket: Bucket) -> list[float]:
@@ -167,14 +192,6 @@ def _times_of(window: Profile) -> Mapping[OperationKey, float]:
         key = _key(operation)
         seconds[key] = seconds.get(key, 0.0) + operation.seconds
     return seconds
-
-
-def _sums(
-    windows: Sequence[Mapping[OperationKey, float]], operations: Iterable[Operation]
-) -> list[float]:
-    """Return the seconds of the operations together in each window."""
-    keys = set(map(_key, operations))
-    return [fsum(times.get(key, 0.0) for key in keys) for times in windows]
 
 
 def _key(operation: Operation) -> OperationKey:

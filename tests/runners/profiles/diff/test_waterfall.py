@@ -69,10 +69,10 @@ def test_of_lone_windows_it_is_the_error_of_their_steps_difference():
 
     bars = waterfall(base, head, ProfileNoise((base,), (head,)))
 
-    # The middle steps remain, winsorized to 2 2 3 3: a variance of 1/3, for either side.
-    squared_error = 1.0 / (2 * 1)
+    # Without one of the steps the others' mean is 9, 8, 7 and 6 thirds: a jackknife of 3/4 x 5/9.
+    squared_error = 3 / 4 * 5 / 9
     relative = 1 / 2.5  # head's one step has base's relative spread
-    expected = 4.303 * (squared_error * (1 + relative**2)) ** 0.5
+    expected = 2.776 * (squared_error * (1 + relative**2)) ** 0.5
     assert bars[0].noise_seconds == pytest.approx(expected)
 
 
