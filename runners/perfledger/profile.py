@@ -167,6 +167,17 @@ class MemoryPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTensors:
+    """Tensors of one type and size that are in memory at the peak of a step."""
+
+    operator: str  # that made them; "" for those that are older than the step
+    tensor: str  # type and sizes, "float32[64,128]"
+    bytes: float
+    count: int
+    lines: tuple[CallingLine, ...] = ()  # that made them, or first used the older ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledDevice:
     """The device as the profile states it; unknown is None or ""."""
 
@@ -230,6 +241,7 @@ class Profile:
     rank: int | None = None  # of the process in its job
     collectives: tuple[CollectiveTimes, ...] = ()
     devices: tuple[DeviceStep, ...] = ()  # if several were recorded
+    peak_tensors: tuple[HeldTensors, ...] = ()  # at its peak, most bytes first
     is_host_known: bool = True  # else the host's calls do not say what a device waits for
 
     def bucket_seconds(self) -> dict[Bucket, float]:
@@ -250,6 +262,7 @@ class Profile:
             slices=(),
             memory=(),
             collectives=(),
+            peak_tensors=(),
             notes=(),
         )
 

@@ -3,8 +3,9 @@
 READER is a format, or "auto" to detect it from the file's content and name. The files are windows
 of the same code: of those after the first only the operations are printed. --shapes names the file
 of a window that recorded shapes, if the others did not, and --lines that of the lines which call
-operations. With --speedscope the whole recording is written for that viewer, after a line that
-lists what is left out.
+operations and hold memory. An XLA profile has such lines itself: --root is the folder of the
+user's code, below which they are looked for. With --speedscope the whole recording is written for
+that viewer, after a line that lists what is left out.
 
 The files are untrusted, so the caller limits memory and time. A file that cannot be read gives one
 line on standard error and exit status 1.
@@ -26,7 +27,8 @@ from perfledger_profiles.formats import ProfileFormat, read_calls, read_profile
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.recorded_shapes import with_shapes
-from perfledger_profiles.torch_profiler.calling_lines import read_lines, with_lines
+from perfledger_profiles.torch_profiler.step_record import read_step_record, with_step_record
+from perfledger_profiles.xla.hlo_lines import read_instruction_lines, with_instruction_lines
 
 AUTO = "auto"
 # The agent accepts no more; the largest profile seen so far is half a megabyte.
@@ -41,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", type=int)
     parser.add_argument("--rank", type=int)
     parser.add_argument("--lines", type=Path)
+    parser.add_argument("--root", type=Path)
     parser.add_argument("reader", choices=(AUTO, *(one.value for one in ProfileFormat)))
     parser.add_argument("workload")
     parser.add_argument("side", type=Side, choices=tuple(Side))
@@ -77,7 +80,10 @@ def _read_windows(options: argparse.Namespace) -> Sequence[Profile]:
         shaped = read(options.shapes)
         profiles = [with_shapes(profile, shaped) for profile in profiles]
     if options.lines is not None:
-        profiles[0] = with_lines(profiles[0], read_lines(options.lines))
+        profiles[0] = with_step_record(profiles[0], read_step_record(options.lines))
+    if options.root is not None and _format_of(options) is ProfileFormat.XPLANE:
+        lines = read_instruction_lines(options.files[0], root=options.root)
+        profiles[0] = with_instruction_lines(profiles[0], lines)
     return [*profiles[:1], *(profile.operations_only() for profile in profiles[1:])]
 
 

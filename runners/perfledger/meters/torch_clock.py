@@ -93,8 +93,15 @@ class TorchMeter:
         )
 
     def lines(self, step: Step, root: Path, path: Path) -> Path | None:
-        """Write which lines below `root` call the operators of one step."""
-        return record_lines(self._torch, importlib.import_module, step, root=root, path=path)
+        """Write which lines below `root` call the operators of one step and hold its memory."""
+        return record_lines(
+            self._torch,
+            importlib.import_module,
+            step,
+            root=root,
+            path=path,
+            device=str(Device.CUDA if self._is_cuda else Device.CPU),
+        )
 
 
 def torch_device(name: str, torch: Any) -> Device:  # noqa: ANN401 - see load_torch

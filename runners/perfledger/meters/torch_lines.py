@@ -1,4 +1,4 @@
-"""Records which lines of the user's code call torch's operators, in one step.
+"""Records which lines of the user's code call torch's operators, and hold memory, in one step.
 
 A profiler's stacks name functions and cost up to 1.9 times the step, so this has a step of its own
 that is not timed. An operator of the backward pass runs without its caller on the stack: it gets
@@ -9,32 +9,51 @@ import inspect
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from perfledger.meters.torch_memory import NotedStorage, TensorMemory
 from perfledger.workload import Step
 
 OVERRIDES = "torch.overrides"
 DISPATCH = "torch.utils._python_dispatch"
+TREE = "torch.utils._pytree"
 MAX_LINES = 20_000  # of operators, sizes and places in one step
+# Its argument is a tensor that torch.tensor has just made.
+NEW_FROM_PYTHON = "aten::lift_fresh"
+MAX_HELD = 2000  # kinds of tensors
 
 Foreign = Any  # an object of torch, see torch_clock
 Place = tuple[str, int]  # a path relative to the repository, and a line
 NO_PLACE: Place = ("", 0)
+Maker = tuple[str, Place, bool]  # an operator, its line, and whether it is of a backward pass
+Call = tuple[str, str, Place, bool]  # with the sizes of its tensors
 
 
 def record_lines(
-    torch: Foreign, load: Callable[[str], Foreign], step: Step, *, root: Path, path: Path
+    torch: Foreign,
+    load: Callable[[str], Foreign],
+    step: Step,
+    *,
+    root: Path,
+    path: Path,
+    device: str = "cpu",
 ) -> Path | None:
     """Run one step and write the calls of each operator by line; None if that fails.
 
-    The file is a list of {"operator", "sizes", "path", "line", "is_backward", "calls"}. `root` is
-    the repository: its innermost frame is the line. Calls from elsewhere are left out.
+    The file has {"calls": [{"operator", "sizes", "path", "line", "is_backward", "calls"}],
+    "peak_tensors": [{"operator", "tensor", "path", "line", "is_backward", "bytes", "tensors"}]},
+    the latter in the memory of `device` at its peak. The operator of those that are older than the
+    step is "", and their line the first that uses them. `root` is the repository: its innermost
+    frame is the line. Calls from elsewhere are left out; tensors from there have the path "".
     """
-    calls: Counter[tuple[str, str, Place, bool]] = Counter()
+    calls: Counter[Call] = Counter()
+    memory: TensorMemory[Maker] = TensorMemory(torch, load(TREE).tree_leaves, device=device)
     try:
-        callers, operators = _recorders(torch, load, root=f"{root}{os.sep}", calls=calls)
+        callers, operators = _recorders(
+            torch, load, root=f"{root}{os.sep}", calls=calls, memory=memory
+        )
         with operators, callers:
             step()
     except Exception:  # a boundary: some code fails under torch's modes
@@ -51,8 +70,32 @@ def record_lines(
         for (operator, sizes, place, is_backward), count in calls.most_common(MAX_LINES)
         if place != NO_PLACE
     ]
-    path.write_text(json.dumps(rows), encoding="utf-8")
+    peak_tensors = _peak_rows(memory.at_peak())
+    path.write_text(json.dumps({"calls": rows, "peak_tensors": peak_tensors}), encoding="utf-8")
     return path
+
+
+def _peak_rows(storages: Iterable[NotedStorage[Maker]]) -> list[dict[str, object]]:
+    """Return what holds most first."""
+    size_bytes: Counter[tuple[Maker, str]] = Counter()
+    tensors: Counter[tuple[Maker, str]] = Counter()
+    for one in storages:
+        operator, place, is_backward = one.maker
+        key = ("" if one.is_older else operator, place, is_backward), one.tensor
+        size_bytes[key] += one.size_bytes
+        tensors[key] += 1
+    return [
+        {
+            "operator": operator,
+            "tensor": tensor,
+            "path": place[0],
+            "line": place[1],
+            "is_backward": is_backward,
+            "bytes": held_bytes,
+            "tensors": tensors[(operator, place, is_backward), tensor],
+        }
+        for ((operator, place, is_backward), tensor), held_bytes in size_bytes.most_common(MAX_HELD)
+    ]
 
 
 def _recorders(
@@ -60,7 +103,8 @@ def _recorders(
     load: Callable[[str], Foreign],
     *,
     root: str,
-    calls: Counter[tuple[str, str, Place, bool]],
+    calls: Counter[Call],
+    memory: TensorMemory[Maker],
 ) -> tuple[Foreign, Foreign]:
     """Return two contexts that together count calls of operators by line."""
     next_node = torch.autograd._get_sequence_nr
@@ -102,9 +146,15 @@ def _recorders(
                 for one in args
                 if isinstance(one, torch.Tensor) and one.dim()
             )
-            key = function._schema.name, sizes, place or _place(root), place is not None
-            calls[key] += 1
-            return function(*args, **(kwargs or {}))
+            is_backward = place is not None
+            place = place or _place(root)
+            operator = function._schema.name
+            calls[operator, sizes, place, is_backward] += 1
+            maker = operator, place, is_backward
+            memory.note((args, kwargs), maker, is_older=operator != NEW_FROM_PYTHON)
+            result = function(*args, **(kwargs or {}))
+            memory.note(result, maker, is_older=False)
+            return result
 
     return Calls(), Operators()
 

@@ -65,6 +65,44 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCause:
+    """One difference in what the peak of memory holds, in bytes."""
+
+    name: str  # of the operator that makes the tensors, or what else holds them
+    base_tensor: str  # "float32[64,128]", of several the largest; "" on a side without
+    head_tensor: str
+    base_bytes: float
+    head_bytes: float
+    base_count: int
+    head_count: int
+    lines: tuple[CallingLine, ...] = ()  # that make them on head, those of most bytes first
+    base_lines: tuple[CallingLine, ...] = ()
+
+    @property
+    def delta_bytes(self) -> float:
+        """Return how many bytes this cause adds to the peak."""
+        return self.head_bytes - self.base_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryExplanation:
+    """An explained change of peak memory: what holds more, and the unexplained rest.
+
+    base_bytes + the causes' deltas + rest_bytes = head_bytes, which are measured without a
+    profiler; `base_held_bytes` and `head_held_bytes` are all that is known to be held.
+    """
+
+    base_bytes: float
+    head_bytes: float
+    base_held_bytes: float
+    head_held_bytes: float
+    causes: tuple[MemoryCause, ...]
+    rest_bytes: float
+    is_attributable: bool
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BucketChange:
     """One bar of the waterfall from base's step to head's."""
 
@@ -102,4 +140,5 @@ class StepTimeExplanation:
     head_device: DeviceState | None = None
     base_bottleneck: Classification | None = None
     head_bottleneck: Classification | None = None
+    memory: MemoryExplanation | None = None  # where peak memory changed
     reproduction: str = ""  # the command that profiles this workload again

@@ -2,14 +2,23 @@
 
 The profiler writes stats that all events of one name share (FLOPs, bytes, the kind of operation)
 once, with the name; jax.profiler.ProfileData returns only the stats of each event. Field numbers
-are from tsl/profiler/protobuf/xplane.proto, the encoding is protocol buffers'
-(protobuf.dev/programming-guides/encoding).
+are from tsl/profiler/protobuf/xplane.proto.
 """
 
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from perfledger_profiles.xla.planes import Stat, Stats
+from perfledger_profiles.xla.protocol_buffer import (
+    MAX_VARINT_BITS,
+    SIZED,
+    WIRE_TYPE,
+    fields,
+    integer,
+    message,
+    read_varint,
+    text,
+)
 
 # Names per plane: the largest programs have some ten thousand instructions. Python reads about
 # fifty thousand names per second.
@@ -20,12 +29,6 @@ _PLANE_NAME, _PLANE_EVENT_NAMES, _PLANE_STAT_NAMES = 2, 4, 5
 _ENTRY_VALUE = 2
 _ID, _NAME, _STATS = 1, 2, 5  # of event metadata; stat metadata has the first two
 _STAT_ID, _DOUBLE, _UNSIGNED, _SIGNED, _TEXT, _REFERENCE = 1, 2, 3, 4, 5, 7
-
-_VARINT, _I64, _SIZED, _I32 = 0, 1, 2, 5  # wire types
-_WIRE_TYPE = 7  # the bits of a field's key that hold the wire type
-_MAX_VARINT_BITS = 63
-
-Field = int | memoryview
 
 
 def event_stats(
@@ -39,9 +42,9 @@ def event_stats(
     """
     facts: list[Mapping[str, Stats]] = []
     try:
-        for number, plane in _fields(memoryview(data)):
+        for number, plane in fields(memoryview(data)):
             if number == _SPACE_PLANES:
-                facts.append(_plane_facts(_bytes(plane), planes, stat_names))
+                facts.append(_plane_facts(message(plane), planes, stat_names))
     except (ValueError, IndexError, struct.error):
         pass  # what came before is sound
     return tuple(facts)
@@ -56,10 +59,10 @@ def intact_prefix(data: bytes) -> bytes:
     at = end_of_last_part = 0
     try:
         while at < len(view):
-            key, at = _varint(view, at)
-            size, at = _varint(view, at)
+            key, at = read_varint(view, at)
+            size, at = read_varint(view, at)
             at += size
-            if key & _WIRE_TYPE != _SIZED or at > len(view):
+            if key & WIRE_TYPE != SIZED or at > len(view):
                 break
             end_of_last_part = at
     except (ValueError, IndexError):
@@ -73,13 +76,13 @@ def _plane_facts(
     name = ""
     events: list[memoryview] = []
     stats: list[memoryview] = []
-    for number, value in _fields(plane):
+    for number, value in fields(plane):
         if number == _PLANE_NAME:
-            name = _text(value)
+            name = text(value)
         elif number == _PLANE_EVENT_NAMES:
-            events.append(_bytes(value))
+            events.append(message(value))
         elif number == _PLANE_STAT_NAMES:
-            stats.append(_bytes(value))
+            stats.append(message(value))
     if name not in planes or len(events) > MAX_NAMES or len(stats) > MAX_NAMES:
         return {}
     stat_names = dict(map(_stat_name, stats))
@@ -98,112 +101,54 @@ def _common_stats(first: Stats, second: Stats) -> Stats:
 
 
 def _stat_name(entry: memoryview) -> tuple[int, str]:
-    key, text = 0, ""
-    for number, value in _fields(entry):
+    key, name = 0, ""
+    for number, value in fields(entry):
         if number != _ENTRY_VALUE:
             continue
-        for part, content in _fields(_bytes(value)):
+        for part, content in fields(message(value)):
             if part == _ID:
-                key = _integer(content)
+                key = integer(content)
             elif part == _NAME:
-                text = _text(content)
-    return key, text
+                name = text(content)
+    return key, name
 
 
 def _event_name(
     entry: memoryview, stat_names: Mapping[int, str], wanted_stats: Collection[str]
 ) -> tuple[str, Stats]:
-    text = ""
+    event = ""
     stats: dict[str, Stat] = {}
-    for number, value in _fields(entry):
+    for number, value in fields(entry):
         if number != _ENTRY_VALUE:
             continue
-        for part, content in _fields(_bytes(value)):
+        for part, content in fields(message(value)):
             if part == _NAME:
-                text = _text(content)
+                event = text(content)
             elif part == _STATS:
-                name, stat = _stat(_bytes(content), stat_names)
+                name, stat = _stat(message(content), stat_names)
                 if stat is not None and name in wanted_stats:
                     stats[name] = stat
-    return text, stats
+    return event, stats
 
 
 def _stat(data: memoryview, stat_names: Mapping[int, str]) -> tuple[str, Stat | None]:
     name, stat = "", None
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == _STAT_ID:
-            name = stat_names.get(_integer(value), "")
+            name = stat_names.get(integer(value), "")
         elif number == _DOUBLE:
-            (stat,) = struct.unpack("<d", _bytes(value))
+            (stat,) = struct.unpack("<d", message(value))
         elif number == _UNSIGNED:
-            stat = _integer(value)
+            stat = integer(value)
         elif number == _SIGNED:
-            stat = _signed(_integer(value))
+            stat = _signed(integer(value))
         elif number == _TEXT:
-            stat = _text(value)
+            stat = text(value)
         elif number == _REFERENCE:
-            stat = stat_names.get(_integer(value), "")
+            stat = stat_names.get(integer(value), "")
     return name, stat
 
 
 def _signed(value: int) -> int:
     """Return a signed 64-bit number from its two's complement."""
-    return value - (value >> _MAX_VARINT_BITS << _MAX_VARINT_BITS + 1)
-
-
-def _fields(data: memoryview) -> Iterator[tuple[int, Field]]:
-    """Yield the numbers and values of a message's fields; raise ValueError or IndexError."""
-    at, end = 0, len(data)
-    while at < end:
-        key, at = _varint(data, at)
-        wire_type = key & _WIRE_TYPE
-        value: Field
-        if wire_type == _VARINT:
-            value, at = _varint(data, at)
-        else:
-            if wire_type == _SIZED:
-                size, at = _varint(data, at)
-            elif wire_type == _I64:
-                size = 8
-            elif wire_type == _I32:
-                size = 4
-            else:
-                msg = f"a field has wire type {wire_type}, which no xplane has"
-                raise ValueError(msg)
-            value, at = data[at : at + size], at + size
-        if at > end:
-            msg = "a field is longer than its message"
-            raise ValueError(msg)
-        yield key >> 3, value
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the bit that says whether another byte follows
-            return value, at
-        shift += 7
-        if shift > _MAX_VARINT_BITS:
-            msg = "a number has more than 64 bits"
-            raise ValueError(msg)
-
-
-def _bytes(value: Field) -> memoryview:
-    if isinstance(value, int):
-        msg = "a number stands where a message was expected"
-        raise ValueError(msg)  # noqa: TRY004 - wrong bytes, not a wrong call
-    return value
-
-
-def _integer(value: Field) -> int:
-    if isinstance(value, int):
-        return value
-    msg = "a message stands where a number was expected"
-    raise ValueError(msg)
-
-
-def _text(value: Field) -> str:
-    return str(_bytes(value), "utf-8", "replace")
+    return value - (value >> MAX_VARINT_BITS << MAX_VARINT_BITS + 1)

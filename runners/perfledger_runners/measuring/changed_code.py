@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from perfledger.profile import Profile
+from perfledger.profile import CallingLine, Profile
 from perfledger.records import Side
 from perfledger_runners.measuring.profile_runs import ProfileRuns
 
@@ -26,17 +26,17 @@ def mark_changed_lines(
 
 def _marked(profile: Profile, changed_lines: Callable[[str], Sequence[range]]) -> Profile:
     paths = {line.path for operation in profile.operations for line in operation.lines}
+    paths |= {line.path for tensors in profile.peak_tensors for line in tensors.lines}
     changed = {path: changed_lines(path) for path in sorted(paths)}
+
+    def marked(lines: Sequence[CallingLine]) -> tuple[CallingLine, ...]:
+        return tuple(
+            replace(line, is_changed=any(line.line in one for one in changed[line.path]))
+            for line in lines
+        )
+
     return replace(
         profile,
-        operations=tuple(
-            replace(
-                operation,
-                lines=tuple(
-                    replace(line, is_changed=any(line.line in one for one in changed[line.path]))
-                    for line in operation.lines
-                ),
-            )
-            for operation in profile.operations
-        ),
+        operations=tuple(replace(one, lines=marked(one.lines)) for one in profile.operations),
+        peak_tensors=tuple(replace(one, lines=marked(one.lines)) for one in profile.peak_tensors),
     )

@@ -118,19 +118,21 @@ def read_windows(
     environment: Mapping[str, str],
     shapes: Path | None = None,
     lines: Path | None = None,
+    root: Path | None = None,
     choice: DeviceChoice = ANY_DEVICE,
     wall_s: float = READER_WALL_S,
 ) -> tuple[Profile, ...]:
     """Return the profiles in traces of one code, read by a limited child of our interpreter.
 
     Those after the first have operations only. `shapes` is a trace with shapes, if the others have
-    none, `lines` the file of the lines that call operations, and `choice` the devices.
-    `environment` is the child's, without secrets. Nothing is written beside the traces. Raises
-    ReaderError.
+    none, `lines` the file of the lines that call operations, `root` the checkout that the lines of
+    an XLA profile are looked for in, and `choice` the devices. `environment` is the child's,
+    without secrets. Nothing is written beside the traces. Raises ReaderError.
     """
     options = {
         "shapes": shapes,
         "lines": lines,
+        "root": root,
         "device": choice.device,
         "rank": choice.rank,
     }
@@ -210,15 +212,16 @@ def _profile_side(
                 note = f"{message.workload} could not be profiled on {side}: {reason}"
                 side_runs.append(ProfileRuns(notes=(note,)))
             case ProfiledMessage():
-                side_runs.append(_read_traces(harness, message, Path(request.trace_folder), side))
+                side_runs.append(_read_traces(harness, message, request, side))
             case _:
                 pass
 
 
 def _read_traces(
-    harness: Harness, message: ProfiledMessage, folder: Path, side: Side
+    harness: Harness, message: ProfiledMessage, request: ChildRequest, side: Side
 ) -> ProfileRuns:
     """Read the traces of a child's windows, and remove them."""
+    folder = Path(request.trace_folder).resolve()
     if message.tool not in READERS:
         note = f"{message.workload} was not profiled: its framework has no profiler here"
         return ProfileRuns(notes=(note,))
@@ -228,7 +231,7 @@ def _read_traces(
     )
     files = [*traces, *filter(None, (shapes, lines))]
     unreadable = f"the profile of {message.workload} on {side} could not be read"
-    if not all(one.is_relative_to(folder.resolve()) and one.is_file() for one in files):
+    if not all(one.is_relative_to(folder) and one.is_file() for one in files):
         note = f"{unreadable}: the child named a file outside its trace folder"
         return ProfileRuns(notes=(note,))
     try:
@@ -240,6 +243,7 @@ def _read_traces(
             environment=harness.environment,
             shapes=shapes,
             lines=lines,
+            root=Path(request.root),
             wall_s=min(READER_WALL_S, max(0.0, harness.seconds_left())),
         )
     except ReaderError as error:

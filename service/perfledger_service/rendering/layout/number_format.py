@@ -75,6 +75,12 @@ def byte_count(value: float) -> str:
     return _scaled(value, _BYTES)
 
 
+def signed_bytes(value: float) -> str:
+    """Return a difference of bytes with its sign: "+1.52 GiB"."""
+    figure = byte_count(abs(value))
+    return figure if _is_nothing(figure) else ("+" if value > 0 else "-") + figure
+
+
 def count(value: float) -> str:
     """Return a number with four digits and thousands separators: "83,210", "1.25", "12"."""
     if not _is_number(value):

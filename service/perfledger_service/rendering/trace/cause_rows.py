@@ -1,4 +1,4 @@
-"""Lists the causes of a slower or faster step.
+"""Lists the causes of a slower or faster step, and of another peak of memory.
 
 Names, evidence, suggestions and notes are not escaped yet: each template does that for its format.
 """
@@ -7,8 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from perfledger.profile import CallingLine
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_profiles.bottleneck.classification import Recommendation
-from perfledger_profiles.diff.cause import Cause, ChangeKind, StepTimeExplanation
+from perfledger_profiles.diff.cause import (
+    Cause,
+    ChangeKind,
+    MemoryCause,
+    MemoryExplanation,
+    StepTimeExplanation,
+)
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.escape import ELLIPSIS
 from perfledger_service.rendering.layout.short_name import short_name
@@ -73,6 +80,30 @@ class CauseRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRow:
+    """One difference in what the peak of memory holds, as shown."""
+
+    name: str
+    short: str  # shortened to fit on a line
+    tensor: str  # "float32[64,128]", or what it became
+    base: str
+    head: str
+    delta: str
+    places: tuple[CodePlace, ...]  # in the user's code, that make it
+    is_worse: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryBlock:
+    """The explanation of one workload's changed peak memory, as shown."""
+
+    summary: str  # trusted text
+    rows: tuple[MemoryRow, ...]
+    rest: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonBlock:
     """The explanation of one workload's changed step time, as shown."""
 
@@ -91,6 +122,7 @@ class ReasonBlock:
     bottleneck: str
     shares: tuple[SharePair, ...]
     advice: tuple[AdviceRow, ...]
+    memory: MemoryBlock | None  # where the peak of memory changed
     reproduction: str
 
     @property
@@ -104,7 +136,10 @@ def reason_blocks(report: Report, *, max_causes: int) -> tuple[ReasonBlock, ...]
     advice = {one.workload: one.recommendations for one in report.advice}
     return tuple(
         reason_block(
-            explanation, max_causes=max_causes, advice=advice.get(explanation.workload, ())
+            explanation,
+            max_causes=max_causes,
+            advice=advice.get(explanation.workload, ()),
+            is_unchanged=_is_unchanged(report, explanation.workload),
         )
         for explanation in order_explanations(report)
     )
@@ -116,9 +151,16 @@ def order_explanations(report: Report) -> tuple[StepTimeExplanation, ...]:
 
 
 def reason_block(
-    explanation: StepTimeExplanation, *, max_causes: int, advice: Iterable[Recommendation] = ()
+    explanation: StepTimeExplanation,
+    *,
+    max_causes: int,
+    advice: Iterable[Recommendation] = (),
+    is_unchanged: bool = False,
 ) -> ReasonBlock:
-    """Return why one step time changed, with the recommendations for head."""
+    """Return why one step time changed, with the recommendations for head.
+
+    `is_unchanged` tells a step whose time was judged unchanged, where another metric changed.
+    """
     causes = explanation.causes[:max_causes]
     total = explanation.head_step_seconds - explanation.base_step_seconds
     # Of the steps without a profiler, where they were timed: the profiles may say the opposite.
@@ -132,7 +174,7 @@ def reason_block(
         base=number_format.seconds(explanation.base_step_seconds),
         head=number_format.seconds(explanation.head_step_seconds),
         delta=number_format.signed_seconds(total),
-        pace="as fast as before" if timed == 0 else "slower" if timed > 0 else "faster",
+        pace=_pace(0.0 if is_unchanged else timed),
         causes=tuple(_cause_row(cause, explanation, largest=largest) for cause in causes),
         hidden=len(hidden),
         rest=number_format.signed_seconds(rest),
@@ -143,8 +185,20 @@ def reason_block(
         bottleneck=bottleneck_change_sentence(*sides),
         shares=share_pairs(*sides),
         advice=advice_rows(tuple(advice)),
+        memory=None if explanation.memory is None else _memory_block(explanation.memory),
         reproduction=explanation.reproduction,
     )
+
+
+def _is_unchanged(report: Report, workload: str) -> bool:
+    verdict = report.speed_verdict(workload)
+    return verdict is not None and verdict.outcome is Outcome.UNCHANGED
+
+
+def _pace(change_s: float) -> str:
+    if change_s == 0:
+        return "as fast as before"
+    return "slower" if change_s > 0 else "faster"
 
 
 def _ratio(explanation: StepTimeExplanation) -> float:
@@ -173,10 +227,42 @@ def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float
         why=vocabulary.change_reason_phrase(cause),
         evidence=cause.evidence,
         path=_end(cause.path),
-        places=tuple(map(_code_place, cause.lines or cause.base_lines)),
+        places=_code_places(cause.lines or cause.base_lines),
         effects=_effects(cause),
         reverted=_bound(cause, explanation),
     )
+
+
+def _memory_block(explanation: MemoryExplanation) -> MemoryBlock:
+    base, head = map(number_format.byte_count, (explanation.base_bytes, explanation.head_bytes))
+    change = number_format.signed_bytes(explanation.head_bytes - explanation.base_bytes)
+    held_bytes = (explanation.base_held_bytes, explanation.head_held_bytes)
+    sizes = " and ".join(map(number_format.byte_count, held_bytes)) if all(held_bytes) else ""
+    return MemoryBlock(
+        summary=f"Peak memory was {base} on base and {head} on head ({change})."
+        + (f" The step is known to hold {sizes} at its peak." if sizes else ""),
+        rows=tuple(map(_memory_row, explanation.causes)),
+        rest=number_format.signed_bytes(explanation.rest_bytes),
+        note=explanation.note,
+    )
+
+
+def _memory_row(cause: MemoryCause) -> MemoryRow:
+    tensors = dict.fromkeys(filter(None, (cause.base_tensor, cause.head_tensor)))
+    return MemoryRow(
+        name=cause.name,
+        short=short_name(cause.name),
+        tensor=f" {_ARROW} ".join(tensors),
+        base=number_format.byte_count(cause.base_bytes),
+        head=number_format.byte_count(cause.head_bytes),
+        delta=number_format.signed_bytes(cause.delta_bytes),
+        places=_code_places(cause.lines or cause.base_lines),
+        is_worse=cause.delta_bytes > 0,
+    )
+
+
+def _code_places(lines: Iterable[CallingLine]) -> tuple[CodePlace, ...]:
+    return tuple(map(_code_place, lines))
 
 
 def _code_place(line: CallingLine) -> CodePlace:

@@ -1,6 +1,6 @@
 """Presents the differences between two profiles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from perfledger.profile import Profile
 from perfledger_service.rendering.layout.document import (
@@ -21,7 +21,14 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean, clean_sentence
 from perfledger_service.rendering.trace.bottlenecks import SharePair
-from perfledger_service.rendering.trace.cause_rows import CauseRow, ReasonBlock, reason_block
+from perfledger_service.rendering.trace.cause_rows import (
+    CauseRow,
+    CodePlace,
+    MemoryBlock,
+    MemoryRow,
+    ReasonBlock,
+    reason_block,
+)
 from perfledger_service.rendering.trace.kernel_rows import PairedKernelRow, paired_kernel_rows
 from perfledger_service.rendering.trace.profile_json import trace_diff_record
 from perfledger_service.rendering.trace.summary import advice_block, device_line, head_line
@@ -97,6 +104,8 @@ def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
         style=lambda cause: TextStyle.WORSE if cause.is_slower else TextStyle.BETTER,
         footer=(block.rest, "", "all the rest") if block.causes else (),
     )
+    if block.memory is not None:
+        yield from _memory_blocks(block.memory)
     if block.waterfall:
         yield Preformatted(block.waterfall)
     yield from sentences(map(clean_sentence, block.suggestions), names=names)
@@ -104,6 +113,18 @@ def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
     if block.reproduction:
         yield from notes(["Profile it again:"])
         yield Preformatted(clean(block.reproduction, limit=_MAX_COMMAND))
+
+
+def _memory_blocks(memory: MemoryBlock) -> Iterator[Block]:
+    names = [row.name for row in memory.rows]
+    note = clean_sentence(memory.note) if memory.note else ""
+    yield from sentences([" ".join(filter(None, (memory.summary, note)))], names=names)
+    yield table(
+        _memory_columns(),
+        memory.rows,
+        style=lambda row: TextStyle.WORSE if row.is_worse else TextStyle.BETTER,
+        footer=(memory.rest, "all the rest") if memory.rows else (),
+    )
 
 
 def _side_blocks(view: TraceDiffView) -> Iterator[Block]:
@@ -125,6 +146,32 @@ def _device_name(profile: Profile) -> str:
     return profile.device.name if profile.device else ""
 
 
+def _memory_columns() -> tuple[Column[MemoryRow], ...]:
+    return (
+        display("change", lambda row: row.delta),
+        name("", "made by", lambda row: row.name),
+        words("", "what", _memory_words, kind=CellKind.REMARK),
+    )
+
+
+def _memory_words(row: MemoryRow) -> str:
+    """Return what is held on both sides, and the lines that make it."""
+    tensor = f"{clean(row.tensor)}: " if row.tensor else ""
+    return f"{tensor}{row.base} on base, {row.head} on head{_bracketed(_places(row.places))}."
+
+
+def _places(places: Sequence[CodePlace]) -> list[str]:
+    """Return where in the user's code something is called, in at most one phrase."""
+    words_of_places = [
+        f"{clean(one.place)} ({one.remark})" if one.remark else clean(one.place) for one in places
+    ]
+    return [f"called at {', '.join(words_of_places)}"] if words_of_places else []
+
+
+def _bracketed(details: Sequence[str]) -> str:
+    return f" ({'; '.join(details)})" if details else ""
+
+
 def _cause_columns() -> tuple[Column[CauseRow], ...]:
     return (
         display("change", lambda cause: cause.delta),
@@ -140,12 +187,7 @@ def _cause_words(cause: CauseRow) -> str:
     because = f"; {cause.why}" if cause.why else ""
     evidence = f": {clean(cause.evidence, limit=160)}" if cause.evidence else ""
     details = [f"in {clean(cause.path)}"] if cause.path else []
-    places = [
-        f"{clean(one.place)} ({one.remark})" if one.remark else clean(one.place)
-        for one in cause.places
-    ]
-    details += [f"called at {', '.join(places)}"] if places else []
+    details += _places(cause.places)
     details += [cause.effects] if cause.effects else []
-    bracketed = f" ({'; '.join(details)})" if details else ""
     reverted = f". {cause.reverted}" if cause.reverted else ""
-    return f"{cause.how}{base}{because}{evidence}{bracketed}{reverted}."
+    return f"{cause.how}{base}{because}{evidence}{_bracketed(details)}{reverted}."

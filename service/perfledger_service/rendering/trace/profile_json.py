@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from perfledger.profile import DeviceStep, Profile
 from perfledger_profiles.bottleneck.classification import Classification
-from perfledger_profiles.diff.cause import StepTimeExplanation
+from perfledger_profiles.diff.cause import MemoryExplanation, StepTimeExplanation
 from perfledger_profiles.hardware.roofline import Roofline
 from perfledger_service.rendering.layout.document import attributes, field_names
 from perfledger_service.rendering.trace.device_rows import slowest_device
@@ -21,6 +21,10 @@ _CAUSE = (
     *("name", "base_name", "kind", "base_seconds", "head_seconds", "delta_seconds", "base_count"),
     *("head_count", "suggestion", "bucket", "path", "reason", "evidence", "lines", "base_lines"),
     *("count_effect_seconds", "rate_effect_seconds", "error_seconds", "reverted_step_seconds"),
+)
+_MEMORY_CAUSE = (
+    *("name", "base_tensor", "head_tensor", "base_bytes", "head_bytes", "delta_bytes"),
+    *("base_count", "head_count", "lines", "base_lines"),
 )
 _SHARE = ("bottleneck", "share", "ceiling", "is_high", "is_moderate", "is_estimate")
 
@@ -71,7 +75,19 @@ def explanation_record(explanation: StepTimeExplanation) -> Record:
         **attributes(explanation, "base_device", "head_device"),
         "base_bottleneck": classification_record(explanation.base_bottleneck),
         "head_bottleneck": classification_record(explanation.head_bottleneck),
+        "memory": _memory_record(explanation.memory),
         "reproduction": explanation.reproduction,
+    }
+
+
+def _memory_record(explanation: MemoryExplanation | None) -> Record | None:
+    """Return why peak memory changed; None where it did not."""
+    if explanation is None:
+        return None
+    return {
+        **attributes(explanation, "base_bytes", "head_bytes", "base_held_bytes"),
+        **attributes(explanation, "head_held_bytes", "rest_bytes", "is_attributable", "note"),
+        "causes": [attributes(one, *_MEMORY_CAUSE) for one in explanation.causes],
     }
 
 

@@ -1,19 +1,22 @@
 """Explains profiles: what bounds a step, and why it changed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean, median
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
-from perfledger_baselines.judging.verdict import EffectEstimate, Verdict
+from perfledger.step_work import StepWork
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_profiles.bottleneck.classification import Classification
 from perfledger_profiles.bottleneck.classifier import classify
 from perfledger_profiles.bottleneck.recommendations import recommendations
-from perfledger_profiles.diff.cause import StepTimeExplanation
+from perfledger_profiles.diff.cause import MemoryExplanation, StepTimeExplanation
 from perfledger_profiles.diff.caveats import DeviceStates
 from perfledger_profiles.diff.diff import explain
+from perfledger_profiles.diff.memory_change import explain_memory, held_by_programs
 from perfledger_profiles.hardware.device_lookup import HardwareMatch, match_hardware
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_profiles.hardware.device_state import (
@@ -109,6 +112,7 @@ def explain_bundle(
     """Return explanations and advice for workloads with profiles of both sides."""
     profiles = {(profile.workload, profile.side): profile for profile in bundle.profiles}
     estimates = {(one.workload, one.metric.name): one.estimate for one in verdicts}
+    grown = {one.workload: one for one in verdicts if _is_memory_change(one)}
     machines = bundle.machines()
     explanations: list[StepTimeExplanation] = []
     advice: list[BottleneckAdvice] = []
@@ -119,20 +123,22 @@ def explain_bundle(
         machine = machines.get((spec.id, Side.HEAD), bundle.machine)
         timed = estimates.get((spec.id, STEP_TIME.name))
         timing = None if timed is None else (timed.base, timed.head)
-        explanations.append(
-            explain_change(
-                base,
-                head,
-                machine=machine,
-                timing=timing,
-                timing_error_seconds=_error_seconds(timed),
-                devices=_device_states(
-                    *(device_at_timing(bundle.runs, spec.id, side) for side in Side)
-                ),
-                repeats=[one for one in bundle.repeats if one.workload == spec.id],
-                reproduction=_reproduction(bundle, spec.id),
-            )
+        explanation = explain_change(
+            base,
+            head,
+            machine=machine,
+            timing=timing,
+            timing_error_seconds=_error_of_change(timed),
+            devices=_device_states(
+                *(device_at_timing(bundle.runs, spec.id, side) for side in Side)
+            ),
+            repeats=[one for one in bundle.repeats if one.workload == spec.id],
+            reproduction=_reproduction(bundle, spec.id),
         )
+        if spec.id in grown:
+            memory = _memory(bundle, base, head, grown[spec.id].estimate)
+            explanation = replace(explanation, memory=memory)
+        explanations.append(explanation)
         view = classify_profile(
             spec.id,
             head,
@@ -145,9 +151,31 @@ def explain_bundle(
     return tuple(explanations), tuple(advice)
 
 
-def _error_seconds(timed: EffectEstimate | None) -> float:
-    """Return half the interval of a step time's change, in seconds."""
-    return 0.0 if timed is None else timed.base * (timed.high - timed.low) / 2
+def _error_of_change(estimate: EffectEstimate | None) -> float:
+    """Return half the interval of a metric's change, in the metric's unit."""
+    return 0.0 if estimate is None else estimate.base * (estimate.high - estimate.low) / 2
+
+
+def _is_memory_change(verdict: Verdict) -> bool:
+    is_change = verdict.outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
+    return verdict.metric.name == PEAK_MEMORY.name and is_change
+
+
+def _memory(
+    bundle: Bundle, base: Profile, head: Profile, estimate: EffectEstimate | None
+) -> MemoryExplanation | None:
+    """Return why peak memory changed: by the tensors of torch's step, else by XLA's programs."""
+    if estimate is None:
+        return None
+    work = {one.side: one.work for one in bundle.work if one.workload == base.workload}
+    sides = [
+        one.peak_tensors or held_by_programs(work.get(one.side, StepWork())) for one in (base, head)
+    ]
+    return explain_memory(
+        *sides,
+        measured=(estimate.base, estimate.head),
+        error_bytes=_error_of_change(estimate),
+    )
 
 
 def _classify_step(

@@ -1,6 +1,6 @@
 """Lines of a profile that the head changed are marked, on head only."""
 
-from perfledger.profile import Bucket, CallingLine, Operation, Profile
+from perfledger.profile import Bucket, CallingLine, HeldTensors, Operation, Profile
 from perfledger.records import Side
 from perfledger_runners.measuring.changed_code import mark_changed_lines
 from perfledger_runners.measuring.profile_runs import ProfileRuns
@@ -20,6 +20,9 @@ def profile(side):
         steps=4,
         step_seconds=1.0,
         operations=(operation,),
+        peak_tensors=(
+            HeldTensors(operator="mm", tensor="float32[9]", bytes=36.0, count=1, lines=lines[:2]),
+        ),
     )
 
 
@@ -40,5 +43,6 @@ def test_lines_in_a_changed_range_of_their_file_are_marked_on_head():
     assert [(one.path, one.line) for one in head.operations[0].lines if one.is_changed] == [
         ("a.py", 4)
     ]
+    assert [one.is_changed for one in head.peak_tensors[0].lines] == [False, True]
     assert sorted(asked) == ["a.py", "b.py"]  # once for each file
     assert marked.notes == ("kept",)

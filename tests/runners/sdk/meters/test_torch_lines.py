@@ -53,7 +53,7 @@ def recorded(torch, tmp_path):
         )
         if file is None:
             return None
-        rows = json.loads(file.read_text(encoding="utf-8"))
+        rows = json.loads(file.read_text(encoding="utf-8"))["calls"]
         assert {row["path"] for row in rows} <= {"model.py"}
         return {
             (row["operator"], row["is_backward"]): linecache.getline(str(path), row["line"]).strip()
@@ -90,7 +90,7 @@ def test_calls_are_counted_by_sizes(torch, tmp_path):
     )
 
     assert file is not None
-    rows = json.loads(file.read_text(encoding="utf-8"))
+    rows = json.loads(file.read_text(encoding="utf-8"))["calls"]
     counts = Counter({row["sizes"]: row["calls"] for row in rows if row["operator"] == "aten::mm"})
     assert counts == {"[2,2][2,2]": 1, "[3,3][3,3]": 2}
 
@@ -107,4 +107,4 @@ def test_calls_from_elsewhere_are_left_out(torch, tmp_path):
     )
 
     assert file is not None
-    assert json.loads(file.read_text(encoding="utf-8")) == []
+    assert json.loads(file.read_text(encoding="utf-8"))["calls"] == []

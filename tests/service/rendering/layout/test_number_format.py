@@ -271,3 +271,11 @@ def test_a_confidence_is_never_rounded_up_to_certainty(value, shown):
 @pytest.mark.parametrize(("value", "shown"), [(2.13, "2.1 times"), (math.inf, "not known")])
 def test_a_factor_has_two_digits(value, shown):
     assert number_format.factor(value).replace(number_format.NBSP, " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0.0, "0 B"), (1.5 * 2**30, "+1.50 GiB"), (-300.0, "-300 B"), (2**20, "+1.00 MiB")],
+)
+def test_signed_bytes(value, expected):
+    assert plain(number_format.signed_bytes(value)) == expected

@@ -2,6 +2,8 @@ from dataclasses import replace
 
 import pytest
 
+from perfledger.metrics import STEP_TIME
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_profiles.diff.cause import ChangeKind, ChangeReason
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.trace.cause_rows import (
@@ -193,3 +195,30 @@ def test_each_suggestion_is_made_once(reports):
     twice = replace(explanation, causes=(first, first, *others))
 
     assert len(reason_block(twice, max_causes=9).suggestions) == 1
+
+
+def test_a_step_that_was_judged_unchanged_is_as_fast_as_before(reports):
+    regressed = reports["regressed"]
+    verdicts = tuple(
+        replace(one, outcome=Outcome.UNCHANGED) if one.metric == STEP_TIME else one
+        for one in regressed.verdicts
+    )
+
+    (before,) = reason_blocks(regressed, max_causes=1)
+    (after,) = reason_blocks(replace(regressed, verdicts=verdicts), max_causes=1)
+
+    assert (before.pace, after.pace) == ("slower", "as fast as before")
+
+
+def test_more_memory_says_what_holds_it_and_which_line_made_it(reports):
+    (block,) = reason_blocks(reports["regressed"], max_causes=1)
+
+    assert block.memory is not None
+    assert spaced(block.memory.summary).startswith("Peak memory was 31.2 GiB on base and 33.9 GiB")
+    softmax, product = block.memory.rows
+    assert spaced(softmax.delta) == "+1.50 GiB"
+    assert softmax.tensor == "bfloat16[16,16,1024,1024]"
+    assert [(one.place, one.remark) for one in softmax.places] == [
+        ("models/gpt.py:88", "changed on head")
+    ]
+    assert product.tensor == "bfloat16[256,1024,64] \N{RIGHTWARDS ARROW} bfloat16[256,1024,1024]"

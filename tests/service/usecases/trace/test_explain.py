@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.profile import (
     Bucket,
+    HeldTensors,
     Kernel,
     Operation,
     OperationFamily,
@@ -15,6 +16,7 @@ from perfledger.profile import (
     ProfileReading,
 )
 from perfledger.records import Device, Machine, Revision, Side
+from perfledger.step_work import TEMPORARY_MEMORY, Count, CountedWork, StepWork
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.hardware.device_state import DeviceState
@@ -208,6 +210,63 @@ def test_a_profile_that_the_interval_of_the_timing_allows_is_believed(make_bundl
     found = [explained(bundle)[0][0] for bundle in (sure, replace(sure, runs=runs))]
 
     assert [one.is_attributable for one in found] == [False, True]
+
+
+def with_peaks(bundle, base, head):
+    """Return the bundle whose runs have these peaks of memory, with a little noise."""
+    peaks = {Side.BASE: base, Side.HEAD: head}
+    runs = tuple(
+        replace(
+            run,
+            samples={**run.samples, PEAK_MEMORY.name: (peaks[run.side] * (1 + 1e-4 * run.pair),)},
+        )
+        for run in bundle.runs
+    )
+    return replace(bundle, runs=runs)
+
+
+def held(tensors_bytes):
+    return (HeldTensors(operator="aten::mul", tensor="float32[9]", bytes=tensors_bytes, count=1),)
+
+
+def test_more_memory_is_explained_by_what_the_steps_hold(make_bundle):
+    base, head = both(0.01, 0.01)
+    profiles = (replace(base, peak_tensors=held(1e8)), replace(head, peak_tensors=held(5e8)))
+    bundle = with_peaks(make_bundle(ratio=1.0, profiles=profiles), 10e8, 14e8)
+
+    (explanation,), _ = explained(bundle)
+
+    assert explanation.memory is not None
+    assert [one.name for one in explanation.memory.causes] == ["aten::mul"]
+    assert explanation.memory.is_attributable
+
+
+def test_memory_of_xlas_programs_is_explained_by_their_counts(make_bundle):
+    work = tuple(
+        CountedWork(
+            workload=WORKLOAD,
+            side=side,
+            work=StepWork(
+                counts=(Count(name=TEMPORARY_MEMORY, unit="B", value=value, source="XLA"),)
+            ),
+        )
+        for side, value in ((Side.BASE, 1e8), (Side.HEAD, 5e8))
+    )
+    bundle = make_bundle(ratio=1.0, profiles=both(0.01, 0.01), work=work)
+
+    (explanation,), _ = explained(with_peaks(bundle, 10e8, 14e8))
+
+    assert explanation.memory is not None
+    assert [one.name for one in explanation.memory.causes] == ["(its temporaries)"]
+
+
+def test_memory_that_did_not_change_is_not_explained(make_bundle):
+    base, head = both()
+    profiles = (replace(base, peak_tensors=held(1e8)), replace(head, peak_tensors=held(5e8)))
+
+    (explanation,), _ = explained(make_bundle(ratio=1.2, profiles=profiles))
+
+    assert explanation.memory is None
 
 
 def test_clocks_that_differ_between_the_sides_are_in_the_explanation(make_bundle):

@@ -1,14 +1,14 @@
-"""Calling lines are read from an untrusted file and added to operations."""
+"""A step's record is read from an untrusted file and added to a profile."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from perfledger.profile import CallingLine
+from perfledger.profile import CallingLine, HeldTensors
 from perfledger_profiles.parsing.errors import ProfileError
-from perfledger_profiles.torch_profiler import calling_lines
-from perfledger_profiles.torch_profiler.calling_lines import read_lines, with_lines
+from perfledger_profiles.torch_profiler import step_record
+from perfledger_profiles.torch_profiler.step_record import read_step_record, with_step_record
 
 ROW = {
     "operator": "aten::mm",
@@ -19,11 +19,23 @@ ROW = {
     "calls": 2,
 }
 
+HELD = {
+    "operator": "aten::mm",
+    "tensor": "float32[8,2]",
+    "path": "model.py",
+    "line": 7,
+    "is_backward": False,
+    "bytes": 128,
+    "tensors": 2,
+}
+
 
 @pytest.fixture
 def write(tmp_path):
     def to_file(value):
         path = tmp_path / "0.lines.json"
+        if isinstance(value, list):
+            value = {"calls": value, "peak_tensors": []}
         path.write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
         return path
 
@@ -32,14 +44,14 @@ def write(tmp_path):
 
 def test_an_operation_has_the_lines_of_its_sizes_else_all_lines_of_its_name(make, write):
     other = {**ROW, "sizes": "[2,2][2,2]", "line": 9, "calls": 5, "is_backward": True}
-    lines = read_lines(write([ROW, other]))
+    lines = read_step_record(write([ROW, other]))
     profile = make.profile(
         replace(make.operation("aten::mm", 2.0), shapes="float[8,4] float[4,2]"),
         replace(make.operation("aten::mm", 1.0), shapes="float[1,1] float[1,1]"),
         make.operation("aten::add", 0.5),
     )
 
-    own, by_name, unknown = with_lines(profile, lines).operations
+    own, by_name, unknown = with_step_record(profile, lines).operations
 
     seven = CallingLine(path="model.py", line=7, calls=2.0)
     nine = CallingLine(path="model.py", line=9, calls=5.0, is_backward=True)
@@ -49,22 +61,40 @@ def test_an_operation_has_the_lines_of_its_sizes_else_all_lines_of_its_name(make
 
 
 def test_a_kernel_has_the_lines_of_the_operator_around_it(make, write):
-    lines = read_lines(write([ROW]))
+    lines = read_step_record(write([ROW]))
     kernel = replace(
         make.operation("ampere_sgemm_128x64", 1.0),
         path="aten::linear/aten::mm",
         shapes="float[8,4] float[4,2]",
     )
 
-    (operation,) = with_lines(make.profile(kernel), lines).operations
+    (operation,) = with_step_record(make.profile(kernel), lines).operations
 
     assert [one.line for one in operation.lines] == [7]
 
 
-def test_at_most_five_lines_are_kept(make, write):
-    lines = read_lines(write([{**ROW, "line": number} for number in range(1, 9)]))
+def test_held_tensors_have_the_line_that_made_them_if_it_is_the_users(make, write):
+    elsewhere = {**HELD, "operator": "", "path": "", "line": 0, "bytes": 64, "tensors": 1}
+    record = read_step_record(write({"calls": [], "peak_tensors": [HELD, elsewhere]}))
 
-    (operation,) = with_lines(make.profile(make.operation("aten::mm", 1.0)), lines).operations
+    held = with_step_record(make.profile(make.operation("aten::mm", 1.0)), record).peak_tensors
+
+    assert held == (
+        HeldTensors(
+            operator="aten::mm",
+            tensor="float32[8,2]",
+            bytes=128.0,
+            count=2,
+            lines=(CallingLine(path="model.py", line=7, calls=2.0),),
+        ),
+        HeldTensors(operator="", tensor="float32[8,2]", bytes=64.0, count=1),
+    )
+
+
+def test_at_most_five_lines_are_kept(make, write):
+    lines = read_step_record(write([{**ROW, "line": number} for number in range(1, 9)]))
+
+    (operation,) = with_step_record(make.profile(make.operation("aten::mm", 1.0)), lines).operations
 
     assert [one.line for one in operation.lines] == [1, 2, 3, 4, 5]
 
@@ -76,6 +106,10 @@ def test_at_most_five_lines_are_kept(make, write):
         b"[" * 100_000,
         b"\xff\xfe",
         {},
+        {"calls": []},
+        {"calls": [], "peak_tensors": [{**HELD, "bytes": 0}]},
+        {"calls": [], "peak_tensors": [{**HELD, "bytes": 10**30}]},
+        {"calls": [], "peak_tensors": [{**HELD, "line": -1}]},
         [[]],
         [{}],
         [{**ROW, "line": 0}],
@@ -88,12 +122,12 @@ def test_at_most_five_lines_are_kept(make, write):
     ],
 )
 def test_a_file_of_anything_else_is_an_error_with_its_name(write, value):
-    with pytest.raises(ProfileError, match=r"0\.lines\.json is no list of calling lines: "):
-        read_lines(write(value))
+    with pytest.raises(ProfileError, match=r"0\.lines\.json is no record of a step: "):
+        read_step_record(write(value))
 
 
 def test_a_file_beyond_its_limit_is_not_read(write, monkeypatch):
-    monkeypatch.setattr(calling_lines, "MAX_BYTES", 100)
+    monkeypatch.setattr(step_record, "MAX_BYTES", 100)
 
     with pytest.raises(ProfileError, match="larger than"):
-        read_lines(write([ROW] * 10))
+        read_step_record(write([ROW] * 10))

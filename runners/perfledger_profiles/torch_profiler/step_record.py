@@ -1,0 +1,136 @@
+"""Adds to a profile the lines of the user's code that call its operations and hold its memory.
+
+They were recorded in a step of their own: calls by operator and sizes of its tensors, memory by
+what made the tensors that are held at its peak.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from perfledger.profile import CallingLine, HeldTensors, Operation, Profile
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline.trace import MAX_COUNT
+
+MAX_BYTES = 16 * 2**20
+MAX_LINES = 5  # of an operation
+MAX_PATH = 400
+_SIZES = re.compile(r"\[[^\]]*\]")
+
+_Text = Annotated[str, Meta(max_length=2000)]
+
+
+LinesByOperator = Mapping[tuple[str, str], Sequence[CallingLine]]
+
+
+class _CallRow(Struct, frozen=True):
+    operator: _Text
+    sizes: str
+    path: Annotated[str, Meta(min_length=1, max_length=MAX_PATH)]
+    line: Annotated[int, Meta(ge=1)]
+    is_backward: bool
+    calls: Annotated[int, Meta(ge=1)]
+
+
+class _HeldRow(Struct, frozen=True):
+    operator: _Text
+    tensor: _Text
+    path: Annotated[str, Meta(max_length=MAX_PATH)]
+    line: Annotated[int, Meta(ge=0)]
+    is_backward: bool
+    bytes: Annotated[int, Meta(ge=1, lt=MAX_COUNT)]
+    tensors: Annotated[int, Meta(ge=1)]
+
+
+class _File(Struct, frozen=True):
+    calls: list[_CallRow]
+    peak_tensors: list[_HeldRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """One step: the lines that call its operators, and the tensors that its peak memory holds.
+
+    `lines` are by operator and the sizes of all its tensors, one after the other: "[8,3][3]". With
+    "" are an operator's lines whatever the sizes.
+    """
+
+    lines: LinesByOperator
+    peak_tensors: tuple[HeldTensors, ...]
+
+
+def read_step_record(path: Path) -> StepRecord:
+    """Return the record in a file; raise ProfileError."""
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        msg = f"{path.name} is larger than {MAX_BYTES // 2**20} MiB: its lines are not read"
+        raise ProfileError(msg)
+    try:
+        record = msgspec.json.decode(data, type=_File)
+    except msgspec.MsgspecError as error:
+        msg = f"{path.name} is no record of a step: {error}"
+        raise ProfileError(msg) from error
+    return StepRecord(lines=_lines(record.calls), peak_tensors=_peak_tensors(record.peak_tensors))
+
+
+def with_step_record(profile: Profile, record: StepRecord) -> Profile:
+    """Return the profile with the lines of each operation, those of its sizes if they are known."""
+    return replace(
+        profile,
+        operations=tuple(
+            replace(operation, lines=_lines_of(operation, record.lines))
+            for operation in profile.operations
+        ),
+        peak_tensors=record.peak_tensors,
+    )
+
+
+def _lines(rows: Sequence[_CallRow]) -> LinesByOperator:
+    lines: defaultdict[tuple[str, str], list[CallingLine]] = defaultdict(list)
+    for row in rows:
+        line = CallingLine(
+            path=row.path, line=row.line, calls=float(row.calls), is_backward=row.is_backward
+        )
+        lines[row.operator, row.sizes].append(line)
+        if row.sizes:
+            lines[row.operator, ""].append(line)
+    return lines
+
+
+def _peak_tensors(rows: Sequence[_HeldRow]) -> tuple[HeldTensors, ...]:
+    return tuple(
+        HeldTensors(
+            operator=row.operator,
+            tensor=row.tensor,
+            bytes=float(row.bytes),
+            count=row.tensors,
+            lines=_line_of(row),
+        )
+        for row in rows
+    )
+
+
+def _line_of(row: _HeldRow) -> tuple[CallingLine, ...]:
+    if not (row.path and row.line):
+        return ()
+    calls = float(row.tensors)
+    return (CallingLine(path=row.path, line=row.line, calls=calls, is_backward=row.is_backward),)
+
+
+def _lines_of(operation: Operation, lines: LinesByOperator) -> tuple[CallingLine, ...]:
+    sizes = "".join(_SIZES.findall(operation.shapes))
+    # A kernel's operator is the innermost one around it.
+    operators = (operation.name, operation.path.rpartition("/")[2])
+    for operator in operators:
+        calling_lines = lines.get((operator, sizes)) or lines.get((operator, ""))
+        if calling_lines:
+            ranked = sorted(calling_lines, key=lambda one: (-one.calls, one.path, one.line))
+            return tuple(ranked[:MAX_LINES])
+    return ()

@@ -1,0 +1,86 @@
+"""Decodes the fields of a protocol buffer's messages.
+
+The encoding is that of protobuf.dev/programming-guides/encoding. Each function raises ValueError or
+IndexError at bytes that are no message.
+"""
+
+from collections.abc import Iterator
+
+VARINT, I64, SIZED, I32 = 0, 1, 2, 5  # wire types
+WIRE_TYPE = 7  # the bits of a field's key that hold the wire type
+MAX_VARINT_BITS = 63
+
+Field = int | memoryview
+
+
+def fields(data: memoryview) -> Iterator[tuple[int, Field]]:
+    """Yield the numbers and values of a message's fields."""
+    at, end = 0, len(data)
+    while at < end:
+        key, at = read_varint(data, at)
+        wire_type = key & WIRE_TYPE
+        value: Field
+        if wire_type == VARINT:
+            value, at = read_varint(data, at)
+        else:
+            if wire_type == SIZED:
+                size, at = read_varint(data, at)
+            elif wire_type == I64:
+                size = 8
+            elif wire_type == I32:
+                size = 4
+            else:
+                msg = f"a field has wire type {wire_type}, which no xplane has"
+                raise ValueError(msg)
+            value, at = data[at : at + size], at + size
+        if at > end:
+            msg = "a field is longer than its message"
+            raise ValueError(msg)
+        yield key >> 3, value
+
+
+def read_varint(data: memoryview, at: int) -> tuple[int, int]:
+    """Return the number at a place, and the place after it."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:  # noqa: PLR2004 - the bit that says whether another byte follows
+            return value, at
+        shift += 7
+        if shift > MAX_VARINT_BITS:
+            msg = "a number has more than 64 bits"
+            raise ValueError(msg)
+
+
+def read_varints(value: Field) -> Iterator[int]:
+    """Yield the numbers of a repeated field, which is packed or has one number."""
+    if isinstance(value, int):
+        yield value
+        return
+    at = 0
+    while at < len(value):
+        number, at = read_varint(value, at)
+        yield number
+
+
+def message(value: Field) -> memoryview:
+    """Return a field's message."""
+    if isinstance(value, int):
+        msg = "a number stands where a message was expected"
+        raise ValueError(msg)  # noqa: TRY004 - wrong bytes, not a wrong call
+    return value
+
+
+def integer(value: Field) -> int:
+    """Return a field's number."""
+    if isinstance(value, int):
+        return value
+    msg = "a message stands where a number was expected"
+    raise ValueError(msg)
+
+
+def text(value: Field) -> str:
+    """Return a field's text; bytes that are not UTF-8 are replaced."""
+    return str(message(value), "utf-8", "replace")
