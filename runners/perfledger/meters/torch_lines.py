@@ -22,7 +22,7 @@ TREE = "torch.utils._pytree"
 MAX_LINES = 20_000  # of operators, sizes and places in one step
 # Its argument is a tensor that torch.tensor has just made.
 NEW_FROM_PYTHON = "aten::lift_fresh"
-MAX_HELD = 2000  # kinds of tensors
+MAX_HELD = 200  # kinds of tensors, those of most bytes
 
 Foreign = Any  # an object of torch, see torch_clock
 Place = tuple[str, int]  # a path relative to the repository, and a line

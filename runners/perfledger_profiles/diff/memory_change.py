@@ -16,6 +16,7 @@ from perfledger_profiles.diff.cause import MemoryCause, MemoryExplanation
 from perfledger_profiles.diff.caveats import MAX_OPEN_SHARE, MAX_REST_SHARE
 from perfledger_profiles.diff.lines import MAX_LINES
 
+# As of a step time.
 MAX_CAUSES = 5
 # Of the measured change: a smaller difference is not worth a line.
 MIN_SHARE = 0.02

@@ -30,7 +30,7 @@ _SPACE_PLANES = 1
 _PLANE_NAME, _PLANE_EVENT_NAMES = 2, 4
 _ENTRY_VALUE = 2
 _EVENT_STATS = 5
-_STAT_BYTES = 6
+_STAT_PROGRAM = 6
 _PROGRAM_MODULE = 1
 _MODULE_NAME, _MODULE_COMPUTATIONS, _MODULE_FRAMES = 1, 3, 17
 _COMPUTATION_INSTRUCTIONS, _COMPUTATION_ID = 2, 5
@@ -108,7 +108,7 @@ def _programs(data: memoryview) -> Iterator[memoryview]:
         for entry in _parts(plane, _PLANE_EVENT_NAMES):
             for event in _parts(entry, _ENTRY_VALUE):
                 for stat in _parts(event, _EVENT_STATS):
-                    for program in _parts(stat, _STAT_BYTES):
+                    for program in _parts(stat, _STAT_PROGRAM):
                         yield from _parts(program, _PROGRAM_MODULE)
 
 

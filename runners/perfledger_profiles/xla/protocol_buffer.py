@@ -6,8 +6,8 @@ IndexError at bytes that are no message.
 
 from collections.abc import Iterator
 
-VARINT, I64, SIZED, I32 = 0, 1, 2, 5  # wire types
-WIRE_TYPE = 7  # the bits of a field's key that hold the wire type
+_VARINT, _I64, _SIZED, _I32 = 0, 1, 2, 5  # wire types
+_WIRE_TYPE = 7  # the bits of a field's key that hold the wire type
 MAX_VARINT_BITS = 63
 
 Field = int | memoryview
@@ -18,16 +18,16 @@ def fields(data: memoryview) -> Iterator[tuple[int, Field]]:
     at, end = 0, len(data)
     while at < end:
         key, at = read_varint(data, at)
-        wire_type = key & WIRE_TYPE
+        wire_type = key & _WIRE_TYPE
         value: Field
-        if wire_type == VARINT:
+        if wire_type == _VARINT:
             value, at = read_varint(data, at)
         else:
-            if wire_type == SIZED:
+            if wire_type == _SIZED:
                 size, at = read_varint(data, at)
-            elif wire_type == I64:
+            elif wire_type == _I64:
                 size = 8
-            elif wire_type == I32:
+            elif wire_type == _I32:
                 size = 4
             else:
                 msg = f"a field has wire type {wire_type}, which no xplane has"
@@ -37,6 +37,26 @@ def fields(data: memoryview) -> Iterator[tuple[int, Field]]:
             msg = "a field is longer than its message"
             raise ValueError(msg)
         yield key >> 3, value
+
+
+def intact_prefix(data: bytes) -> bytes:
+    """Return a message up to the end of its last complete part.
+
+    Of an xplane that is cut off this is every plane but the last.
+    """
+    view = memoryview(data)
+    at = end_of_last_part = 0
+    try:
+        while at < len(view):
+            key, at = read_varint(view, at)
+            size, at = read_varint(view, at)
+            at += size
+            if key & _WIRE_TYPE != _SIZED or at > len(view):
+                break
+            end_of_last_part = at
+    except (ValueError, IndexError):
+        pass  # in the middle of a number
+    return data[:end_of_last_part]
 
 
 def read_varint(data: memoryview, at: int) -> tuple[int, int]:

@@ -39,7 +39,8 @@ from perfledger_profiles.xla.kernels import BYTES, FLOPS, MODEL_FLOPS
 from perfledger_profiles.xla.memory import EVENTS as MEMORY_EVENTS, STATS as MEMORY_STATS
 from perfledger_profiles.xla.planes import Stat, Stats, XEvent, XLine, XPlane
 from perfledger_profiles.xla.planes_to_profile import DRIVERS, HOST, profile_of_planes
-from perfledger_profiles.xla.xplane_wire import event_stats, intact_prefix
+from perfledger_profiles.xla.protocol_buffer import intact_prefix
+from perfledger_profiles.xla.xplane_wire import event_stats
 
 # A few steps take a few MB; a protocol buffer is at most 2 GiB.
 MAX_FILE_BYTES = 512 * 2**20

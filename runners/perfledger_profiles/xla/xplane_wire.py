@@ -11,12 +11,9 @@ from collections.abc import Collection, Mapping
 from perfledger_profiles.xla.planes import Stat, Stats
 from perfledger_profiles.xla.protocol_buffer import (
     MAX_VARINT_BITS,
-    SIZED,
-    WIRE_TYPE,
     fields,
     integer,
     message,
-    read_varint,
     text,
 )
 
@@ -48,26 +45,6 @@ def event_stats(
     except (ValueError, IndexError, struct.error):
         pass  # what came before is sound
     return tuple(facts)
-
-
-def intact_prefix(data: bytes) -> bytes:
-    """Return a message up to the end of its last complete part.
-
-    Of an xplane that is cut off this is every plane but the last.
-    """
-    view = memoryview(data)
-    at = end_of_last_part = 0
-    try:
-        while at < len(view):
-            key, at = read_varint(view, at)
-            size, at = read_varint(view, at)
-            at += size
-            if key & WIRE_TYPE != SIZED or at > len(view):
-                break
-            end_of_last_part = at
-    except (ValueError, IndexError):
-        pass  # in the middle of a number
-    return data[:end_of_last_part]
 
 
 def _plane_facts(

@@ -94,6 +94,10 @@ def check_profile(where: str, profile: Profile, ids: Collection[str]) -> None:
     for operation in profile.operations:
         is_positive = operation.seconds >= 0 and operation.count >= 0
         require(is_positive, f"{where}.operations: {operation.name[:80]!r} is negative")
+    kinds = profile.peak_tensors
+    require(len(kinds) <= MAX_OPERATIONS, f"{where}.peak_tensors: more than {MAX_OPERATIONS}")
+    are_positive = all(tensors.bytes > 0 and tensors.count > 0 for tensors in kinds)
+    require(are_positive, f"{where}.peak_tensors: not positive")
 
 
 def check_spreads(where: str, spreads: Collection[KnownSpread]) -> None:

@@ -86,6 +86,11 @@ def policies(number=1, **changes):
     return [known | changes] * number
 
 
+def tensors(number=1, size=4.0, count=1):
+    held = {"operator": "aten::mm", "tensor": "float32[1]", "bytes": size, "count": count}
+    return [held] * number
+
+
 def operations(number=1, seconds=1.0, count=1.0):
     return [{"name": "o", "bucket": "compute", "seconds": seconds, "count": count}] * number
 
@@ -150,6 +155,9 @@ def workloads(number):
         (PROFILE, "step_seconds", [0.5], [0.0]),
         (PROFILE, "dropped_events", [0], [-1]),
         (PROFILE, "operations", [operations(20_000)], [operations(20_001)]),
+        (PROFILE, "peak_tensors", [tensors(20_000)], [tensors(20_001)]),
+        (PROFILE, "peak_tensors", [tensors(size=1.0)], [tensors(size=0.0)]),
+        (PROFILE, "peak_tensors", [tensors(count=1)], [tensors(count=0)]),
         (PROFILE, "operations", [operations(seconds=0.0)], [operations(seconds=-0.5)]),
         (PROFILE, "operations", [operations(count=0.0)], [operations(count=-0.5)]),
         (PRICING, "fleet", [fleet(1000)], [fleet(1001)]),
