@@ -133,6 +133,7 @@ class Report:
     tests: tuple[PairedTest, ...] = ()  # whose pairs decided the verdicts
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     options: CheckOptions = NO_OPTIONS
+    held_s: float | None = None  # that the check held its machine
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

@@ -12,6 +12,7 @@ import pytest
 
 from perfledger.bundle import Bundle
 from perfledger_service.rendering.chart.picture import Chart
+from perfledger_service.rendering.check.headline import headline
 from perfledger_service.values.fleet_views import ImportKind, StoredImport
 from perfledger_service.values.report import Report
 from perfledger_service.values.upload_views import SeriesView
@@ -32,7 +33,8 @@ def make() -> type[Make]:
 @pytest.fixture(scope="session")
 def reports(make) -> Mapping[str, Report]:
     """Return the example reports by the name of what they show."""
-    return {name: build(make) for name, build in REPORTS.items()}
+    built = {name: build(make) for name, build in REPORTS.items()}
+    return {name: replace(one, headline=headline(one)) for name, one in built.items()}
 
 
 @pytest.fixture(scope="session", params=REPORTS)

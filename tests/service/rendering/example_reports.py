@@ -167,7 +167,7 @@ def basis(make):
         conclusion=Conclusion.SUCCESS,
         exit_code=ExitCode.OK,
         title="Performance unchanged",
-        headline="Performance unchanged: 4 unchanged of 4 workloads",
+        headline="",
         is_local=False,
     )
 
@@ -241,7 +241,6 @@ def regressed(make):
         conclusion=Conclusion.FAILURE,
         exit_code=ExitCode.REGRESSION,
         title="Performance regressed",
-        headline="Performance regressed: 1 regressed, 1 improved, 2 unchanged of 4 workloads",
         notes=("the margin of 1% was taken from the base's configuration",),
     )
 
@@ -288,7 +287,6 @@ def not_measured(make):
         conclusion=Conclusion.FAILURE,
         exit_code=ExitCode.UNCERTAIN,
         title="Not measured",
-        headline="Not measured: 1 not measured, 1 unchanged of 2 workloads",
     )
 
 
@@ -328,7 +326,6 @@ def undecided(make):
         conclusion=Conclusion.ACTION_REQUIRED,
         exit_code=ExitCode.UNCERTAIN,
         title="Undecided",
-        headline="Undecided: 1 undecided, 1 warning, 1 new, 1 skipped of 4 workloads",
     )
 
 
@@ -379,7 +376,6 @@ def on_cpu(make):
         conclusion=Conclusion.FAILURE,
         exit_code=ExitCode.REGRESSION,
         title="Performance regressed",
-        headline="Performance regressed: 1 regressed, 1 unchanged of 2 workloads",
         is_local=True,
     )
 

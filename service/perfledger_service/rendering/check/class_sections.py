@@ -6,6 +6,7 @@ has less detail in every section, and then fewer sections, the best classes' fir
 
 from collections.abc import Sequence
 
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.comment import (
     LADDER,
     MARKER,
@@ -27,7 +28,6 @@ from perfledger_service.values.pull_request_report import (
 )
 
 PENDING_MARK = "\N{HOURGLASS WITH FLOWING SAND}"
-NOT_MEASURED_MARK = "\N{MEDIUM BLACK CIRCLE}"
 
 
 def classes_comment(result: PullRequestReport, *, public_url: str, url: str) -> str:
@@ -108,6 +108,6 @@ def _mark(class_report: ClassReport) -> str:
                 else vocabulary.conclusion_mark(class_report.report)
             )
         case ClassStatus.NOT_MEASURED:
-            return NOT_MEASURED_MARK
+            return vocabulary.mark(Outcome.NOT_MEASURED)
         case ClassStatus.PENDING:
             return PENDING_MARK

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from perfledger_service.rendering.check import projection_rows
+from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import (
     provenance_facts,
@@ -48,7 +49,7 @@ class CommentLimits:
     counts: int = 24
     notes: int = 20
     top: int = 8  # rows of the summary table, if filled with unchanged results
-    loud: int = 60  # rows of the summary table in total
+    loud: int = 20  # rows of the summary table in total
 
 
 # What is cut first when a comment is too long: logs, then the long tables, then all but the largest
@@ -57,9 +58,7 @@ LADDER = (
     CommentLimits(),
     CommentLimits(log_lines=10, log_characters=800),
     CommentLimits(logs=0, results=120, unit_costs=60),
-    CommentLimits(
-        logs=0, results=40, unit_costs=20, sources=12, blocks=6, causes=5, notes=10, loud=40
-    ),
+    CommentLimits(logs=0, results=40, unit_costs=20, sources=12, blocks=6, causes=5, notes=10),
     CommentLimits(
         logs=0,
         results=0,
@@ -72,7 +71,6 @@ LADDER = (
         names=10,
         counts=8,
         notes=3,
-        loud=20,
     ),
     CommentLimits(
         logs=0,
@@ -142,6 +140,8 @@ def report_markdown(
     blocks = cause_rows.reason_blocks(report, max_causes=limits.causes)
     values = {
         "report": report,
+        "screen": first_screen(report),
+        "legend": verdict_rows.legend(top),
         "machine_class": machine_class,
         "url": link(url),
         "busy": busy_sentence(report.host_findings),

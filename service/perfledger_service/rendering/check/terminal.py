@@ -14,6 +14,7 @@ from rich.text import Text
 
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome
+from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.check.pair_plot import pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
@@ -23,6 +24,7 @@ from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.interval_text import interval_text
 from perfledger_service.rendering.layout.writers import terminal_blocks
 from perfledger_service.rendering.trace import cause_rows
+from perfledger_service.rendering.trace.cause_rows import CodePlace
 from perfledger_service.rendering.trace.diff import reason_blocks_of
 from perfledger_service.values.report import Conclusion, Report
 
@@ -36,6 +38,7 @@ STYLES = {
 }
 _MAX_NAME = 200
 _MAX_NOTE = 1000
+_MAX_HEADLINE = 400
 _MAX_CAUSES = 6
 _MAX_PICTURES = 8
 _MAX_COUNTS = 40
@@ -44,18 +47,24 @@ _INDENT = (0, 0, 0, 2)
 
 
 def report_table(report: Report, *, url: str = "") -> Group:
-    """Return the report for a terminal: the verdict, every result, causes, prices and notes."""
-    parts: list[RenderableType] = [_headline(report), *_busy(report), *_results(report)]
+    """Return the report for a terminal: every result, causes, prices, notes, and last the verdict.
+
+    A terminal shows its end first.
+    """
+    parts: list[RenderableType] = [*_results(report)]
     parts.extend(_missing(report))
     parts.extend(_counts(report))
     parts.extend(_reasons(report))
     parts.extend(_prices(report))
-    parts.extend(_closing(report, url=url))
+    parts.extend(_closing(report))
+    parts.extend(_first_screen(report, url=url))
     return Group(*parts)
 
 
 def _headline(report: Report) -> Text:
-    return Text(clean(report.headline, limit=_MAX_NAME), style=_headline_style(report.conclusion))
+    return Text(
+        clean(report.headline, limit=_MAX_HEADLINE), style=_headline_style(report.conclusion)
+    )
 
 
 def _busy(report: Report) -> Iterator[Text]:
@@ -262,7 +271,7 @@ def _price_line(price: price_rows.PriceRow) -> Text:
     return line.append(f". {remarks}") if remarks else line
 
 
-def _closing(report: Report, *, url: str) -> Iterator[RenderableType]:
+def _closing(report: Report) -> Iterator[RenderableType]:
     unsure = verdict_rows.uncertain_rows(verdict_rows.verdict_rows(report))
     if unsure or report.notes:
         yield _heading("Notes")
@@ -273,8 +282,38 @@ def _closing(report: Report, *, url: str) -> Iterator[RenderableType]:
         yield Padding(Text(clean_sentence(note)), _INDENT)
     yield _heading("Again")
     yield Padding(Text(reproduction(report)), _INDENT)
+
+
+def _first_screen(report: Report, *, url: str) -> Iterator[RenderableType]:
+    screen = first_screen(report)
+    yield Text()
+    yield _headline(report)
+    facts = Text()
+    if screen.price is not None:
+        facts.append(clean(screen.price.lead, limit=_MAX_NOTE))
+        facts.append(f" {screen.price.amount}".rstrip(), style="bold")
+        facts.append(
+            f" ({clean(screen.price.detail, limit=_MAX_NAME)})" * bool(screen.price.detail)
+        )
+        facts.append("; ")
+    yield facts.append(screen.counts)
+    yield from _busy(report)
+    if why := screen.why or screen.failure:
+        yield _labelled("Why", clean_sentence(why))
+    if screen.where:
+        yield _labelled("Where", ", ".join(map(_place_text, screen.where)))
+    if screen.actions:
+        yield _labelled("What to do", " ".join(map(clean_sentence, screen.actions)))
     if url:
-        yield Text(f"Page: {clean(url, limit=_MAX_NAME)}")
+        yield _labelled("Page", clean(url, limit=_MAX_NAME))
+
+
+def _labelled(label: str, text: str) -> Text:
+    return Text(f"{label}: ", style="bold").append(text, style="not bold")
+
+
+def _place_text(one: CodePlace) -> str:
+    return clean(one.place, limit=_MAX_NAME) + (f" ({one.remark})" if one.remark else "")
 
 
 def _heading(text: str) -> Padding:

@@ -15,6 +15,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import MetricKind
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.check import projection_rows
+from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.history import stored_verdict_rows
@@ -125,6 +126,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
     return render(
         "html/run.html.j2",
         report=report,
+        screen=first_screen(report),
         upload=upload,
         busy=busy_sentence(report.host_findings),
         head=stored_verdict_rows.upload_headline(upload),

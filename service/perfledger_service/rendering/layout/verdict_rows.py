@@ -175,6 +175,11 @@ def split_verdict_rows(
     return loud + leading, len(quiet) - len(leading)
 
 
+def legend(rows: Sequence[VerdictTableRow]) -> tuple[tuple[str, str], ...]:
+    """Return the marks of the rows, each with its word."""
+    return tuple(dict.fromkeys((row.mark, row.word) for row in rows))
+
+
 def throughput_rows(report: Report) -> tuple[ThroughputRow, ...]:
     """Return every measured workload's throughput before and after."""
     rows: list[ThroughputRow] = []
@@ -364,13 +369,24 @@ def _verdict_row(
         mark=vocabulary.mark(verdict.outcome, is_warning=verdict.is_warning or has_traded),
         tone=vocabulary.tone(verdict.outcome, is_warning=verdict.is_warning or has_traded),
         word=vocabulary.verdict_words(verdict, has_traded=has_traded),
-        reason=verdict.reason + vocabulary.undecided_advice(explain_verdict(verdict, report.plan)),
+        reason=verdict.reason
+        + vocabulary.undecided_advice(
+            explain_verdict(verdict, report.plan),
+            pairs=estimate.pairs if estimate else 0,
+            seconds_per_pair=_seconds_per_pair(report),
+        ),
         is_warning=verdict.is_warning,
         has_states=verdict.states is not None,
         is_settled=verdict.queued_share is not None,
         is_early=_is_early(verdict),
         kind=metric.kind,
     )
+
+
+def _seconds_per_pair(report: Report) -> float | None:
+    """Return how long a pair held the machine, its share of the set-up too; None if unknown."""
+    pairs = max((one.estimate.pairs for one in report.verdicts if one.estimate), default=0)
+    return report.held_s / pairs if report.held_s and pairs else None
 
 
 def _is_early(verdict: Verdict) -> bool:

@@ -124,28 +124,28 @@ _REASONS = {
     ChangeReason.OCCUPANCY: "another occupancy",
     ChangeReason.BYTES: "other amounts of memory moved",
 }
-_WARNING_MARK = "\N{LARGE ORANGE CIRCLE}"
+_WARNING_MARK = "\N{WARNING SIGN}\N{VARIATION SELECTOR-16}"
 
 
 def mark(outcome: Outcome, *, is_warning: bool = False) -> str:
-    """Return the coloured circle of an outcome, which is always shown beside the word."""
+    """Return the mark of an outcome; marks differ in shape, and a legend has their words."""
     if is_warning:
         return _WARNING_MARK
     match outcome:
         case Outcome.REGRESSED:
             return "\N{LARGE RED CIRCLE}"
         case Outcome.IMPROVED:
-            return "\N{LARGE GREEN CIRCLE}"
+            return "\N{WHITE HEAVY CHECK MARK}"
         case Outcome.UNCHANGED:
-            return "\N{MEDIUM WHITE CIRCLE}"
+            return "\N{HEAVY MINUS SIGN}"
         case Outcome.UNDECIDED:
-            return "\N{LARGE YELLOW CIRCLE}"
+            return "\N{WHITE QUESTION MARK ORNAMENT}"
         case Outcome.NOT_MEASURED:
-            return "\N{MEDIUM BLACK CIRCLE}"
+            return "\N{NO ENTRY SIGN}"
 
 
 def conclusion_mark(report: Report) -> str:
-    """Return the circle of the whole check, for the headline."""
+    """Return the mark of the whole check, for the headline."""
     match report.conclusion:
         case Conclusion.FAILURE:
             is_red = any(
@@ -171,11 +171,20 @@ def verdict_words(verdict: Verdict, *, has_traded: bool = False) -> str:
     return f"{verdict.outcome}, warning" if verdict.is_warning else str(verdict.outcome)
 
 
-def undecided_advice(explanation: VerdictExplanation) -> str:
-    """Return what would settle an undecided verdict, to append to its reason; "" if nothing."""
+def undecided_advice(
+    explanation: VerdictExplanation, *, pairs: int, seconds_per_pair: float | None
+) -> str:
+    """Return what would settle an undecided verdict, to append to its reason; "" if nothing.
+
+    `pairs` are done; `seconds_per_pair` is what a further one costs.
+    """
     if explanation.pairs_needed is None or explanation.expected_outcome is None:
         return ""
-    return f"; about {explanation.pairs_needed} pairs would settle it"
+    settled = f"; about {explanation.pairs_needed} pairs would settle it"
+    more = explanation.pairs_needed - pairs
+    if seconds_per_pair is None or more <= 0:
+        return settled
+    return f"{settled}, {number_format.duration(round(more * seconds_per_pair))} more"
 
 
 def tone(outcome: str, *, is_warning: bool = False) -> str:

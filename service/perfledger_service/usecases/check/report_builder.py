@@ -1,10 +1,11 @@
 """Builds the report of a bundle: verdicts, explanations and prices."""
 
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 from perfledger.bundle import Bundle
+from perfledger.metrics import MetricKind
 from perfledger.records import Side
 from perfledger_baselines.estimation.interleaving import interleaved_difference
 from perfledger_baselines.estimation.pairing import match_runs
@@ -17,6 +18,7 @@ from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_cost_models.quote import UnitCost
 from perfledger_cost_models.tco.hourly_rates import standard_rates
 from perfledger_cost_models.tco.unit_cost import unit_costs
+from perfledger_service.rendering.check.headline import headline
 from perfledger_service.usecases.check.report_notes import history_notes, report_notes
 from perfledger_service.usecases.check.step_count import process_steps
 from perfledger_service.usecases.cost.change import (
@@ -34,8 +36,6 @@ from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.usecases.trace.explain import explain_bundle
 from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.report import Conclusion, ExitCode, Report
-
-WARNING = "warning"
 
 
 def build_report(
@@ -63,10 +63,11 @@ def build_report(
         unmeasured=unmeasured_workloads(bundle, verdicts),
         approvals=approvals,
     )
-    ending = conclude_check(_ending(bundle, verdicts), cost.policy_evaluations)
+    measured = _ending(bundle, verdicts)
+    ending = conclude_check(measured, cost.policy_evaluations)
     explanations, advice = explain_bundle(bundle, verdicts)
     is_priced = bool(bundle.pricing.fleet or bundle.pricing.declared)
-    return Report(
+    report = Report(
         bundle_id=bundle.id,
         created_at=bundle.created_at,
         repository=bundle.repository,
@@ -91,7 +92,7 @@ def build_report(
         conclusion=ending.conclusion,
         exit_code=ending.exit_code,
         title=ending.title,
-        headline=_headline(ending.title, bundle, verdicts),
+        headline="",
         work=work_rates(bundle, verdicts),
         projections=project_bundle(bundle, today=today) if is_priced else (),
         pairs_needed=pairs_for_margin(judgement),
@@ -105,7 +106,11 @@ def build_report(
         is_local=is_local,
         laid_over=bundle.laid_over,
         options=CheckOptions.of_bundle(bundle),
+        held_s=bundle.held_s,
     )
+    words = headline(report)
+    is_by_policy = ending.title != measured.title
+    return replace(report, headline=f"{ending.title}: {words}" if is_by_policy else words)
 
 
 def _ending(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> CheckConclusion:
@@ -149,12 +154,6 @@ def _is_first_use(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
     return is_bare and _is_all_new(bundle, verdicts)
 
 
-def _headline(title: str, bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
-    if _is_first_use(bundle, verdicts):
-        return title  # it has the count already
-    return f"{title}: {_counts(bundle, verdicts)}"
-
-
 def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
     if not verdicts:
         return _title_without_verdicts(bundle)
@@ -162,15 +161,25 @@ def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
     if any(verdict.is_warning for verdict in verdicts):
         quiet = "No regression, but look at the warning"
     elif Outcome.IMPROVED in outcomes:
-        quiet = "Performance improved"
+        quiet = f"{_subject(Outcome.IMPROVED, verdicts)} improved"
     else:
         quiet = "Performance unchanged"
     loud = {
-        Outcome.REGRESSED: "Performance regressed",
+        Outcome.REGRESSED: f"{_subject(Outcome.REGRESSED, verdicts)} regressed",
         Outcome.NOT_MEASURED: "Not measured",
         Outcome.UNDECIDED: "Undecided",
     }
     return next((title for outcome, title in loud.items() if outcome in outcomes), quiet)
+
+
+def _subject(outcome: Outcome, verdicts: tuple[Verdict, ...]) -> str:
+    """Return what has this outcome: peak memory alone is not performance."""
+    kinds = {
+        verdict.metric.kind
+        for verdict in verdicts
+        if verdict.outcome is outcome and not verdict.is_warning and not is_trade(verdict, verdicts)
+    }
+    return "Peak memory" if kinds == {MetricKind.MEMORY} else "Performance"
 
 
 def _title_without_verdicts(bundle: Bundle) -> str:
@@ -180,36 +189,6 @@ def _title_without_verdicts(bundle: Bundle) -> str:
         number = len(bundle.new_workloads)
         return f"Nothing to compare yet: {number} new workload{'s' * (number != 1)}"
     return "Nothing to compare"
-
-
-def _counts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
-    """Return the number of workloads by outcome; a workload counts by its worst verdict."""
-    order = (
-        str(Outcome.REGRESSED),
-        str(Outcome.NOT_MEASURED),
-        str(Outcome.UNDECIDED),
-        WARNING,
-        str(Outcome.IMPROVED),
-        str(Outcome.UNCHANGED),
-    )
-    worst: dict[str, str] = {}
-    for verdict in verdicts:
-        if is_trade(verdict, verdicts):
-            continue
-        word = WARNING if verdict.is_warning else str(verdict.outcome)
-        worst[verdict.workload] = min(worst.get(verdict.workload, word), word, key=order.index)
-    counts = Counter(worst.values())
-    parts = [_count_text(counts[word], word) for word in order if counts[word]]
-    if bundle.new_workloads:
-        parts.append(f"{len(bundle.new_workloads)} new")
-    if bundle.skipped:
-        parts.append(f"{len(bundle.skipped)} skipped")
-    total = len(worst) + len(bundle.new_workloads) + len(bundle.skipped)
-    return f"{', '.join(parts) or 'none'} of {total} workload{'s' * (total != 1)}"
-
-
-def _count_text(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (word == WARNING and number != 1)}"
 
 
 def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:

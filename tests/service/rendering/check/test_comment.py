@@ -11,6 +11,7 @@ from perfledger_service.rendering.check.comment import (
     check_summary,
     comment,
 )
+from perfledger_service.rendering.layout import vocabulary
 
 URL = "https://perf.example.com/acme/models/pull/41"
 
@@ -31,7 +32,7 @@ def test_the_marker_is_the_first_line_and_the_verdict_the_second(named_report):
 
     assert marker == MARKER
     assert verdict.startswith("### ")
-    assert verdict.endswith(report.headline)
+    assert verdict.replace("`", "").endswith(report.headline.replace("\u00a0", " "))
 
 
 def test_the_summary_of_the_check_is_the_comment_without_its_marker(named_report):
@@ -46,22 +47,20 @@ def test_without_a_page_there_is_no_link(reports):
 
 def test_regressions_come_first_and_many_quiet_results_are_folded(reports):
     text = comment(reports["regressed"])
-    top = text.partition("#### ")[0]
-    outcomes = [
-        line.rsplit("|", 2)[1].strip() for line in top.splitlines() if line.startswith("| ")
-    ]
+    top = text.partition("<details>")[0]
+    marks = [line.split("|")[1].strip() for line in top.splitlines() if line.startswith("| ")]
+    words = ("regressed", "regressed", "improved", "unchanged", "unchanged")
 
-    assert outcomes == ["Verdict", "regressed", "regressed", "improved", "unchanged", "unchanged"]
-    assert "5 more results are unchanged." in top
+    assert marks == ["", *(vocabulary.mark(Outcome(word)) for word in words)]
+    assert "5 more unchanged below" in top
     assert "All 10 results" in text
 
 
 def test_a_warning_is_loud_and_never_red(reports):
-    row = next(
-        line for line in comment(reports["undecided"]).splitlines() if line.endswith("warning |")
-    )
+    row = next(line for line in comment(reports["undecided"]).splitlines() if "+2.0" in line)
 
-    assert row.startswith("| \N{LARGE ORANGE CIRCLE}\u00a0`")
+    assert row.startswith(f"| {vocabulary.mark(Outcome.UNDECIDED, is_warning=True)} | `")
+    assert vocabulary.mark(Outcome.REGRESSED) not in comment(reports["undecided"])
 
 
 def test_what_has_no_verdict_for_want_of_a_reading_says_why(reports, make):
@@ -71,7 +70,7 @@ def test_what_has_no_verdict_for_want_of_a_reading_says_why(reports, make):
 
     text = comment(replace(report, verdicts=(unread,)))
 
-    assert f"- `{make.GPT}` could not be judged: `{reason}`" in text
+    assert f"**Why** `{reason}`" in text
 
 
 def test_a_workload_that_is_only_new_is_no_failure(reports, make):
@@ -118,8 +117,8 @@ def test_what_cannot_be_priced_says_why(reports, make):
     assert f"- `{make.GPT}` has no yearly price. No fleet is declared." in text
 
 
-def test_what_is_not_known_on_this_device_is_said_in_the_open(reports):
-    text = comment(reports["cpu_only"]).partition("<summary>All")[0]
+def test_what_is_not_known_on_this_device_is_said_beside_the_prices(reports):
+    text = comment(reports["cpu_only"]).partition("<summary>Cost")[2]
 
     assert "**unavailable on this device** for `benchmarks.transformer:train_step`" in text
     assert "**declared**, not measured, for `benchmarks.gpt:train_step[batch=8]`" in text

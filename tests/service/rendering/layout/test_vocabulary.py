@@ -154,9 +154,16 @@ def test_the_number_of_pairs_that_would_settle_it_is_said_where_one_would():
         decided_by=DecidedBy.TOO_FEW_PAIRS, pairs_needed=198, expected_outcome=Outcome.UNCHANGED
     )
 
-    assert vocabulary.undecided_advice(needed) == "; about 198 pairs would settle it"
-    assert vocabulary.undecided_advice(replace(needed, pairs_needed=None)) == ""
-    assert vocabulary.undecided_advice(replace(needed, expected_outcome=None)) == ""
+    def advice(explanation, pairs=18, seconds_per_pair=None):
+        return vocabulary.undecided_advice(
+            explanation, pairs=pairs, seconds_per_pair=seconds_per_pair
+        )
+
+    assert advice(needed) == "; about 198 pairs would settle it"
+    assert advice(needed, seconds_per_pair=2.0).endswith("settle it, 6 min more")
+    assert advice(needed, pairs=198, seconds_per_pair=2.0) == advice(needed)
+    assert advice(replace(needed, pairs_needed=None)) == ""
+    assert advice(replace(needed, expected_outcome=None)) == ""
 
 
 @pytest.mark.parametrize(

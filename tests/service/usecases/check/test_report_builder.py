@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 
 from perfledger.bundle import DeclaredThroughput, FleetUse, PricingConfig
-from perfledger.metrics import SM_ACTIVE, STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Device, Failure, FailureReason, Machine, Run, Side
 from perfledger.step_work import (
@@ -15,6 +15,7 @@ from perfledger.step_work import (
 )
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_cost_models.quote import Provenance
+from perfledger_service.rendering.check.headline import workload_counts
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.values.report import Conclusion, ExitCode
 
@@ -122,7 +123,6 @@ def test_how_a_check_ends(reported, values, conclusion, exit_code, title):
     assert report.conclusion is Conclusion(conclusion)
     assert report.exit_code is ExitCode(exit_code)
     assert report.title == title
-    assert report.headline.startswith(f"{title}: ")
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,16 @@ def test_a_regression_is_said_before_what_was_not_measured(reported):
     report = reported(workloads=("gpt:step", "vit:step"), failures=(failure("vit:step"),))
 
     assert report.exit_code is ExitCode.REGRESSION
-    assert report.headline == ("Performance regressed: 1 regressed, 1 not measured of 2 workloads")
+    assert report.headline == (
+        "gpt:step is 20.0\N{NO-BREAK SPACE}% slower (10.0 \N{RIGHTWARDS ARROW} "
+        "12.0\N{NO-BREAK SPACE}ms); 1 could not be measured"
+    )
 
 
 def test_a_workload_counts_once_by_its_worst_verdict(reported):
     report = reported(new_workloads=("gpt:new",), skipped={"vit:step": "same kernels"})
 
-    assert report.headline.endswith("1 regressed, 1 new, 1 skipped of 3 workloads")
+    assert workload_counts(report) == "1 regressed, 1 new, 1 skipped of 3 workloads"
     assert report.skipped == (("vit:step", "same kernels"),)
 
 
@@ -174,7 +177,23 @@ def test_less_activity_in_less_time_fails_no_check(make_bundle):
 
     assert report.verdicts_of(Outcome.REGRESSED)[0].metric == SM_ACTIVE
     assert report.conclusion is Conclusion.SUCCESS
-    assert report.headline == "Performance improved: 1 improved of 1 workload"
+    assert "takes 30.0" in report.headline
+    assert workload_counts(report) == "1 improved of 1 workload"
+
+
+def test_more_memory_alone_is_not_called_a_slower_step(make_bundle):
+    bundle = make_bundle(ratio=1.0)
+    bytes_of = {Side.BASE: 1e9, Side.HEAD: 1.2e9}
+    runs = tuple(
+        replace(run, samples={**run.samples, PEAK_MEMORY.name: (bytes_of[run.side],)})
+        for run in bundle.runs
+    )
+    bundle = replace(bundle, runs=runs, metrics=(STEP_TIME, PEAK_MEMORY))
+
+    report = build_report(bundle, today=TODAY, is_local=True)
+
+    assert report.title == "Peak memory regressed"
+    assert report.headline.startswith("gpt:step: peak memory is 20.0\N{NO-BREAK SPACE}% higher (")
 
 
 def test_a_warning_is_counted_as_one(make_bundle):
@@ -192,8 +211,8 @@ def test_a_warning_is_counted_as_one(make_bundle):
         replace(bundle, runs=tuple(runs), metrics=(STEP_TIME,)), today=TODAY, is_local=True
     )
 
-    assert "3 regressed" in report.headline
-    assert "1 warning" in report.headline
+    assert report.headline.startswith("3 of 6 workloads regressed, worst m:clear0 step time +5")
+    assert "1 warning" in workload_counts(report)
 
 
 def test_a_change_is_priced_on_the_fleet_that_is_declared(reported):

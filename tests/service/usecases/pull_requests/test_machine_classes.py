@@ -96,8 +96,8 @@ def test_a_regression_on_one_class_is_red_whatever_arrives_last(site, order):
         f"### {mark} `{machine.model}" in site.comment
         for machine, mark in (
             (H100, "\N{LARGE RED CIRCLE}"),
-            (A100, "\N{LARGE GREEN CIRCLE}"),
-            (TPU, "\N{LARGE GREEN CIRCLE}"),
+            (A100, "\N{WHITE HEAVY CHECK MARK}"),
+            (TPU, "\N{WHITE HEAVY CHECK MARK}"),
         )
     ] == [True, True, True]
 

@@ -1,0 +1,180 @@
+"""What a reader of a check sees first, in the same words in comment, terminal and page.
+
+What happened and its price, why, where in the code, and what to do. The texts quote names, which
+are untrusted and not escaped yet: each format does that for itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_profiles.diff.cause import Cause, StepTimeExplanation
+from perfledger_service.rendering.check.headline import telling_rows, workload_counts
+from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
+from perfledger_service.rendering.layout import (
+    number_format,
+    provenance_facts,
+    verdict_rows,
+    vocabulary,
+)
+from perfledger_service.rendering.layout.short_name import short_name
+from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
+from perfledger_service.rendering.trace.cause_rows import CodePlace, ReasonBlock, reason_blocks
+from perfledger_service.values.report import Report
+
+_MOST_PLACES = 3
+_MOST_ACTIONS = 2
+# A smaller part of the change elsewhere is not worth a figure.
+_LEAST_ELSEWHERE = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceFact:
+    """The price of a check in a few words: "together **+9,000 USD a year** (7,500 to 11,000)"."""
+
+    lead: str
+    amount: str  # "" if nothing is known to be emphasised
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstScreen:
+    """What a reader sees first, after the headline."""
+
+    price: PriceFact | None
+    counts: str
+    why: str
+    failure: str  # in the words of the failed program: untrusted
+    where: tuple[CodePlace, ...]
+    actions: tuple[str, ...]
+    commands: tuple[str, ...]  # comments that a person may write under the pull request
+    names: tuple[str, ...]  # untrusted texts that the sentences quote
+
+
+def first_screen(report: Report) -> FirstScreen:
+    """Return what a reader of the report sees first, after the headline."""
+    rows = telling_rows(report)
+    block, explanation = _explained(report, rows)
+    is_alone = len({row.workload for row in rows}) == 1
+    return FirstScreen(
+        price=_price(report),
+        counts=workload_counts(report),
+        why=_why(rows, explanation, block, is_alone=is_alone),
+        failure=_failure(report, rows),
+        where=tuple(islice(_places(block), _MOST_PLACES)) if block else (),
+        actions=tuple(islice(_actions(block), _MOST_ACTIONS)) if block else (),
+        commands=tuple(
+            row.command
+            for row in yearly_cost_rows.policy_evaluation_rows(
+                report.policy_evaluations, head=report.head.sha if report.pull_request else ""
+            )
+            if row.command
+        ),
+        names=(*provenance_facts.untrusted_names(report), *_cause_names(explanation)),
+    )
+
+
+def _explained(
+    report: Report, rows: Sequence[VerdictTableRow]
+) -> tuple[ReasonBlock | None, StepTimeExplanation | None]:
+    """Return the explanation of the first of the deciding workloads that has one."""
+    if not rows or rows[0].outcome not in {Outcome.REGRESSED, Outcome.IMPROVED}:
+        return None, None
+    blocks = {one.workload: one for one in reason_blocks(report, max_causes=_MOST_ACTIONS)}
+    explanations = {one.workload: one for one in report.explanations}
+    for row in rows:
+        if row.workload in blocks:
+            return blocks[row.workload], explanations[row.workload]
+    return None, None
+
+
+def _price(report: Report) -> PriceFact | None:
+    loud, _ = price_rows.split_price_rows(report, verdict_rows.verdict_rows(report))
+    total = yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices))
+    if total is not None:
+        missing = f"{len(total.missing)} without a price" if total.missing else ""
+        return PriceFact(lead="Together", amount=total.text, detail=missing)
+    if not loud:
+        return None
+    first, more = loud[0], f"; {len(loud) - 1} more" * (len(loud) > 1)
+    name = f"{first.workload} " if more else ""
+    verb = first.verb if more else first.verb.capitalize()
+    lead, amount = f"{name}{verb}", ""
+    detail = f"{first.interval}; {first.option}{more}"
+    match first.verb:
+        case "":
+            note = f": {first.note}" if first.note else ""
+            lead = f"{first.workload} has no yearly price{note}"
+            detail = more.removeprefix("; ")
+        case "costs no cash" | "saves no cash":
+            detail = f"{first.option}{more}"
+        case "no detectable change":
+            lead += " in cost"
+            detail = f"{first.interval} USD a year; {first.option}{more}"
+        case "costs" | "saves":
+            amount = f"{'+' * (first.verb == 'costs')}{first.amount} a year"
+        case _:
+            lead += f" {first.amount} a year, not proven"
+    return PriceFact(lead=lead, amount=amount, detail=detail)
+
+
+def _failure(report: Report, rows: Sequence[VerdictTableRow]) -> str:
+    """Return what the first workload that was not measured failed with, "" if none failed."""
+    if rows and rows[0].outcome is not Outcome.NOT_MEASURED:
+        return ""
+    return next((row.detail for row in verdict_rows.failure_rows(report) if row.detail), "")
+
+
+def _why(
+    rows: Sequence[VerdictTableRow],
+    explanation: StepTimeExplanation | None,
+    block: ReasonBlock | None,
+    *,
+    is_alone: bool,
+) -> str:
+    """Return why, in one or two sentences; "" if there is nothing to explain or to say of it."""
+    if not rows or rows[0].outcome is Outcome.NOT_MEASURED:
+        return ""
+    if rows[0].outcome is Outcome.UNDECIDED or rows[0].is_warning:
+        return rows[0].reason
+    if explanation is None or block is None:
+        return ""
+    whose = "" if is_alone else f"{block.workload}: "
+    if not explanation.is_attributable or not explanation.causes:
+        note = f": {block.note}" if block.note else ""
+        return f"{whose}no operation accounts for it{note}"
+    return whose + _cause_sentence(explanation.causes[0], block, explanation)
+
+
+def _cause_sentence(cause: Cause, block: ReasonBlock, explanation: StepTimeExplanation) -> str:
+    row = block.causes[0]
+    total_s = explanation.head_step_seconds - explanation.base_step_seconds
+    rest_s = total_s - cause.delta_seconds
+    is_told = abs(rest_s) >= _LEAST_ELSEWHERE * abs(cause.delta_seconds)
+    elsewhere = f" ({number_format.signed_seconds(rest_s)} elsewhere)" if is_told else ""
+    replaced = f" {short_name(row.base_name)}" if row.base_name else ""
+    text = f"{row.short} {row.delta} a step: {vocabulary.change_phrase(cause)}{replaced}{elsewhere}"
+    return f"{text}. {row.because[:1].upper()}{row.because[1:]}" if row.because else text
+
+
+def _places(block: ReasonBlock) -> Iterator[CodePlace]:
+    """Yield the lines of code of the first causes, each once."""
+    places = (place for cause in block.causes for place in cause.places)
+    yield from {place.place: place for place in places}.values()
+
+
+def _actions(block: ReasonBlock) -> Iterator[str]:
+    """Yield what to do, in sentences."""
+    yield from block.suggestions
+    for advice in block.advice:
+        yield f"{advice.text.rstrip('.')}. {advice.bound}".strip()
+
+
+def _cause_names(explanation: StepTimeExplanation | None) -> tuple[str, ...]:
+    """Return the names of operations that the sentences may quote."""
+    if explanation is None:
+        return ()
+    causes = explanation.causes[:_MOST_ACTIONS]
+    names = (short_name(name) for one in causes for name in (one.name, one.base_name) if name)
+    return tuple(dict.fromkeys(names))

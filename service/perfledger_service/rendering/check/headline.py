@@ -1,0 +1,221 @@
+"""Words what a check found in one line: the worst change, its size and its cause.
+
+The line quotes names of workloads, metrics and operations, which are untrusted and not escaped yet.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from perfledger.metrics import STEP_TIME
+from perfledger_baselines.judging.judge import is_trade
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckConfidence
+from perfledger_profiles.diff.cause import Cause, ChangeKind, StepTimeExplanation
+from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
+from perfledger_service.rendering.layout.number_format import NBSP
+from perfledger_service.rendering.layout.short_name import short_name
+from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
+from perfledger_service.values.report import Report
+
+_WARNING = "warning"
+_MOST_NAMED = 2  # the worst workloads, and the further metrics of the only one
+# What a step waits for, if it is bound by it.
+_WAITS = (Bottleneck.INPUT, Bottleneck.COMMUNICATION, Bottleneck.TRANSFER)
+_ARROW = "\N{RIGHTWARDS ARROW}"
+
+
+def headline(report: Report) -> str:
+    """Return what the check found in one line."""
+    rows = telling_rows(report)
+    if not rows:
+        return _without_verdicts(report)
+    if rows[0].outcome is Outcome.NOT_MEASURED:
+        return _not_measured(report)
+    if rows[0].is_warning:
+        return f"No regression, but a warning: {_named(rows[0])}{_more(rows)}"
+    match rows[0].outcome:
+        case Outcome.REGRESSED | Outcome.IMPROVED:
+            return _changed(rows, report)
+        case Outcome.UNDECIDED:
+            interval = f" ({rows[0].interval})" if rows[0].interval else ""
+            return f"Undecided: {_named(rows[0])}{interval}{_more(rows)}"
+        case Outcome.UNCHANGED | Outcome.NOT_MEASURED:
+            return _unchanged(rows, report)
+
+
+def telling_rows(report: Report) -> tuple[VerdictTableRow, ...]:
+    """Return the results that decide the check, the largest changes of the first workload first.
+
+    They have one outcome: the worst that any result has, trades and warnings aside.
+    """
+    verdicts = verdict_rows.order_verdicts(report)
+    sizes = [
+        (_size(verdict), row)
+        for verdict, row in zip(verdicts, verdict_rows.verdict_rows(report), strict=True)
+        if not is_trade(verdict, report.verdicts)
+    ]
+    for outcome in (Outcome.REGRESSED, Outcome.NOT_MEASURED, Outcome.UNDECIDED):
+        if rows := [one for one in sizes if one[1].outcome is outcome and not one[1].is_warning]:
+            return _ordered(rows)
+    if rows := [one for one in sizes if one[1].is_warning]:
+        return _ordered(rows)
+    for outcome in (Outcome.IMPROVED, Outcome.UNCHANGED):
+        if rows := [one for one in sizes if one[1].outcome is outcome]:
+            return _ordered(rows)
+    return ()
+
+
+def workload_counts(report: Report) -> str:
+    """Return the number of workloads by outcome; a workload counts by its worst verdict."""
+    order = (
+        str(Outcome.REGRESSED),
+        str(Outcome.NOT_MEASURED),
+        str(Outcome.UNDECIDED),
+        _WARNING,
+        str(Outcome.IMPROVED),
+        str(Outcome.UNCHANGED),
+    )
+    worst: dict[str, str] = {}
+    for verdict in report.verdicts:
+        if is_trade(verdict, report.verdicts):
+            continue
+        word = _WARNING if verdict.is_warning else str(verdict.outcome)
+        worst[verdict.workload] = min(worst.get(verdict.workload, word), word, key=order.index)
+    counts = Counter(worst.values())
+    parts = [_count_text(counts[word], word) for word in order if counts[word]]
+    parts += [f"{len(report.new_workloads)} new"] if report.new_workloads else []
+    parts += [f"{len(report.skipped)} skipped"] if report.skipped else []
+    return f"{', '.join(parts) or 'none'} of {_workloads(_total(report))}"
+
+
+def cause_phrase(explanation: StepTimeExplanation | None) -> str:
+    """Return the main cause of a changed step in a few words; "" if none is known."""
+    if explanation is None or not explanation.is_attributable:
+        return ""
+    total_s = explanation.head_step_seconds - explanation.base_step_seconds
+    before, after = explanation.base_bottleneck, explanation.head_bottleneck
+    if (
+        total_s > 0
+        and after is not None
+        and after.primary in _WAITS
+        and after.confidence is not BottleneckConfidence.LOW
+        and (before is None or before.primary is not after.primary)
+    ):
+        return f"it waits for {vocabulary.bottleneck(after.primary)}"
+    cause = next((one for one in explanation.causes if one.delta_seconds * total_s > 0), None)
+    return "" if cause is None else _cause_words(cause)
+
+
+def _cause_words(cause: Cause) -> str:
+    name = short_name(cause.name)
+    match cause.kind:
+        case ChangeKind.REPLACED:
+            return f"{name} replaces {short_name(cause.base_name)}"
+        case ChangeKind.NEW:
+            return f"{name} is new"
+        case ChangeKind.GONE:
+            return f"{name} is gone"
+        case ChangeKind.COUNT:
+            often = "more" if cause.head_count > cause.base_count else "less"
+            return f"{name} is called {often} often"
+        case ChangeKind.RATE:
+            return f"{name} is {'slower' if cause.delta_seconds > 0 else 'faster'}"
+
+
+def _ordered(rows: Sequence[tuple[float, VerdictTableRow]]) -> tuple[VerdictTableRow, ...]:
+    """Return the rows by the largest change of their workload; its step time stays first."""
+    largest: dict[str, float] = {}
+    for size, row in rows:
+        largest[row.workload] = max(largest.get(row.workload, 0.0), size)
+    return tuple(row for _, row in sorted(rows, key=lambda one: -largest[one[1].workload]))
+
+
+def _size(verdict: Verdict) -> float:
+    change = abs(verdict.estimate.change) if verdict.estimate else 0.0
+    return change if change == change else 0.0  # noqa: PLR0124 - not a number sorts as no change
+
+
+def _changed(rows: Sequence[VerdictTableRow], report: Report) -> str:
+    workloads = tuple(dict.fromkeys(row.workload for row in rows))
+    missing = {row.workload for row in verdict_rows.failure_rows(report)} - set(workloads)
+    end = f"; {len(missing)} could not be measured" if missing else ""
+    if len(workloads) > 1:
+        worst = [next(row for row in rows if row.workload == name) for name in workloads]
+        is_worse = rows[0].outcome is Outcome.REGRESSED
+        lead = f"{rows[0].outcome}, {'worst' if is_worse else 'most'}"
+        named = ", ".join(_named(row) for row in worst[:_MOST_NAMED])
+        return f"{len(workloads)} of {_workloads(_total(report))} {lead} {named}{end}"
+    others = "".join(f", {row.metric} {row.change}" for row in rows[1 : 1 + _MOST_NAMED])
+    explained = next((one for one in report.explanations if one.workload == workloads[0]), None)
+    is_explained = rows[0].metric_name == STEP_TIME.name
+    cause = cause_phrase(explained) if is_explained else ""
+    return f"{_moved(rows[0])}{others}{': ' if cause else ''}{cause}{end}"
+
+
+def _moved(row: VerdictTableRow) -> str:
+    """Return how a result changed: "w is 33 % slower (131 to 175 ms)", with an arrow for "to"."""
+    figures = f" ({_figures(row)})"
+    size, is_more = row.change.lstrip("+-"), row.change.startswith("+")
+    if row.change == size:
+        return f"{row.workload}: {row.metric} has changed{figures}"
+    if row.metric_name == STEP_TIME.name:
+        how = f"is {size} slower" if is_more else f"takes {size} less time"
+        return f"{row.workload} {how}{figures}"
+    return f"{row.workload}: {row.metric} is {size} {'higher' if is_more else 'lower'}{figures}"
+
+
+def _figures(row: VerdictTableRow) -> str:
+    """Return both figures, with their unit once if it is the same."""
+    before, _, unit = row.base.rpartition(NBSP)
+    is_same = unit == row.head.rpartition(NBSP)[2]
+    base = before if before and is_same else row.base
+    return f"{base} {_ARROW} {row.head}{f' {row.unit}' if row.unit else ''}"
+
+
+def _named(row: VerdictTableRow) -> str:
+    return f"{row.workload} {row.metric} {row.change}".rstrip()
+
+
+def _more(rows: Sequence[VerdictTableRow]) -> str:
+    return f", and {len(rows) - 1} more" if len(rows) > 1 else ""
+
+
+def _not_measured(report: Report) -> str:
+    failures = verdict_rows.failure_rows(report)
+    if not failures:
+        return f"Not measured: {workload_counts(report)}"
+    workloads = dict.fromkeys(row.workload for row in failures)
+    first = f"{failures[0].workload} {failures[0].why}"
+    if len(workloads) == 1:
+        return f"Not measured: {first}"
+    return f"{len(workloads)} of {_workloads(_total(report))} were not measured, first {first}"
+
+
+def _unchanged(rows: Sequence[VerdictTableRow], report: Report) -> str:
+    workloads = tuple(dict.fromkeys(row.workload for row in rows))
+    margin = provenance_facts.common_margin(report)
+    within = f", proven to within {margin}" if margin else ""
+    total = _total(report)
+    if total == 1:
+        return f"Unchanged: {workloads[0]}{within}"
+    many = f"all {total}" if len(workloads) == total else f"{len(workloads)} of {total}"
+    return f"Unchanged: {many} workloads{within}"
+
+
+def _without_verdicts(report: Report) -> str:
+    if report.new_workloads:
+        return report.title if ":" in report.title else f"{report.title}: {workload_counts(report)}"
+    return _not_measured(report) if report.failures else "Nothing was measured"
+
+
+def _total(report: Report) -> int:
+    judged = {verdict.workload for verdict in report.verdicts}
+    return len(judged) + len(report.new_workloads) + len(report.skipped)
+
+
+def _workloads(number: int) -> str:
+    return f"{number} workload{'s' * (number != 1)}"
+
+
+def _count_text(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (word == _WARNING and number != 1)}"

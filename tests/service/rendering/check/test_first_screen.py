@@ -1,0 +1,119 @@
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from perfledger.profile import CallingLine
+from perfledger_cost_models.quote import SummedPrice
+from perfledger_service.rendering.check.comment import comment
+from perfledger_service.rendering.check.first_screen import first_screen
+from perfledger_service.rendering.check.terminal import report_table
+from perfledger_service.rendering.layout.writers import plain_lines
+
+
+def plain(text):
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_why_is_the_first_cause_with_the_rest_of_the_change(reports):
+    screen = first_screen(reports["regressed"])
+
+    assert plain(screen.why) == (
+        "aten::_softmax +1.72 ms a step: replaces aten::_scaled_dot_product_flash_attention "
+        "(+560 µs elsewhere). Fused or split: fused attention became matmul and softmax"
+    )
+
+
+def test_lines_of_code_are_named_once_and_say_if_the_change_has_them(reports):
+    report = reports["regressed"]
+    explanation = report.explanations[0]
+    line = CallingLine(path="model.py", line=41, calls=12.0, is_changed=True)
+    causes = tuple(replace(one, lines=(line,)) for one in explanation.causes)
+    report = replace(report, explanations=(replace(explanation, causes=causes),))
+
+    (place,) = first_screen(report).where
+
+    assert (place.place, place.remark) == ("model.py:41", "changed on head")
+    assert "**Where** `model.py:41` (changed on head)" in comment(report)
+
+
+def test_an_unattributable_change_says_so(reports):
+    assert first_screen(reports["cpu_only"]).why == (
+        "no operation accounts for it: the profiles differ too much"
+    )
+
+
+def test_an_explanation_of_a_faster_step_is_no_reason_for_a_regression(reports, make):
+    report = reports["regressed"]
+    others = tuple(replace(one, workload=make.RESNET) for one in report.explanations)
+
+    assert first_screen(replace(report, explanations=others)).why == ""
+
+
+def test_what_would_settle_it_has_its_time_where_the_check_knows_it(reports):
+    report = replace(reports["undecided"], held_s=300.0)  # 20 pairs: 15 s each
+
+    assert plain(first_screen(report).why) == (
+        "too noisy to tell after 20 pairs; about 60 pairs would settle it, 10 min more"
+    )
+
+
+def test_a_failure_is_quoted_and_never_taken_for_a_sentence(reports):
+    screen = first_screen(reports["not_measured"])
+
+    assert screen.why == ""
+    assert screen.failure.startswith("RuntimeError: mat1")
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((22_000, 25_000, 28_000), ("Costs", "+25,000 USD a year")),
+        ((-28_000, -25_000, -22_000), ("Saves", "25,000 USD a year")),
+        ((-400, 151, 700), ("No detectable change in cost", "")),
+    ],
+)
+def test_the_only_price_is_said_with_its_option(reports, ends, expected):
+    report = reports["regressed"]
+    low, usd, high = map(Decimal, ends)
+    price = replace(
+        report.change_prices[0], usd=usd, low=low, high=high, is_detectable=low * high > 0
+    )
+
+    fact = first_screen(replace(report, change_prices=(price,))).price
+
+    assert (plain(fact.lead), plain(fact.amount)) == expected
+    assert "AWS p5.48xlarge, on demand" in fact.detail
+
+
+def test_a_sum_of_several_prices_says_what_it_lacks(reports, make):
+    report = reports["regressed"]
+    total = SummedPrice(
+        usd=Decimal(9000),
+        low=Decimal(7500),
+        high=Decimal(11_000),
+        is_detectable=True,
+        workloads=(make.GPT, make.RESNET),
+        missing=(make.ATTENTION,),
+    )
+
+    fact = first_screen(replace(report, total_price=total)).price
+
+    assert plain(fact.amount) == "+9,000 USD a year (7,500 to 11,000), 2 workloads"
+    assert fact.detail == "1 without a price"
+
+
+def test_without_a_fleet_nothing_is_said_of_money(reports):
+    assert first_screen(replace(reports["regressed"], change_prices=())).price is None
+
+
+def test_comment_and_terminal_say_the_same(reports):
+    report = reports["regressed"]
+    screen = first_screen(report)
+    said = " ".join(plain_lines(report_table(report), width=1000).split())
+    posted = " ".join(comment(report).replace("`", "").replace("**", "").split())
+
+    for text in (report.headline, screen.why, screen.counts, *screen.actions):
+        words = " ".join(text[1:].rstrip(".").split())
+        assert words in said
+        assert words in posted
