@@ -151,10 +151,10 @@ def _cause_sentence(cause: Cause, block: ReasonBlock, explanation: StepTimeExpla
     row = block.causes[0]
     total_s = explanation.head_step_seconds - explanation.base_step_seconds
     rest_s = total_s - cause.delta_seconds
-    is_told = abs(rest_s) >= _LEAST_ELSEWHERE * abs(cause.delta_seconds)
-    elsewhere = f" ({number_format.signed_seconds(rest_s)} elsewhere)" if is_told else ""
-    replaced = f" {short_name(row.base_name)}" if row.base_name else ""
-    text = f"{row.short} {row.delta} a step: {vocabulary.change_phrase(cause)}{replaced}{elsewhere}"
+    has_rest = abs(rest_s) >= _LEAST_ELSEWHERE * abs(cause.delta_seconds)
+    rest = f" ({number_format.signed_seconds(rest_s)} elsewhere)" if has_rest else ""
+    former_name = f" {short_name(row.base_name)}" if row.base_name else ""
+    text = f"{row.short} {row.delta} a step: {vocabulary.change_phrase(cause)}{former_name}{rest}"
     return f"{text}. {row.because[:1].upper()}{row.because[1:]}" if row.because else text
 
 

@@ -32,13 +32,13 @@ def headline(report: Report) -> str:
     if rows[0].outcome is Outcome.NOT_MEASURED:
         return _not_measured(report)
     if rows[0].is_warning:
-        return f"No regression, but a warning: {_named(rows[0])}{_more(rows)}"
+        return f"No regression, but a warning: {_result_phrase(rows[0])}{_more(rows)}"
     match rows[0].outcome:
         case Outcome.REGRESSED | Outcome.IMPROVED:
             return _changed(rows, report)
         case Outcome.UNDECIDED:
             interval = f" ({rows[0].interval})" if rows[0].interval else ""
-            return f"Undecided: {_named(rows[0])}{interval}{_more(rows)}"
+            return f"Undecided: {_result_phrase(rows[0])}{interval}{_more(rows)}"
         case Outcome.UNCHANGED | Outcome.NOT_MEASURED:
             return _unchanged(rows, report)
 
@@ -137,22 +137,22 @@ def _size(verdict: Verdict) -> float:
 
 def _changed(rows: Sequence[VerdictTableRow], report: Report) -> str:
     workloads = tuple(dict.fromkeys(row.workload for row in rows))
-    missing = {row.workload for row in verdict_rows.failure_rows(report)} - set(workloads)
-    end = f"; {len(missing)} could not be measured" if missing else ""
+    failed_names = {row.workload for row in verdict_rows.failure_rows(report)} - set(workloads)
+    end = f"; {len(failed_names)} could not be measured" if failed_names else ""
     if len(workloads) > 1:
         worst = [next(row for row in rows if row.workload == name) for name in workloads]
         is_worse = rows[0].outcome is Outcome.REGRESSED
         lead = f"{rows[0].outcome}, {'worst' if is_worse else 'most'}"
-        named = ", ".join(_named(row) for row in worst[:_MOST_NAMED])
-        return f"{len(workloads)} of {_workloads(_total(report))} {lead} {named}{end}"
+        worst_names = ", ".join(_result_phrase(row) for row in worst[:_MOST_NAMED])
+        return f"{len(workloads)} of {_workloads(_total(report))} {lead} {worst_names}{end}"
     others = "".join(f", {row.metric} {row.change}" for row in rows[1 : 1 + _MOST_NAMED])
-    explained = next((one for one in report.explanations if one.workload == workloads[0]), None)
+    explanation = next((one for one in report.explanations if one.workload == workloads[0]), None)
     is_explained = rows[0].metric_name == STEP_TIME.name
-    cause = cause_phrase(explained) if is_explained else ""
-    return f"{_moved(rows[0])}{others}{': ' if cause else ''}{cause}{end}"
+    cause = cause_phrase(explanation) if is_explained else ""
+    return f"{_change_phrase(rows[0])}{others}{': ' if cause else ''}{cause}{end}"
 
 
-def _moved(row: VerdictTableRow) -> str:
+def _change_phrase(row: VerdictTableRow) -> str:
     """Return how a result changed: "w is 33 % slower (131 to 175 ms)", with an arrow for "to"."""
     figures = f" ({_figures(row)})"
     size, is_more = row.change.lstrip("+-"), row.change.startswith("+")
@@ -172,7 +172,7 @@ def _figures(row: VerdictTableRow) -> str:
     return f"{base} {_ARROW} {row.head}{f' {row.unit}' if row.unit else ''}"
 
 
-def _named(row: VerdictTableRow) -> str:
+def _result_phrase(row: VerdictTableRow) -> str:
     return f"{row.workload} {row.metric} {row.change}".rstrip()
 
 
@@ -194,12 +194,12 @@ def _not_measured(report: Report) -> str:
 def _unchanged(rows: Sequence[VerdictTableRow], report: Report) -> str:
     workloads = tuple(dict.fromkeys(row.workload for row in rows))
     margin = provenance_facts.common_margin(report)
-    within = f", proven to within {margin}" if margin else ""
+    margin_phrase = f", proven to within {margin}" if margin else ""
     total = _total(report)
     if total == 1:
-        return f"Unchanged: {workloads[0]}{within}"
+        return f"Unchanged: {workloads[0]}{margin_phrase}"
     many = f"all {total}" if len(workloads) == total else f"{len(workloads)} of {total}"
-    return f"Unchanged: {many} workloads{within}"
+    return f"Unchanged: {many} workloads{margin_phrase}"
 
 
 def _without_verdicts(report: Report) -> str:

@@ -312,8 +312,8 @@ def _labelled(label: str, text: str) -> Text:
     return Text(f"{label}: ", style="bold").append(text, style="not bold")
 
 
-def _place_text(one: CodePlace) -> str:
-    return clean(one.place, limit=_MAX_NAME) + (f" ({one.remark})" if one.remark else "")
+def _place_text(place: CodePlace) -> str:
+    return clean(place.place, limit=_MAX_NAME) + (f" ({place.remark})" if place.remark else "")
 
 
 def _heading(text: str) -> Padding:

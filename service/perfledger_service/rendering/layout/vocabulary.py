@@ -180,11 +180,11 @@ def undecided_advice(
     """
     if explanation.pairs_needed is None or explanation.expected_outcome is None:
         return ""
-    settled = f"; about {explanation.pairs_needed} pairs would settle it"
+    advice = f"; about {explanation.pairs_needed} pairs would settle it"
     more = explanation.pairs_needed - pairs
     if seconds_per_pair is None or more <= 0:
-        return settled
-    return f"{settled}, {number_format.duration(round(more * seconds_per_pair))} more"
+        return advice
+    return f"{advice}, {number_format.duration(round(more * seconds_per_pair))} more"
 
 
 def tone(outcome: str, *, is_warning: bool = False) -> str:
