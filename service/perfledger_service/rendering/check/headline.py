@@ -145,11 +145,11 @@ def _changed(rows: Sequence[VerdictTableRow], report: Report) -> str:
         lead = f"{rows[0].outcome}, {'worst' if is_worse else 'most'}"
         worst_names = ", ".join(_result_phrase(row) for row in worst[:_MOST_NAMED])
         return f"{len(workloads)} of {_workloads(_total(report))} {lead} {worst_names}{end}"
-    others = "".join(f", {row.metric} {row.change}" for row in rows[1 : 1 + _MOST_NAMED])
+    further = "".join(f", {row.metric} {row.change}" for row in rows[1 : 1 + _MOST_NAMED])
     explanation = next((one for one in report.explanations if one.workload == workloads[0]), None)
     is_explained = rows[0].metric_name == STEP_TIME.name
     cause = cause_phrase(explanation) if is_explained else ""
-    return f"{_change_phrase(rows[0])}{others}{': ' if cause else ''}{cause}{end}"
+    return f"{_change_phrase(rows[0])}{further}{': ' if cause else ''}{cause}{end}"
 
 
 def _change_phrase(row: VerdictTableRow) -> str:
