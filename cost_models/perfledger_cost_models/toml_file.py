@@ -2,10 +2,14 @@
 
 import tomllib
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+# Of a name or a note in a file that people write.
+MAX_TEXT = 500
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT)]
 Document = TypeVar("Document")
 
 

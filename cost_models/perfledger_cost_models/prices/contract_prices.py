@@ -70,7 +70,7 @@ from perfledger_cost_models.prices.price_sheet import (
     RejectedPrice,
 )
 from perfledger_cost_models.quote import PriceLayer
-from perfledger_cost_models.toml_file import read_toml
+from perfledger_cost_models.toml_file import Text, read_toml
 from perfledger_cost_models.units import USD
 
 MAX_CHARACTERS = 1_000_000
@@ -78,7 +78,6 @@ MAX_CHARACTERS = 1_000_000
 MAX_DISCOUNT = Decimal("0.95")
 MAX_MONEY = Decimal(1_000_000_000)
 
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
 Name = Annotated[str, msgspec.Meta(max_length=200, pattern="^[^:/@]*$")]
 
 

@@ -20,6 +20,7 @@ from perfledger_cost_models.tco.onprem import ServerSpec
 from perfledger_cost_models.tco.purchase_modes import PurchaseTerms
 
 YEARS = 3
+PLAN_YEARS = range(1, YEARS + 1)
 HOURS = "hours_a_year"
 GROWTH = "hours_growth"
 COMMITMENT_UTILIZATION = "commitment_utilization"

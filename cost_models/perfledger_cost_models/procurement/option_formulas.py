@@ -14,6 +14,7 @@ from perfledger_cost_models.procurement.cost_model import (
     COMMITMENT_UTILIZATION,
     GROWTH,
     HOURS,
+    PLAN_YEARS,
     RESIDUAL,
     WACC,
     YEARS,
@@ -68,17 +69,17 @@ def _shared(inputs: Sequence[ModelInput]) -> Iterator[FormulaLine]:
     """Yield the lines of all options; hours of a share are divided by it once, to paid hours."""
     names = {each.name for each in inputs}
     shares = "".join(f" / {name}" for name in (ALLOCATED_SHARE, BUSY_SHARE) if name in names)
-    for year in range(1, YEARS + 1):
+    for year in PLAN_YEARS:
         hours = f"{HOURS}{shares}" if year == 1 else f"hours_{year - 1} * (1 + {GROWTH})"
         yield _line(f"hours_{year}", f"paid hours in year {year}", "h", hours)
-    for year in range(1, YEARS + 1):
+    for year in PLAN_YEARS:
         need = f"MAX(0, hours_{year} - supply_{year} * {HOURS_PER_YEAR} * {COMMITMENT_UTILIZATION})"
         yield _line(f"need_{year}", f"hours beyond the supply in year {year}", "h", need)
-    for year in range(1, YEARS + 1):
+    for year in PLAN_YEARS:
         before = "1" if year == 1 else f"discount_{year - 1}"
         label = f"present value of a dollar at the end of year {year}"
         yield _line(f"discount_{year}", label, "USD/USD", f"{before} / (1 + {WACC})")
-    worth = _sum(f"need_{year} * discount_{year}" for year in range(1, YEARS + 1))
+    worth = _sum(f"need_{year} * discount_{year}" for year in PLAN_YEARS)
     yield _line(NEED_WORTH, "hours beyond the supply, discounted like money", "h", worth)
 
 
@@ -105,14 +106,14 @@ def _lines(
             yield from _owned(option, keep, hours_of(option.key) if is_elsewhere else "1")
         case _ as unreachable:
             assert_never(unreachable)
-    worth = _sum(f"{option.paid[year]} * discount_{year}" for year in range(1, YEARS + 1))
+    worth = _sum(f"{option.paid[year]} * discount_{year}" for year in PLAN_YEARS)
     label = f"{option.name}: present value of all payments"
     yield _line(option.npv, label, USD, f"{option.paid[0]} + {worth}")
 
 
 def _by_use(option: PurchaseOption, yearly: str) -> Iterator[FormulaLine]:
     yield _paid(option, 0, "0")
-    for year in range(1, YEARS + 1):
+    for year in PLAN_YEARS:
         yield _paid(option, year, yearly.format(year))
 
 
@@ -130,7 +131,7 @@ def _committed(
     yield _line(f"{key}_carried", f"{option.name}: hours carried per year", "h", committed_hours)
     at_start = f"{key}_term * {upfront * option.years}" if upfront else "0"
     yield _paid(option, 0, at_start)
-    for year in range(1, YEARS + 1):
+    for year in PLAN_YEARS:
         parts = [_beyond(key, year, keep)]
         if upfront != 1:
             parts.append(f"{key}_term * {1 - upfront}")
@@ -160,14 +161,14 @@ def _owned(option: PurchaseOption, keep: PurchaseOption, ratio: str) -> Iterator
     yield _line(f"{key}_running", label, USD, f"{nodes} * ({running})")
     label = f"{option.name}: hours carried per year"
     yield _line(f"{key}_carried", label, "h", f"{hours} * {COMMITMENT_UTILIZATION} / {ratio}")
-    for year in range(1, YEARS + 1):
+    for year in PLAN_YEARS:
         yield from _energy(
             option, server.max_power, year, nodes, f"need_{year} * {ratio} / ({hours})"
         )
     label = f"{option.name}: resale value of the servers after {YEARS} years"
     yield _line(f"{key}_resale", label, USD, f"{nodes} * {price} * {RESIDUAL}")
     yield _paid(option, 0, f"{key}_capex")
-    for year in range(1, YEARS + 1):
+    for year in PLAN_YEARS:
         yearly = f"{key}_running + {key}_energy_{year} + {_beyond(key, year, keep)}"
         yield _paid(option, year, f"{yearly} - {key}_resale" if year == YEARS else yearly)
 

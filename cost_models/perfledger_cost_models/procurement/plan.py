@@ -45,7 +45,7 @@ from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
 from perfledger_cost_models.forecasting.sample_paths import MAX_HORIZON
 from perfledger_cost_models.tco.hardware_inputs import HardwareInput, HardwareInputSheet
-from perfledger_cost_models.toml_file import read_toml
+from perfledger_cost_models.toml_file import MAX_TEXT, Text, read_toml
 from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_DAY, MINUTES_PER_HOUR
 
 MAX_CHARACTERS = 1_000_000
@@ -61,14 +61,13 @@ MAX_WAIT_MINUTES = MINUTES_PER_HOUR * HOURS_PER_DAY * DAYS_PER_YEAR
 # Growth cannot be below -100 % a year; above 10-fold a plan of three years is meaningless.
 MIN_GROWTH, MAX_GROWTH = Decimal("-0.9"), Decimal(10)
 
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
 Entries = msgspec.Meta(max_length=MAX_ENTRIES)
 Devices = Annotated[int, msgspec.Meta(ge=1, le=MAX_DEVICES)]
 
 # A file in the plan's folder or below it: a plan must not read outside its folder.
 RELATIVE_PATH = r"^(?!.*\.\.)[^/\\\x00-\x1f~][^\\\x00-\x1f]*$"
 
-File = Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=RELATIVE_PATH)]
+File = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT, pattern=RELATIVE_PATH)]
 
 _NAME = re.compile(r"[A-Za-z0-9 _.,:%()+/*@\[\]=-]+")
 

@@ -33,18 +33,18 @@ from typing import Annotated
 
 import msgspec
 
-from perfledger_cost_models.toml_file import read_toml
+from perfledger_cost_models.toml_file import Text, read_toml
 
 MAX_CHARACTERS = 1_000_000
 MAX_WORKLOADS = 1000
+MAX_DTYPES = 20
 MAX_ENTRIES = 100  # of one kind in a workload
 MAX_DEVICES = 1_000_000
 # More per unit of work is a typing error: training GPT-3 took 3e23 operations.
 MAX_AMOUNT = 1e30
 MIN_AMOUNT = 1e-30  # less is lost in rounding
 
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
-Dtypes = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1, max_length=20)]
+Dtypes = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1, max_length=MAX_DTYPES)]
 
 
 class DescriptorError(ValueError):

@@ -7,7 +7,7 @@ from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement.cost_model import (
     ALLOCATED_SHARE,
-    YEARS,
+    PLAN_YEARS,
     CostModel,
     InputBasis,
     ModelInput,
@@ -55,7 +55,7 @@ def supply_of(
 ) -> SupplySection:
     """Return the supply, the need that it carries, and its use by the bill."""
     likely = evaluate_at_modes(model)
-    years = range(1, YEARS + 1)
+    years = PLAN_YEARS
     hours = {year: to_decimal(likely[f"hours_{year}"][0]) for year in years}
     needed = {year: to_decimal(likely[f"need_{year}"][0]) for year in years}
     no_bill = UnknownFigure(name="hours by purchase mode", reason=NO_BILL, remedy=BILL_REMEDY)

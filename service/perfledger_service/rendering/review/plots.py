@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger_cost_models.procurement.cost_model import PLAN_YEARS, YEARS
 from perfledger_cost_models.review.review_document import OptionFacts, Review, UnknownFigure
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis
 from perfledger_service.rendering.chart.marks import (
@@ -29,7 +30,6 @@ _LEAST_SWING = Decimal("0.01")  # of the widest: a smaller one is invisible
 _MAX_TIMES_TODAY = 3
 _MILLION, _THOUSAND = 1_000_000, 1_000
 _KG_PER_TONNE = 1000
-_YEARS = 3
 # From the bottom layer to the top.
 _ORDER = (Tone.MUTED, Tone.ORANGE, Tone.BLUE)
 
@@ -103,11 +103,11 @@ def cumulative_cash_chart(review: Review) -> Chart:
     values = [value for line in lines for _, value in line.points]
     values += [end for band in bands for _, *ends in band.points for end in ends]
     factor, unit = _money(max(values))
-    names = ("start", *(f"year {year}" for year in range(1, _YEARS + 1)))
+    names = ("start", *(f"year {year}" for year in PLAN_YEARS))
     ticks = tuple(Tick(value=float(year), label=name) for year, name in enumerate(names))
     title = "paid at the start and at the end of each year; shaded: 5 to 95 %"
     return Chart(
-        x=Axis(low=0.0, high=float(_YEARS), ticks=ticks, title=title, has_grid=False),
+        x=Axis(low=0.0, high=float(YEARS), ticks=ticks, title=title, has_grid=False),
         y=linear_axis(
             min(0.0, *values), max(values), label="{:,.6g}".format, factor=factor, title=unit
         ),

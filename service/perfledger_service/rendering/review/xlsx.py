@@ -10,7 +10,7 @@ from decimal import Decimal
 from perfledger_cost_models.billing.cost_allocation import BillPart
 from perfledger_cost_models.billing.showback import CostAllocation
 from perfledger_cost_models.forecasting.forecast import QUANTILES, ForecastQuantity
-from perfledger_cost_models.procurement.cost_model import YEARS
+from perfledger_cost_models.procurement.cost_model import PLAN_YEARS
 from perfledger_cost_models.procurement.decision import evaluate_at_modes
 from perfledger_cost_models.procurement.option_formulas import NEED_WORTH
 from perfledger_cost_models.projection.projection import MissingProjection, Projection
@@ -86,7 +86,7 @@ def _decision(book: Workbook, review: Review) -> None:
 
 
 def _options(book: Workbook, review: Review) -> None:
-    years = [f"end of year {year}" for year in range(1, YEARS + 1)]
+    years = [f"end of year {year}" for year in PLAN_YEARS]
     titles = (
         "Option",
         "Where",
