@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from perfledger.records import Device, HostFinding
 from perfledger_runners.machine.cgroup_limits import read_limits
+from perfledger_runners.machine.core_speed import CoreSpeed, read_core_speed
 from perfledger_runners.machine.cpu_settings import read_cpu_settings
 from perfledger_runners.machine.gpu_fitness import gpu_findings
 from perfledger_runners.machine.host_fitness import host_findings, other_programs, unknown
@@ -24,6 +25,7 @@ def read_fitness(
     files: KernelFiles = THIS_KERNEL,
     usable: Collection[int] | None = None,
     sleep: Callable[[float], None] = time.sleep,
+    core_speed: Callable[[Collection[int]], CoreSpeed | None] = read_core_speed,
 ) -> tuple[HostFinding, ...]:
     """Return the findings while nothing of the check runs; those about the device come first."""
     load, limits = read_load(files, usable=usable, sleep=sleep), read_limits(files)
@@ -32,6 +34,7 @@ def read_fitness(
         read_cpu_settings(load.usable, files),
         limits,
         read_memory(files, group=limits.memory_pressure),
+        core_speed(load.usable),
     )
     match device:
         case Device.CPU:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from perfledger.records import FindingLevel, HostFinding
 from perfledger_runners.machine.cgroup_limits import CgroupLimits
+from perfledger_runners.machine.core_speed import CoreSpeed
 from perfledger_runners.machine.cpu_settings import CpuSettings
 from perfledger_runners.machine.host_load import HostLoad
 from perfledger_runners.machine.kernel_files import cores_text
@@ -23,16 +24,23 @@ NOISY_STEAL, BUSY_STEAL = 0.01, 0.1
 # The kernel begins to reclaim pages well before the last tenth is used.
 LOW_MEMORY = 0.1
 NOISY_STALL, BUSY_STALL = 0.01, 0.1
+# The same work on the same core: repeated work differs by a hundredth or two on a quiet one.
+NOISY_SPREAD, BUSY_SPREAD = 1.05, 1.25
 MAX_WORDS = 300  # characters of a finding: a cell's
 
 
 def host_findings(
-    load: HostLoad, settings: CpuSettings, limits: CgroupLimits, memory: MemoryState
+    load: HostLoad,
+    settings: CpuSettings,
+    limits: CgroupLimits,
+    memory: MemoryState,
+    speed: CoreSpeed | None,
 ) -> tuple[HostFinding, ...]:
     """Return the findings about a host, those that usually matter most first."""
     return (
         other_programs(load, settings),
         _steal(load),
+        _core_speed(speed),
         _quota(limits, load),
         _memory(memory),
         _governor(settings),
@@ -115,6 +123,22 @@ def _steal(load: HostLoad) -> HostFinding:
         return finding("stolen time", FindingLevel.FINE, detail)
     level = FindingLevel.BUSY if share >= BUSY_STEAL else FindingLevel.NOISY
     return finding("stolen time", level, detail, "use a dedicated host or a metal instance")
+
+
+def _core_speed(speed: CoreSpeed | None) -> HostFinding:
+    if speed is None:
+        return unknown("core speed", "the clock of a thread's processor time does not advance")
+    low_ms, high_ms = 1e3 * speed.low_s, 1e3 * speed.high_s
+    detail = f"the same work takes {low_ms:.2g} to {high_ms:.2g} ms of processor time"
+    if speed.spread < NOISY_SPREAD:
+        return finding("core speed", FindingLevel.FINE, detail)
+    level = FindingLevel.BUSY if speed.spread >= BUSY_SPREAD else FindingLevel.NOISY
+    return finding(
+        "core speed",
+        level,
+        f"{detail}, {speed.spread:.2g} times: neighbours on the same physical core, or its clock",
+        "use a dedicated host or a metal instance, and fix the clocks",
+    )
 
 
 def _quota(limits: CgroupLimits, load: HostLoad) -> HostFinding:

@@ -29,8 +29,6 @@ def headline(report: Report) -> str:
     rows = telling_rows(report)
     if not rows:
         return _without_verdicts(report)
-    if rows[0].outcome is Outcome.NOT_MEASURED:
-        return _not_measured(report)
     if rows[0].is_warning:
         return f"No regression, but a warning: {_result_phrase(rows[0])}{_more(rows)}"
     match rows[0].outcome:
@@ -39,7 +37,9 @@ def headline(report: Report) -> str:
         case Outcome.UNDECIDED:
             interval = f" ({rows[0].interval})" if rows[0].interval else ""
             return f"Undecided: {_result_phrase(rows[0])}{interval}{_more(rows)}"
-        case Outcome.UNCHANGED | Outcome.NOT_MEASURED:
+        case Outcome.NOT_MEASURED:
+            return _not_measured(report)
+        case Outcome.UNCHANGED:
             return _unchanged(rows, report)
 
 
@@ -146,7 +146,9 @@ def _changed(rows: Sequence[VerdictTableRow], report: Report) -> str:
         worst_names = ", ".join(_result_phrase(row) for row in worst[:_MOST_NAMED])
         return f"{len(workloads)} of {_workloads(_total(report))} {lead} {worst_names}{end}"
     further = "".join(f", {row.metric} {row.change}" for row in rows[1 : 1 + _MOST_NAMED])
-    explanation = next((one for one in report.explanations if one.workload == workloads[0]), None)
+    explanation = next(
+        (one for one in report.explanations if one.workload == rows[0].workload), None
+    )
     is_explained = rows[0].metric_name == STEP_TIME.name
     cause = cause_phrase(explanation) if is_explained else ""
     return f"{_change_phrase(rows[0])}{further}{': ' if cause else ''}{cause}{end}"

@@ -1,6 +1,7 @@
 import pytest
 
 from perfledger.records import Device, FindingLevel
+from perfledger_runners.machine.core_speed import CoreSpeed
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.nvml import Gpu
 
@@ -22,24 +23,30 @@ def quiet(kernel):
     return {"files": files, "usable": (0,), "sleep": sleep}
 
 
-def test_a_cpu_is_its_host(quiet):
-    findings = read_fitness(Device.CPU, None, **quiet)
+@pytest.fixture
+def steady():
+    """Return a probe of the cores' speed that finds it steady."""
+    return lambda _: CoreSpeed(1e-3, 1e-3)
 
-    assert names(findings)[:2] == ["other programs", "stolen time"]
+
+def test_a_cpu_is_its_host(quiet, steady):
+    findings = read_fitness(Device.CPU, None, **quiet, core_speed=steady)
+
+    assert names(findings)[:3] == ["other programs", "stolen time", "core speed"]
     assert findings[0].level is FindingLevel.FINE
     assert len(set(names(findings))) == len(findings)
 
 
-def test_a_gpu_comes_before_its_host(quiet, fake_nvml):
-    findings = read_fitness(Device.CUDA, Gpu(fake_nvml(), "handle"), **quiet)
+def test_a_gpu_comes_before_its_host(quiet, steady, fake_nvml):
+    findings = read_fitness(Device.CUDA, Gpu(fake_nvml(), "handle"), **quiet, core_speed=steady)
 
     assert (findings[0].name, findings[0].level) == ("GPU processes", FindingLevel.BUSY)
     assert "other programs" in names(findings)
 
 
 @pytest.mark.parametrize(("device", "name"), [(Device.CUDA, "GPU"), (Device.TPU, "TPU")])
-def test_a_device_that_does_not_tell_is_unknown(quiet, device, name):
-    findings = read_fitness(device, None, **quiet)
+def test_a_device_that_does_not_tell_is_unknown(quiet, steady, device, name):
+    findings = read_fitness(device, None, **quiet, core_speed=steady)
 
     assert (findings[0].name, findings[0].level) == (name, FindingLevel.UNKNOWN)
 
@@ -53,7 +60,14 @@ def test_afterwards_only_the_load_is_read_again(quiet):
 def test_nonsense_keeps_no_check_from_measuring(hostile, fake_nvml):
     gpu = Gpu(fake_nvml(*fake_nvml().answers), "handle")
 
-    findings = read_fitness(Device.CUDA, gpu, files=hostile, usable=(0,), sleep=lambda _: None)
+    findings = read_fitness(
+        Device.CUDA,
+        gpu,
+        files=hostile,
+        usable=(0,),
+        sleep=lambda _: None,
+        core_speed=lambda _: None,
+    )
 
     assert "busy" not in {each.level for each in findings}
     assert findings[0].level is FindingLevel.UNKNOWN

@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 
 from perfledger.records import FindingLevel
 from perfledger_runners.machine.cgroup_limits import CgroupLimits
+from perfledger_runners.machine.core_speed import CoreSpeed
 from perfledger_runners.machine.cpu_settings import CpuSettings
 from perfledger_runners.machine.host_fitness import (
     MAX_WORDS,
@@ -33,11 +34,12 @@ METAL = CpuSettings(
     isolated=frozenset(),
 )
 FREE = CgroupLimits(quota_cores=math.inf)
+STEADY = CoreSpeed(1e-3, 1.01e-3)
 MEMORY = MemoryState(available_share=0.5, stalled_share=0.0)
 
 
-def found(load=QUIET, settings=METAL, limits=FREE, memory=MEMORY):
-    return {each.name: each for each in host_findings(load, settings, limits, memory)}
+def found(load=QUIET, settings=METAL, limits=FREE, memory=MEMORY, speed=STEADY):
+    return {each.name: each for each in host_findings(load, settings, limits, memory, speed)}
 
 
 def test_a_tuned_and_quiet_machine_is_fine_in_everything():
@@ -46,7 +48,7 @@ def test_a_tuned_and_quiet_machine_is_fine_in_everything():
 
 
 def test_a_machine_that_tells_nothing_is_unknown_in_everything():
-    findings = found(UNKNOWN, CpuSettings(), CgroupLimits(), MemoryState())
+    findings = found(UNKNOWN, CpuSettings(), CgroupLimits(), MemoryState(), None)
 
     assert {each.level for each in findings.values()} == {FindingLevel.UNKNOWN}
 
@@ -136,6 +138,22 @@ def test_without_a_quiet_core_or_with_nothing_but_quiet_ones_there_is_none_to_ch
 @pytest.mark.parametrize(("share", "level"), [(0.009, "fine"), (0.01, "noisy"), (0.1, "busy")])
 def test_time_stolen_by_other_machines(share, level):
     assert found(replace(QUIET, stolen_share=share))["stolen time"].level == level
+
+
+@pytest.mark.parametrize(
+    ("high_s", "level"), [(4.19e-3, "fine"), (4.21e-3, "noisy"), (5e-3, "busy")]
+)
+def test_cores_that_do_not_keep_their_speed(high_s, level):
+    assert found(speed=CoreSpeed(4e-3, high_s))["core speed"].level == level
+
+
+def test_how_uneven_the_cores_are_is_said_with_what_may_cause_it():
+    uneven = found(speed=CoreSpeed(0.0041, 0.0069))["core speed"]
+
+    assert uneven.detail.startswith(
+        "the same work takes 4.1 to 6.9 ms of processor time, 1.7 times"
+    )
+    assert "dedicated host" in uneven.advice
 
 
 @pytest.mark.parametrize(("cores", "level"), [(4.0, "fine"), (3.9, "noisy")])

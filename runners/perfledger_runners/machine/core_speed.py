@@ -1,0 +1,78 @@
+"""Measures whether the cores keep their speed.
+
+Another tenant of the host, on the hardware thread beside a virtual machine's core, slows that core
+without stealing its time, and a clock may rise and fall: the same work then needs more processor
+time. Waiting for a core needs none, so other programs do not count unless they share its units.
+"""
+
+import os
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import cycle
+from statistics import quantiles
+
+PROBE_S = 0.5
+# About a millisecond of work: shorter than the phases of a neighbour, longer than a clock's step.
+ROUNDS = 20_000
+MAX_CORES = 4  # of which the speed is read
+_DECILES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CoreSpeed:
+    """The processor time that the same work needed, in seconds: its first and last decile."""
+
+    low_s: float
+    high_s: float
+
+    @property
+    def spread(self) -> float:
+        """Return by how many times the slow readings took longer than the fast ones."""
+        return self.high_s / self.low_s
+
+
+def read_core_speed(
+    usable: Collection[int],
+    *,
+    seconds: float = PROBE_S,
+    work: Callable[[], object] | None = None,
+    clock: Callable[[], float] = time.thread_time,
+    wall: Callable[[], float] = time.monotonic,
+) -> CoreSpeed | None:
+    """Do the same work again and again on each of the usable cores; None where that is impossible.
+
+    The calling thread visits the cores in turn, as far as it may, and then returns to all of them.
+    """
+    probe = work or _add_squares
+    cores = sorted(usable)[-MAX_CORES:]  # interrupts prefer the first
+    readings_s: list[float] = []
+    until = wall() + seconds
+    try:
+        for core in cycle(cores):
+            if wall() >= until:
+                break
+            _stay_on((core,))
+            began = clock()
+            probe()
+            readings_s.append(clock() - began)
+    finally:
+        _stay_on(usable)
+    if len(readings_s) < _DECILES or min(readings_s) <= 0:
+        return None
+    deciles = quantiles(readings_s, n=_DECILES)
+    return CoreSpeed(low_s=deciles[0], high_s=deciles[-1])
+
+
+def _add_squares() -> int:
+    total = 0
+    for number in range(ROUNDS):
+        total += number * number
+    return total
+
+
+def _stay_on(cores: Collection[int]) -> None:
+    if hasattr(os, "sched_setaffinity"):  # Linux has it
+        with suppress(OSError):
+            os.sched_setaffinity(0, cores)

@@ -1,0 +1,53 @@
+import os
+from itertools import count
+
+import pytest
+
+from perfledger_runners.machine.core_speed import CoreSpeed, read_core_speed
+
+
+def scripted(times_s, *, seconds=1.0):
+    """Return the speed where each piece of work needs the next of these times, again and again."""
+    now_s = 0.0
+    pieces = count()
+
+    def work():
+        nonlocal now_s
+        now_s += times_s[next(pieces) % len(times_s)]
+
+    def clock():
+        return now_s
+
+    return read_core_speed(
+        os.sched_getaffinity(0), seconds=seconds, work=work, clock=clock, wall=clock
+    )
+
+
+def test_work_that_always_takes_the_same_has_no_spread():
+    assert scripted((0.001,)).spread == pytest.approx(1.0)
+
+
+def test_a_neighbour_for_a_third_of_the_time_shows():
+    speed = scripted((0.004, 0.004, 0.007))
+
+    assert (speed.low_s, speed.high_s) == (pytest.approx(0.004), pytest.approx(0.007))
+    assert speed.spread == pytest.approx(1.75)
+
+
+def test_a_single_slow_reading_among_many_does_not():
+    assert scripted((*(0.001,) * 30, 0.05)).spread == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("times_s", "seconds"), [((0.0, 0.1), 1.0), ((0.2,), 1.0)])
+def test_a_clock_that_stands_and_too_few_readings_tell_nothing(times_s, seconds):
+    assert scripted(times_s, seconds=seconds) is None
+
+
+def test_this_machine_is_read_on_its_cores_and_left_as_it_was():
+    before = os.sched_getaffinity(0)
+
+    speed = read_core_speed(before, seconds=0.1)
+
+    assert os.sched_getaffinity(0) == before
+    assert isinstance(speed, CoreSpeed)
+    assert 0 < speed.low_s <= speed.high_s
