@@ -157,7 +157,7 @@ def t_tests(
     signs = np.array([np.sign(each.mean) for each in moments])
     smallest = np.where(signs == signs[-1], p_values, 1.0).min(axis=0)
     level, one_sided = nominal_levels(looks, alpha)[-1], equivalence_level(looks, alpha)
-    return _results(moments[-1], np.minimum(smallest, 1.0), level=level, narrow_level=2 * one_sided)
+    return _results(moments[-1], smallest, level=level, narrow_level=2 * one_sided)
 
 
 def exact_result(base: float, head: float, *, pairs: int, is_enough: bool = True) -> TTestResult:

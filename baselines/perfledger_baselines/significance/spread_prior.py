@@ -134,9 +134,7 @@ def moderate(
     """
     weight = np.minimum(degrees, MOST_WEIGHT)
     total, count = weight * variance + squares, np.maximum(weight + own_degrees, 1)
-    prior_share = np.where(
-        total > 0, weight * variance / np.where(total > 0, total, 1), weight / count
-    )
+    prior_share = np.divide(weight * variance, total, out=weight / count, where=total > 0)
     moderated: FloatArray = total / count
     variance_of_degrees = prior_share**2 / np.maximum(degrees, 1) + (
         1 - prior_share

@@ -86,7 +86,6 @@ def unpaired_t_test(
         raise ValueError(msg)
     own_degrees = len(before) + len(after) - 2
     squares = sum(float(((side - side.mean()) ** 2).sum()) for side in (before, after))
-    variance = squares / own_degrees if own_degrees else 0.0
     usual, usual_degrees = (prior.variance / 2, prior.degrees) if prior else (0.0, 0.0)
     has_history_and_runs = prior is not None and own_degrees + 2 >= FEWEST_RUNS_WITH_HISTORY
     is_enough = has_history_and_runs or min(len(before), len(after)) >= FEWEST_PAIRS
@@ -97,7 +96,7 @@ def unpaired_t_test(
         own_degrees=np.array([float(own_degrees)]),
     )
     moderated = max(float(variances[0]), SMALLEST_SPREAD**2 / 2)
-    shared = max(0.0, usual - variance) if own_degrees else 0.0
+    shared = max(0.0, usual - squares / own_degrees) if own_degrees else 0.0
     share = 1 / math.sqrt(len(before)) + 1 / math.sqrt(len(after))
     return _t_test(
         float(after.mean() - before.mean()),

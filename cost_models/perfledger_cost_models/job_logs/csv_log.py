@@ -154,12 +154,12 @@ def job_of(row: Mapping[str, str], line: int) -> Job | SkipReason:
 
 
 def bounded_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines without a byte order mark; raise JobLogError for a line that is too long."""
+    """Yield lines without byte order marks; raise JobLogError for a line that is too long."""
     for number, line in enumerate(lines, start=1):
         if len(line) > MAX_LINE_CHARACTERS:
             msg = f"the job log, line {number}, has more than {MAX_LINE_CHARACTERS} characters"
             raise JobLogError(msg)
-        yield line.removeprefix("\ufeff") if number == 1 else line
+        yield line.removeprefix("\ufeff")
 
 
 def number_of(text: str, line: int, column: str) -> float | None:

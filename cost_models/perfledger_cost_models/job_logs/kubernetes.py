@@ -15,13 +15,12 @@ import msgspec
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason, job_of
 from perfledger_cost_models.job_logs.job_table import MAX_JOBS, WHOLE_DEVICE, Job, JobLogError
+from perfledger_cost_models.prices.accelerator_names import MIG_PARTS
 
 _WORKLOAD = "Workload"
 _KINDS = ("Pod", "Job", _WORKLOAD)
 _DEVICES = ("nvidia_com_gpu", "amd_com_gpu", "google_com_tpu", "habana_ai_gaudi")
-# The thousandths of a device that each profile occupies: accelerator_names.MIG_SLICES.
 _MIG = re.compile(r"nvidia_com_mig_(\d)g_")
-_MIG_MILLI = {"1": 142, "2": 285, "3": 500, "4": 571, "7": WHOLE_DEVICE}
 _FRACTION = "gpu-fraction"  # Run:ai's annotation
 _QUANTITY = re.compile(r"([0-9.]+(?:[eE][+-]?\d+)?)([numk]|[MGTPE]|[KMGTPE]i)?")
 _SCALES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "Ki": 1024.0} | {
@@ -187,7 +186,7 @@ def columns_of(requests: Mapping[str, float]) -> dict[str, str]:
     for name, amount in requests.items():
         part = _MIG.match(name)
         if part and amount and not devices:
-            devices, share = amount, _MIG_MILLI.get(part[1], WHOLE_DEVICE)
+            devices, share = amount, MIG_PARTS.get(int(part[1]), WHOLE_DEVICE)
     return {
         "devices": f"{devices:.17g}",
         "gpu_milli": str(share),

@@ -36,9 +36,9 @@ ACCELERATORS = {
 # report its allocator's limit of three quarters. The largest part of a GPU (MIG) has a half.
 MEMORY_RATIO = (0.7, 1.3)
 BYTES_PER_GB = 1_000_000_000
-# The thousandths of a device that each MIG slice occupies: a device has seven compute slices and
-# eight memory slices, of which a profile of three takes four (NVIDIA MIG user guide, A100, H100).
-MIG_SLICES = (142, 285, 500, 571, 1000)
+# The thousandths of a device that a MIG profile occupies, by its compute slices: a device has seven
+# of them and eight memory slices, of which a profile of three takes four (NVIDIA MIG user guide).
+MIG_PARTS = {1: 142, 2: 285, 3: 500, 4: 571, 7: 1000}
 
 
 def accelerator_of(model: str, memory_bytes: int | None) -> str | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from perfledger_cost_models.arrays import BoolArray, IntArray
 from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobTable
-from perfledger_cost_models.prices.accelerator_names import MIG_SLICES
+from perfledger_cost_models.prices.accelerator_names import MIG_PARTS
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.scheduling.policy import DeviceSharing
 
@@ -184,7 +184,7 @@ def _slices(sharing: DeviceSharing) -> Sequence[int]:
         case DeviceSharing.WHOLE:
             return (WHOLE_DEVICE,)
         case DeviceSharing.MIG:
-            return MIG_SLICES
+            return tuple(MIG_PARTS.values())
 
 
 def _accepted(jobs: JobTable, cluster: Cluster) -> BoolArray:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from perfledger_cost_models.prices.accelerator_names import MIG_SLICES
+from perfledger_cost_models.prices.accelerator_names import MIG_PARTS
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
 from perfledger_cost_models.telemetry.metric_names import find_metric
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
@@ -49,7 +49,6 @@ _EXPORTER = "dcgm-exporter"
 _PART_MARK = " #"
 _PROFILE = re.compile(r"(\d)g\.\d{1,4}gb(?:\+\S*)?")
 # The thousandths of a device that a part takes, by its compute slices.
-_PARTS: Mapping[int, int] = dict(zip((1, 2, 3, 4, 7), MIG_SLICES, strict=True))
 
 
 def read_prometheus(series: Sequence[LabelledSamples], name: str) -> ActivityExport:
@@ -138,4 +137,4 @@ def _owner(labels: Mapping[str, str], *, is_exported: bool) -> DeviceOwner:
 def _part(profile: str) -> float:
     """Return the share of a device that a MIG profile is; 1 for a full device."""
     match = _PROFILE.fullmatch(profile)
-    return _PARTS.get(int(match[1]), 1000) / 1000 if match else 1.0
+    return MIG_PARTS.get(int(match[1]), 1000) / 1000 if match else 1.0

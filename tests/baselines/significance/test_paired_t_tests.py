@@ -259,3 +259,25 @@ def test_tests_that_are_weighed_together_do_not_touch_each_other(rows):
         alone = weigh_one(row, planned)
         assert evidence.mean == pytest.approx(alone.mean)
         assert evidence.p_value == pytest.approx(alone.p_value)
+
+
+@pytest.mark.parametrize(
+    ("differences", "degrees"), [([], 1), ([0.1], 1), ([0.1, 0.2], 1), ([0.1, 0.2, 0.3], 2)]
+)
+def test_few_pairs_without_a_history_have_their_own_degrees(differences, degrees):
+    found = weigh_one([*differences, *[math.nan] * (4 - len(differences))])
+
+    assert (found.pairs, found.degrees, found.p_value) == (len(differences), degrees, 1.0)
+
+
+def test_one_pair_has_the_degrees_of_its_history():
+    assert weigh_one([0.1], prior=PRIOR).degrees == pytest.approx(MAX_DEGREES)
+
+
+def test_a_history_of_one_degree_is_a_history():
+    prior = SpreadPrior(variance=1.0, degrees=1.0, source=PriorSource.PAIRS, values=5)
+
+    with_history, alone = weigh_one(FIVE, prior=prior), weigh_one(FIVE)
+
+    assert with_history.sd > 5 * alone.sd
+    assert with_history.p_value > alone.p_value

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scipy.stats import t as student
 
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 from perfledger_baselines.significance.unpaired_t_tests import unpaired_t_test
@@ -90,3 +91,23 @@ def test_two_sessions_of_one_code_are_rarely_called_different(runs):
         false += unpaired_t_test(base, head, alpha=0.05, prior=prior).p_value < 0.05
 
     assert false / 2000 < 0.07
+
+
+def test_the_test_is_that_of_its_formula():
+    """Of the docstring; the degrees are Satterthwaite's, of ten and of three."""
+    base, head = (0.0, 0.004), (0.01, 0.014, 0.012)
+    squares = 2 * 0.002**2 + 2 * 0.002**2
+    usual, weight, own = RUN_SD**2, 10, 3
+    moderated = (weight * usual + squares) / (weight + own)
+    apart = 2 * (usual - squares / own)
+    error = math.sqrt((1 / math.sqrt(2) + 1 / math.sqrt(3)) * moderated + apart)
+    share = weight * usual / (weight * usual + squares)
+    degrees = 1 / (share**2 / 10 + (1 - share) ** 2 / 3)
+
+    found = unpaired_t_test(base, head, alpha=0.05, prior=PRIOR)
+
+    assert found.mean == pytest.approx(0.01)
+    assert found.p_value == pytest.approx(2 * student.sf(0.01 / error, degrees))
+    assert found.half_width == pytest.approx(student.isf(0.025, degrees) * error)
+    assert found.narrow_half_width == pytest.approx(student.isf(0.05, degrees) * error)
+    assert found.degrees == pytest.approx(degrees)

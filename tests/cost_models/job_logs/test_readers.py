@@ -134,3 +134,24 @@ def test_a_job_of_two_exports_is_refused_in_json():
     for text in (f"[{philly}, {philly}]", f'{{"items": [{kubernetes}, {kubernetes}]}}'):
         with pytest.raises(JobLogError, match="7' appears twice, as jobs 1 and 2"):
             read_job_log(text)
+
+
+def philly_job(submitted, started, ended):
+    attempt = {"start_time": started, "end_time": ended, "detail": [{"ip": "m", "gpus": ["a"]}]}
+    return {"vc": "a", "submitted_time": submitted, "attempts": [attempt]}
+
+
+def test_times_of_philly_that_run_backwards_are_nothing():
+    day = "2017-10-07 01:00"
+
+    jobs = read_job_log(json.dumps([philly_job(f"{day}:10", f"{day}:05", f"{day}:03")])).jobs
+
+    assert (jobs.run_ms.tolist(), jobs.wait_ms.tolist()) == ([0], [0])
+
+
+def test_a_wrong_time_of_philly_has_its_place():
+    good = philly_job("2017-10-07 01:00:00", "2017-10-07 01:00:05", "2017-10-07 01:00:10")
+    bad = {**good, "submitted_time": "2017-99-07 01:00:00"}
+
+    with pytest.raises(JobLogError, match="line 2"):
+        read_job_log(json.dumps([good, bad]))

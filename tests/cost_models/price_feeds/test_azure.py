@@ -83,11 +83,13 @@ def test_spot_is_told_by_its_sku():
     }
 
 
-def test_a_reservation_costs_its_whole_term():
-    changes = {"type": "Reservation", "reservationTerm": "3 Years", "retailPrice": 87600}
+@pytest.mark.parametrize(("term", "years"), [("1 Year", 1), ("3 Years", 3), ("5 Years", 5)])
+def test_a_reservation_costs_its_whole_term(term, years):
+    changes = {"type": "Reservation", "reservationTerm": term, "retailPrice": 87600}
 
     assert options(changes) == {
-        "Standard_NC48ads_A100_v4/reserved/3y_no_upfront": Decimal(87600) / (3 * HOURS_PER_YEAR)
+        f"Standard_NC48ads_A100_v4/reserved/{years}y_no_upfront": Decimal(87600)
+        / (years * HOURS_PER_YEAR)
     }
 
 

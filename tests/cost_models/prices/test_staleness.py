@@ -73,3 +73,7 @@ def test_only_the_newest_price_of_an_option_is_held_to_its_age():
         (each.price.sku, each.price.pricing_model) == ("p5.48xlarge", PricingModel.ON_DEMAND)
         for each in found
     )
+
+
+def test_a_price_of_today_is_not_from_the_future():
+    assert staleness_warnings(DAY, today=DAY, max_age=MaxAge.SPOT, is_read_date=False) == ()

@@ -89,3 +89,21 @@ def test_soon_after_a_change_nothing_is_suspect(make):
 def test_a_series_without_values_is_an_error():
     with pytest.raises(SeriesError, match="holds no value"):
         tail_suspect([math.nan])
+
+
+@pytest.mark.parametrize(
+    ("step", "drift", "change", "strength"),
+    [
+        ((78, 0.03), 0.0, 0.023006374410, 3.4777253808),
+        ((79, -0.05), 0.002, -0.056921879558, 5.7641324845),
+    ],
+)
+def test_suspects_have_known_figures(make, step, drift, change, strength):
+    """They rest on the noise, on what is usual and on the drift that goes on."""
+    noise = make.noise(80, seed=31) + drift * np.arange(80)
+
+    found = tail_suspect(make.series(noise, [step]))
+
+    assert found is not None
+    assert (found.index, found.observations) == (step[0], 80 - step[0])
+    assert (found.change, found.strength) == pytest.approx((change, strength), rel=1e-8)
