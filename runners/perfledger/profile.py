@@ -177,6 +177,25 @@ class HeldTensors:
     lines: tuple[CallingLine, ...] = ()  # that made them, or first used the older ones
 
 
+class CompilationKind(StrEnum):
+    """What a compiler does that costs time in a step or leaves work out of its program."""
+
+    GRAPH_BREAK = "graph break"  # torch.compile ends a graph
+    RECOMPILATION = "recompilation"  # of a function, by torch.compile
+    RETRACE = "retrace"  # of a function, by JAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compilation:
+    """What a compiler says of one place in the user's code, with its reason."""
+
+    kind: CompilationKind
+    function: str  # "" if unknown
+    reason: str  # the compiler's words: "at x, now f32[65,256] and before f32[64,256]"
+    count: int  # in the process, or in the steps that were watched
+    lines: tuple[CallingLine, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledDevice:
     """The device as the profile states it; unknown is None or ""."""
@@ -242,6 +261,7 @@ class Profile:
     collectives: tuple[CollectiveTimes, ...] = ()
     devices: tuple[DeviceStep, ...] = ()  # if several were recorded
     peak_tensors: tuple[HeldTensors, ...] = ()  # at its peak, most bytes first
+    compilations: tuple[Compilation, ...] = ()
     is_host_known: bool = True  # else the host's calls do not say what a device waits for
 
     def bucket_seconds(self) -> dict[Bucket, float]:
@@ -263,6 +283,7 @@ class Profile:
             memory=(),
             collectives=(),
             peak_tensors=(),
+            compilations=(),
             notes=(),
         )
 

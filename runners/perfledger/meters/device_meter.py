@@ -72,8 +72,16 @@ class DeviceMeter(Protocol):
         """
         ...
 
+    def compilation_log(self) -> AbstractContextManager[object]:
+        """Return a context, around set-up and steps, in which `lines` hears of compilations."""
+        ...
+
     def lines(self, step: Step, root: Path, path: Path) -> Path | None:
-        """Write which lines below `root` call the operations of one step; None if unknown."""
+        """Write what one step says of the code below `root`; None if that is nothing.
+
+        That is the lines that call its operations, the tensors that its peak memory holds, and what
+        compilers say.
+        """
         ...
 
 
@@ -123,6 +131,10 @@ class HostMeter:
         """Return None."""
         del next_step, folder, name
         return None
+
+    def compilation_log(self) -> AbstractContextManager[object]:
+        """Return a context that does nothing."""
+        return nullcontext()
 
     def lines(self, step: Step, root: Path, path: Path) -> Path | None:
         """Return None."""

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -10,6 +10,12 @@ from typing import Any
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.meters import jax_profile, process_memory
 from perfledger.meters.clock import Clock
+from perfledger.meters.compilation_log import (
+    RETRACES,
+    recorded_messages,
+    retrace_rows,
+    write_record,
+)
 from perfledger.meters.device_meter import ProfiledPass
 from perfledger.meters.jax_work import count_jax_work
 from perfledger.records import Device, FailureReason
@@ -18,6 +24,9 @@ from perfledger.workload import Step
 
 PLATFORMS = {Device.CPU: "cpu", Device.CUDA: "gpu", Device.TPU: "tpu"}
 DEVICES = {"cpu": Device.CPU, "gpu": Device.CUDA, "cuda": Device.CUDA, "tpu": Device.TPU}
+EXPLAIN = "jax_explain_cache_misses"
+# A retrace in each step is seen in all of them.
+WATCHED_STEPS = 3
 RETURN_ARRAYS = "the step returns no arrays to wait for: return the arrays that it computes"
 
 
@@ -101,10 +110,24 @@ class JaxMeter:
         """Profile a few steps with jax.profiler into an xplane file."""
         return jax_profile.trace(self._jax, next_step, self.clock, folder=folder / name)
 
+    def compilation_log(self) -> AbstractContextManager[object]:
+        """Return a context that does nothing: `lines` watches steps of its own."""
+        return nullcontext()
+
     def lines(self, step: Step, root: Path, path: Path) -> Path | None:
-        """Return None: XLA runs whole programs."""
-        del step, root, path
-        return None
+        """Write which functions a few steps trace again and why; None if there are none.
+
+        The lines of operations are in XLA's own profile.
+        """
+        with recorded_messages(RETRACES) as recorder, suppress(Exception):  # as in a step of torch
+            self._jax.config.update(EXPLAIN, True)
+            try:
+                for _ in range(WATCHED_STEPS):
+                    self._jax.block_until_ready(step())
+            finally:
+                self._jax.config.update(EXPLAIN, False)
+        rows = retrace_rows(recorder.messages, root=root)
+        return write_record(path, compilations=rows) if rows else None
 
     def _device_peak(self) -> float | None:
         stats: Any = self._device.memory_stats()  # None on the CPU

@@ -1,20 +1,30 @@
 """Measures torch steps: CUDA events, the allocator's peak, counted work, device facts."""
 
 import importlib
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.meters import process_memory, torch_profile
 from perfledger.meters.clock import Clock, HostClock
+from perfledger.meters.compilation_log import (
+    GRAPH_BREAKS,
+    MessageRecorder,
+    graph_break_rows,
+    recompilation_rows,
+    recorded_messages,
+)
 from perfledger.meters.device_meter import ProfiledPass
 from perfledger.meters.torch_lines import record_lines
 from perfledger.meters.torch_work import count_torch_work
 from perfledger.records import Device, FailureReason
 from perfledger.step_work import StepWork
 from perfledger.workload import Step
+
+DYNAMO = "torch._dynamo.utils"
 
 
 def load_torch() -> Any:  # noqa: ANN401 - torch is fenced in here, and may not be installed
@@ -50,6 +60,7 @@ class TorchMeter:
         self._torch = torch
         self._is_cuda = device is Device.CUDA
         self.clock: Clock = TorchClock(torch) if self._is_cuda else HostClock()
+        self._graph_breaks = MessageRecorder()
 
     def device_context(self) -> AbstractContextManager[object]:
         """Return a context that does nothing, because workloads place torch tensors themselves."""
@@ -92,8 +103,21 @@ class TorchMeter:
             has_cuda=self._is_cuda,
         )
 
+    @contextmanager
+    def compilation_log(self) -> Iterator[None]:
+        """Keep what torch.compile says of its graph breaks, for `lines`."""
+        with recorded_messages(GRAPH_BREAKS) as self._graph_breaks:
+            yield
+
     def lines(self, step: Step, root: Path, path: Path) -> Path | None:
-        """Write which lines below `root` call the operators of one step and hold its memory."""
+        """Write which lines below `root` call the operators of one step and hold its memory.
+
+        And what torch.compile said of them so far.
+        """
+        dynamo = sys.modules.get(DYNAMO)  # if the step compiled anything
+        metrics = getattr(
+            dynamo, "get_compilation_metrics", tuple[object, ...]
+        )()  # since torch 2.2
         return record_lines(
             self._torch,
             importlib.import_module,
@@ -101,6 +125,10 @@ class TorchMeter:
             root=root,
             path=path,
             device=str(Device.CUDA if self._is_cuda else Device.CPU),
+            compilations=[
+                *graph_break_rows(self._graph_breaks.messages, root=root),
+                *recompilation_rows(metrics, root=root),
+            ],
         )
 
 

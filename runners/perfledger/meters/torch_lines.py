@@ -6,13 +6,13 @@ the line whose forward call made its node of the graph, known by the node's sequ
 """
 
 import inspect
-import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from perfledger.meters.compilation_log import Row, write_record
 from perfledger.meters.torch_memory import NotedStorage, TensorMemory
 from perfledger.workload import Step
 
@@ -39,14 +39,16 @@ def record_lines(
     root: Path,
     path: Path,
     device: str = "cpu",
+    compilations: Sequence[Row] = (),
 ) -> Path | None:
     """Run one step and write the calls of each operator by line; None if that fails.
 
     The file has {"calls": [{"operator", "sizes", "path", "line", "is_backward", "calls"}],
     "peak_tensors": [{"operator", "tensor", "path", "line", "is_backward", "bytes", "tensors"}]},
-    the latter in the memory of `device` at its peak. The operator of those that are older than the
-    step is "", and their line the first that uses them. `root` is the repository: its innermost
-    frame is the line. Calls from elsewhere are left out; tensors from there have the path "".
+    the latter in the memory of `device` at its peak, and `compilations`. The operator of tensors
+    that are older than the step is "", and their line the first that uses them. `root` is the
+    repository: its innermost frame is the line. Calls from elsewhere are left out; tensors from
+    there have the path "".
     """
     calls: Counter[Call] = Counter()
     memory: TensorMemory[Maker] = TensorMemory(torch, load(TREE).tree_leaves, device=device)
@@ -57,7 +59,7 @@ def record_lines(
         with operators, callers:
             step()
     except Exception:  # a boundary: some code fails under torch's modes
-        return None
+        return write_record(path, compilations=compilations) if compilations else None
     rows = [
         {
             "operator": operator,
@@ -70,12 +72,15 @@ def record_lines(
         for (operator, sizes, place, is_backward), count in calls.most_common(MAX_LINES)
         if place != NO_PLACE
     ]
-    peak_tensors = _peak_rows(memory.at_peak())
-    path.write_text(json.dumps({"calls": rows, "peak_tensors": peak_tensors}), encoding="utf-8")
-    return path
+    return write_record(
+        path,
+        calls=rows,
+        peak_tensors=_peak_rows(memory.at_peak()),
+        compilations=compilations,
+    )
 
 
-def _peak_rows(storages: Iterable[NotedStorage[Maker]]) -> list[dict[str, object]]:
+def _peak_rows(storages: Iterable[NotedStorage[Maker]]) -> list[Row]:
     """Return what holds most first."""
     size_bytes: Counter[tuple[Maker, str]] = Counter()
     tensors: Counter[tuple[Maker, str]] = Counter()

@@ -213,7 +213,7 @@ def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fiel
     device, meter = choose_meter(bound.spec, requested=context.request.device)
     folder = Path(context.request.trace_folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    with meter.device_context(), ExitStack() as teardowns:
+    with meter.device_context(), meter.compilation_log(), ExitStack() as teardowns:
 
         def set_up() -> AnyStep:
             teardowns.close()  # of the previous set-up

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from perfledger.profile import Bucket, CallingLine
+from perfledger.profile import Bucket, CallingLine, Compilation
 from perfledger_profiles.bottleneck.classification import Classification
 from perfledger_profiles.hardware.device_state import DeviceState
 
@@ -140,5 +140,6 @@ class StepTimeExplanation:
     head_device: DeviceState | None = None
     base_bottleneck: Classification | None = None
     head_bottleneck: Classification | None = None
+    compilations: tuple[Compilation, ...] = ()  # on head and not, or less often, on base
     memory: MemoryExplanation | None = None  # where peak memory changed
     reproduction: str = ""  # the command that profiles this workload again

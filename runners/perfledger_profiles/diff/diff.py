@@ -16,6 +16,7 @@ from perfledger_profiles.diff.caveats import (
     note_on,
 )
 from perfledger_profiles.diff.change_reason import reason_of
+from perfledger_profiles.diff.compilation_change import new_compilations
 from perfledger_profiles.diff.grouping import group_changes, longest_operation, name_of
 from perfledger_profiles.diff.lines import longest_lines
 from perfledger_profiles.diff.matching import match
@@ -86,6 +87,7 @@ def explain(
         head_device=devices[1] if devices is not None else None,
         base_bottleneck=classifier(base) if classifier is not None else None,
         head_bottleneck=classifier(head) if classifier is not None else None,
+        compilations=new_compilations(base.compilations, head.compilations),
         reproduction=reproduction,
     )
 

@@ -14,7 +14,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from perfledger.profile import CallingLine, HeldTensors, Operation, Profile
+from perfledger.profile import (
+    CallingLine,
+    Compilation,
+    CompilationKind,
+    HeldTensors,
+    Operation,
+    Profile,
+)
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.trace import MAX_COUNT
 
@@ -48,14 +55,24 @@ class _HeldRow(Struct, frozen=True):
     tensors: Annotated[int, Meta(ge=1)]
 
 
+class _CompilationRow(Struct, frozen=True):
+    kind: CompilationKind
+    function: _Text
+    reason: _Text
+    path: Annotated[str, Meta(max_length=MAX_PATH)]
+    line: Annotated[int, Meta(ge=0)]
+    count: Annotated[int, Meta(ge=1)]
+
+
 class _File(Struct, frozen=True):
     calls: list[_CallRow]
     peak_tensors: list[_HeldRow]
+    compilations: list[_CompilationRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
-    """One step: the lines that call its operators, and the tensors that its peak memory holds.
+    """One step: what calls its operators, what its peak memory holds, and what compilers say.
 
     `lines` are by operator and the sizes of all its tensors, one after the other: "[8,3][3]". With
     "" are an operator's lines whatever the sizes.
@@ -63,6 +80,7 @@ class StepRecord:
 
     lines: LinesByOperator
     peak_tensors: tuple[HeldTensors, ...]
+    compilations: tuple[Compilation, ...]
 
 
 def read_step_record(path: Path) -> StepRecord:
@@ -77,7 +95,11 @@ def read_step_record(path: Path) -> StepRecord:
     except msgspec.MsgspecError as error:
         msg = f"{path.name} is no record of a step: {error}"
         raise ProfileError(msg) from error
-    return StepRecord(lines=_lines(record.calls), peak_tensors=_peak_tensors(record.peak_tensors))
+    return StepRecord(
+        lines=_lines(record.calls),
+        peak_tensors=_peak_tensors(record.peak_tensors),
+        compilations=_compilations(record.compilations),
+    )
 
 
 def with_step_record(profile: Profile, record: StepRecord) -> Profile:
@@ -89,6 +111,7 @@ def with_step_record(profile: Profile, record: StepRecord) -> Profile:
             for operation in profile.operations
         ),
         peak_tensors=record.peak_tensors,
+        compilations=record.compilations,
     )
 
 
@@ -111,17 +134,32 @@ def _peak_tensors(rows: Sequence[_HeldRow]) -> tuple[HeldTensors, ...]:
             tensor=row.tensor,
             bytes=float(row.bytes),
             count=row.tensors,
-            lines=_line_of(row),
+            lines=_line(row.path, row.line, calls=row.tensors, is_backward=row.is_backward),
         )
         for row in rows
     )
 
 
-def _line_of(row: _HeldRow) -> tuple[CallingLine, ...]:
-    if not (row.path and row.line):
+def _compilations(rows: Sequence[_CompilationRow]) -> tuple[Compilation, ...]:
+    return tuple(
+        Compilation(
+            kind=row.kind,
+            function=row.function,
+            reason=row.reason,
+            count=row.count,
+            lines=_line(row.path, row.line, calls=row.count),
+        )
+        for row in rows
+    )
+
+
+def _line(
+    path: str, line: int, *, calls: int, is_backward: bool = False
+) -> tuple[CallingLine, ...]:
+    """Return the line, none if it is not the repository's."""
+    if not (path and line):
         return ()
-    calls = float(row.tensors)
-    return (CallingLine(path=row.path, line=row.line, calls=calls, is_backward=row.is_backward),)
+    return (CallingLine(path=path, line=line, calls=float(calls), is_backward=is_backward),)
 
 
 def _lines_of(operation: Operation, lines: LinesByOperator) -> tuple[CallingLine, ...]:

@@ -27,6 +27,7 @@ def mark_changed_lines(
 def _marked(profile: Profile, changed_lines: Callable[[str], Sequence[range]]) -> Profile:
     paths = {line.path for operation in profile.operations for line in operation.lines}
     paths |= {line.path for tensors in profile.peak_tensors for line in tensors.lines}
+    paths |= {line.path for compilation in profile.compilations for line in compilation.lines}
     changed = {path: changed_lines(path) for path in sorted(paths)}
 
     def marked(lines: Sequence[CallingLine]) -> tuple[CallingLine, ...]:
@@ -38,5 +39,6 @@ def _marked(profile: Profile, changed_lines: Callable[[str], Sequence[range]]) -
     return replace(
         profile,
         operations=tuple(replace(one, lines=marked(one.lines)) for one in profile.operations),
+        compilations=tuple(replace(one, lines=marked(one.lines)) for one in profile.compilations),
         peak_tensors=tuple(replace(one, lines=marked(one.lines)) for one in profile.peak_tensors),
     )

@@ -16,7 +16,7 @@ from perfledger_profiles.diff import cause
 from perfledger_profiles.diff.cause import BucketChange, StepTimeExplanation
 from perfledger_service.values import report
 from perfledger_service.values.report import Conclusion, ExitCode, Report
-from tests.service.rendering.example_memory import memory_explanation
+from tests.service.rendering.example_evidence import compilations, memory_explanation
 
 OTHER_DEVICE = "measured on another accelerator"
 
@@ -66,6 +66,7 @@ def explanation(make):
         residual_seconds=-0.00004,
         base_bottleneck=make.classification(Bottleneck.COMPUTE, 0.81),
         head_bottleneck=make.classification(Bottleneck.MEMORY, 0.79),
+        compilations=compilations(),
         memory=memory_explanation(),
         reproduction=f"perfledger check --base 8c1f0a2b3c4d --workload '{make.GPT}'",
     )

@@ -13,7 +13,7 @@ from perfledger.metrics import (
     STEP_TIME_P95,
     STEP_TIME_P99,
 )
-from perfledger.profile import Bucket
+from perfledger.profile import Bucket, Compilation, CompilationKind
 from perfledger.records import FailureReason
 from perfledger_baselines.judging.explanation import VerdictExplanation
 from perfledger_baselines.judging.judge import is_trade
@@ -256,6 +256,19 @@ def change_kind_phrase(cause: Cause) -> str:
 def change_reason_phrase(cause: Cause) -> str:
     """Return why the time of each call changed, "" if the profiles do not show it."""
     return _REASONS[cause.reason]
+
+
+def compilation_phrase(compilation: Compilation) -> str:
+    """Return what a compiler does on head, without names."""
+    count = compilation.count
+    times = "once" if count == 1 else f"{number_format.count(count)} times"
+    match compilation.kind:
+        case CompilationKind.GRAPH_BREAK:
+            return "torch.compile breaks its graph" + (f" {times}" if count > 1 else "")
+        case CompilationKind.RECOMPILATION:
+            return f"torch.compile compiles a function {times} more"
+        case CompilationKind.RETRACE:
+            return f"JAX traces a function again, {times} in three steps"
 
 
 def bucket(of: Bucket) -> str:

@@ -6,7 +6,7 @@ Names, evidence, suggestions and notes are not escaped yet: each template does t
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perfledger.profile import CallingLine
+from perfledger.profile import CallingLine, Compilation
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_profiles.bottleneck.classification import Recommendation
 from perfledger_profiles.diff.cause import (
@@ -104,6 +104,16 @@ class MemoryBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompilationRow:
+    """One thing that head's compilers say and base's do not, as shown."""
+
+    what: str  # trusted words: "torch.compile compiles a function again, 3 times"
+    function: str  # "" if unknown
+    places: tuple[CodePlace, ...]
+    reason: str  # the compiler's words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonBlock:
     """The explanation of one workload's changed step time, as shown."""
 
@@ -122,6 +132,7 @@ class ReasonBlock:
     bottleneck: str
     shares: tuple[SharePair, ...]
     advice: tuple[AdviceRow, ...]
+    compilations: tuple[CompilationRow, ...]
     memory: MemoryBlock | None  # where the peak of memory changed
     reproduction: str
 
@@ -185,6 +196,7 @@ def reason_block(
         bottleneck=bottleneck_change_sentence(*sides),
         shares=share_pairs(*sides),
         advice=advice_rows(tuple(advice)),
+        compilations=tuple(map(_compilation_row, explanation.compilations)),
         memory=None if explanation.memory is None else _memory_block(explanation.memory),
         reproduction=explanation.reproduction,
     )
@@ -230,6 +242,15 @@ def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float
         places=_code_places(cause.lines or cause.base_lines),
         effects=_effects(cause),
         reverted=_bound(cause, explanation),
+    )
+
+
+def _compilation_row(compilation: Compilation) -> CompilationRow:
+    return CompilationRow(
+        what=vocabulary.compilation_phrase(compilation),
+        function=compilation.function,
+        places=_code_places(compilation.lines),
+        reason=compilation.reason,
     )
 
 

@@ -24,6 +24,7 @@ from perfledger_service.rendering.trace.bottlenecks import SharePair
 from perfledger_service.rendering.trace.cause_rows import (
     CauseRow,
     CodePlace,
+    CompilationRow,
     MemoryBlock,
     MemoryRow,
     ReasonBlock,
@@ -104,6 +105,8 @@ def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
         style=lambda cause: TextStyle.WORSE if cause.is_slower else TextStyle.BETTER,
         footer=(block.rest, "", "all the rest") if block.causes else (),
     )
+    for row in block.compilations:
+        yield from sentences([_compilation_words(row)], names=[row.function, row.reason])
     if block.memory is not None:
         yield from _memory_blocks(block.memory)
     if block.waterfall:
@@ -113,6 +116,12 @@ def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
     if block.reproduction:
         yield from notes(["Profile it again:"])
         yield Preformatted(clean(block.reproduction, limit=_MAX_COMMAND))
+
+
+def _compilation_words(row: CompilationRow) -> str:
+    function = f" ({clean(row.function)})" if row.function else ""
+    at = f" at {_place_words(row.places)}" if row.places else ""
+    return f"On head {row.what}{function}{at}: {clean(row.reason)}."
 
 
 def _memory_blocks(memory: MemoryBlock) -> Iterator[Block]:
@@ -162,10 +171,13 @@ def _memory_words(row: MemoryRow) -> str:
 
 def _places(places: Sequence[CodePlace]) -> list[str]:
     """Return where in the user's code something is called, in at most one phrase."""
-    words_of_places = [
+    return [f"called at {_place_words(places)}"] if places else []
+
+
+def _place_words(places: Sequence[CodePlace]) -> str:
+    return ", ".join(
         f"{clean(one.place)} ({one.remark})" if one.remark else clean(one.place) for one in places
-    ]
-    return [f"called at {', '.join(words_of_places)}"] if words_of_places else []
+    )
 
 
 def _bracketed(details: Sequence[str]) -> str:

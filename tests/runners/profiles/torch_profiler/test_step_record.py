@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.profile import CallingLine, HeldTensors
+from perfledger.profile import CallingLine, Compilation, CompilationKind, HeldTensors
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.torch_profiler import step_record
 from perfledger_profiles.torch_profiler.step_record import read_step_record, with_step_record
@@ -29,13 +29,23 @@ HELD = {
     "tensors": 2,
 }
 
+BREAK = {
+    "kind": "graph break",
+    "function": "",
+    "reason": "print",
+    "path": "model.py",
+    "line": 9,
+    "count": 1,
+}
+EMPTY = {"calls": [], "peak_tensors": [], "compilations": []}
+
 
 @pytest.fixture
 def write(tmp_path):
     def to_file(value):
         path = tmp_path / "0.lines.json"
         if isinstance(value, list):
-            value = {"calls": value, "peak_tensors": []}
+            value = {"calls": value, "peak_tensors": [], "compilations": []}
         path.write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
         return path
 
@@ -75,7 +85,7 @@ def test_a_kernel_has_the_lines_of_the_operator_around_it(make, write):
 
 def test_held_tensors_have_the_line_that_made_them_if_it_is_the_users(make, write):
     elsewhere = {**HELD, "operator": "", "path": "", "line": 0, "bytes": 64, "tensors": 1}
-    record = read_step_record(write({"calls": [], "peak_tensors": [HELD, elsewhere]}))
+    record = read_step_record(write({**EMPTY, "peak_tensors": [HELD, elsewhere]}))
 
     held = with_step_record(make.profile(make.operation("aten::mm", 1.0)), record).peak_tensors
 
@@ -89,6 +99,22 @@ def test_held_tensors_have_the_line_that_made_them_if_it_is_the_users(make, writ
         ),
         HeldTensors(operator="", tensor="float32[8,2]", bytes=64.0, count=1),
     )
+
+
+def test_compilations_have_their_place_if_it_is_the_users(make, write):
+    elsewhere = {**BREAK, "path": ""}
+    record = read_step_record(write({**EMPTY, "compilations": [BREAK, elsewhere]}))
+
+    own, other = with_step_record(make.profile(make.operation("a", 1.0)), record).compilations
+
+    assert own == Compilation(
+        kind=CompilationKind.GRAPH_BREAK,
+        function="",
+        reason="print",
+        count=1,
+        lines=(CallingLine(path="model.py", line=9, calls=1.0),),
+    )
+    assert other.lines == ()
 
 
 def test_at_most_five_lines_are_kept(make, write):
@@ -106,10 +132,12 @@ def test_at_most_five_lines_are_kept(make, write):
         b"[" * 100_000,
         b"\xff\xfe",
         {},
-        {"calls": []},
-        {"calls": [], "peak_tensors": [{**HELD, "bytes": 0}]},
-        {"calls": [], "peak_tensors": [{**HELD, "bytes": 10**30}]},
-        {"calls": [], "peak_tensors": [{**HELD, "line": -1}]},
+        {"calls": [], "peak_tensors": []},
+        {**EMPTY, "compilations": [{**BREAK, "kind": "something else"}]},
+        {**EMPTY, "compilations": [{**BREAK, "count": 0}]},
+        {**EMPTY, "peak_tensors": [{**HELD, "bytes": 0}]},
+        {**EMPTY, "peak_tensors": [{**HELD, "bytes": 10**30}]},
+        {**EMPTY, "peak_tensors": [{**HELD, "line": -1}]},
         [[]],
         [{}],
         [{**ROW, "line": 0}],

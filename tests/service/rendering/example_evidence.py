@@ -1,8 +1,8 @@
-"""An example of what makes the peak of memory grow."""
+"""Examples of what makes the peak of memory grow, and of what compilers say."""
 
 from dataclasses import replace
 
-from perfledger.profile import CallingLine
+from perfledger.profile import CallingLine, Compilation, CompilationKind
 from perfledger_profiles.diff.cause import MemoryCause, MemoryExplanation
 
 
@@ -38,4 +38,23 @@ def memory_explanation():
         ),
         rest_bytes=0.2 * 2**30,
         is_attributable=True,
+    )
+
+
+def compilations():
+    """What head's compiler says of a print in the compiled model."""
+    return (
+        Compilation(
+            kind=CompilationKind.GRAPH_BREAK,
+            function="",
+            reason="Dynamo does not know how to trace builtin operator `print`",
+            count=1,
+            lines=(CallingLine(path="models/gpt.py", line=90, calls=1.0, is_changed=True),),
+        ),
+        Compilation(
+            kind=CompilationKind.RECOMPILATION,
+            function="forward",
+            reason="tensor 'tokens' size mismatch at index 1. expected 1024, actual 1025",
+            count=7,
+        ),
     )
