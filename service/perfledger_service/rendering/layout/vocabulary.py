@@ -266,7 +266,7 @@ def compilation_phrase(compilation: Compilation) -> str:
         case CompilationKind.GRAPH_BREAK:
             return "torch.compile breaks its graph" + (f" {times}" if count > 1 else "")
         case CompilationKind.RECOMPILATION:
-            return f"torch.compile compiles a function {times} more"
+            return f"torch.compile compiles a function again, {times}"
         case CompilationKind.RETRACE:
             return f"JAX traces a function again, {times} in three steps"
 
