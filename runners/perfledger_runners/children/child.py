@@ -41,7 +41,7 @@ class Child:
         folder = Path(tempfile.mkdtemp(prefix="child-", dir=harness.folder))
         request.write(folder / "request.json")
         self._log = folder / "log"
-        mark = secrets.token_hex(16)
+        mark = secrets.token_hex()
         self.mark = f"{MARK_VARIABLE}={mark}"  # in the environment of all its descendants
         # A socket, because the agent writes to it to start a turn.
         self._socket, theirs = socket.socketpair()

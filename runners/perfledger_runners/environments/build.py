@@ -1,5 +1,6 @@
 """Runs the command that installs or compiles a checkout."""
 
+import os
 import secrets
 import subprocess
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ def run_build(
 
     All of its processes are gone when it returns.
     """
-    mark = secrets.token_hex(16)
+    mark = secrets.token_hex()
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - the command that the user configured
             [SHELL, "-c", command],
@@ -53,6 +54,6 @@ def run_build(
 
 def _end_of(log: Path) -> str:
     with log.open("rb") as file:
-        size = file.seek(0, 2)
+        size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - MAX_LOG_TAIL_BYTES))
         return tail_of_text(file.read().decode(errors="replace"), MAX_LOG_TAIL_BYTES)

@@ -9,6 +9,7 @@ from pathlib import Path
 MAX_BYTES = 2**20
 # A list of cores may say "0-4294967295"; Linux is built for 8192 at most (CONFIG_NR_CPUS).
 MAX_CORES = 8192
+MAX_DIGITS = 20  # of a number of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ def read_count(path: Path) -> int | None:
 
 
 def count(text: str) -> int | None:
-    """Return a whole number of at most 20 digits, as 64 bits have; None for anything else."""
-    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(2**64))
+    """Return a whole number of at most MAX_DIGITS; None for anything else."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
     return int(text) if is_number else None
 
 

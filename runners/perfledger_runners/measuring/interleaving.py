@@ -1,5 +1,6 @@
 """Interleaves two sides that stop at the same points."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from perfledger_runners.children.child_process import ChildContinuation
@@ -34,12 +35,11 @@ def run_interleaved(first: Iterator[str], second: Iterator[str], workloads: Sequ
     places = {name: index for index, name in enumerate(stops)}
     sides = (first, second)
     at = [places.get(next(side, ""), len(places)) for side in sides]
-    turns, place = 0, 0
+    turns: Counter[int] = Counter()  # by the place
     while min(at) < len(places):
         if at[0] == at[1]:
-            turns, place = (turns if at[0] == place else 0), at[0]
-            mine = (0, 1, 1, 0)[turns % 4]
-            turns += 1
+            mine = (0, 1, 1, 0)[turns[at[0]] % 4]
+            turns[at[0]] += 1
         else:
             mine = at.index(min(at))
         at[mine] = places.get(next(sides[mine], ""), len(places))

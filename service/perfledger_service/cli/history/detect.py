@@ -55,10 +55,10 @@ def detect(
 
 def _chart(series: "Sequence[SearchedSeries]") -> str:
     from perfledger_service.rendering.history.history_plot import history_svg
-    from perfledger_service.rendering.layout.escape import clean
+    from perfledger_service.usecases.inputs.table_columns import quote_names
 
     if len(series) > 1:
-        names = ", ".join(f"'{clean(searched.series.name)}'" for searched in series[:20])
+        names = quote_names(searched.series.name for searched in series)
         msg = f"--format svg draws one series: choose it with --column: {names}"
         raise UsageError(msg)
     return history_svg(series[0])

@@ -30,6 +30,7 @@ from perfledger_service.usecases.inputs.table_columns import (
     TableColumn,
     columns_of,
     parse_json,
+    quote_names,
     quote_text,
     read_csv,
     text_of,
@@ -181,7 +182,7 @@ def _select_series(
     """Return the series of a name, or all."""
     matches = tuple(series for series in histories if name in (None, series.name))
     if not matches:
-        names = ", ".join(quote_text(series.name) for series in histories[:20]) or "none"
+        names = quote_names(series.name for series in histories)
         msg = f"the bundles have no series {quote_text(name or '')}: choose from {names}"
         raise UsageError(msg)
     return matches
@@ -302,7 +303,7 @@ def _values_column(sheet: ColumnTable) -> TableColumn:
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
-            names = ", ".join(quote_text(column.name) for column in candidates[:20])
+            names = quote_names(column.name for column in candidates)
             msg = (
                 f"{sheet.source} has several columns of numbers: choose one with --column (of "
                 f"compare: --metric): {names}"

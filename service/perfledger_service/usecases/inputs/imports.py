@@ -29,6 +29,7 @@ from perfledger_service.store.imports import (
 )
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import NamedBytes
+from perfledger_service.usecases.inputs.table_columns import quote_names
 from perfledger_service.values.fleet_views import ImportKind, StoredImport
 
 # Most bytes read together: a year of the largest monthly files, and a GB of memory.
@@ -143,10 +144,10 @@ def _imports_of_source(session: Session, kind: ImportKind, source: str) -> tuple
     """Return a source's imports; raise NotFoundError with the existing sources."""
     source_imports = imports(session, kind, source=source)
     if not source_imports:
-        sources = sorted({one.source for one in imports(session, kind)})
-        source_list = ", ".join(sources[:10]) or "nothing"
+        source_list = quote_names(sorted({one.source for one in imports(session, kind)}))
         msg = (
-            f"no {kind} of {clean_name(source)!r} was imported, but {source_list}: "
+            f"no {kind} of {clean_name(source)!r} was imported; imported sources: "
+            f"{source_list}. Import one: "
             f"perfledger server import {kind} FILE --source NAME"
         )
         raise NotFoundError(msg)

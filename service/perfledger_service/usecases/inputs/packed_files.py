@@ -6,6 +6,7 @@ from io import BytesIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from perfledger_service.errors import TooLargeError, UsageError
+from perfledger_service.usecases.inputs.table_columns import quote_names
 
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
@@ -73,7 +74,7 @@ def _only_file(entries: list[ZipInfo], name: str) -> ZipInfo:
         entry for entry in entries if not entry.is_dir() and not entry.filename.startswith(_HIDDEN)
     ]
     if len(files) != 1:
-        names = ", ".join(repr(entry.filename[:60]) for entry in files[:5])
+        names = quote_names(entry.filename for entry in files)
         msg = f"{name} has {len(files)} files ({names}): unpack it and give one"
         raise UsageError(msg)
     return files[0]

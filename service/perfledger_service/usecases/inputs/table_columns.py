@@ -30,6 +30,7 @@ GAPS = frozenset({"", "nan", "na", "n/a", "null", "none"})
 # The accepted forms of a number: float() also takes "1_000", "infinity" and Thai digits.
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _DELIMITERS = (",", ";", "\t")
+MAX_SHOWN_NAMES = 20  # in an error that lists what there is
 MAX_SHOWN_CHARACTERS = 40  # characters of an untrusted cell that an error quotes
 
 Cell = str | float | None
@@ -74,8 +75,7 @@ class ColumnTable:
 
     def names(self) -> str:
         """Return the columns' names for an error."""
-        names = [quote_text(column.name) for column in self.columns[:20]]
-        return ", ".join(names) + (", ..." if len(self.columns) > len(names) else "")
+        return quote_names(column.name for column in self.columns)
 
 
 def number_of(cell: Cell) -> float:
@@ -100,6 +100,14 @@ def number_of(cell: Cell) -> float:
 def quote_text(text: str) -> str:
     """Return untrusted text for an error: short, quoted, without control characters."""
     return f"'{clean(text, limit=MAX_SHOWN_CHARACTERS)}'"
+
+
+def quote_names(names: Iterable[str]) -> str:
+    """Return untrusted names for an error, the first of many; "none" without any."""
+    quoted_names = [quote_text(name) for name in names]
+    if len(quoted_names) > MAX_SHOWN_NAMES:
+        quoted_names[MAX_SHOWN_NAMES:] = ["..."]
+    return ", ".join(quoted_names) or "none"
 
 
 def text_of(data: bytes, source: str) -> str:

@@ -14,6 +14,7 @@ from perfledger_service.usecases.inputs.table_columns import (
     columns_of,
     number_of,
     parse_json,
+    quote_names,
     quote_text,
     read_csv,
     text_of,
@@ -285,3 +286,10 @@ def test_too_many_columns_are_no_table_of_measurements():
     with pytest.raises(TooLargeError, match="more than 1000 columns"):
         columns_of([dict.fromkeys(names, 1.0)], SOURCE)
     assert len(columns_of([dict.fromkeys(names[1:], 1.0)], SOURCE).columns) == MAX_COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(0, "none"), (2, "'0', '1'"), (20, "'18', '19'"), (21, "'19', ...")]
+)
+def test_the_first_names_of_many_are_listed(count, shown):
+    assert quote_names(map(str, range(count))).endswith(shown)
