@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from perfledger.metrics import MetricKind
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_profiles.diff.cause import Cause, StepTimeExplanation
 from perfledger_service.rendering.check.headline import telling_rows, workload_counts
@@ -20,7 +21,13 @@ from perfledger_service.rendering.layout import (
 )
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
-from perfledger_service.rendering.trace.cause_rows import CodePlace, ReasonBlock, reason_blocks
+from perfledger_service.rendering.trace.cause_rows import (
+    CauseRow,
+    CodePlace,
+    MemoryRow,
+    ReasonBlock,
+    reason_blocks,
+)
 from perfledger_service.values.report import Report
 
 _MOST_PLACES = 3
@@ -56,14 +63,17 @@ def first_screen(report: Report) -> FirstScreen:
     """Return what a reader of the report sees first, after the headline."""
     rows = telling_rows(report)
     block, explanation = _explained(report, rows)
+    is_memory = bool(rows) and rows[0].kind is MetricKind.MEMORY
     is_alone = len({row.workload for row in rows}) == 1
     return FirstScreen(
         price=_price(report),
         counts=workload_counts(report),
         why=_why(rows, explanation, block, is_alone=is_alone),
         failure=_failure(report, rows),
-        where=tuple(islice(_places(block), _MOST_PLACES)) if block else (),
-        actions=tuple(islice(_actions(block), _MOST_ACTIONS)) if block else (),
+        where=tuple(islice(_places(block, explanation, is_memory=is_memory), _MOST_PLACES))
+        if block and explanation
+        else (),
+        actions=tuple(islice(_actions(block), _MOST_ACTIONS)) if block and not is_memory else (),
         commands=tuple(
             row.command
             for row in yearly_cost_rows.policy_evaluation_rows(
@@ -141,6 +151,8 @@ def _why(
     if explanation is None or block is None:
         return ""
     whose = "" if is_alone else f"{block.workload}: "
+    if rows[0].kind is MetricKind.MEMORY:
+        return whose + _memory_sentence(block, explanation) if block.memory else ""
     if not explanation.is_attributable or not explanation.causes:
         note = f": {block.note}" if block.note else ""
         return f"{whose}no operation accounts for it{note}"
@@ -158,15 +170,31 @@ def _cause_sentence(cause: Cause, block: ReasonBlock, explanation: StepTimeExpla
     return f"{text}. {row.because[:1].upper()}{row.because[1:]}" if row.because else text
 
 
-def _places(block: ReasonBlock) -> Iterator[CodePlace]:
-    """Yield the lines of code of the first causes, each once."""
-    places = (place for cause in block.causes for place in cause.places)
+def _memory_sentence(block: ReasonBlock, explanation: StepTimeExplanation) -> str:
+    """Return what the peak of memory holds more or less of than before."""
+    memory, rows = explanation.memory, block.memory.rows if block.memory else ()
+    if memory is None or not rows or not memory.is_attributable:
+        note = f": {memory.note}" if memory and memory.note else ""
+        return f"no tensor accounts for it{note}"
+    row = rows[0]
+    return f"{row.short} {row.delta} at the peak{f': {row.tensor}' if row.tensor else ''}"
+
+
+def _places(
+    block: ReasonBlock, explanation: StepTimeExplanation, *, is_memory: bool
+) -> Iterator[CodePlace]:
+    """Yield the lines of code of the first causes, each once; none of what explains nothing."""
+    causes: Sequence[CauseRow | MemoryRow] = block.causes if explanation.is_attributable else ()
+    if is_memory:
+        is_known = explanation.memory is not None and explanation.memory.is_attributable
+        causes = block.memory.rows[:_MOST_ACTIONS] if block.memory and is_known else ()
+    places = (place for cause in causes for place in cause.places)
     yield from {place.place: place for place in places}.values()
 
 
 def _actions(block: ReasonBlock) -> Iterator[str]:
     """Yield what to do, in sentences."""
-    yield from block.suggestions
+    yield from block.suggestions if block.is_attributable else ()
     for advice in block.advice:
         yield f"{advice.text.rstrip('.')}. {advice.bound}".strip()
 
@@ -176,5 +204,13 @@ def _cause_names(explanation: StepTimeExplanation | None) -> tuple[str, ...]:
     if explanation is None:
         return ()
     causes = explanation.causes[:_MOST_ACTIONS]
-    names = (short_name(name) for one in causes for name in (one.name, one.base_name) if name)
+    memory = explanation.memory.causes[:_MOST_ACTIONS] if explanation.memory else ()
+    names = (
+        short_name(name)
+        for name in (
+            *(name for one in causes for name in (one.name, one.base_name)),
+            *(one.name for one in memory),
+        )
+        if name
+    )
     return tuple(dict.fromkeys(names))

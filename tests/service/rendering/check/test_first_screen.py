@@ -5,6 +5,7 @@ import pytest
 
 from perfledger.profile import CallingLine
 from perfledger_cost_models.quote import SummedPrice
+from perfledger_profiles.diff.cause import MemoryCause, MemoryExplanation
 from perfledger_service.rendering.check.comment import comment
 from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.check.terminal import report_table
@@ -35,6 +36,47 @@ def test_lines_of_code_are_named_once_and_say_if_the_change_has_them(reports):
 
     assert (place.place, place.remark) == ("model.py:41", "changed on head")
     assert "**Where** `model.py:41` (changed on head)" in comment(report)
+
+
+@pytest.mark.parametrize(
+    ("is_attributable", "why", "places"),
+    [
+        (True, "aten::mm +380 MiB at the peak: float32[64,1024]", ["model.py:41"]),
+        (False, "no tensor accounts for it: the allocator caches", []),
+    ],
+)
+def test_more_memory_is_explained_by_what_the_peak_holds(reports, is_attributable, why, places):
+    line = CallingLine(path="model.py", line=41, calls=12.0)
+    causes = (
+        MemoryCause(
+            name="aten::mm",
+            base_tensor="",
+            head_tensor="float32[64,1024]",
+            base_bytes=0.0,
+            head_bytes=380 * 2**20,
+            base_count=0,
+            head_count=1,
+            lines=(line,),
+        ),
+    )
+    memory = MemoryExplanation(
+        base_bytes=1.52e9,
+        head_bytes=1.93e9,
+        base_held_bytes=1e9,
+        head_held_bytes=1.4e9,
+        causes=causes,
+        rest_bytes=0.0,
+        is_attributable=is_attributable,
+        note="" if is_attributable else "the allocator caches",
+    )
+    explanation = replace(reports["regressed"].explanations[0], memory=memory)
+    report = replace(reports["more_memory"], explanations=(explanation,))
+
+    screen = first_screen(report)
+
+    assert plain(screen.why) == why
+    assert [one.place for one in screen.where] == places
+    assert screen.actions == ()
 
 
 def test_an_unattributable_change_says_so(reports):
