@@ -3,10 +3,9 @@
 from dataclasses import replace
 from decimal import Decimal
 
-from perfledger.bundle import Plan
 from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.profile import Bucket
-from perfledger.records import Failure, FailureReason, FindingLevel, HostFinding, Revision, Side
+from perfledger.records import Failure, FailureReason, FindingLevel, HostFinding, Side
 from perfledger_baselines.estimation.work_counts import CountChange, WorkComparison
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.sample_size import PairsNeeded
@@ -15,8 +14,15 @@ from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.diff import cause
 from perfledger_profiles.diff.cause import BucketChange, StepTimeExplanation
 from perfledger_service.values import report
-from perfledger_service.values.report import Conclusion, ExitCode, Report
+from perfledger_service.values.report import Conclusion, ExitCode
+from tests.service.rendering.example_basis import basis
 from tests.service.rendering.example_evidence import compilations, memory_explanation
+from tests.service.rendering.example_short_reports import (
+    first_check,
+    forty_workloads,
+    improved,
+    more_memory,
+)
 
 OTHER_DEVICE = "measured on another accelerator"
 
@@ -134,42 +140,6 @@ def counts(make):
             limits=(),
             is_same_program=True,
         ),
-    )
-
-
-def basis(make):
-    return Report(
-        bundle_id="0f9d2c4b6a8e4f7d9c1b3a5e7f902468",
-        created_at="2026-11-20T14:03:27+00:00",
-        repository="acme/models",
-        pull_request=41,
-        base=Revision(
-            sha="8c1f0a2b3c4d5e6f708192a3b4c5d6e7f8091a2b", ref="main", subject="Bump the tokenizer"
-        ),
-        head=Revision(
-            sha="d41e7b9a0c2f4e6d8b1a3c5e7f9012345678abcd",
-            ref="tidy-attention",
-            subject="Tidy the attention block",
-        ),
-        machine=make.H100,
-        plan=Plan(
-            seed=20261120,
-            order=("base", "head", "head", "base", "base", "head"),
-            looks=(4, 6, 8, 11, 15, 20),
-        ),
-        workloads=make.SPECS,
-        verdicts=(),
-        failures=(),
-        new_workloads=(),
-        skipped=(),
-        explanations=(),
-        unit_costs=(),
-        change_prices=(),
-        conclusion=Conclusion.SUCCESS,
-        exit_code=ExitCode.OK,
-        title="Performance unchanged",
-        headline="",
-        is_local=False,
     )
 
 
@@ -378,81 +348,6 @@ def on_cpu(make):
         exit_code=ExitCode.REGRESSION,
         title="Performance regressed",
         is_local=True,
-    )
-
-
-def improved(make):
-    faster = make.verdict(make.RESNET, STEP_TIME, Outcome.IMPROVED, (0.00841, 0.00802))
-    return replace(
-        basis(make),
-        verdicts=(faster, *make.unchanged(make.TRANSFORMER, 0.00512)),
-        workloads=(make.SPECS[1], make.SPECS[2]),
-        title="Performance improved",
-    )
-
-
-def more_memory(make):
-    verdict = make.verdict(make.GPT, PEAK_MEMORY, Outcome.REGRESSED, (1.52e9, 1.93e9), spread=0.002)
-    return replace(
-        basis(make),
-        verdicts=(*make.unchanged(make.GPT, 0.0123)[:1], verdict),
-        workloads=make.SPECS[:1],
-        conclusion=Conclusion.FAILURE,
-        exit_code=ExitCode.REGRESSION,
-        title="Peak memory regressed",
-    )
-
-
-def forty_workloads(make):
-    """Five regress, two improve, one is undecided, one fails, and the rest is unchanged."""
-    names = [
-        f"benchmarks.suite{number // 8}:case[size={2 ** (number % 8)}]" for number in range(40)
-    ]
-    changes = dict(zip(names, (0.31, 0.12, 0.08, 0.05, 0.043, -0.09, -0.02), strict=False))
-    moved = tuple(
-        make.verdict(
-            name,
-            STEP_TIME,
-            Outcome.REGRESSED if change > 0 else Outcome.IMPROVED,
-            (0.02, 0.02 * (1 + change)),
-        )
-        for name, change in changes.items()
-    )
-    unsure = make.verdict(
-        names[7],
-        STEP_TIME,
-        Outcome.UNDECIDED,
-        (0.02, 0.0206),
-        spread=0.08,
-        reason="too noisy to tell after 6 pairs",
-    )
-    lost = make.verdict(names[8], STEP_TIME, Outcome.NOT_MEASURED, None, reason="hung on head")
-    failure = Failure(
-        workload=names[8],
-        side=Side.HEAD,
-        why=FailureReason.HUNG,
-        detail="no step ended within 60 s",
-        pair=0,
-    )
-    quiet = tuple(one for name in names[9:] for one in make.unchanged(name, 0.02)[:1])
-    return replace(
-        basis(make),
-        verdicts=(*moved, unsure, lost, *quiet),
-        workloads=tuple(replace(make.SPECS[0], id=name) for name in names),
-        failures=(failure,),
-        conclusion=Conclusion.FAILURE,
-        exit_code=ExitCode.REGRESSION,
-        title="Performance regressed",
-    )
-
-
-def first_check(make):
-    return replace(
-        basis(make),
-        workloads=make.SPECS[:2],
-        new_workloads=(make.GPT, make.RESNET),
-        conclusion=Conclusion.NEUTRAL,
-        title="Nothing to compare yet: 2 new workloads",
     )
 
 
