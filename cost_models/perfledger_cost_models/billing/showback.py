@@ -249,7 +249,7 @@ def _coverage_note(usages: Sequence[DeviceUsage], days: DayRange) -> Sequence[st
     """Return a note where usage files cover only a part of the period."""
     start, end = (moment.timestamp() for moment in days.moments)
     first, last = min(each.start for each in usages), max(each.end for each in usages)
-    if max(0.0, min(last, end) - max(first, start)) >= MIN_COVERED_SHARE * (end - start):
+    if min(last, end) - max(first, start) >= MIN_COVERED_SHARE * (end - start):
         return ()
     usage_text, paid_text = (
         " to ".join(f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M}" for moment in ends)

@@ -149,7 +149,7 @@ class AttributedChange:
     @property
     def p_value(self) -> float:
         """Return the chance of such a step in a series without one."""
-        return min(1.0, max(0.0, 1 - self.change.confidence))
+        return 1 - self.change.confidence
 
 
 def harm_of(metric: Metric, change: float) -> Harm:

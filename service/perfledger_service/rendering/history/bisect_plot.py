@@ -1,7 +1,7 @@
 """Draws the measured commits of a bisection with the intervals of their change."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widened
 from perfledger_service.rendering.chart.marks import (
@@ -35,10 +35,9 @@ _TONES = {
 def bisection_text(result: CommitBisection, *, width: int = WIDTH) -> str:
     """Return a line for each commit that was compared with the good one; "" with fewer than two."""
     rows = [row for row in result.commits if row.change is not None]
-    bounds = [bound for row in rows for bound in (row.low, row.high) if bound is not None]
-    if len(rows) <= 1 or not all(map(math.isfinite, bounds)):
+    low, high = _range(rows)
+    if len(rows) <= 1 or not math.isfinite(high - low):
         return ""
-    low, high = min(0.0, *bounds), max(0.0, *bounds)
     columns = width - _NAME
     if low == high:
         return ""
@@ -55,8 +54,7 @@ def bisection_text(result: CommitBisection, *, width: int = WIDTH) -> str:
 def bisection_svg(result: CommitBisection) -> str:
     """Return the commits as an SVG document that stands alone."""
     rows = [row for row in result.commits if row.change is not None]
-    bounds = [bound for row in rows for bound in (row.low, row.high) if bound is not None]
-    low, high = widened(100 * min(0.0, *bounds, 0.0), 100 * max(0.0, *bounds, 0.0), share=_MARGIN)
+    low, high = widened(*(100 * end for end in _range(rows)), share=_MARGIN)
     names = [provenance_facts.short_sha(row.revision.sha)[:7] for row in result.commits]
     chart = Chart(
         x=places_axis(names, most=_MAX_LABELS),
@@ -71,6 +69,12 @@ def bisection_svg(result: CommitBisection) -> str:
     )
     summary = f"{result.status}: {len(result.candidates)} of {len(result.commits) - 1} commits"
     return picture_svg(Picture(title=clean(result.workload), summary=summary, charts=(chart,)))
+
+
+def _range(rows: Sequence[BisectedCommit]) -> tuple[float, float]:
+    """Return the ends of all intervals and of no change."""
+    bounds = [0.0, *(end for row in rows for end in (row.low, row.high) if end is not None)]
+    return min(bounds), max(bounds)
 
 
 def _text_line(row: BisectedCommit, at: Callable[[float], int], columns: int) -> str:

@@ -128,7 +128,8 @@ def test_no_time_passed_is_no_use():
     clocks = Clocks()
     clocks.block(1)
 
-    assert clocks.watch.use((0.0,), settling_s=0.0, turns=(1,)) == CoreUse()
+    unused = clocks.watch.use((0.0,), settling_s=0.0, turns=(1,))
+    assert (unused, unused.active) == (CoreUse(), 0.0)
     assert Clocks().watch.use((), settling_s=0.0, turns=()) == CoreUse()
 
 
