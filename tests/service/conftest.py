@@ -217,7 +217,7 @@ def received():
         if not is_known:
             trust = {"trust_runners": trust_runners}
             add_project(engine, bundle.repository, token=token, now=NOW, **trust)
-        project = project_of(engine, token)
+        project = project_of(engine, token, now=NOW)
         data = bundle.to_json().encode()
         return receive_bundle(engine, data, project=project, upload_id=upload_id, now=now)
 

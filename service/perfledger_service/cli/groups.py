@@ -130,7 +130,11 @@ ROOT = Group(
                 "db": Group("Manage the database.", {"upgrade": "server.db:upgrade"}),
                 "project": Group(
                     "Manage the repositories that may upload.",
-                    {"add": "server.project:add", "list": "server.project:list_projects"},
+                    {
+                        "add": "server.project:add",
+                        "actions": "server.project:actions",
+                        "list": "server.project:list_projects",
+                    },
                 ),
                 "reorder": "server.reorder:reorder",
                 "token": Group("Manage upload tokens.", {"revoke": "server.token:revoke"}),

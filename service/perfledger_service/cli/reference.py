@@ -69,14 +69,14 @@ def _section(path: tuple[str, ...], place: str) -> str:
     command = typer_command(path[-1], member)
     paragraphs = unwrapped(command.help or "").split("\n\n")
     parts = [f"## `{' '.join(path)}`", *(fill(each, MAX_LINE) for each in paragraphs)]
-    parts += ["\n".join(_table(command, path))]
+    rows = list(_rows(command, path))
+    if rows:
+        parts += ["\n".join(["| option | meaning |", "|---|---|", *rows])]
     parts += ["\n".join(["```sh", *member.examples, "```"])]
     return "\n\n".join(parts)
 
 
-def _table(command: GroupedCommand, path: tuple[str, ...]) -> Iterator[str]:
-    yield "| option | meaning |"
-    yield "|---|---|"
+def _rows(command: GroupedCommand, path: tuple[str, ...]) -> Iterator[str]:
     for rows in command.rows(typer.Context(command, info_name=" ".join(path))).values():
         for name, meaning in rows:
             if not name.endswith("--help"):

@@ -15,10 +15,10 @@ UploadUrl = Annotated[
 
 def service_at(upload_url: str | None) -> "UploadTarget":
     """Return the service of the option, else of the environment; raises UsageError without one."""
-    from perfledger_service.settings.service import upload_settings
+    from perfledger_service.settings.service import actions_settings, upload_settings
     from perfledger_service.usecases.inputs.upload_target import upload_target
 
-    target = upload_target(upload_url, upload_settings())
+    target = upload_target(upload_url, upload_settings(), actions_settings())
     if target is None:
         msg = "no service given: pass --upload-url or set PERFLEDGER_UPLOAD_URL"
         raise UsageError(msg)

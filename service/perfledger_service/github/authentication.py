@@ -96,7 +96,9 @@ class AppAuthentication:
         private_key: str,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        app_auth(app_id, private_key)  # a wrong key fails at the start, not at the first comment
+        app_auth(
+            app_id, private_key, now=now()
+        )  # a wrong key fails at the start, not at the first comment
         self._api = api
         self._app_id = app_id
         self._private_key = private_key
@@ -154,5 +156,5 @@ class AppAuthentication:
         document: msgspec.json.Decoder[_Document],
         json: Mapping[str, object] | None = None,
     ) -> _Document:
-        auth = app_auth(self._app_id, self._private_key)
+        auth = app_auth(self._app_id, self._private_key, now=self._now())
         return decode_answer(self._api.request(method, path, auth=auth, json=json), document)

@@ -5,15 +5,15 @@ github3 has no types, so `Any` ends here.
 """
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 
-import github3.apps  # pyright: ignore[reportMissingTypeStubs] - untyped, see above
 import github3.session  # pyright: ignore[reportMissingTypeStubs] - untyped, see above
 from requests import Session
 from requests.auth import AuthBase
 
 from perfledger_service.errors import SettingsError
+from perfledger_service.github.signed_tokens import sign_app_token
 
 CONNECT_TIMEOUT_S = 4.0
 READ_TIMEOUT_S = 20.0
@@ -21,7 +21,6 @@ API_VERSION = "2022-11-28"
 # GitHub refuses a JWT that lives for more than 10 minutes by its clock; half of it allows for skew.
 JWT_SECONDS = 300
 
-_apps = cast("Any", github3.apps)
 _session = cast("Any", github3.session)
 
 
@@ -49,13 +48,15 @@ def token_auth(token: str) -> AuthBase:
     return auth
 
 
-def app_auth(app_id: str, private_key: str) -> AuthBase:
+def app_auth(app_id: str, private_key: str, *, now: datetime) -> AuthBase:
     """Return the authentication as the App itself, good for five minutes.
 
-    The id is passed as text, since PyJWT refuses a number. Raises SettingsError for a bad key.
+    Raises SettingsError for a bad key.
     """
     try:
-        token = _apps.create_token(private_key.encode(), str(app_id), JWT_SECONDS)
+        token = sign_app_token(
+            app_id, private_key, lifetime=timedelta(seconds=JWT_SECONDS), now=now
+        )
     except Exception:  # PyJWT and cryptography raise half a dozen types for a bad key
         msg = "PERFLEDGER_GITHUB_PRIVATE_KEY is not an RSA private key in PEM: copy all of it"
         raise SettingsError(msg) from None

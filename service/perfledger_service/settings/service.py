@@ -20,6 +20,10 @@ class ServiceSettings(BaseSettings):
     github_app_id: str = Field("", description="the GitHub App's id")
     github_private_key: SecretStr | None = Field(None, description="the GitHub App's key, PEM")
     github_token: SecretStr | None = Field(None, description="a token, instead of an App")
+    actions_issuer: str = Field(
+        "https://token.actions.githubusercontent.com",
+        description="who signs the tokens of GitHub Actions runs",
+    )
     webhook_secret: SecretStr | None = Field(None, description="GitHub signs its webhooks with it")
 
 
@@ -30,6 +34,15 @@ class UploadSettings(BaseSettings):
 
     upload_url: str = Field("", description="the service's root, https://…")
     upload_token: SecretStr | None = Field(None, description="the project's token")
+
+
+class ActionsSettings(BaseSettings):
+    """Where a GitHub Actions job asks for its token; GitHub sets both where the job may."""
+
+    model_config = SettingsConfigDict(env_prefix="ACTIONS_", extra="ignore", frozen=True)
+
+    id_token_request_url: str = ""
+    id_token_request_token: SecretStr | None = None
 
 
 class PriceSettings(BaseSettings):
@@ -54,6 +67,11 @@ def service_settings() -> ServiceSettings:
 def upload_settings() -> UploadSettings:
     """Read the upload's settings from the environment."""
     return validate_settings(UploadSettings, {})
+
+
+def actions_settings() -> ActionsSettings:
+    """Read from the environment where a GitHub Actions job asks for its token."""
+    return validate_settings(ActionsSettings, {})
 
 
 def price_settings() -> PriceSettings:

@@ -18,7 +18,7 @@ from perfledger.metrics import METRICS, OPTIONAL_METRICS, Metric, MetricKind, Wo
 from perfledger.records import Machine
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.planning.epochs import epoch_key
-from perfledger_service.store.page_queries import COUNTED_STATUSES, MAX_SERIES
+from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED, MAX_SERIES
 from perfledger_service.store.tables import (
     BranchCommitRow,
     EnvironmentRow,
@@ -162,6 +162,7 @@ def _read_branch_series(
             col(ObservationRow.position) >= min(branch_position_of, default=0),
             col(ObservationRow.center).between(-LARGEST, LARGEST),
             col(UploadRow.status).in_(COUNTED_STATUSES),
+            IS_BELIEVED,
         )
         .group_by(col(ObservationRow.series_id), col(ObservationRow.position))
         .order_by(col(ObservationRow.series_id))

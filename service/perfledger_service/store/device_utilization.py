@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 from perfledger.metrics import CPU_ACTIVE, SM_ACTIVE
 from perfledger.records import Side
 from perfledger_service.store.observations import unpack
-from perfledger_service.store.page_queries import COUNTED_STATUSES
+from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED
 from perfledger_service.store.tables import (
     BranchCommitRow,
     ObservationRow,
@@ -65,6 +65,7 @@ def _newest(session: Session, series: SeriesRow, repository: str) -> Iterator[St
             col(ObservationRow.series_id) == series.id,
             col(ObservationRow.side) == Side.BASE,
             col(UploadRow.status).in_(COUNTED_STATUSES),
+            IS_BELIEVED,
         )
         .order_by(col(BranchCommitRow.place).desc(), col(UploadRow.measured_at).desc())
         .limit(1)

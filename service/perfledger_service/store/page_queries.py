@@ -37,6 +37,7 @@ from perfledger_service.values.upload_views import (
     SeriesPoint,
     SeriesSummary,
     SeriesView,
+    UploadSender,
     UploadStatus,
     UploadView,
     VerdictView,
@@ -48,6 +49,8 @@ MAX_SERIES = 500
 MAX_POINTS = 5000
 # Uploads whose numbers count: refused ones are about other code, failed ones have no numbers.
 COUNTED_STATUSES = (UploadStatus.JUDGED, UploadStatus.POSTED)
+# In the branch's history: what a run of anything else measured there is shown, and no baseline.
+IS_BELIEVED = col(UploadRow.sender) != UploadSender.OTHER_RUN
 _NEWEST_FIRST = (col(ObservationRow.position).desc(), col(UploadRow.created_at).desc())
 
 

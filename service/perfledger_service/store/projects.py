@@ -1,14 +1,15 @@
-"""Stores projects and their tokens."""
+"""Stores projects, their tokens, and which bundle a token of a GitHub Actions run came with."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
-from sqlalchemy import update
+from sqlalchemy import delete, update
 from sqlmodel import Session, col, select
 
-from perfledger_service.errors import NotFoundError
-from perfledger_service.store.tables import ProjectRow, TokenRow
+from perfledger_service.errors import ConflictError, NotFoundError
+from perfledger_service.store.tables import ActionsTokenRow, ProjectRow, TokenRow
+from perfledger_service.values.token_scope import TokenScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,7 @@ class Project:
     id: int
     repository: str  # owner/name
     trust_runners: bool = False
+    actions_branch: str = ""  # whose runs of GitHub Actions may enter the baseline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,8 @@ class StoredToken:
     sha256: str
     created_at: datetime
     revoked_at: datetime | None
+    scope: TokenScope
+    expires_at: datetime | None  # None: never
 
 
 _PROJECT_DECODER = msgspec.json.Decoder(Project)
@@ -64,6 +68,30 @@ def set_trust(session: Session, project: Project, *, trust_runners: bool) -> Non
     )
 
 
+def project_of_actions(session: Session, *, repository_id: int, owner_id: int) -> Project | None:
+    """Return the project whose runs of GitHub Actions may upload, by the repository's number."""
+    row = session.exec(
+        select(ProjectRow).where(
+            col(ProjectRow.actions_repository_id) == repository_id,
+            col(ProjectRow.actions_owner_id) == owner_id,
+        )
+    ).first()
+    return None if row is None else _project(row)
+
+
+def set_actions(
+    session: Session, project: Project, *, repository_id: int, owner_id: int, branch: str
+) -> None:
+    """Record which runs of GitHub Actions may upload, and whose may enter the baseline."""
+    session.exec(
+        update(ProjectRow)
+        .where(col(ProjectRow.id) == project.id)
+        .values(
+            actions_repository_id=repository_id, actions_owner_id=owner_id, actions_branch=branch
+        )
+    )
+
+
 def project_by_id(session: Session, project_id: int) -> Project:
     """Return a project."""
     return _project(session.exec(select(ProjectRow).where(col(ProjectRow.id) == project_id)).one())
@@ -76,10 +104,26 @@ def projects(session: Session) -> tuple[Project, ...]:
 
 
 def add_token(
-    session: Session, project: Project, *, prefix: str, sha256: str, now: datetime
+    session: Session,
+    project: Project,
+    *,
+    prefix: str,
+    sha256: str,
+    scope: TokenScope,
+    expires_at: datetime | None,
+    now: datetime,
 ) -> None:
     """Store a token's hash."""
-    session.add(TokenRow(project_id=project.id, prefix=prefix, sha256=sha256, created_at=now))
+    session.add(
+        TokenRow(
+            project_id=project.id,
+            prefix=prefix,
+            sha256=sha256,
+            scope=scope,
+            expires_at=expires_at,
+            created_at=now,
+        )
+    )
     session.flush()
 
 
@@ -109,6 +153,23 @@ def revoke_token(session: Session, prefix: str, *, now: datetime) -> None:
         raise NotFoundError(msg)
     row.revoked_at = row.revoked_at or now
     session.add(row)
+
+
+def use_actions_token(
+    session: Session, jti: str, *, bundle_sha256: str, expires_at: datetime, now: datetime
+) -> None:
+    """Record that a bundle came with a token; the same again changes nothing.
+
+    Raises ConflictError for another bundle. Tokens that ended are forgotten.
+    """
+    session.exec(delete(ActionsTokenRow).where(col(ActionsTokenRow.expires_at) < now))
+    row = session.get(ActionsTokenRow, jti)
+    if row is None:
+        session.add(ActionsTokenRow(jti=jti, bundle_sha256=bundle_sha256, expires_at=expires_at))
+        session.flush()
+    elif row.bundle_sha256 != bundle_sha256:
+        msg = "this token of the run came with another bundle: request a new one for each upload"
+        raise ConflictError(msg)
 
 
 def lock_project(session: Session, project_id: int) -> None:

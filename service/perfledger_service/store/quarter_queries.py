@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Side
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_service.store.page_queries import COUNTED_STATUSES
+from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED
 from perfledger_service.store.tables import (
     BranchCommitRow,
     EnvironmentRow,
@@ -58,8 +58,8 @@ class StoredChange:
 class StoredQuarter:
     """All that a review reads of a quarter.
 
-    `unattested` counts checks with a commit that only their bundle claims to be of the default
-    branch: neither a speed nor a change is taken from it.
+    `unattested` counts checks of commits that only their bundle claims to be of the default branch,
+    and by runs of something else: neither a speed nor a change is taken from them.
     """
 
     checks: int
@@ -81,9 +81,11 @@ def stored_quarter(session: Session, *, start: datetime, end: datetime) -> Store
     )
     base, head = col(UploadRow.base_sha), col(UploadRow.head_sha)
     is_of_pull_request = col(UploadRow.pull_request).is_not(None)
-    is_branch = ~is_of_pull_request & _has_place(head)
-    is_unattested = (_is_claimed(base) & ~_has_place(base)) | (
-        _is_claimed(head) & ~_has_place(head)
+    is_branch = ~is_of_pull_request & _has_place(head) & IS_BELIEVED
+    is_unattested = (
+        ~IS_BELIEVED
+        | (_is_claimed(base) & ~_has_place(base))
+        | (_is_claimed(head) & ~_has_place(head))
     )
     uploads = select(func.count()).select_from(UploadRow).where(*within)
     observations = select(func.count()).select_from(ObservationRow).join(UploadRow).where(*within)
@@ -93,7 +95,7 @@ def stored_quarter(session: Session, *, start: datetime, end: datetime) -> Store
         of_pull_requests=session.exec(uploads.where(is_of_pull_request)).one(),
         of_branches=session.exec(uploads.where(is_branch)).one(),
         unattested=session.exec(uploads.where(is_unattested)).one(),
-        speeds=tuple(_speeds(session, within)),
+        speeds=tuple(_speeds(session, (*within, IS_BELIEVED))),
         changes=tuple(_changes(session, (*within, is_branch, base != head))),  # no gate test
         newest=tuple(_newest(session, within)),
     )

@@ -50,7 +50,9 @@ class StoreRow(SQLModel, registry=registry(metadata=MetaData(naming_convention=_
 class ProjectRow(StoreRow, table=True):
     """A repository that may upload; `repository_key` is its name in lower case, as on GitHub.
 
-    With `trust_runners` a bundle's word on the default branch's commits is believed.
+    With `trust_runners` a bundle's word on the default branch's commits is believed. The runs of
+    GitHub Actions that may upload are those of `actions_repository_id`, which no renaming changes;
+    `actions_branch` is the branch whose runs may enter the baseline.
     """
 
     id: int | None = Field(default=None, primary_key=True)
@@ -58,10 +60,16 @@ class ProjectRow(StoreRow, table=True):
     repository_key: str = Field(unique=True)
     created_at: datetime = Field(sa_type=UtcTime)
     trust_runners: bool = False
+    actions_repository_id: int | None = Field(default=None, sa_type=BigInteger, unique=True)
+    actions_owner_id: int | None = Field(default=None, sa_type=BigInteger)
+    actions_branch: str = ""
 
 
 class TokenRow(StoreRow, table=True):
-    """A project's token: only its hash, and a prefix by which people tell tokens apart."""
+    """A project's token: only its hash, and a prefix by which people tell tokens apart.
+
+    `scope` is what it may do; from `expires_at` on it may nothing.
+    """
 
     id: int | None = Field(default=None, primary_key=True)
     project_id: int = Field(foreign_key="project.id", index=True)
@@ -69,6 +77,16 @@ class TokenRow(StoreRow, table=True):
     sha256: str
     created_at: datetime = Field(sa_type=UtcTime)
     revoked_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    scope: str = "upload"
+    expires_at: datetime | None = Field(default=None, sa_type=UtcTime)
+
+
+class ActionsTokenRow(StoreRow, table=True):
+    """A token of a GitHub Actions run that a bundle came with; it is kept until the token ends."""
+
+    jti: str = Field(primary_key=True)
+    bundle_sha256: str
+    expires_at: datetime = Field(sa_type=UtcTime, index=True)
 
 
 class EnvironmentRow(StoreRow, table=True):
@@ -90,7 +108,8 @@ class BundleRow(StoreRow, table=True):
 class UploadRow(StoreRow, table=True):
     """One bundle in one project, with its status and its verdict in one line.
 
-    `retry_at` is when a post that failed is attempted again; NULL if nothing waits.
+    `retry_at` is when a post that failed is attempted again; NULL if nothing waits. `sender` is
+    whose word its bundle is.
     """
 
     __table_args__ = (UniqueConstraint("project_id", "bundle_sha256"),)
@@ -114,6 +133,7 @@ class UploadRow(StoreRow, table=True):
     judged_at: datetime | None = Field(default=None, sa_type=UtcTime)
     retry_at: datetime | None = Field(default=None, sa_type=UtcTime, index=True)
     failing_since: datetime | None = Field(default=None, sa_type=UtcTime)
+    sender: str = "runner"
 
 
 class ExpectedClassRow(StoreRow, table=True):

@@ -24,7 +24,7 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
-from perfledger_service.values.upload_views import UploadStatus
+from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +60,7 @@ class StoredUpload:
     judged_at: datetime | None
     retry_at: datetime | None  # when a post that failed is attempted again
     failing_since: datetime | None  # the first of these failures
+    sender: UploadSender
 
     @property
     def head(self) -> CheckedHead | None:
@@ -97,6 +98,7 @@ def add_upload(
     project_id: int,
     packed: PackedBundle,
     environment: tuple[str, str],
+    sender: UploadSender,
     now: datetime,
 ) -> None:
     """Store a received bundle; `environment` is the hash and the JSON of its fingerprint."""
@@ -115,6 +117,7 @@ def add_upload(
             head_sha=bundle.head.sha,
             head_subject=bundle.head.subject,
             status=UploadStatus.RECEIVED,
+            sender=sender,
             created_at=now,
             measured_at=datetime.fromisoformat(bundle.created_at),
         )

@@ -21,6 +21,14 @@ class UploadStatus(StrEnum):
     FAILED = "failed"
 
 
+class UploadSender(StrEnum):
+    """Whose word an upload's bundle is: it decides what of it is believed."""
+
+    RUNNER = "runner"  # the project's own, by its token or because the project trusts it
+    BRANCH_RUN = "branch run"  # GitHub attests that the run was of the default branch
+    OTHER_RUN = "other run"  # of a pull request or another branch: in no baseline
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictView:
     """One stored verdict: the numbers are None where the outcome is "not measured"."""

@@ -6,8 +6,8 @@ from pydantic import BaseModel
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.history.branch_history import requested_ab_runs
 from perfledger_service.values.branch_views import AbRequestView
-from perfledger_service.web.app_state import CurrentAppState, CurrentProject
-from perfledger_service.web.uploads import PROBLEMS
+from perfledger_service.web.app_state import CurrentAppState, CurrentReader
+from perfledger_service.web.uploads import CALLER_PROBLEMS
 
 router = APIRouter(prefix="/api/v1/ab-requests", tags=["uploads"])
 
@@ -40,13 +40,13 @@ class AbRequestsResponse(BaseModel):
     requests: tuple[AbRequestResponse, ...]
 
 
-@router.get("", responses={401: PROBLEMS[401]})
-def get_ab_requests(state: CurrentAppState, project: CurrentProject) -> AbRequestsResponse:
+@router.get("", responses=CALLER_PROBLEMS)
+def get_ab_requests(state: CurrentAppState, caller: CurrentReader) -> AbRequestsResponse:
     """Return the A/B runs that would confirm or reject suspected changes of the default branch."""
     with read_session(state.engine) as session:
-        requests = requested_ab_runs(session, project.id)
+        requests = requested_ab_runs(session, caller.project.id)
     return AbRequestsResponse(
-        repository=project.repository, requests=tuple(map(_response_of, requests))
+        repository=caller.project.repository, requests=tuple(map(_response_of, requests))
     )
 
 

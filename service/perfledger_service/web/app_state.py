@@ -11,12 +11,17 @@ from pydantic import SecretStr
 from sqlalchemy import Engine
 
 from perfledger_service.errors import RefusedError
+from perfledger_service.github.actions_tokens import ActionsRun, ActionsTokens
 from perfledger_service.store.projects import Project
 from perfledger_service.store.replicas import ReplicaLock
+from perfledger_service.usecases.pull_requests.actions_runs import project_of_run
 from perfledger_service.usecases.pull_requests.projects import project_of
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.web.page_cache import PageCache
 from perfledger_service.workflows import UploadWorkflow
+
+JWT_DOTS = 2  # between a JSON Web Token's three parts; a project's token has none
 
 
 def utc_now() -> datetime:
@@ -33,6 +38,7 @@ class AppState:
     reports: UploadReports
     public_url: str
     webhook_secret: SecretStr | None = None  # None: no webhooks
+    actions: ActionsTokens | None = None  # None: runs of GitHub Actions need a project's token
     replica: ReplicaLock | None = None  # None: the only process of a SQLite file
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)
@@ -49,15 +55,42 @@ _bearer = HTTPBearer(
 )
 
 
-def project_of_request(
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The project for which a request is made, and the run of GitHub Actions that makes it."""
+
+    project: Project
+    run: ActionsRun | None = None  # None: the holder of a project's token
+
+
+def caller_that_reads(
     state: CurrentAppState,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-) -> Project:
-    """Return the project whose token came with the request; raise RefusedError (401) without."""
+) -> Caller:
+    """Return who asks for what a project has learnt; raise RefusedError without a valid token."""
+    return _caller(state, credentials, scope=TokenScope.READ)
+
+
+def caller_that_uploads(
+    state: CurrentAppState,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+) -> Caller:
+    """Return who may upload for a project; raise RefusedError without such a token."""
+    return _caller(state, credentials, scope=TokenScope.UPLOAD)
+
+
+CurrentReader = Annotated[Caller, Depends(caller_that_reads)]
+CurrentUploader = Annotated[Caller, Depends(caller_that_uploads)]
+
+
+def _caller(
+    state: AppState, credentials: HTTPAuthorizationCredentials | None, *, scope: TokenScope
+) -> Caller:
     if credentials is None:
         msg = "no project token: send `Authorization: Bearer pl_…`"
         raise RefusedError(msg, status=401)
-    return project_of(state.engine, credentials.credentials)
-
-
-CurrentProject = Annotated[Project, Depends(project_of_request)]
+    token = credentials.credentials
+    if state.actions is not None and token.count(".") == JWT_DOTS:
+        run = state.actions.run_of(token)
+        return Caller(project_of_run(state.engine, run), run)
+    return Caller(project_of(state.engine, token, now=state.now(), scope=scope))

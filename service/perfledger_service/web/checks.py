@@ -10,10 +10,11 @@ from perfledger.bundle import CLASS_DEADLINE_S
 from perfledger_runners.bundles.bundle_checks import MAX_CLASS_DEADLINE_S, MAX_CLASSES, SHA
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_service.store.uploads import CheckedHead
+from perfledger_service.usecases.pull_requests.actions_runs import check_subject
 from perfledger_service.usecases.pull_requests.machine_classes import announce_classes, work_at
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
-from perfledger_service.web.app_state import CurrentAppState, CurrentProject
-from perfledger_service.web.uploads import PROBLEMS
+from perfledger_service.web.app_state import CurrentAppState, CurrentUploader
+from perfledger_service.web.uploads import CALLER_PROBLEMS, PROBLEMS
 
 router = APIRouter(prefix="/api/v1/checks", tags=["uploads"])
 # Printable: the name of a class is shown on GitHub.
@@ -54,17 +55,19 @@ class AnnouncedCheckResponse(BaseModel):
     status_code=202,
     responses={
         400: {**PROBLEMS[400], "description": "more machine classes than the limit"},
-        401: PROBLEMS[401],
+        **CALLER_PROBLEMS,
     },
 )
 def announce_check(
-    state: CurrentAppState, project: CurrentProject, announcement: CheckAnnouncement
+    state: CurrentAppState, caller: CurrentUploader, announcement: CheckAnnouncement
 ) -> AnnouncedCheckResponse:
     """Announce a check, so that a machine class that never reports is not taken for a green one.
 
     Repeating it changes nothing: a class keeps the deadline of its first announcement.
     """
-    now = state.now()
+    now, project = state.now(), caller.project
+    if caller.run is not None:
+        check_subject(caller.run, announcement.pull_request)
     head = CheckedHead(
         project_id=project.id,
         repository=project.repository,

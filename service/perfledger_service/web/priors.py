@@ -7,8 +7,8 @@ from pydantic import BaseModel, StringConstraints
 
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.pull_requests.spread_priors import history_on_devices
-from perfledger_service.web.app_state import CurrentAppState, CurrentProject
-from perfledger_service.web.uploads import PROBLEMS, Problem
+from perfledger_service.web.app_state import CurrentAppState, CurrentReader
+from perfledger_service.web.uploads import CALLER_PROBLEMS, Problem
 
 router = APIRouter(prefix="/api/v1/priors", tags=["uploads"])
 # A machine's devices, in any number of them, and its processor.
@@ -38,13 +38,13 @@ class PriorsResponse(BaseModel):
 @router.get(
     "",
     responses={
-        401: PROBLEMS[401],
+        **CALLER_PROBLEMS,
         422: {"model": Problem, "description": "a device class that cannot be, or too many"},
     },
 )
 def get_priors(
     state: CurrentAppState,
-    project: CurrentProject,
+    caller: CurrentReader,
     device_class: Annotated[list[DeviceClass] | None, Query(max_length=MAX_CLASSES)] = None,
 ) -> PriorsResponse:
     """Return the spread priors of a project's series on any of these device classes.
@@ -52,5 +52,5 @@ def get_priors(
     Without a class, return all. A runner asks before it measures, so that it needs fewer pairs.
     """
     with read_session(state.engine) as session:
-        history = history_on_devices(session, project.id, device_class or ())
+        history = history_on_devices(session, caller.project.id, device_class or ())
     return PriorsResponse.model_validate(history, from_attributes=True)

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from sqlalchemy import Engine
 
 from perfledger_service.errors import SettingsError
+from perfledger_service.github.actions_tokens import ActionsTokens
 from perfledger_service.github.client import GitHub, open_github
 from perfledger_service.settings.service import ServiceSettings
 from perfledger_service.store.replicas import ReplicaLock
@@ -134,6 +135,7 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
         reports=reports,
         public_url=public_url,
         webhook_secret=settings.webhook_secret,
+        actions=ActionsTokens(issuer=settings.actions_issuer, audience=public_url),
         replica=replica,
     )
 

@@ -13,7 +13,12 @@ from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import StoredUpload, upload_by_id
 from perfledger_service.usecases.pull_requests.uploads import is_waiting, receive_bundle, work_on
 from perfledger_service.values.upload_views import UploadStatus
-from perfledger_service.web.app_state import AppState, CurrentAppState, CurrentProject
+from perfledger_service.web.app_state import (
+    AppState,
+    CurrentAppState,
+    CurrentReader,
+    CurrentUploader,
+)
 from perfledger_service.web.body_limit import check_declared_size
 
 router = APIRouter(prefix="/api/v1/uploads", tags=["uploads"])
@@ -45,9 +50,15 @@ class Problem(BaseModel):
 
 PROBLEMS: dict[int | str, dict[str, object]] = {
     400: {"model": Problem, "description": "the body is not a bundle that this version reads"},
-    401: {"model": Problem, "description": "no valid project token"},
-    403: {"model": Problem, "description": "the bundle is of another repository"},
+    401: {"model": Problem, "description": "no valid project token, nor one of a run"},
+    403: {"model": Problem, "description": "the token is for something else"},
+    409: {"model": Problem, "description": "the run's token came with another bundle"},
     413: {"model": Problem, "description": "more bytes than the limit"},
+    502: {"model": Problem, "description": "GitHub's keys cannot be read: try again"},
+}
+# Of every request that needs a token.
+CALLER_PROBLEMS: dict[int | str, dict[str, object]] = {
+    status: PROBLEMS[status] for status in (401, 403, 502)
 }
 BUNDLE_BODY = {
     "requestBody": {
@@ -61,7 +72,7 @@ BUNDLE_BODY = {
 }
 
 
-async def body_of(request: Request, project: CurrentProject) -> bytes:  # noqa: ARG001 - before the body
+async def body_of(request: Request, caller: CurrentUploader) -> bytes:  # noqa: ARG001 - before the body
     """Return the request's body, which is read only after the token is checked."""
     check_declared_size(request.headers.get("content-length"))
     return await request.body()
@@ -69,7 +80,7 @@ async def body_of(request: Request, project: CurrentProject) -> bytes:  # noqa: 
 
 @router.post("", status_code=202, responses=PROBLEMS, openapi_extra=BUNDLE_BODY)
 def upload_bundle(
-    state: CurrentAppState, project: CurrentProject, body: Annotated[bytes, Depends(body_of)]
+    state: CurrentAppState, caller: CurrentUploader, body: Annotated[bytes, Depends(body_of)]
 ) -> UploadResponse:
     """Store a result bundle of the token's repository, to be judged and posted.
 
@@ -78,7 +89,12 @@ def upload_bundle(
     longer "received".
     """
     upload = receive_bundle(
-        state.engine, body, project=project, upload_id=uuid4().hex, now=state.now()
+        state.engine,
+        body,
+        project=caller.project,
+        upload_id=uuid4().hex,
+        now=state.now(),
+        run=caller.run,
     )
     if is_waiting(upload):
         state.workflow.enqueue(work_on(upload))
@@ -88,19 +104,19 @@ def upload_bundle(
 @router.get(
     "/{upload_id}",
     responses={
-        401: PROBLEMS[401],
+        **CALLER_PROBLEMS,
         404: {"model": Problem, "description": "no such upload in the token's project"},
     },
 )
 def get_upload(
     state: CurrentAppState,
-    project: CurrentProject,
+    caller: CurrentReader,
     upload_id: Annotated[str, Path(pattern=UPLOAD_ID)],
 ) -> UploadResponse:
     """Return an upload of the token's project with its status."""
     with read_session(state.engine) as session:
         upload = upload_by_id(session, upload_id)
-    if upload.project_id != project.id:
+    if upload.project_id != caller.project.id:
         msg = f"no upload {upload_id!r}"
         raise NotFoundError(msg)
     return _response_of(state, upload)

@@ -1,11 +1,13 @@
 """Tests storing projects and their tokens, on each kind of database."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy.exc import IntegrityError, NoResultFound
+from sqlmodel import select
 
-from perfledger_service.errors import NotFoundError
+from perfledger_service.errors import ConflictError, NotFoundError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import (
     add_token,
@@ -16,9 +18,13 @@ from perfledger_service.store.projects import (
     revoke_token,
     token_of_prefix,
     tokens,
+    use_actions_token,
 )
+from perfledger_service.store.tables import ActionsTokenRow
+from perfledger_service.values.token_scope import TokenScope
 
 PREFIX, OTHER_PREFIX = "pl_0123abcd", "pl_4567cdef"
+FOR_EVER: dict[str, Any] = {"scope": TokenScope.UPLOAD, "expires_at": None}
 
 
 @pytest.fixture
@@ -50,7 +56,7 @@ def test_projects_are_in_the_order_of_their_names_without_case(session, now):
 
 def test_a_token_is_found_by_its_prefix_with_its_project(session, now):
     project = project_for(session, "octo/models", now=now)
-    add_token(session, project, prefix=PREFIX, sha256="f" * 64, now=now)
+    add_token(session, project, prefix=PREFIX, sha256="f" * 64, **FOR_EVER, now=now)
 
     token = token_of_prefix(session, PREFIX)
 
@@ -62,16 +68,16 @@ def test_a_token_is_found_by_its_prefix_with_its_project(session, now):
 
 def test_a_prefix_is_of_one_token(session, now):
     project = project_for(session, "octo/models", now=now)
-    add_token(session, project, prefix=PREFIX, sha256="f" * 64, now=now)
+    add_token(session, project, prefix=PREFIX, sha256="f" * 64, **FOR_EVER, now=now)
 
     with pytest.raises(IntegrityError):
-        add_token(session, project, prefix=PREFIX, sha256="e" * 64, now=now)
+        add_token(session, project, prefix=PREFIX, sha256="e" * 64, **FOR_EVER, now=now)
 
 
 def test_tokens_are_by_project_then_by_age(session, now):
     later, earlier = (project_for(session, name, now=now) for name in ("octo/z", "octo/a"))
     for number, project in enumerate((later, earlier, later)):
-        add_token(session, project, prefix=f"pl_{number:08}", sha256="f" * 64, now=now)
+        add_token(session, project, prefix=f"pl_{number:08}", sha256="f" * 64, **FOR_EVER, now=now)
 
     assert [(token.project.repository, token.prefix) for token in tokens(session)] == [
         ("octo/a", "pl_00000001"),
@@ -83,7 +89,7 @@ def test_tokens_are_by_project_then_by_age(session, now):
 def test_a_revoked_token_stays_revoked_since_the_first_time(session, now):
     project = project_for(session, "octo/models", now=now)
     for prefix in (PREFIX, OTHER_PREFIX):
-        add_token(session, project, prefix=prefix, sha256="f" * 64, now=now)
+        add_token(session, project, prefix=prefix, sha256="f" * 64, **FOR_EVER, now=now)
 
     for days in (1, 2):
         revoke_token(session, PREFIX, now=now + timedelta(days=days))
@@ -110,3 +116,29 @@ def test_a_project_is_locked_only_if_there_is_one(session, now):
 
     with pytest.raises(NoResultFound):
         lock_project(session, 99)
+
+
+@pytest.fixture
+def use(any_engine, now):
+    def use(jti, bundle, *, minutes=0):
+        moment = now + timedelta(minutes=minutes)
+        with write_session(any_engine) as session:
+            end = moment + timedelta(minutes=5)
+            use_actions_token(session, jti, bundle_sha256=bundle, expires_at=end, now=moment)
+            session.commit()
+            return session.exec(select(ActionsTokenRow.jti).order_by(ActionsTokenRow.jti)).all()
+
+    return use
+
+
+def test_a_token_brings_one_bundle_as_often_as_it_is_sent(use):
+    assert use("a", "first") == use("a", "first") == ["a"]
+
+    with pytest.raises(ConflictError, match="came with another bundle"):
+        use("a", "second")
+
+
+def test_tokens_that_ended_are_forgotten(use):
+    use("a", "first")
+
+    assert use("b", "second", minutes=6) == ["b"]

@@ -128,12 +128,12 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
         for path, methods in paths.items()
         for method, request in methods.items()
     } == {
-        "get /api/v1/ab-requests": "200 401",
-        "get /api/v1/priors": "200 401 422",
-        "get /api/v1/uploads/{upload_id}": "200 401 404 422",
+        "get /api/v1/ab-requests": "200 401 403 502",
+        "get /api/v1/priors": "200 401 403 422 502",
+        "get /api/v1/uploads/{upload_id}": "200 401 403 404 422 502",
         "get /healthz": "200",
         "get /readyz": "200 503",
-        "post /api/v1/checks": "202 400 401 422",
-        "post /api/v1/uploads": "202 400 401 403 413",
+        "post /api/v1/checks": "202 400 401 403 422 502",
+        "post /api/v1/uploads": "202 400 401 403 409 413 502",
         "post /webhooks/github": "202 400 401 413",
     }

@@ -10,8 +10,15 @@ from perfledger_service.errors import RefusedError
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.web.app import create_app
-from perfledger_service.web.app_state import AppState, app_state_of, project_of_request, utc_now
+from perfledger_service.web.app_state import (
+    AppState,
+    app_state_of,
+    caller_that_reads,
+    caller_that_uploads,
+    utc_now,
+)
 from perfledger_service.workflows import UploadWorkflow
 
 TOKEN = "pl_0123abcd_" + "s" * 43
@@ -46,13 +53,29 @@ def test_the_state_of_a_request_is_its_applications(state):
 
 
 def test_a_request_is_of_the_project_whose_token_it_has(state):
-    assert project_of_request(state, bearer(TOKEN)).repository == "octo/models"
+    for asked in (caller_that_reads, caller_that_uploads):
+        caller = asked(state, bearer(TOKEN))
+        assert (caller.project.repository, caller.run) == ("octo/models", None)
+
+
+def test_a_token_that_may_read_does_so(state, engine, now):
+    reading = "pl_4567cdef_" + "t" * 43
+    add_project(engine, "octo/models", token=reading, now=now, scope=TokenScope.READ)
+
+    assert caller_that_reads(state, bearer(reading)).project.repository == "octo/models"
+    with pytest.raises(RefusedError, match="may only read"):
+        caller_that_uploads(state, bearer(reading))
+
+
+def test_where_runs_of_actions_are_off_their_tokens_are_no_tokens(state):
+    with pytest.raises(RefusedError, match="no valid project token"):
+        caller_that_uploads(state, bearer("eyJ.eyJ.x"))
 
 
 @pytest.mark.parametrize("credentials", [None, bearer(""), bearer(TOKEN[:-1] + "t")])
 def test_without_a_valid_token_a_request_is_refused_and_told_what_to_send(state, credentials):
     with pytest.raises(RefusedError, match="send `Authorization: Bearer pl_…`") as refused:
-        project_of_request(state, credentials)
+        caller_that_uploads(state, credentials)
 
     assert refused.value.status == 401
 

@@ -153,7 +153,7 @@ def check(
 
     from perfledger_service.cli.check.report import show_report
     from perfledger_service.cli.progress import TerminalProgress
-    from perfledger_service.settings.service import upload_settings
+    from perfledger_service.settings.service import actions_settings, upload_settings
     from perfledger_service.usecases.check.check import check as run_check
     from perfledger_service.usecases.inputs.bundle_files import (
         named_bundle_path,
@@ -162,7 +162,7 @@ def check(
     )
     from perfledger_service.usecases.inputs.upload_target import upload_target
 
-    target = upload_target(upload_url, upload_settings())
+    target = upload_target(upload_url, upload_settings(), actions_settings())
     if output.output is not None:
         check_writable(output.output)
     if save and save_bundle is not None:

@@ -20,6 +20,8 @@ class UploadTokenRow:
     repository: str
     prefix: str
     created_on: str
+    scope: str
+    expires_on: str | None  # None: never
     revoked_on: str | None
 
 
@@ -27,6 +29,8 @@ _COLUMNS: tuple[Column[UploadTokenRow], ...] = (
     name("repository", "project", lambda row: row.repository, limit=200),
     name("prefix", "token", lambda row: row.prefix, show=lambda row: f"{row.prefix}_…"),
     figure("created_on", "created", lambda row: row.created_on),
+    figure("scope", "may", lambda row: row.scope),
+    figure("expires_on", "expires", lambda row: row.expires_on),
     figure("revoked_on", "revoked", lambda row: row.revoked_on),
 )
 

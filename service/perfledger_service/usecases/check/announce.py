@@ -74,7 +74,7 @@ def _announce(
 ) -> AnnouncedCheck:
     return send_announcement(
         target.url,
-        target.token,
+        target.credential(),
         pull_request=pull_request,
         head_sha=sides.head.sha,
         machine_classes=settings.machine_classes or (ANY_CLASS,),

@@ -12,4 +12,4 @@ def upload_bundle_file(path: Path, target: UploadTarget) -> str:
     """Upload a bundle's file and return the address of its page."""
     read_bundle_file(path)  # an invalid bundle fails here, without a round trip
     with translate_errors():
-        return upload(path, target.url, target.token).url
+        return upload(path, target.url, target.credential()).url

@@ -11,4 +11,4 @@ def spreads_of_service(target: UploadTarget) -> ServiceHistory:
     Raises PerfledgerError if the service does not answer.
     """
     with translate_errors():
-        return fetch_history(target.url, target.token)
+        return fetch_history(target.url, target.credential())

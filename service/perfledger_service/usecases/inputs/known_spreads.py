@@ -66,7 +66,7 @@ def find_known_spreads(
 
 def _history(source: UploadTarget | Path, classes: tuple[str, ...]) -> ServiceHistory:
     if isinstance(source, UploadTarget):
-        return fetch_history(source.url, source.token, classes)
+        return fetch_history(source.url, source.credential(), classes)
     try:
         with source.open("rb") as file:
             data = file.read(MAX_ANSWER_BYTES + 1)

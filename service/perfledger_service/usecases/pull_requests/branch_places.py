@@ -20,8 +20,10 @@ from perfledger_service.store.branch_commits import branch_places, put_line, put
 from perfledger_service.store.database import read_session
 from perfledger_service.store.default_branch import unplaced_commits
 from perfledger_service.store.projects import project_by_id
+from perfledger_service.store.uploads import StoredUpload
 from perfledger_service.usecases.inputs.history_sources import is_of_branch
 from perfledger_service.usecases.pull_requests.branch_line import BranchLine, read_branch_lines
+from perfledger_service.values.upload_views import UploadSender
 
 # Earlier claims that are tried again with each upload; `perfledger server reorder` tries all.
 _MOST_RETRIED = 8
@@ -31,8 +33,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchPlaces:
-    """What is new of the branch: lines by GitHub's word, or places by that of a trusted runner."""
+    """What is new of the branch: lines by GitHub's word, or places by that of a trusted runner.
 
+    `claimed` are the commits that the bundle claims to be on it, and may.
+    """
+
+    claimed: tuple[Revision, ...] = ()
     lines: tuple[BranchLine, ...] = ()
     known_until: str = ""  # the newest commit that was known before
     places: Mapping[str, int] | None = None
@@ -44,21 +50,27 @@ def claimed_revisions(bundle: Bundle) -> tuple[Revision, ...]:
 
 
 def find_places(
-    engine: Engine, project_id: int, bundle: Bundle, *, commits: BranchCommits | None
+    engine: Engine, upload: StoredUpload, bundle: Bundle, *, commits: BranchCommits | None
 ) -> BranchPlaces:
     """Return the places of the commits that a bundle claims, as far as a trusted word is there.
 
-    An unanswered question leaves the claim unattested, until a later upload asks again.
+    Where GitHub cannot be asked, its word on a run of the branch is as good as a trusted runner's.
+    A run of anything else claims nothing. An unanswered question leaves the claim unattested, until
+    a later upload asks again.
     """
     claimed = claimed_revisions(bundle)
     with read_session(engine) as session:
-        project = project_by_id(session, project_id)
-        known_commits = tuple(branch_places(session, project_id))
-        retried = unplaced_commits(session, project_id)[:_MOST_RETRIED]
-    if project.trust_runners:
-        return BranchPlaces(places=claimed_places(claimed))
-    if commits is None:
+        project = project_by_id(session, upload.project_id)
+        known_commits = tuple(branch_places(session, upload.project_id))
+        retried = unplaced_commits(session, upload.project_id)[:_MOST_RETRIED]
+    if upload.sender is UploadSender.OTHER_RUN:
         return BranchPlaces()
+    if project.trust_runners:
+        return BranchPlaces(claimed=claimed, places=claimed_places(claimed))
+    if commits is None:
+        is_attested = upload.sender is UploadSender.BRANCH_RUN
+        places = claimed_places(claimed) if is_attested else None
+        return BranchPlaces(claimed=claimed, places=places)
     claims = (*(one.sha for one in claimed), *retried)
     try:
         lines = read_branch_lines(
@@ -66,8 +78,9 @@ def find_places(
         )
     except GitHubError as error:
         _log.warning("the branch of %s is not read: %s", project.repository, error)
-        return BranchPlaces()
-    return BranchPlaces(lines=lines, known_until=known_commits[-1] if known_commits else "")
+        return BranchPlaces(claimed=claimed)
+    known_until = known_commits[-1] if known_commits else ""
+    return BranchPlaces(claimed=claimed, lines=lines, known_until=known_until)
 
 
 def claimed_places(revisions: tuple[Revision, ...]) -> dict[str, int]:

@@ -38,11 +38,7 @@ from perfledger_service.store.default_branch import (
     claim_commits,
     commits_of_branch,
 )
-from perfledger_service.usecases.pull_requests.branch_places import (
-    BranchPlaces,
-    claimed_revisions,
-    store_places,
-)
+from perfledger_service.usecases.pull_requests.branch_places import BranchPlaces, store_places
 
 # A request that was not measured for so long is replaced by one of the newest commits.
 MAX_REQUEST_AGE = timedelta(days=7)
@@ -68,7 +64,7 @@ def confirm_suspects(
     caller holds the project's lock and commits.
     """
     earlier = commits_of_branch(session, project_id)
-    claim_commits(session, project_id, [one.sha for one in claimed_revisions(bundle)])
+    claim_commits(session, project_id, [one.sha for one in places.claimed])
     store_places(session, project_id, places)
     commits = commits_of_branch(session, project_id)
     is_same_order = commits[: len(earlier)] == earlier

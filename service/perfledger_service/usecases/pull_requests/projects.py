@@ -7,12 +7,13 @@ no salt and no slow hash, because 2**256 values cannot be tried.
 import hmac
 import re
 import secrets
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import IntegrityError
 
-from perfledger_service.errors import RefusedError, UsageError
+from perfledger_service.errors import ConflictError, RefusedError, UsageError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import (
     Project,
@@ -20,10 +21,12 @@ from perfledger_service.store.projects import (
     add_token,
     project_for,
     revoke_token as store_revocation,
+    set_actions,
     set_trust,
     token_of_prefix,
     tokens,
 )
+from perfledger_service.values.token_scope import TokenScope
 
 TOKEN = re.compile(r"(pl_[0-9a-f]{8})_[\w-]{43}", re.ASCII)
 # Owners have at most 39 characters and repositories 100; neither is a path's "." or "..".
@@ -38,11 +41,19 @@ def new_token() -> str:
 
 
 def add_project(
-    engine: Engine, repository: str, *, token: str, now: datetime, trust_runners: bool = False
+    engine: Engine,
+    repository: str,
+    *,
+    token: str,
+    now: datetime,
+    trust_runners: bool = False,
+    scope: TokenScope = TokenScope.UPLOAD,
+    lifetime: timedelta | None = None,
 ) -> None:
     """Let a repository (owner/name) upload with a token, of which only the hash is stored.
 
-    With `trust_runners` its runners' word on the default branch is believed from now on.
+    With `trust_runners` its runners' word on the default branch is believed from now on. Without a
+    `lifetime` the token never expires.
 
     An existing project gets another token: add the new one, switch over, revoke the old one. Raises
     UsageError for an invalid name.
@@ -51,15 +62,48 @@ def add_project(
     if match is None:
         msg = "the token is invalid: create one with `perfledger server project add OWNER/NAME`"
         raise UsageError(msg)
-    if not REPOSITORY.fullmatch(repository):
-        msg = f"{repository[:200]!r} is not owner/name, as GitHub writes it"
-        raise UsageError(msg)
+    _check_name(repository)
     with write_session(engine) as session:
         project = project_for(session, repository, now=now)
         if trust_runners:
             set_trust(session, project, trust_runners=True)
-        add_token(session, project, prefix=match[1], sha256=_hash(token), now=now)
+        add_token(
+            session,
+            project,
+            prefix=match[1],
+            sha256=_hash(token),
+            scope=scope,
+            expires_at=None if lifetime is None else now + lifetime,
+            now=now,
+        )
         session.commit()
+
+
+def let_actions_upload(
+    engine: Engine,
+    repository: str,
+    *,
+    repository_id: int,
+    owner_id: int,
+    branch: str,
+    now: datetime,
+) -> None:
+    """Let the runs of a repository's GitHub Actions upload without a token of the project.
+
+    Runs of `branch` by push or schedule may enter the baseline. Raises UsageError for an invalid
+    name, and ConflictError where another project has the repository's number.
+    """
+    _check_name(repository)
+    with write_session(engine) as session:
+        project = project_for(session, repository, now=now)
+        try:
+            set_actions(
+                session, project, repository_id=repository_id, owner_id=owner_id, branch=branch
+            )
+            session.commit()
+        except IntegrityError:
+            msg = f"repository {repository_id} is that of another project: compare the numbers"
+            raise ConflictError(msg) from None
 
 
 def revoke_token(engine: Engine, prefix: str, *, now: datetime) -> None:
@@ -75,8 +119,13 @@ def list_tokens(engine: Engine) -> tuple[StoredToken, ...]:
         return tokens(session)
 
 
-def project_of(engine: Engine, token: str) -> Project:
-    """Return the project whose token this is; raise RefusedError (401) for any other text."""
+def project_of(
+    engine: Engine, token: str, *, now: datetime, scope: TokenScope = TokenScope.UPLOAD
+) -> Project:
+    """Return the project whose token this is; raise RefusedError (401) for any other text.
+
+    Raises RefusedError (403) where the token's scope is less than `scope`.
+    """
     match = TOKEN.fullmatch(token)
     with read_session(engine) as session:
         stored = token_of_prefix(session, match[1]) if match else None
@@ -85,7 +134,19 @@ def project_of(engine: Engine, token: str) -> Project:
     if stored is None or not is_same or stored.revoked_at is not None:
         msg = "no valid project token: send `Authorization: Bearer pl_…`"
         raise RefusedError(msg, status=401)
+    if stored.expires_at is not None and now >= stored.expires_at:
+        msg = f"the token {stored.prefix}_… expired: perfledger server project add makes another"
+        raise RefusedError(msg, status=401)
+    if scope is TokenScope.UPLOAD and stored.scope is not TokenScope.UPLOAD:
+        msg = f"the token {stored.prefix}_… may only read: use one that may upload"
+        raise RefusedError(msg)
     return stored.project
+
+
+def _check_name(repository: str) -> None:
+    if not REPOSITORY.fullmatch(repository):
+        msg = f"{repository[:200]!r} is not owner/name, as GitHub writes it"
+        raise UsageError(msg)
 
 
 def _hash(token: str) -> str:

@@ -18,6 +18,7 @@ from perfledger_baselines.estimation.typical_range import typical_range
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, read_bundle, unpack
 from perfledger_service.errors import RefusedError, UsageError
+from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.github.branch_commits import BranchCommits
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import date_commits
@@ -25,7 +26,7 @@ from perfledger_service.store.expected_classes import add_expected_classes
 from perfledger_service.store.gate_checks import add_gate_check
 from perfledger_service.store.observations import Observation, add_observations
 from perfledger_service.store.pair_spreads import add_differences
-from perfledger_service.store.projects import Project, lock_project
+from perfledger_service.store.projects import Project, lock_project, use_actions_token
 from perfledger_service.store.uploads import (
     CheckedHead,
     PackedBundle,
@@ -40,10 +41,11 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.pull_requests.actions_runs import sender_of
 from perfledger_service.usecases.pull_requests.branch_places import find_places
 from perfledger_service.usecases.pull_requests.confirmation import confirm_suspects
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.values.upload_views import UploadStatus
+from perfledger_service.values.upload_views import UploadSender, UploadStatus
 from perfledger_service.workflows import QueuedUpload
 
 # GitHub numbers pull requests in 32 bits, and so do our tables.
@@ -51,21 +53,34 @@ MAX_PULL_REQUEST = 2**31 - 1
 
 
 def receive_bundle(
-    engine: Engine, data: bytes, *, project: Project, upload_id: str, now: datetime
+    engine: Engine,
+    data: bytes,
+    *,
+    project: Project,
+    upload_id: str,
+    now: datetime,
+    run: ActionsRun | None = None,
 ) -> StoredUpload:
     """Store an uploaded bundle, gzipped or plain, for its project, once.
 
-    The same bundle again returns the same upload; a failed one begins its next attempt. Raises
-    UsageError for an invalid bundle, RefusedError for one of another repository.
+    The same bundle again returns the same upload; a failed one begins its next attempt. `run` is
+    the run of GitHub Actions that sent it, None for a token's holder. Raises UsageError for an
+    invalid bundle, RefusedError for one of another repository or pull request, and ConflictError
+    for a second bundle with one token of a run.
     """
     content = data if data.startswith(GZIP_MAGIC) else gzip.compress(data, mtime=0)
     bundle, document = _read(content)
     _check(bundle, project)
+    sender = UploadSender.RUNNER if run is None else sender_of(run, project, bundle)
     packed = PackedBundle(
         sha256=sha256(document).hexdigest(), unpacked_bytes=len(document), content=content
     )
     with write_session(engine) as session:
         lock_project(session, project.id)
+        if run is not None:
+            use_actions_token(
+                session, run.jti, bundle_sha256=packed.sha256, expires_at=run.expires_at, now=now
+            )
         earlier = upload_of_bundle(session, project.id, packed.sha256)
         if earlier is None:
             add_upload(
@@ -75,6 +90,7 @@ def receive_bundle(
                 project_id=project.id,
                 packed=packed,
                 environment=_fingerprint(bundle.machine),
+                sender=sender,
                 now=now,
             )
         elif earlier.status is UploadStatus.FAILED:
@@ -105,7 +121,7 @@ def judge_upload(
             return _needs_posting(upload)
         report, bundle = reports.judge(session, upload, today=now.date())
     deadline = upload.created_at + timedelta(seconds=bundle.plan.class_deadline_s)
-    places = find_places(engine, upload.project_id, bundle, commits=commits)
+    places = find_places(engine, upload, bundle, commits=commits)
     differences = pair_differences(report.tests, bundle.machines())
     shadow = shadow_of(report)
     observations = observations_in(bundle)

@@ -196,7 +196,7 @@ def _records(
 def _records_source(records: QuarterRecords, quarter: Quarter) -> ReviewSource:
     what = f"{records.checks:,} checks, {records.observations:,} observations"
     if records.unattested_checks:
-        what += f"; {records.unattested_checks:,} of unattested commits give no speed and no change"
+        what += f"; {records.unattested_checks:,} unattested, which give no speed and no change"
     return ReviewSource(
         name=what, origin=records.origin, as_of=f"{quarter.first} to {quarter.last}"
     )

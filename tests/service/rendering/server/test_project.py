@@ -4,7 +4,12 @@ from perfledger_service.rendering.layout.writers import plain_lines, to_json, to
 from perfledger_service.rendering.server.project import UploadTokenRow, tokens_document
 
 ROW = UploadTokenRow(
-    repository="octo/[red]models", prefix="pl_0123abcd", created_on="2026-11-22", revoked_on=None
+    repository="octo/[red]models",
+    prefix="pl_0123abcd",
+    created_on="2026-11-22",
+    scope="upload",
+    expires_on=None,
+    revoked_on=None,
 )
 
 
@@ -22,5 +27,7 @@ def test_json_has_the_prefix_alone_and_null_for_a_token_that_is_in_use():
         "repository": "octo/[red]models",
         "prefix": "pl_0123abcd",
         "created_on": "2026-11-22",
+        "scope": "upload",
+        "expires_on": None,
         "revoked_on": None,
     }

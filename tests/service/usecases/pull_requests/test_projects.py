@@ -5,18 +5,20 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
-from perfledger_service.errors import NotFoundError, RefusedError, UsageError
+from perfledger_service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from perfledger_service.store.database import read_session
 from perfledger_service.store.tables import TokenRow
 from perfledger_service.usecases.pull_requests.projects import (
     REPOSITORY,
     TOKEN,
     add_project,
+    let_actions_upload,
     list_tokens,
     new_token,
     project_of,
     revoke_token,
 )
+from perfledger_service.values.token_scope import TokenScope
 
 
 def test_a_token_is_its_projects(any_engine, now):
@@ -24,8 +26,8 @@ def test_a_token_is_its_projects(any_engine, now):
     add_project(any_engine, "octo/models", token=mine, now=now)
     add_project(any_engine, "octo/other", token=other, now=now)
 
-    assert project_of(any_engine, mine).repository == "octo/models"
-    assert project_of(any_engine, other).repository == "octo/other"
+    assert project_of(any_engine, mine, now=now).repository == "octo/models"
+    assert project_of(any_engine, other, now=now).repository == "octo/other"
 
 
 def test_tokens_are_random_and_long_enough():
@@ -50,7 +52,7 @@ def test_a_repository_that_is_there_gets_one_more_token(engine, now):
     add_project(engine, "octo/models", token=first, now=now)
     add_project(engine, "Octo/Models", token=second, now=now)
 
-    assert project_of(engine, first) == project_of(engine, second)
+    assert project_of(engine, first, now=now) == project_of(engine, second, now=now)
     tokens = list_tokens(engine)
     assert {token.project.repository for token in tokens} == {"octo/models"}
     assert [token.prefix for token in tokens] == [first[:11], second[:11]]
@@ -64,9 +66,9 @@ def test_a_revoked_token_is_useless_and_the_others_are_not(engine, now):
     revoke_token(engine, old[:11], now=now + timedelta(days=1))
 
     with pytest.raises(RefusedError) as caught:
-        project_of(engine, old)
+        project_of(engine, old, now=now)
     assert caught.value.status == 401
-    assert project_of(engine, new).repository == "octo/models"
+    assert project_of(engine, new, now=now).repository == "octo/models"
     assert [token.revoked_at for token in list_tokens(engine)] == [now, None]
 
 
@@ -96,6 +98,39 @@ def test_a_token_of_another_shape_is_not_stored(engine, now):
 
 
 @pytest.mark.parametrize("text", ["", "\ud800", "pl_", "\x00", "x" * 10_000])
-def test_whatever_comes_instead_of_a_token_is_refused(engine, text):
+def test_whatever_comes_instead_of_a_token_is_refused(engine, now, text):
     with pytest.raises(RefusedError, match="no valid project token"):
-        project_of(engine, text)
+        project_of(engine, text, now=now)
+
+
+def test_a_token_may_nothing_from_its_end_on(engine, now):
+    token = new_token()
+    add_project(engine, "octo/models", token=token, now=now, lifetime=timedelta(days=1))
+
+    last = now + timedelta(days=1) - timedelta(microseconds=1)
+    assert project_of(engine, token, now=last).repository == "octo/models"
+    with pytest.raises(RefusedError, match=f"the token {token[:11]}_… expired") as caught:
+        project_of(engine, token, now=now + timedelta(days=1))
+    assert caught.value.status == 401
+    assert token[12:] not in str(caught.value)
+
+
+def test_a_token_that_may_read_does_not_upload(engine, now):
+    token = new_token()
+    add_project(engine, "octo/models", token=token, now=now, scope=TokenScope.READ)
+
+    assert project_of(engine, token, now=now, scope=TokenScope.READ).repository == "octo/models"
+    with pytest.raises(RefusedError, match="may only read") as caught:
+        project_of(engine, token, now=now)
+    assert caught.value.status == 403
+
+
+def test_a_repositorys_number_is_that_of_one_project(any_engine, now):
+    numbers = {"repository_id": 7, "owner_id": 8, "branch": "main", "now": now}
+    let_actions_upload(any_engine, "octo/models", **numbers)
+    let_actions_upload(any_engine, "Octo/Models", **numbers)
+
+    with pytest.raises(ConflictError, match="repository 7 is that of another project"):
+        let_actions_upload(any_engine, "octo/other", **numbers)
+    with pytest.raises(UsageError, match="not owner/name"):
+        let_actions_upload(any_engine, "models", **numbers)

@@ -41,9 +41,9 @@ def test_the_same_bundle_is_one_upload_however_often_it_comes(engine, received, 
     assert rows(engine, UploadRow) == 1
 
 
-def test_gzipped_and_plain_are_the_same_bundle(engine, received, make_bundle):
+def test_gzipped_and_plain_are_the_same_bundle(engine, received, make_bundle, now):
     first = received(engine, make_bundle())
-    project = project_of(engine, "pl_0123abcd_" + "s" * 43)
+    project = project_of(engine, "pl_0123abcd_" + "s" * 43, now=now)
     data = gzip.compress(make_bundle().to_json().encode(), compresslevel=1)
     second = receive_bundle(engine, data, project=project, upload_id="2" * 32, now=first.created_at)
 

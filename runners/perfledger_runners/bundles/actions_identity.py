@@ -1,0 +1,60 @@
+"""Gets the token by which a GitHub Actions run says to a service which run it is.
+
+GitHub gives each job with `permissions: id-token: write` an address and a secret to ask with. Each
+upload has a token of its own, which is valid for some minutes and for one service.
+"""
+
+from contextlib import closing
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request, build_opener
+
+import msgspec
+
+from perfledger_runners.bundles.service_requests import ServiceRequestError
+from perfledger_runners.bundles.upload import NoRedirects, UrlOpener
+
+TIMEOUT_S = 10.0
+MAX_ANSWER_BYTES = 64 * 1024
+
+
+class _Answer(msgspec.Struct):
+    value: str
+
+
+_ANSWER_DECODER = msgspec.json.Decoder(_Answer)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionsIdentity:
+    """Where a job asks GitHub for its tokens, and with which secret."""
+
+    url: str
+    secret: str = field(repr=False)
+
+    def token_for(self, service: str, *, opener: UrlOpener | None = None) -> str:
+        """Return a new token for the service at this address; raise ServiceRequestError."""
+        if urlsplit(self.url).scheme != "https":
+            msg = "ACTIONS_ID_TOKEN_REQUEST_URL is not https: no token was requested"
+            raise ServiceRequestError(msg)
+        request = Request(  # noqa: S310 - https, as checked
+            f"{self.url}&audience={quote(service.rstrip('/'), safe='')}",
+            headers={"Authorization": f"Bearer {self.secret}"},
+        )
+        try:
+            with closing(
+                (opener or build_opener(NoRedirects())).open(request, timeout=TIMEOUT_S)
+            ) as answer:
+                return _ANSWER_DECODER.decode(answer.read(MAX_ANSWER_BYTES)).value
+        except HTTPError as error:
+            with error:
+                msg = f"GitHub gave the run no token: it answered {error.code}"
+            raise ServiceRequestError(msg) from error
+        except (OSError, HTTPException) as error:
+            msg = f"GitHub gave the run no token: no answer ({error})"
+            raise ServiceRequestError(msg) from error
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            msg = f"GitHub gave the run no token: {error}"
+            raise ServiceRequestError(msg) from error

@@ -1,0 +1,131 @@
+"""Verifies the tokens by which a GitHub Actions run says which run it is (OpenID Connect).
+
+The keys come from the configured issuer, never from an address in a token, and are asked again for
+an unknown one at most once a minute: GitHub changes them.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from requests import Session
+from requests.exceptions import RequestException
+
+from perfledger_runners.bundles.upload import UploadError, check_url
+from perfledger_service.errors import GitHubError, SettingsError
+from perfledger_service.github.session import new_session
+from perfledger_service.github.signed_tokens import (
+    MAX_ID,
+    PublicKey,
+    key_id,
+    public_keys,
+    refuse,
+    verified_claims,
+)
+
+KEYS_PATH = "/.well-known/jwks"
+MAX_KEYS_BYTES = 256 * 1024
+# Between two questions for keys that nobody knows: strangers may name any.
+LEAST_REFRESH = timedelta(minutes=1)
+MOST_REFRESH = timedelta(hours=1)
+# A key is believed no longer than this after it was read, as while its issuer cannot be reached.
+MOST_AGE = timedelta(days=1)
+MAX_WORD = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionsRun:
+    """What GitHub says of a run: numbers for repository and owner, since names are given anew."""
+
+    repository_id: int
+    repository_owner_id: int
+    event_name: str
+    ref: str
+    sha: str
+    jti: str  # of the token
+    exp: float  # seconds since 1970
+
+    @property
+    def expires_at(self) -> datetime:
+        """Return when the token ends."""
+        return datetime.fromtimestamp(self.exp, UTC)
+
+
+class ActionsTokens:
+    """The verification of Actions tokens for one issuer and one audience; safe across threads."""
+
+    def __init__(
+        self,
+        *,
+        issuer: str,
+        audience: str,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        try:
+            check_url(issuer)
+        except UploadError:
+            msg = f"PERFLEDGER_ACTIONS_ISSUER is {issuer!r}: give the issuer's https address"
+            raise SettingsError(msg) from None
+        self._issuer = issuer.rstrip("/")
+        self._audience = audience
+        self._now = now
+        self._keys: dict[str, PublicKey] = {}
+        self._asked_at = self._read_at = datetime.min.replace(tzinfo=UTC)
+        self._failure = ""
+        self._lock = threading.Lock()
+
+    def run_of(self, token: str) -> ActionsRun:
+        """Return the run whose token this is; raise RefusedError (401) for any other text.
+
+        Raises GitHubError where the issuer's keys cannot be read.
+        """
+        key = self._key(key_id(token))
+        claims = verified_claims(
+            token, key, issuer=self._issuer, audience=self._audience, now=self._now()
+        )
+        try:
+            run = msgspec.convert(claims, ActionsRun, strict=False)
+        except msgspec.ValidationError as error:
+            refuse(str(error))
+        words = (run.event_name, run.ref, run.sha)
+        if len(run.jti) > MAX_ID or any(len(word) > MAX_WORD for word in words):
+            refuse("its claims are too long")
+        return run
+
+    def _key(self, name: str) -> PublicKey:
+        """Return the issuer's key of this name, asked again where it is unknown or old."""
+        with self._lock:
+            now = self._now()
+            rest = MOST_REFRESH if name in self._keys else LEAST_REFRESH
+            if now - self._asked_at >= rest:
+                self._read_keys(now)
+            key, is_old = self._keys.get(name), now - self._read_at >= MOST_AGE
+            failure = self._failure
+        if key is not None and not is_old:
+            return key
+        if failure:
+            raise GitHubError(failure, is_transient=True)
+        return refuse("no key of its issuer has its name")
+
+    def _read_keys(self, now: datetime) -> None:
+        url = f"{self._issuer}{KEYS_PATH}"
+        self._asked_at, self._failure = now, ""
+        try:
+            with new_session() as session:
+                self._keys = public_keys(_document(session, url))
+            self._read_at = now
+        except (RequestException, ValueError) as error:
+            why = type(error).__name__
+            self._failure = f"the keys of {url} cannot be read ({why}): try again in a minute"
+
+
+def _document(session: Session, url: str) -> bytes:
+    """Return a small document; raise ValueError for a larger one, and for any other status."""
+    with session.get(url, allow_redirects=False, stream=True) as response:
+        content: bytes = response.raw.read(MAX_KEYS_BYTES + 1, decode_content=True)
+        if response.status_code != 200 or len(content) > MAX_KEYS_BYTES:  # noqa: PLR2004 - OK
+            msg = f"{response.status_code} with {len(content)} bytes"
+            raise ValueError(msg)
+    return content

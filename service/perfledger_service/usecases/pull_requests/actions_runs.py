@@ -1,0 +1,66 @@
+"""Decides what a run of GitHub Actions may upload, and what of it is believed."""
+
+import re
+
+from sqlalchemy import Engine
+
+from perfledger.bundle import Bundle
+from perfledger_service.errors import RefusedError
+from perfledger_service.github.actions_tokens import ActionsRun
+from perfledger_service.store.database import read_session
+from perfledger_service.store.projects import Project, project_of_actions
+from perfledger_service.values.upload_views import UploadSender
+
+# Runs of the branch itself. One by hand has the branch's code, but inputs of whoever starts it.
+BRANCH_EVENTS = frozenset({"push", "schedule"})
+OTHER_EVENTS = frozenset({"workflow_dispatch", "merge_group"})
+PULL_REQUEST_EVENT = "pull_request"
+_PULL_REQUEST_REF = re.compile(r"refs/pull/([1-9][0-9]{0,9})/merge")
+
+
+def project_of_run(engine: Engine, run: ActionsRun) -> Project:
+    """Return the project of a run; raise RefusedError where its repository may not upload."""
+    with read_session(engine) as session:
+        project = project_of_actions(
+            session, repository_id=run.repository_id, owner_id=run.repository_owner_id
+        )
+    if project is None:
+        msg = (
+            f"runs of repository {run.repository_id} of owner {run.repository_owner_id} may not "
+            "upload: perfledger server project actions lets them"
+        )
+        raise RefusedError(msg)
+    return project
+
+
+def check_subject(run: ActionsRun, pull_request: int | None) -> None:
+    """Raise RefusedError unless a run may tell of a pull request, or of none.
+
+    Events with which the code of a stranger could run as the branch's (`pull_request_target`) may
+    tell of nothing.
+    """
+    if run.event_name not in BRANCH_EVENTS | OTHER_EVENTS | {PULL_REQUEST_EVENT}:
+        events = ", ".join(sorted({PULL_REQUEST_EVENT, *BRANCH_EVENTS, *OTHER_EVENTS}))
+        msg = f"runs by {run.event_name[:80]!r} may not upload, only those by {events}"
+        raise RefusedError(msg)
+    match = _PULL_REQUEST_REF.fullmatch(run.ref)
+    is_of_change = run.event_name == PULL_REQUEST_EVENT
+    number = int(match[1]) if match and is_of_change else None
+    if number != pull_request or is_of_change != (number is not None):
+        subject = "no pull request" if pull_request is None else f"pull request #{pull_request}"
+        msg = f"the run is by {run.event_name} of {run.ref[:80]!r}, but this is of {subject}"
+        raise RefusedError(msg)
+
+
+def sender_of(run: ActionsRun, project: Project, bundle: Bundle) -> UploadSender:
+    """Return whose word a run's bundle is; raise RefusedError for another pull request's."""
+    check_subject(run, bundle.pull_request)
+    is_attested = (
+        run.event_name in BRANCH_EVENTS
+        and bool(project.actions_branch)
+        and run.ref == f"refs/heads/{project.actions_branch}"
+        and run.sha == bundle.head.sha
+    )
+    if is_attested:
+        return UploadSender.BRANCH_RUN
+    return UploadSender.RUNNER if project.trust_runners else UploadSender.OTHER_RUN

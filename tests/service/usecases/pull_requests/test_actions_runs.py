@@ -1,0 +1,111 @@
+"""What a run of GitHub Actions may upload, and what of it is believed."""
+
+from typing import Any
+
+import pytest
+
+from perfledger.records import Revision
+from perfledger_service.errors import RefusedError
+from perfledger_service.github.actions_tokens import ActionsRun
+from perfledger_service.store.projects import Project
+from perfledger_service.usecases.pull_requests.actions_runs import project_of_run, sender_of
+from perfledger_service.usecases.pull_requests.projects import let_actions_upload
+from perfledger_service.values.upload_views import UploadSender
+
+PROJECT = Project(id=1, repository="octo/models", actions_branch="main")
+
+
+def run_of(**values):
+    told: dict[str, Any] = {
+        "repository_id": 1296269,
+        "repository_owner_id": 583231,
+        "event_name": "push",
+        "ref": "refs/heads/main",
+        "sha": "b" * 40,
+        "jti": "1",
+        "exp": 0.0,
+    }
+    return ActionsRun(**told | values)
+
+
+@pytest.fixture
+def of_branch(make_bundle):
+    return make_bundle(pull_request=None)
+
+
+@pytest.mark.parametrize("event", ["push", "schedule"])
+def test_a_run_of_the_branch_is_believed(of_branch, event):
+    assert sender_of(run_of(event_name=event), PROJECT, of_branch) is UploadSender.BRANCH_RUN
+
+
+@pytest.mark.parametrize(
+    ("values", "project"),
+    [
+        ({"ref": "refs/heads/topic"}, PROJECT),
+        ({"ref": "refs/tags/main"}, PROJECT),
+        ({"ref": "refs/heads/main/x"}, PROJECT),
+        ({"sha": "a" * 40}, PROJECT),
+        ({"event_name": "workflow_dispatch"}, PROJECT),
+        ({"event_name": "merge_group", "ref": "refs/heads/gh-readonly-queue/main/pr-7"}, PROJECT),
+        ({}, Project(id=1, repository="octo/models")),
+        ({"ref": "refs/heads/"}, Project(id=1, repository="octo/models")),
+    ],
+)
+def test_a_run_of_anything_else_is_in_no_baseline(of_branch, values, project):
+    assert sender_of(run_of(**values), project, of_branch) is UploadSender.OTHER_RUN
+
+
+def test_a_project_that_trusts_its_runners_believes_them_all(of_branch, make_bundle):
+    trusting = Project(id=1, repository="octo/models", trust_runners=True, actions_branch="main")
+    by_hand = run_of(event_name="workflow_dispatch")
+    of_change = run_of(event_name="pull_request", ref="refs/pull/7/merge")
+
+    assert sender_of(by_hand, trusting, of_branch) is UploadSender.RUNNER
+    assert sender_of(of_change, trusting, make_bundle()) is UploadSender.RUNNER
+    assert sender_of(run_of(), trusting, of_branch) is UploadSender.BRANCH_RUN
+
+
+def test_a_run_of_a_pull_request_tells_of_that_pull_request_only(make_bundle):
+    run = run_of(event_name="pull_request", ref="refs/pull/7/merge", sha="c" * 40)
+
+    assert sender_of(run, PROJECT, make_bundle()) is UploadSender.OTHER_RUN
+    for number in (8, 77, None):
+        with pytest.raises(RefusedError, match="but this is of"):
+            sender_of(run, PROJECT, make_bundle(pull_request=number))
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/main", "refs/pull/07/merge", "refs/pull/7/head", ""])
+def test_a_pull_request_cannot_claim_to_be_a_push(make_bundle, ref):
+    run = run_of(event_name="pull_request", ref=ref)
+
+    for number in (7, None):
+        with pytest.raises(RefusedError):
+            sender_of(run, PROJECT, make_bundle(pull_request=number))
+
+
+def test_a_push_cannot_tell_of_a_pull_request(make_bundle):
+    with pytest.raises(RefusedError, match="the run is by push of"):
+        sender_of(run_of(), PROJECT, make_bundle())
+
+
+@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment", ""])
+def test_a_run_that_strangers_can_start_on_the_branch_may_not_upload(of_branch, event):
+    with pytest.raises(RefusedError, match="may not upload, only those by"):
+        sender_of(run_of(event_name=event), PROJECT, of_branch)
+
+
+def test_a_base_that_is_no_ancestor_gives_a_run_no_belief(make_bundle):
+    """The run's own commit counts: a bundle of an older one is not of this run's branch."""
+    bundle = make_bundle(pull_request=None, head=Revision(sha="a" * 40))
+
+    assert sender_of(run_of(), PROJECT, bundle) is UploadSender.OTHER_RUN
+
+
+def test_a_project_is_found_by_the_numbers_of_repository_and_owner(any_engine, now):
+    numbers = {"repository_id": 1296269, "owner_id": 583231}
+    let_actions_upload(any_engine, "octo/models", **numbers, branch="main", now=now)
+
+    assert project_of_run(any_engine, run_of()).repository == "octo/models"
+    for other in ({"repository_id": 1}, {"repository_owner_id": 1}):
+        with pytest.raises(RefusedError, match="may not upload: perfledger server project actions"):
+            project_of_run(any_engine, run_of(**other))
