@@ -62,6 +62,13 @@ def pytest_make_parametrize_id(val):
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Return three workers for two cores: a third of the time of slow tests is waiting."""
+    cores = len(os.sched_getaffinity(0))
+    return cores + cores // 2
+
+
 def pytest_collection_finish():
     """Leave modules and tests, which live to the end, out of every search for garbage."""
     gc.collect()

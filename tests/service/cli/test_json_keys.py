@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perfledger_service.cli.app import app
+from tests.service.cli.golden_commands import GOLDEN
 from tests.service.git_history import GitHistory
 
 pytestmark = pytest.mark.slow
@@ -20,40 +21,22 @@ PROMISED = Path(__file__).parent / "json_keys.json"
 # The token of the project of the fixture `site`.
 TOKEN = "pl_0123abcd_" + "s" * 43
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
+# Those whose JSON is no golden file.
 COMMANDS = (
     "report bundle.json",
-    "compare before.csv after.csv",
-    "bench power bundle.json",
     "bench doctor --pairs 5 --budget 10h",
     "bench time pass --processes 2",
-    "history detect bundles",
-    "trace summary trace.json",
-    "trace summary rank0.json rank1.json",
-    "trace diff base.json head.json --base-repeat base2.json",
-    "trace whatif trace.json --speedup input=2",
-    "trace mfu trace.json --units-per-step 8192 --parameters 7e9 --device h100-sxm5-80gb",
     "cost compare --accelerator H100-80GB",
     "cost tco",
-    "cost energy 1022362 --mean-watts 700 --location-kg-per-kwh 0.4",
-    "cost coverage hours.csv --savings-plan p5:60@1y_all_upfront",
     "cost payments p5.48xlarge/savings_plan/1y_all_upfront --devices 16 --start 2027-01-01",
     "cost api --input-usd 0.60 --output-usd 2.40 --at on-prem,p5",
     "fleet faults --faults 419 --devices 16384 --days 54",
     "cost project training/bert --source-device A100-80GB --units-per-second 1200",
     "cost change bundle.json --config fleet.toml",
-    "fleet hours usage.csv --config fleet.toml",
-    "fleet utilization activity.csv --target-utilization 0.8",
-    "fleet allocate usage.csv --bill bill.csv --project-label label_project",
-    "fleet forecast history.csv --budget-usd 500000",
-    "fleet start-window carbon.csv --job-hours 6 --mean-kw 40",
     "plan rightsize curve.json --p99 80ms --request-rate 120",
-    "plan queue jobs.csv --devices 8 --max-wait-minutes 30",
-    "plan simulate jobs.csv --nodes 2 --devices-per-node 8 --policy fifo --policy fair",
     "prices list",
     "prices check prices.csv",
     "prices diff packaged prices.csv",
-    "prices bill bill.csv",
-    "prices update --file azure.json --as-of 2026-11-20",
 )
 OF_DATABASE = (
     "server project add octo/models",
@@ -106,6 +89,11 @@ def keys_of(value, path=""):
                 yield from keys_of(each, f"{path}[]")
         case _:
             return
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem)
+def test_a_golden_document_keeps_the_keys_of_its_version(path):
+    hold(json.loads(path.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -21,7 +21,7 @@ def step():
     from package import megabytes
     return lambda: len(bytearray(megabytes * 2**20))
 """
-COMMITS, FIRST, BROKEN = 6, 4, 2
+COMMITS, FIRST, BROKEN = 5, 4, 2
 
 
 class Project:
@@ -70,7 +70,7 @@ def project(tmp_path, monkeypatch):
 def history(project):
     """A history with a commit that allocates ten times as much, behind one that is broken."""
     for number in range(COMMITS):
-        size = 400 if number >= FIRST else 40
+        size = 80 if number >= FIRST else 8
         project.commit("1 /" if number == BROKEN else f"megabytes = {size}  # {number}\n")
     return project
 
@@ -87,8 +87,8 @@ def test_the_commit_is_found_past_one_that_does_not_import(run, tmp_path):
 
     answer = json.loads(text)
     assert (answer["status"], answer["first"], answer["last"]) == ("found", FIRST, FIRST)
-    # Two more than halving five commits takes, and one for the skipped commit.
-    assert answer["builds"] <= 3 + 2 + 1
+    # Two more than halving four commits takes, and one for the skipped commit.
+    assert answer["builds"] <= 2 + 2 + 1
     states = [commit["state"] for commit in answer["commits"]]
     assert (states[0], states[-1]) == ("good", "bad")
     (skipped,) = (each for each in answer["commits"] if each["state"] == "skipped")
@@ -100,7 +100,7 @@ def test_the_commit_is_found_past_one_that_does_not_import(run, tmp_path):
 
 
 def test_equal_ends_are_an_exit_code_of_their_own(project, run):
-    for size in (40, 400, 40):
+    for size in (8, 80, 8):
         project.commit(f"megabytes = {size}\n")
 
     text = run(*BISECT, "HEAD~2", "HEAD", *BY_MEMORY, code=5)
@@ -111,7 +111,7 @@ def test_equal_ends_are_an_exit_code_of_their_own(project, run):
 def test_a_limit_in_money_without_a_price_refuses_before_the_search(project, run_error):
     config = project.root / "perfledger.toml"
     config.write_text(config.read_text() + "budget_usd = 1\n")
-    for size in (40, 400):
+    for size in (8, 80):
         project.commit(f"megabytes = {size}\n")
 
     assert "the price of an hour of" in run_error(*BISECT, "HEAD~1", "HEAD", *BY_MEMORY)
@@ -120,7 +120,7 @@ def test_a_limit_in_money_without_a_price_refuses_before_the_search(project, run
 def test_a_limit_in_money_limits_the_search(project, run):
     config = project.root / "perfledger.toml"
     config.write_text(config.read_text() + 'budget_usd = 0.01\ndevice_price = "3600"\n')
-    for size in (40, 40, 400):
+    for size in (8, 8, 80):
         project.commit(f"megabytes = {size}\n")
 
     answer = json.loads(run(*BISECT, "HEAD~2", "HEAD", *BY_MEMORY, "--json", code=3))
@@ -131,9 +131,9 @@ def test_a_limit_in_money_limits_the_search(project, run):
 
 
 def test_a_unit_that_changed_and_a_missing_workload_refuse(project, run_error):
-    project.commit("megabytes = 40\n")
+    project.commit("megabytes = 8\n")
     (project.root / "bench" / "work.py").write_text(WORKLOAD.format(unit="tokens"))
-    project.commit("megabytes = 400\n")
+    project.commit("megabytes = 80\n")
 
     assert "1 tokens instead of 1 steps: the two cannot be compared" in run_error(
         *BISECT, "HEAD~1", "HEAD", *BY_MEMORY

@@ -1,0 +1,21 @@
+"""The first line of a check's journal."""
+
+from perfledger.bundle import Plan
+from perfledger.records import Device, Machine
+from perfledger_runners.measuring.pair_journal import CheckIdentity, JournalHeader
+
+HEADER = JournalHeader(
+    check=CheckIdentity(
+        repository="/repository",
+        base="a" * 40,
+        head="b" * 40,
+        workloads="",
+        laid_over=None,
+        settings={"margin": 0.05, "paths": "benchmarks"},
+        perfledger="1",
+    ),
+    workloads=("m:f", "m:g"),
+    machine=Machine(device=Device.CPU, model="a CPU"),
+    plan=Plan(seed=1, order=(), looks=(5, 6)),
+    work=(),
+)

@@ -1,0 +1,62 @@
+"""The commands whose output about the files of `examples` is a golden file, in which formats."""
+
+from pathlib import Path
+
+GOLDEN = Path(__file__).parent / "golden"
+TEXTS = ("table", "markdown", "csv", "json")
+PICTURES = (*TEXTS, "svg")
+# By the name of its golden files: the command and its formats.
+COMMANDS = {
+    "compare": ("compare before.csv after.csv", TEXTS),
+    "bench_power": ("bench power bundle.json", TEXTS),
+    "history_detect": ("history detect bundles", TEXTS),
+    "history_detect_series": (
+        "history detect bundles --column 'benchmarks.gpt:train_step step_time_p50'",
+        ("svg",),
+    ),
+    "trace_summary": ("trace summary trace.json", (*PICTURES, "speedscope")),
+    "trace_summary_ranks": ("trace summary rank0.json rank1.json", TEXTS),
+    "trace_diff": ("trace diff base.json head.json --base-repeat base2.json", PICTURES),
+    "trace_whatif": ("trace whatif trace.json --speedup input=2", TEXTS),
+    "trace_mfu": (
+        "trace mfu trace.json --units-per-step 8192 --parameters 7e9 --device h100-sxm5-80gb",
+        TEXTS,
+    ),
+    "cost_energy": (
+        "cost energy 1022362 --mean-watts 700 --location-kg-per-kwh 0.4",
+        TEXTS,
+    ),
+    "cost_coverage": (
+        "cost coverage hours.csv --savings-plan p5:60@1y_all_upfront",
+        TEXTS,
+    ),
+    "cost_project": (
+        "cost project training/bert --source-device A100-80GB --units-per-second 1200",
+        ("svg",),
+    ),
+    "cost_change": ("cost change bundle.json --config fleet.toml", ("svg",)),
+    "fleet_hours": ("fleet hours usage.csv --config fleet.toml", (*TEXTS, "toml")),
+    "fleet_utilization": (
+        "fleet utilization activity.csv --target-utilization 0.8",
+        PICTURES,
+    ),
+    "fleet_allocate": (
+        "fleet allocate usage.csv --bill bill.csv --project-label label_project",
+        PICTURES,
+    ),
+    "fleet_forecast": ("fleet forecast history.csv --budget-usd 500000", PICTURES),
+    "fleet_start_window": (
+        "fleet start-window carbon.csv --job-hours 6 --mean-kw 40",
+        PICTURES,
+    ),
+    "plan_rightsize": ("plan rightsize curve.json --p99 80ms --request-rate 120", ("csv", "svg")),
+    "plan_queue": ("plan queue jobs.csv --devices 8 --max-wait-minutes 30", PICTURES),
+    "plan_simulate": (
+        "plan simulate jobs.csv --nodes 2 --devices-per-node 8 --policy fifo --policy fair",
+        PICTURES,
+    ),
+    "prices_diff": ("prices diff first_prices.csv later_prices.csv", TEXTS),
+    "prices_update": ("prices update --file azure.json --as-of 2026-11-20", TEXTS),
+    "prices_bill": ("prices bill bill.csv", TEXTS),
+}
+PRICES = {"first_prices.csv", "later_prices.csv"}
