@@ -1,11 +1,13 @@
 """Lists the workloads that a checkout registers, and its broken files."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
+from perfledger.package_code import SourcePackage
 from perfledger.process.asv_configuration import benchmark_folders
 from perfledger.process.discovery import source_files
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command
@@ -20,7 +22,11 @@ from perfledger_runners.children.protocol_parser import (
     NoteMessage,
     WorkloadMessage,
 )
+from perfledger_runners.measuring.code_origin import BUILD_ADVICE
 from perfledger_runners.safe_text import clean_text
+
+# A module inside a package, as Python says it.
+MISSING_MODULE = re.compile(r"No module named '(\w+)\.[\w.]+'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +100,7 @@ def _list(  # noqa: C901 - one case for each kind of message
             case WorkloadMessage():
                 workloads.append(msgspec.convert(message, WorkloadSpec, from_attributes=True))
             case BrokenMessage(path=path, reason=reason, detail=detail):
+                detail += _build_advice(detail, request.packages)
                 broken.append(UnreadablePath(path=path, reason=reason, detail=detail))
             case LeftOutMessage(name=name, reason=reason):
                 left_out[clean_text(name)] = clean_text(reason)
@@ -115,6 +122,14 @@ def _list(  # noqa: C901 - one case for each kind of message
         notes=tuple(notes),
     )
     return discovery, death
+
+
+def _build_advice(detail: str, packages: Iterable[SourcePackage]) -> str:
+    """Return what to do where a module of the repository's own packages is not in the checkout."""
+    match = MISSING_MODULE.search(detail)
+    if match is None or match[1] not in {package.name for package in packages}:
+        return ""
+    return f"; git has no such file: if a build writes it, {BUILD_ADVICE}"
 
 
 def _with_withheld(path: UnreadablePath, ended: ChildExit) -> UnreadablePath:

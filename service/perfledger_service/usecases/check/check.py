@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from perfledger.bundle import Bundle
+from perfledger.protocol import BenchmarkSuite
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
@@ -52,8 +53,12 @@ def check(
             source = find_workload_source(repository, request.workloads_from, folder=folder)
             configuration = configuration_from(source, sides, flags=flags)
         else:
-            sides = sides if request.base else start_at_workloads(repository, sides)
             configuration = configuration_of(repository, sides, flags=flags)
+            # Benchmarks of other tools are older than the first use of perfledger: base has them.
+            is_own_suite = configuration.settings.suite == BenchmarkSuite.PERFLEDGER.value
+            if is_own_suite and not request.base:
+                sides = start_at_workloads(repository, sides)
+                configuration = configuration_of(repository, sides, flags=flags)
         announcement = announcement_notes(
             service, sides, configuration.settings, pull_request=request.pull_request
         )

@@ -13,6 +13,7 @@ from perfledger.records import Revision, Side, WorkloadSpec
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree
 from perfledger_runners.checkouts.submodules import fill_submodules
+from perfledger_runners.checkouts.version_files import supply_version_files
 from perfledger_runners.children.harness import (
     ChildLimits,
     Harness,
@@ -97,7 +98,10 @@ class CheckoutFolder:
         repository, settings = self.repository, self.configuration.settings
         sha = self.configuration.checked_out_sha(repository, revision.sha)
         with repository.worktree(sha, self.folder / secrets.token_hex(4)) as root:
-            notes = fill_submodules(repository.root, root, sha)
+            notes = (
+                *fill_submodules(repository.root, root, sha),
+                *supply_version_files(repository.root, root),
+            )
             tree = read_source_tree(repository, sha, import_paths=settings.import_paths)
             if needs_build(settings, self.inputs):
                 self.progress.stage(f"building {name}")

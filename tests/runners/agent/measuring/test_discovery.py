@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+from perfledger.package_code import SourcePackage
 from perfledger.protocol import Command
 from perfledger.records import FailureReason, Framework
 from perfledger_runners.children.harness import prepare_harness
@@ -48,6 +51,25 @@ def test_a_file_that_does_not_import_is_a_value(found):
     assert (broken.path, broken.reason) == ("benchmarks/bad.py", FailureReason.RAISED)
     assert "a_package_that_nobody_has" in broken.detail
     assert [spec.id for spec in discovery.workloads] == ["benchmarks.good:one"]
+
+
+def test_a_module_that_a_build_may_write_is_said_of_the_own_packages(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    files = {name: f"from {name}._version import version\n" for name in ("mine", "theirs")}
+    root = write_benchmarks(tmp_path / "checkout", **{f"bad_{name}": files[name] for name in files})
+    for name in files:
+        (root / name).mkdir()
+        (root / name / "__init__.py").touch()
+    request = request_for(root, command=Command.LIST)
+
+    discovery = discover(harness, replace(request, packages=(SourcePackage("mine", "."),)))
+
+    mine, theirs = (broken.detail for broken in discovery.broken)
+    assert "No module named 'mine._version'" in mine
+    assert mine.endswith("or run with --isolated")
+    assert "No module named 'theirs._version'" in theirs
+    assert "--isolated" not in theirs
 
 
 def test_a_file_that_kills_the_process_costs_the_others_nothing(found):

@@ -21,6 +21,7 @@ import perfledger
 def add():
     return lambda: sum(range(1000))
 """
+BENCHMARK = "def test_sum(benchmark):\n    benchmark(sum, range(1000))\n"
 
 
 class NoStages(NoProgress):
@@ -75,6 +76,31 @@ def test_another_suite_without_a_benchmark_names_its_folders_and_the_command_tha
 
     assert message.startswith("the folders that asv is configured for have no benchmark that can")
     assert "perfledger bench list --asv names what is left out and why" in message
+
+
+def test_benchmarks_of_another_tool_are_compared_with_the_merge_base_at_first_use(repository):
+    """What the branch did before it got its configuration is not left out."""
+
+    def git(*words):
+        subprocess.run(["git", *IDENTITY, *words], cwd=repository, check=True)
+
+    (repository / "perfledger.toml").rename(repository.parent / "later.toml")
+    git("rm", "-q", "-r", "--cached", ".")
+    git("commit", "-q", "--amend", "--allow-empty", "-m", "theirs")
+    git("switch", "-q", "-c", "topic")
+    (repository / "test_sum.py").write_text(BENCHMARK)
+    git("add", "test_sum.py")
+    git("commit", "-qm", "a change")
+    (repository / "perfledger.toml").write_text(
+        f'python = "{sys.executable}"\nmargin = 0.5\nmax_pairs = 4\nlock_folder = ""\n'
+    )
+    git("add", "-A")
+    git("commit", "-qm", "perfledger")
+
+    bundle, _ = check(repository, CheckRequest(), flags={"suite": "pytest"}, progress=NoStages())
+
+    assert bundle.base.ref == "merge-base with main"
+    assert bundle.new_workloads == ("test_sum:test_sum",)
 
 
 def test_a_limit_in_money_needs_the_price_of_the_device_before_anything_is_measured(repository):
