@@ -29,6 +29,9 @@ replay = { nodes = 4, devices = 8, policies = ["fifo", "easy"] }  # policies to 
 files = ["history.csv"]       # beside the plan, as `perfledger fleet forecast` reads them
 [spot]                        # interruptions, saves and restarts
 [carbon]                      # emission factors of the contracted electricity
+[[attachment]]                # quotes, discounts (EDP, private pricing) and invoices, as files
+name = "quote of the integrator"
+file = "quote.pdf"            # beside the plan; copied to the review, with its hash
 """
 
 import re
@@ -275,6 +278,13 @@ class CarbonFactors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
                 raise ValueError(msg)
 
 
+class PlannedAttachment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A file that belongs to the review, beside the plan."""
+
+    name: Text
+    file: File
+
+
 class ProcurementPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """An organisation's plan."""
 
@@ -290,6 +300,7 @@ class ProcurementPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     forecast: PlannedForecast | None = None
     spot: SpotTerms | None = None
     carbon: CarbonFactors | None = None
+    attachment: Annotated[tuple[PlannedAttachment, ...], msgspec.Meta(max_length=50)] = ()
 
     def __post_init__(self) -> None:
         for kind, names in (
@@ -298,6 +309,7 @@ class ProcurementPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
             ("team name", [one.name for one in self.team]),
             ("speed accelerator", [one.accelerator for one in self.speed]),
             ("input parameter", [one.parameter for one in self.input]),
+            ("attached file's name", [one.file.rpartition("/")[2] for one in self.attachment]),
         ):
             if len(set(names)) < len(names):
                 msg = f"two entries have the same {kind}: remove or rename one"

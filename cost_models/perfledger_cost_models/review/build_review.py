@@ -17,6 +17,10 @@ from perfledger_cost_models.forecasting.forecast import Forecasts
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.price_sheet import PriceSheet, UnknownPrice
 from perfledger_cost_models.prices.staleness import StalePriceError
+from perfledger_cost_models.procurement.commitment_sweep import (
+    commitment_ladder,
+    commitment_sweeps,
+)
 from perfledger_cost_models.procurement.cost_model import GROWTH, HOURS, YEARS, CostModel, PlanData
 from perfledger_cost_models.procurement.decision import PurchaseDecision, decide, evaluate_at_modes
 from perfledger_cost_models.procurement.hour_shares import (
@@ -40,6 +44,7 @@ from perfledger_cost_models.procurement.plan import (
 )
 from perfledger_cost_models.procurement.purchase_options import purchase_options
 from perfledger_cost_models.projection.projection import ProjectionCheck
+from perfledger_cost_models.review.commitment_metrics import commitment_metrics, market_remarks
 from perfledger_cost_models.review.demand_and_spend import (
     allocation_of,
     changes_of,
@@ -58,12 +63,14 @@ from perfledger_cost_models.review.measured_shares import measured_shares
 from perfledger_cost_models.review.option_details import DecidedModel, option_facts
 from perfledger_cost_models.review.previous_review import PreviousReview, previous_decision
 from perfledger_cost_models.review.quarter import Quarter
+from perfledger_cost_models.review.quarter_forecast import quarter_forecasts
 from perfledger_cost_models.review.queue_waits import RecordedWaits
 from perfledger_cost_models.review.review_document import (
     DemandSection,
     OptionFacts,
     PreviousDecision,
     Review,
+    ReviewAttachment,
     ReviewSource,
     UnknownFigure,
 )
@@ -97,6 +104,7 @@ class ReviewInputs:
     projection_check: ProjectionCheck | None = None
     activity: tuple[ShareStatement, ...] = ()  # what activity files say
     transfers: DeviceTransfers = NO_TRANSFERS
+    attachments: tuple[ReviewAttachment, ...] = ()
     is_stale_allowed: bool = False
 
 
@@ -149,6 +157,12 @@ def build_review(facts: ReviewInputs) -> Review:
             facts.records, decision, ratios, model, check=facts.projection_check
         ),
         allocation=allocation_of(facts.bill, plan.team, facts.use),
+        sweeps=commitment_sweeps(model),
+        ladder=commitment_ladder(model),
+        commitments=commitment_metrics(facts.bill, facts.sheet, accelerator=model.accelerator),
+        market=market_remarks(holdings, model, today=facts.today),
+        quarter_forecasts=quarter_forecasts(facts.forecast, facts.quarter),
+        attachments=facts.attachments,
         last=_previous(facts, model, demand),
         expected_quarter=_expected_quarter(facts.quarter, model, decision, holdings),
         risks=risks_of(model, holdings, are_hours_configured=_are_hours_configured(facts)),

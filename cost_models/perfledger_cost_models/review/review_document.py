@@ -11,8 +11,9 @@ from decimal import Decimal
 from perfledger_cost_models.billing.budget_variance import BudgetVariance, ExpectedQuarter
 from perfledger_cost_models.billing.showback import CostAllocation
 from perfledger_cost_models.energy.energy import CarbonEmissions
-from perfledger_cost_models.forecasting.forecast import Forecasts
-from perfledger_cost_models.prices.price_sheet import UnknownPrice
+from perfledger_cost_models.forecasting.forecast import ForecastQuantity, Forecasts
+from perfledger_cost_models.prices.price_sheet import Price, UnknownPrice
+from perfledger_cost_models.procurement.commitment_sweep import CommitmentLadder, CommitmentSweep
 from perfledger_cost_models.procurement.cost_model import CostModel, InputBasis, ModelInput
 from perfledger_cost_models.procurement.decision import Band, OptionOutcome, PurchaseDecision
 from perfledger_cost_models.procurement.hour_shares import ShareStatement
@@ -90,6 +91,83 @@ class DemandSection:
     workloads: tuple[WorkloadHours, ...] | UnknownFigure
     changes: tuple[LandedChangePrice, ...] | UnknownFigure
     forecast: Forecasts | UnknownFigure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewAttachment:
+    """A file that belongs to the review: a quote, a discount, an invoice."""
+
+    name: str  # what it is
+    file: str  # its path beside the plan
+    sha256: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitmentMetrics:
+    """An accelerator's usage in the bill, and what it would have cost on demand."""
+
+    accelerator: str
+    hours: Decimal
+    committed_hours: Decimal  # that a commitment covered
+    committed_usd: Decimal  # effective cost of them
+    unused_usd: Decimal  # of commitments
+    effective_usd: Decimal  # of all usage, and of unused commitments
+    on_demand_usd: Decimal  # all usage at list prices
+    prices: tuple[Price, ...]  # the list prices
+
+    @property
+    def coverage(self) -> Decimal | None:
+        """Return the share of the hours that a commitment covered; None without hours."""
+        return self.committed_hours / self.hours if self.hours else None
+
+    @property
+    def utilization(self) -> Decimal | None:
+        """Return the share of the commitments' cost that was used; None without commitments."""
+        total = self.committed_usd + self.unused_usd
+        return self.committed_usd / total if total else None
+
+    @property
+    def savings_rate(self) -> Decimal | None:
+        """Return the effective savings rate; negative where commitments cost more than they save.
+
+        None without usage.
+        """
+        return 1 - self.effective_usd / self.on_demand_usd if self.on_demand_usd else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketRemark:
+    """A commitment that costs more an hour than today's market."""
+
+    name: str
+    usd_per_hour: Decimal  # of one device, used or not
+    market: str  # the option with the lowest price that can be had today
+    market_usd: Decimal
+    on_demand_usd: Decimal
+    until: date
+    usd_above: Decimal  # over the rest of its term
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarterForecast:
+    """A quantity of a quarter: a year before, the quarter before, as forecast, and as it came.
+
+    The forecast is made here, from the months before the quarter alone.
+    """
+
+    quantity: ForecastQuantity
+    year_before: float | None  # None where the history does not have it
+    quarter_before: float | None
+    low: float  # P10
+    forecast: float  # P50
+    high: float  # P90
+    actual: float
+
+    @property
+    def is_inside(self) -> bool:
+        """Return whether the actual is within the 80 % interval."""
+        return self.low <= self.actual <= self.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +258,12 @@ class Review:
     shares: tuple[ShareStatement, ...]  # of hours, by each source
     performance: PerformanceSection
     allocation: CostAllocation | UnknownFigure
+    sweeps: tuple[CommitmentSweep, ...]  # of the options with a number of devices
+    ladder: CommitmentLadder | None  # None where the plan has no terms of one and of three years
+    commitments: CommitmentMetrics | UnknownFigure  # by the bill
+    market: tuple[MarketRemark, ...]  # commitments above today's market
+    quarter_forecasts: tuple[QuarterForecast, ...] | UnknownFigure
+    attachments: tuple[ReviewAttachment, ...]
     last: PreviousDecision | UnknownFigure
     expected_quarter: ExpectedQuarter
     risks: tuple[ReviewRisk, ...]
@@ -217,6 +301,8 @@ class Review:
             self.performance.evidence,
             self.performance.projection,
             self.allocation,
+            self.commitments,
+            self.quarter_forecasts,
             last,
             *(one.carbon for one in self.options),
         )

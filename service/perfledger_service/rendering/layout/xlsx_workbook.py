@@ -16,11 +16,11 @@ import xlsxwriter  # pyright: ignore[reportMissingTypeStubs] - it ends here
 class CellStyle(StrEnum):
     """The style of a cell."""
 
-    PLAIN = "plain"
-    WRAPPED = "wrapped"  # a text of several lines
+    PLAIN = "plain"  # a text, in as many lines as its column needs
     HEAD = "head"
     TITLE = "title"
     MONEY = "money"
+    USD = "usd"  # a forecast, in whole USD
     NUMBER = "number"
     SHARE = "share"
     ENTRY = "entry"  # for the reader to change
@@ -30,31 +30,45 @@ class CellStyle(StrEnum):
 _A4 = 9
 # Characters across a printed page; with more, the print is too small to read.
 _PRINTED_CHARACTERS = 160
+_FONT_SIZE = 11
+_LINE_HEIGHT = 15.0  # points, of a line of the usual font
+_MAX_HEIGHT = 400.0  # a spreadsheet allows 409 points
+_USABLE_WIDTH = 0.95
 _MONEY = "#,##0.00"
 _NUMBER = "#,##0.######"
 _FORMATS: dict[CellStyle, dict[str, object]] = {
-    CellStyle.PLAIN: {},
-    CellStyle.WRAPPED: {"text_wrap": True, "valign": "top"},
+    CellStyle.PLAIN: {"text_wrap": True, "valign": "top"},
     CellStyle.HEAD: {"bold": True, "bg_color": "#F3F1EC", "text_wrap": True, "valign": "top"},
-    CellStyle.TITLE: {"bold": True, "font_size": 14},
-    CellStyle.MONEY: {"num_format": _MONEY},
-    CellStyle.NUMBER: {"num_format": _NUMBER},
-    CellStyle.SHARE: {"num_format": "0.0%"},
-    CellStyle.ENTRY: {"num_format": _NUMBER, "font_color": "#0000FF", "bg_color": "#FFF8E1"},
-    CellStyle.SUM: {"num_format": _MONEY, "bold": True, "top": 1},
+    CellStyle.TITLE: {"bold": True, "font_size": 14, "text_wrap": True, "valign": "top"},
+    CellStyle.MONEY: {"valign": "top", "num_format": _MONEY},
+    CellStyle.USD: {"valign": "top", "num_format": "#,##0"},
+    CellStyle.NUMBER: {"valign": "top", "num_format": _NUMBER},
+    CellStyle.SHARE: {"valign": "top", "num_format": "0.0%"},
+    CellStyle.ENTRY: {
+        "valign": "top",
+        "num_format": _NUMBER,
+        "font_color": "#0000FF",
+        "bg_color": "#FFF8E1",
+    },
+    CellStyle.SUM: {"valign": "top", "num_format": _MONEY, "bold": True, "top": 1},
 }
 
 
 class Worksheet:
     """One sheet of a workbook; rows and columns count from 0."""
 
-    def __init__(self, sheet: object, looks: dict[CellStyle, Any]) -> None:
+    def __init__(
+        self, sheet: object, looks: dict[CellStyle, Any], widths: Sequence[int] = ()
+    ) -> None:
         self._sheet: Any = sheet
         self._looks = looks
+        self._widths = widths
+        self._heights: dict[int, float] = {}
 
     def text(self, row: int, column: int, text: str, look: CellStyle = CellStyle.PLAIN) -> None:
-        """Write a text."""
+        """Write a text; its row is as high as its lines need."""
         self._sheet.write_string(row, column, text, self._looks[look])
+        self._fit(row, column, text, look)
 
     def number(
         self, row: int, column: int, value: float, look: CellStyle = CellStyle.NUMBER
@@ -72,6 +86,22 @@ class Worksheet:
     ) -> None:
         """Write a formula, without "=", and its value, for readers that do not compute."""
         self._sheet.write_formula(row, column, f"={formula}", self._looks[look], value)
+        if isinstance(value, str):
+            self._fit(row, column, value, look)
+
+    def _fit(self, row: int, column: int, text: str, look: CellStyle) -> None:
+        """Make a row high enough for a text: LibreOffice would write it over the next row."""
+        if column >= len(self._widths):
+            return
+        size = _FORMATS[look].get("font_size", _FONT_SIZE)
+        scale = float(str(size)) / _FONT_SIZE
+        # Words break before the column is full, and bold letters are wider.
+        usable = self._widths[column] * _USABLE_WIDTH / scale
+        height = _LINE_HEIGHT * scale * max(1, math.ceil(len(text) / usable))
+        height = min(height, _MAX_HEIGHT)
+        if height > self._heights.get(row, _LINE_HEIGHT):
+            self._heights[row] = height
+            self._sheet.set_row(row, height)
 
 
 class Workbook:
@@ -95,7 +125,7 @@ class Workbook:
         added.fit_to_pages(math.ceil(sum(widths) / _PRINTED_CHARACTERS), 0)
         added.repeat_rows(0)
         added.repeat_columns(0)
-        sheet = Worksheet(added, self._looks)
+        sheet = Worksheet(added, self._looks, widths)
         for column, title in enumerate(titles):
             sheet.text(0, column, title, CellStyle.HEAD)
         return sheet

@@ -7,7 +7,7 @@ from perfledger_cost_models.procurement.decision import MIN_CHANCE
 from perfledger_cost_models.review.review_document import Review, UnknownFigure
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.review.rows import chance, day, plain_number
+from perfledger_service.rendering.review.rows import chance, day, plain_number, whole_usd
 
 _MAX_TEXT = 2000
 
@@ -53,7 +53,7 @@ def outlook_sentence(review: Review) -> str:
     if expected.usd is None:
         return f"Unknown: {expected.reason}."
     return (
-        f"{number_format.cents(expected.usd)} USD for {plain_number(expected.hours)} paid hours: "
+        f"{whole_usd(expected.usd)} USD for {plain_number(expected.hours)} paid hours: "
         "commitments at their cost, the rest at "
         f"{clean(review.choice.option.name)}. The next review compares the bill with it (pass "
         "this review's JSON with --previous)."
@@ -112,7 +112,7 @@ def _facts(review: Review) -> tuple[KeyFigure, ...]:
         KeyFigure(mean, f"regret on average, if another is best; {p95} or more in 5 % of futures"),
         KeyFigure(day(review.expires), _expiry(review)),
         KeyFigure(
-            f"{number_format.cents(choice.npv)}{number_format.NBSP}USD",
+            f"{whole_usd(choice.npv)}{number_format.NBSP}USD",
             f"cost over {YEARS} years at the most likely inputs, today's money",
         ),
     )

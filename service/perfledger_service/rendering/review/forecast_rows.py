@@ -10,7 +10,7 @@ from perfledger_cost_models.forecasting.forecast import (
     Forecasts,
 )
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.review.review_document import QuarterForecast, UnknownFigure
 from perfledger_cost_models.units import USD
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.fleet.forecast import (
@@ -20,7 +20,7 @@ from perfledger_service.rendering.fleet.forecast import (
 )
 from perfledger_service.rendering.fleet.forecast_fan import forecast_picture
 from perfledger_service.rendering.layout import number_format
-from perfledger_service.rendering.review.rows import plain_number
+from perfledger_service.rendering.review.rows import plain_number, whole_usd
 
 _LOW, _MIDDLE, _HIGH = (QUANTILES.index(share) for share in (0.1, 0.5, 0.9))
 _BANDS = "Dark band: 50 % interval; light band: 80 % interval"
@@ -65,9 +65,31 @@ def forecast_tables(forecasts: Forecasts | UnknownFigure) -> ForecastTables | No
     )
 
 
-def unit_of(forecast: Forecast) -> str:
-    """Return the unit of the forecast quantity."""
-    match forecast.quantity:
+def quarter_rows(
+    quarters: Sequence[QuarterForecast] | UnknownFigure,
+) -> list[tuple[str, ...]] | None:
+    """Return by quantity: a year and a quarter before, as forecast, as it came, and the error."""
+    if isinstance(quarters, UnknownFigure):
+        return None
+    return [
+        (
+            unit_of(each.quantity),
+            _known_amount(each.year_before),
+            _known_amount(each.quarter_before),
+            f"{each.forecast:,.0f} ({each.low:,.0f}{number_format.INTERVAL_TO}{each.high:,.0f})",
+            f"{each.actual:,.0f}",
+            f"{100 * (each.actual / each.forecast - 1):+.1f}{number_format.NBSP}%"
+            if each.forecast
+            else number_format.NOTHING,
+            "inside" if each.is_inside else "outside",
+        )
+        for each in quarters
+    ]
+
+
+def unit_of(quantity: ForecastQuantity) -> str:
+    """Return the unit of a forecast quantity."""
+    match quantity:
         case ForecastQuantity.HOURS:
             return "device-hours"
         case ForecastQuantity.USD:
@@ -84,9 +106,13 @@ def named_periods(forecast: Forecast) -> tuple[tuple[str, tuple[float, ...]], ..
     return (*ahead, ("together", forecast.total))
 
 
+def _known_amount(amount: float | None) -> str:
+    return number_format.NOTHING if amount is None else f"{amount:,.0f}"
+
+
 def _table(forecast: Forecast) -> ForecastTable:
     return ForecastTable(
-        unit=unit_of(forecast),
+        unit=unit_of(forecast.quantity),
         rows=tuple(
             ForecastRow(period=name, cells=_cells(forecast, quantiles))
             for name, quantiles in named_periods(forecast)
@@ -96,5 +122,5 @@ def _table(forecast: Forecast) -> ForecastTable:
 
 def _cells(forecast: Forecast, quantiles: Sequence[float]) -> tuple[str, ...]:
     low, middle, high = (to_decimal(quantiles[place]) for place in (_LOW, _MIDDLE, _HIGH))
-    show = number_format.cents if forecast.quantity is ForecastQuantity.USD else plain_number
+    show = whole_usd if forecast.quantity is ForecastQuantity.USD else plain_number
     return tuple(map(show, (low, middle, high, high - middle)))

@@ -1,7 +1,7 @@
 """Renders a review as one standalone HTML file."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement.cost_model import (
@@ -15,11 +15,10 @@ from perfledger_cost_models.quote import ChangePrice
 from perfledger_cost_models.review.review_document import (
     LandedChangePrice,
     MeasuredUnitCost,
-    PreviousDecision,
     Review,
     UnknownFigure,
 )
-from perfledger_service.rendering.chart.picture import Picture
+from perfledger_service.rendering.chart.picture import Chart, Picture
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.cost import yearly_cost_rows
 from perfledger_service.rendering.layout import number_format
@@ -28,9 +27,16 @@ from perfledger_service.rendering.plan.queue_waits import wait_rows, wait_senten
 from perfledger_service.rendering.plan.simulate import gain_sentences, left_out_sentences
 from perfledger_service.rendering.plan.wait_plot import policies_picture, recorded_picture
 from perfledger_service.rendering.review.allocation_rows import allocation_tables
+from perfledger_service.rendering.review.commitment_rows import (
+    market_sentence,
+    metrics_rows,
+    sweep_text,
+    swept,
+)
 from perfledger_service.rendering.review.first_page import first_page, outlook_sentence
-from perfledger_service.rendering.review.forecast_rows import forecast_tables
-from perfledger_service.rendering.review.plots import review_charts
+from perfledger_service.rendering.review.forecast_rows import forecast_tables, quarter_rows
+from perfledger_service.rendering.review.plots import review_charts, sweep_chart
+from perfledger_service.rendering.review.previous_rows import previous_quarter_text
 from perfledger_service.rendering.review.projection_rows import (
     projection_check_sentence,
     projection_notes,
@@ -72,14 +78,6 @@ class LandedChangeRow:
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreviousQuarterText:
-    """Budget against actual, and the changed inputs, as shown."""
-
-    variance: tuple[tuple[str, str], ...]
-    changes: tuple[tuple[str, str, str], ...]
-
-
 @dataclass(frozen=True, slots=True)
 class PolicyComparisonText:
     """The effect of other scheduling policies on the quarter's jobs, as a chart and in words."""
@@ -98,9 +96,14 @@ def review_html(review: Review) -> str:
         **_demanded(review),
         **_supplied(review),
         **_performed(review),
-        figures=_figures(review),
+        figures=_figures(review_charts(review)),
+        sweep_figures=_figures([sweep_chart(sweep)] if (sweep := swept(review)) else []),
         policies=_policies(review),
         options_rows=option_rows(review),
+        sweep=sweep_text(review),
+        metrics=metrics_rows(review.commitments),
+        market=[market_sentence(each) for each in review.market],
+        quarters=quarter_rows(review.quarter_forecasts),
         allocation=allocation_tables(review.allocation),
         inputs=input_rows(review),
         lines=_lines(review),
@@ -112,7 +115,7 @@ def _decided(review: Review) -> dict[str, object]:
     return {
         "decision": first_page(review),
         "switches": switch_rows(review),
-        "last": _last(review),
+        "last": previous_quarter_text(review.last),
         "outlook": outlook_sentence(review),
     }
 
@@ -163,12 +166,12 @@ def _embedded(picture: Picture) -> str:
     return embedded_svg(picture, label=picture.title, has_style=True)
 
 
-def _figures(review: Review) -> tuple[ReviewFigure, ...]:
+def _figures(charts: Sequence[Chart]) -> tuple[ReviewFigure, ...]:
     return tuple(
         ReviewFigure(
             chart.title, embedded_svg(replace(chart, title=""), label=chart.title, has_style=True)
         )
-        for chart in review_charts(review)
+        for chart in charts
     )
 
 
@@ -180,14 +183,10 @@ def _lines(review: Review) -> list[dict[str, str]]:
             "words": line.label,
             "unit": line.unit,
             "formula": line.formula,
-            "value": _line_value(line.unit, to_decimal(likely[line.name][0])),
+            "value": plain_number(to_decimal(likely[line.name][0])),
         }
         for line in review.model.lines
     ]
-
-
-def _line_value(unit: str, value: Decimal) -> str:
-    return number_format.cents(value) if unit == "USD" else plain_number(value)
 
 
 def _wait_picture(review: Review) -> str:
@@ -204,38 +203,6 @@ def _policies(review: Review) -> PolicyComparisonText | None:
     return PolicyComparisonText(
         picture=_embedded(policies_picture(policies)),
         sentences=(*left_out_sentences(policies), *gain_sentences(policies)),
-    )
-
-
-def _last(review: Review) -> PreviousQuarterText | None:
-    last = review.last
-    if not isinstance(last, PreviousDecision):
-        return None
-    return PreviousQuarterText(
-        variance=_variance(last),
-        changes=tuple(
-            (words, plain_number(before), plain_number(now))
-            for words, before, now in last.changed_inputs
-        ),
-    )
-
-
-def _variance(last: PreviousDecision) -> tuple[tuple[str, str], ...]:
-    if isinstance(last.variance, UnknownFigure):
-        return ()
-    variance = last.variance
-    speed = "code that got slower or faster"
-    efficiency = (
-        (f"{speed} (not measured: a part of the volume)", number_format.NOTHING)
-        if variance.efficiency_usd is None
-        else (speed, number_format.cents(variance.efficiency_usd))
-    )
-    return (
-        ("budget", number_format.cents(variance.budget_usd)),
-        ("volume: more or fewer hours", number_format.cents(variance.volume_usd)),
-        efficiency,
-        ("price: USD an hour", number_format.cents(variance.price_usd)),
-        ("actual, by the bill", number_format.cents(variance.actual_usd)),
     )
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import cast
 
 from perfledger_cost_models.billing.showback import CostAllocation
-from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.money import CENT, to_decimal
 from perfledger_cost_models.procurement.decision import OptionOutcome, evaluate_at_modes
 from perfledger_cost_models.review.previous_review import FORMAT, VERSION
 from perfledger_cost_models.review.review_document import (
@@ -21,7 +21,7 @@ from perfledger_service.rendering.cost.project import PROJECTED_MARK
 from perfledger_service.rendering.fleet.forecast import forecasts_record
 from perfledger_service.rendering.layout.document import attributes, field_names
 from perfledger_service.rendering.layout.writers import Plain, plain_value
-from perfledger_service.rendering.review.rows import paid_cents
+from perfledger_service.rendering.review.source_link import source_link
 
 
 def review_json(review: Review) -> str:
@@ -54,7 +54,14 @@ def review_json(review: Review) -> str:
         "expected_quarter": review.expected_quarter,
         "risks": review.risks,
         "unknowns": review.unknowns,
-        "inputs": review.model.inputs,
+        "inputs": [
+            _fields(each) | {"link": source_link(each.source) or None}
+            for each in review.model.inputs
+        ],
+        "why": _why(review),
+        "market_remarks": review.market,
+        "quarter_forecasts": review.quarter_forecasts,
+        "attachments": [attributes(each, "name", "file", "sha256") for each in review.attachments],
         "formulas": [
             _fields(one) | {"value": to_decimal(likely[one.name][0])} for one in review.model.lines
         ],
@@ -94,6 +101,27 @@ def _decision(review: Review) -> dict[str, object]:
     }
 
 
+def _why(review: Review) -> dict[str, object]:
+    """Return the sweeps of sizes, the ladder of terms, and how commitments perform."""
+    ladder, metrics = review.ladder, review.commitments
+    return {
+        "sweeps": [
+            {"option": each.option.name, "best_devices": each.best.devices, "sizes": each.sizes}
+            for each in review.sweeps
+        ],
+        "ladder": None
+        if ladder is None
+        else {
+            "long": ladder.long.name,
+            "short": ladder.short.name,
+            **attributes(ladder, "long_devices", "short_devices", "npv", "npv_mean"),
+        },
+        "commitments": metrics
+        if isinstance(metrics, UnknownFigure)
+        else _fields(metrics) | attributes(metrics, "coverage", "utilization", "savings_rate"),
+    }
+
+
 def _option(facts: OptionFacts) -> dict[str, object]:
     outcome, option = facts.outcome, facts.outcome.option
     return {
@@ -117,7 +145,7 @@ def _option(facts: OptionFacts) -> dict[str, object]:
 def _figures(outcome: OptionOutcome) -> dict[str, object]:
     return {
         "paid_usd": outcome.paid,
-        "paid_sum_usd": sum(paid_cents(outcome), Decimal(0)),
+        "paid_sum_usd": sum((each.quantize(CENT) for each in outcome.paid), Decimal(0)),
         "npv_usd": outcome.npv,
         "npv_band_usd": _band(outcome.npv_band),
         "npv_mean_usd": outcome.npv_mean,

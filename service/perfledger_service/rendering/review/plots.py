@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger_cost_models.procurement.commitment_sweep import CommitmentSweep
 from perfledger_cost_models.procurement.cost_model import PLAN_YEARS, YEARS
 from perfledger_cost_models.review.review_document import OptionFacts, Review, UnknownFigure
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis
@@ -53,6 +54,27 @@ def review_charts(review: Review) -> tuple[Chart, ...]:
         useful_hour_chart(review),
         cumulative_cash_chart(review),
         *_carbon(review),
+    )
+
+
+def sweep_chart(sweep: CommitmentSweep) -> Chart:
+    """Return the cost of an option over its number of devices: on average and at most likely."""
+    sizes = [float(one.devices) for one in sweep.sizes]
+    mean = tuple((size, float(one.npv_mean)) for size, one in zip(sizes, sweep.sizes, strict=True))
+    likely = tuple((size, float(one.npv)) for size, one in zip(sizes, sweep.sizes, strict=True))
+    values = [usd for _, usd in (*mean, *likely)]
+    factor, unit = _money(max(values))
+    best = sweep.best
+    return Chart(
+        x=linear_axis(0.0, max(sizes), label="{:,.6g}".format, title="devices"),
+        y=linear_axis(0.0, max(values), label="{:,.6g}".format, factor=factor, title=unit),
+        marks=(
+            LineMark(points=likely, tone=Tone.MUTED, width=1.4, label="at the most likely inputs"),
+            LineMark(points=mean, tone=Tone.BLUE, width=2.8, label="on average"),
+            RuleMark(x=float(best.devices), label=f"lowest average: {best.devices:,}"),
+        ),
+        title=f"Cost over {YEARS} years by the number of devices: {clean(sweep.option.name)}",
+        height=_CURVES_HEIGHT,
     )
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from perfledger_cost_models.money import CENT
 from perfledger_cost_models.procurement.cost_model import ModelInput, PurchaseMode
 from perfledger_cost_models.procurement.decision import OptionOutcome, SwitchingValue
 from perfledger_cost_models.quote import dated, price_origin
@@ -12,6 +11,7 @@ from perfledger_cost_models.review.review_document import OptionFacts, Review, U
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.review.source_link import source_link
 
 UNKNOWN_VALUE = "not known"
 MAX_ROWS = 500  # of each kind; the JSON has all
@@ -64,6 +64,7 @@ class InputRow:
     basis: str
     as_of: str
     source: str
+    link: str  # its public address, "" where it names none
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ def input_rows(review: Review) -> tuple[InputRow, ...]:
             basis=each.basis,
             as_of=_as_of(each),
             source=each.source,
+            link=source_link(each.source),
         )
         for number, each in enumerate(review.model.inputs, start=1)
     )
@@ -145,9 +147,17 @@ def with_unit(value: Decimal, unit: str) -> str:
     return f"{plain_number(value)}{number_format.NBSP}{unit}"
 
 
-def paid_cents(outcome: OptionOutcome) -> tuple[Decimal, ...]:
-    """Return the payments of an option at the start and at the end of each year, in whole cents."""
-    return tuple(each.quantize(CENT, rounding=ROUND_HALF_EVEN) for each in outcome.paid)
+def paid_whole_usd(outcome: OptionOutcome) -> tuple[Decimal, ...]:
+    """Return the payments of an option at the start and at the end of each year, in whole USD.
+
+    They are forecasts: cents would suggest what nobody knows.
+    """
+    return tuple(each.quantize(Decimal(1), rounding=ROUND_HALF_EVEN) for each in outcome.paid)
+
+
+def whole_usd(value: Decimal) -> str:
+    """Return an amount that is a forecast, in whole USD with separators."""
+    return f"{value.quantize(Decimal(1), rounding=ROUND_HALF_EVEN) + 0:,f}"
 
 
 def chance(share: float) -> str:
@@ -179,7 +189,7 @@ def _option(
     npv, npv_interval = number_format.yearly_usd(middle, low, high)
     band = outcome.hour_band
     energy, emitted = _energy(facts)
-    paid = paid_cents(outcome)
+    paid = paid_whole_usd(outcome)
     tone = {review.decision.recommendation: "taken", review.model.keep.key: "kept"}.get(
         option.key, "other"
     )
@@ -212,7 +222,7 @@ def _option(
         note=option.note,
         paid=tuple(f"{each + 0:,f}" for each in paid),
         paid_sum=f"{sum(paid, Decimal(0)):,f}",
-        npv_exact=number_format.cents(outcome.npv),
+        npv_exact=whole_usd(outcome.npv),
         line=option.npv,
     )
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from perfledger_cost_models.billing.cost_allocation import BillPart
 from perfledger_cost_models.billing.showback import CostAllocation
 from perfledger_cost_models.forecasting.forecast import QUANTILES, ForecastQuantity
-from perfledger_cost_models.procurement.cost_model import PLAN_YEARS
+from perfledger_cost_models.procurement.cost_model import PLAN_YEARS, YEARS
 from perfledger_cost_models.procurement.decision import evaluate_at_modes
 from perfledger_cost_models.procurement.option_formulas import NEED_WORTH
 from perfledger_cost_models.projection.projection import MissingProjection, Projection
@@ -29,9 +29,11 @@ from perfledger_service.rendering.review.first_page import (
     unknown_line,
 )
 from perfledger_service.rendering.review.forecast_rows import named_periods, unit_of
-from perfledger_service.rendering.review.rows import input_rows, option_rows, paid_cents
+from perfledger_service.rendering.review.rows import input_rows, option_rows, paid_whole_usd
+from perfledger_service.rendering.review.sweep_sheet import sweep_sheet
 
 MAX_TEXT = 2000
+_MAX_LITERAL = 200  # of the 255 characters that a text within a formula may have
 INPUT_COLUMN, LINE_COLUMN = 4, 3  # the cells of the defined names
 
 _WIDTHS = (6, 44, 34, 16, 16, 16, 14, 12, 16, 80)
@@ -44,6 +46,7 @@ def review_xlsx(review: Review) -> bytes:
     _options(book, review)
     _inputs(book, review)
     _model(book, review)
+    sweep_sheet(book, review)
     _forecast(book, review)
     supply_sheet(book, review.supply)
     waits_sheet(book, review)
@@ -59,30 +62,41 @@ def _moment(review: Review) -> datetime:
 
 
 def _decision(book: Workbook, review: Review) -> None:
+    """Write the first page; its headline and the block of live figures follow changed inputs."""
     words = first_page(review)
-    sheet = book.sheet("Decision", (f"Procurement review {review.quarter.name}", ""), (52, 60))
-    rows = [(fact.words, fact.value) for fact in words.facts]
-    if review.is_example:
-        rows.insert(0, ("An example", "demand, supply and teams are made up; the prices are real"))
-    sheet.text(1, 0, words.take, CellStyle.TITLE)
-    sheet.text(2, 0, _cell(words.why), CellStyle.WRAPPED)
-    for place, (left, right) in enumerate(rows, start=4):
-        sheet.text(place, 0, left, CellStyle.WRAPPED)
-        sheet.text(place, 1, right, CellStyle.WRAPPED)
-    row = len(rows) + 5
-    sheet.text(row, 0, "Live, at the inputs of this workbook:", CellStyle.HEAD)
+    sheet = book.sheet("Decision", (f"Procurement review {review.quarter.name}", ""), (60, 60))
     last = len(review.options) + 1
     npv = f"Options!$I$2:$I${last}"
     cheapest = f"INDEX(Options!$A$2:$A${last},MATCH(MIN({npv}),{npv},0))"
     best = min(option_rows(review), key=lambda each: _npv(review, each.line))
-    sheet.text(row + 1, 0, "cheapest option")
-    sheet.formula(row + 1, 1, cheapest, best.name, CellStyle.PLAIN)
+    take = clean(words.take, limit=_MAX_LITERAL)
+    changed = f'At these inputs the cheapest is another option: "&{cheapest}&" instead of '
+    headline = f'IF({cheapest}="{best.name}","{take}","{changed}{best.name}")'
+    sheet.formula(1, 0, headline, take, CellStyle.TITLE)
     choice, status_quo = review.choice, review.status_quo
-    sheet.text(row + 2, 0, "saving of the recommendation over today's option, USD")
+    sheet.text(3, 0, "At the inputs of this workbook, as you change them:", CellStyle.HEAD)
     saving = f"{status_quo.option.npv}-{choice.option.npv}"
-    sheet.formula(row + 2, 1, saving, float(status_quo.npv - choice.npv), CellStyle.MONEY)
-    sheet.text(row + 4, 0, f"Budget for {review.expected_quarter.quarter}")
-    sheet.text(row + 4, 1, _cell(outlook_sentence(review)), CellStyle.WRAPPED)
+    live_figures: tuple[tuple[str, str, float | str], ...] = (
+        ("cheapest option", cheapest, best.name),
+        (f"{choice.option.name}: cost over {YEARS} years, today's money, USD",
+         choice.option.npv, float(choice.npv)),
+        (f"saving of {choice.option.name} over today's option, USD",
+         saving, float(status_quo.npv - choice.npv)),
+    )  # fmt: skip
+    for row, (label, formula, value) in enumerate(live_figures, start=4):
+        sheet.text(row, 0, _cell(label))
+        sheet.formula(
+            row, 1, formula, value, CellStyle.PLAIN if isinstance(value, str) else CellStyle.USD
+        )
+    sheet.text(8, 0, "At the review's own inputs, which were simulated:", CellStyle.HEAD)
+    rows = [(fact.words, fact.value) for fact in words.facts]
+    if review.is_example:
+        rows.insert(0, ("An example", "demand, supply and teams are made up; the prices are real"))
+    rows.append((f"Budget for {review.expected_quarter.quarter}", outlook_sentence(review)))
+    sheet.text(9, 0, _cell(words.why))
+    for place, (left, right) in enumerate(rows, start=11):
+        sheet.text(place, 0, _cell(left))
+        sheet.text(place, 1, _cell(right))
 
 
 def _options(book: Workbook, review: Review) -> None:
@@ -111,18 +125,18 @@ def _options(book: Workbook, review: Review) -> None:
         sheet.text(row, 1, _cell(option.where))
         if option.devices is not None:
             sheet.formula(row, 2, f"{option.key}_devices", option.devices, CellStyle.NUMBER)
-        # Payments are in whole cents, so that they add up to the sum shown.
-        paid = paid_cents(outcome)
+        # Payments are in whole USD, so that they add up to the sum shown.
+        paid = paid_whole_usd(outcome)
         for column, (name, usd) in enumerate(zip(option.paid, paid, strict=True), start=3):
-            sheet.formula(row, column, f"ROUND({name},2)", float(usd), CellStyle.MONEY)
+            sheet.formula(row, column, f"ROUND({name},0)", float(usd), CellStyle.USD)
         total = float(sum(paid, Decimal(0)))
-        sheet.formula(row, 7, f"SUM(D{row + 1}:G{row + 1})", total, CellStyle.MONEY)
-        sheet.formula(row, 8, option.npv, float(outcome.npv), CellStyle.MONEY)
+        sheet.formula(row, 7, f"SUM(D{row + 1}:G{row + 1})", total, CellStyle.USD)
+        sheet.formula(row, 8, option.npv, float(outcome.npv), CellStyle.USD)
         if outcome.hour is not None:
             hour = f"{option.npv}/{NEED_WORTH}"
             sheet.formula(row, 9, hour, float(outcome.hour), CellStyle.NUMBER)
         for column, usd in enumerate(outcome.npv_band, start=10):
-            sheet.number(row, column, float(usd), CellStyle.MONEY)
+            sheet.number(row, column, float(usd), CellStyle.USD)
         sheet.number(row, 13, outcome.chance_best, CellStyle.SHARE)
         sheet.number(row, 14, outcome.chance_cheaper, CellStyle.SHARE)
         sheet.text(row, 15, option_row.origin)
@@ -157,7 +171,7 @@ def _model(book: Workbook, review: Review) -> None:
         sheet.text(row, 0, line.name)
         sheet.text(row, 1, _cell(line.label))
         sheet.text(row, 2, line.formula)
-        form = CellStyle.MONEY if line.unit == USD else CellStyle.NUMBER
+        form = CellStyle.USD if line.unit == USD else CellStyle.NUMBER
         value = float(likely[line.name][0])
         sheet.formula(row, LINE_COLUMN, line.formula, value, form)
         sheet.text(row, 4, line.unit)
@@ -174,9 +188,9 @@ def _forecast(book: Workbook, review: Review) -> None:
         return
     row = 1
     for forecast in forecasts.forecasts:
-        look = CellStyle.MONEY if forecast.quantity is ForecastQuantity.USD else CellStyle.NUMBER
+        look = CellStyle.USD if forecast.quantity is ForecastQuantity.USD else CellStyle.NUMBER
         for name, quantiles in named_periods(forecast):
-            sheet.text(row, 0, unit_of(forecast))
+            sheet.text(row, 0, unit_of(forecast.quantity))
             sheet.text(row, 1, name)
             for column, amount in enumerate(quantiles, start=2):
                 sheet.number(row, column, amount, look)
@@ -271,7 +285,7 @@ def _notes(book: Workbook, review: Review) -> None:
     rows += [("forecast", sentence, "", "") for sentence in _told_ahead(review)]
     for row, cells in enumerate(rows, start=1):
         for column, text in enumerate(cells):
-            sheet.text(row, column, _cell(text) if text else "", CellStyle.WRAPPED)
+            sheet.text(row, column, _cell(text) if text else "")
 
 
 def _told_ahead(review: Review) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from perfledger_service.rendering.review.html import review_html
 from perfledger_service.rendering.review.json_file import review_json
 from perfledger_service.usecases.review.review_format import ReviewFormat
 
+ATTACHMENTS = "attachments"  # the folder beside the documents
 # The install command of the extra in pyproject.toml.
 EXTRA = "pip install 'perfledger[review]'"
 
@@ -37,6 +38,11 @@ def write_review(review: Review, folder: Path, *, forms: Sequence[ReviewFormat])
             else:
                 path.write_bytes(content)
                 yield str(path)
+        for attachment in review.attachments:
+            path = folder / ATTACHMENTS / Path(attachment.file).name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(attachment.data)
+            yield str(path)
     except OSError as error:
         msg = f"cannot write into {folder}: {error.strerror}"
         raise UsageError(msg) from error

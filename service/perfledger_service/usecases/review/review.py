@@ -64,6 +64,7 @@ from perfledger_service.usecases.plan.simulate import (
     ClusterNodes,
     compare_policies,
 )
+from perfledger_service.usecases.review.attachments import attachment_source, read_attachments
 from perfledger_service.usecases.review.quarter_projections import (
     ProjectionTargets,
     projection_check,
@@ -125,6 +126,7 @@ def review(request: ReviewRequest) -> Review:
         bill, bill_source = _bill(request)
         previous, last_source = _previous_review(request)
         beside = _read_plan_files(plan, request, books.sheet)
+        attachments = read_attachments(plan, request.plan.parent)
         sources = (
             _source("plan", request.plan.name, plan_text.encode()),
             *prices_source,
@@ -135,6 +137,7 @@ def review(request: ReviewRequest) -> Review:
             *bill_source,
             *last_source,
             *beside.sources,
+            *map(attachment_source, attachments),
         )
         return build_review(
             ReviewInputs(
@@ -155,6 +158,7 @@ def review(request: ReviewRequest) -> Review:
                 forecast=beside.forecast,
                 projection_check=_projection_check(records),
                 transfers=device_transfers(),
+                attachments=attachments,
                 is_stale_allowed=request.is_stale_allowed,
             )
         )

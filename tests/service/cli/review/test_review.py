@@ -61,7 +61,8 @@ def plan(tmp_path):
 def written(run, tmp_path):
     """The example's documents, by name."""
     run("--plan", EXAMPLE / "plan.toml", "--bill", EXAMPLE / "bill.csv", *TEXTS)
-    return {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "out").iterdir()}
+    paths = (path for path in (tmp_path / "out").iterdir() if path.is_file())
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 @pytest.mark.slow

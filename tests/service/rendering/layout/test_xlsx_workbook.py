@@ -38,7 +38,7 @@ def reopened(book, **options):
 )
 def test_a_text_is_always_a_text(book, text):
     sheet = book.sheet("Notes", ("note",), (20,))
-    sheet.text(1, 0, text, CellStyle.WRAPPED)
+    sheet.text(1, 0, text, CellStyle.PLAIN)
 
     cell = reopened(book)["Notes"]["A2"]
 

@@ -50,6 +50,17 @@ def cents(value):
     return None if found is None else round(float(Decimal(found[0].replace(",", ""))), 2) + 0.0
 
 
+def is_same(shown, exact):
+    """Return whether a page or a workbook shows an amount: to the cent, forecasts to the dollar.
+
+    The sum of a forecast is that of its whole dollars, one for each of four payments.
+    """
+    if shown is None or exact is None:
+        return shown == exact
+    is_forecast = abs(Decimal(exact)) >= 1000 and cents(shown) == round(cents(shown))
+    return abs(cents(shown) - cents(exact)) <= (2 if is_forecast else 0)
+
+
 @pytest.fixture
 def documents(recomputed, example):
     """The page's tables, LibreOffice's workbook and the JSON, of one review."""
@@ -59,9 +70,7 @@ def documents(recomputed, example):
 
 def options_compared(tables, book, document):
     """Return (page, workbook, JSON) of what each option costs."""
-    paid = {
-        row[0]: row[1:7] for row in tables["Payments at the most likely inputs, USD to the cent"]
-    }
+    paid = {row[0]: row[1:7] for row in tables["Payments at the most likely inputs, whole USD"]}
     written = {row[0]: row for row in book["Options"].iter_rows(2, values_only=True)}
     for one in document["options"]:
         shown, cells = paid[one["name"]], written[one["name"]]
@@ -126,7 +135,7 @@ def projected_compared(book, document):
 
 
 @pytest.mark.slow
-def test_every_amount_that_page_workbook_and_json_share_is_the_same_to_the_cent(documents, example):
+def test_every_amount_that_page_workbook_and_json_share_is_the_same(documents, example):
     tables, book, document, page = documents
     compared = [
         *options_compared(tables, book, document),
@@ -135,22 +144,23 @@ def test_every_amount_that_page_workbook_and_json_share_is_the_same_to_the_cent(
         *allocation_compared(tables, book, document),
         *projected_compared(book, document),
     ]
-    budget = f"{Decimal(document['expected_quarter']['usd']):,.2f} USD"
+    budget = f"{Decimal(document['expected_quarter']['usd']):,.0f} USD"
     decision = {row[0]: row[1] for row in book["Decision"].iter_rows(values_only=True)}
 
     differing = [
         each
         for each in compared
-        if cents(each[1]) != cents(each[2]) or (each[0] and cents(each[0]) != cents(each[2]))
+        if not is_same(each[1], each[2]) or (each[0] and not is_same(each[0], each[2]))
     ]
     assert differing == []
     assert len(compared) > 200
     assert budget in page
     assert budget in decision[f"Budget for {document['expected_quarter']['quarter']}"]
-    saving = decision["saving of the recommendation over today's option, USD"]
+    name = example.choice.option.name
+    saving = decision[f"saving of {name} over today's option, USD"]
     assert cents(saving) == cents(str(example.status_quo.npv - example.choice.npv))
-    assert f"{example.choice.npv:,.2f}" in page
-    assert f"{example.choice.npv:,.2f}" in " ".join(map(str, decision.values()))
+    assert f"{example.choice.npv:,.0f}" in page
+    assert f"{example.choice.npv:,.0f}" in " ".join(map(str, decision.values()))
 
 
 @pytest.mark.slow
@@ -162,5 +172,7 @@ def test_the_page_and_json_have_the_same_figures_of_the_bill(documents):
     expected = [[cents(usd)] for _, _, usd in document["supply"]["by_mode"]]
 
     assert shown == [*expected, [cents(document["supply"]["unused_usd"])]]
-    costs = [cents(row[3]) for row in tables["3 Supply"][1:]]
+    costs = [
+        cents(row[3]) for row in [row for row in tables["3 Demand and supply"] if len(row) == 7][1:]
+    ]
     assert costs == [cents(one["usd_per_year"]) for one in document["supply"]["entries"]]

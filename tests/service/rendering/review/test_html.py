@@ -75,7 +75,7 @@ def test_the_decision_stands_before_the_options_and_every_option_is_named(small)
     assert words.index(small.choice.option.name) < words.index("Inputs")
     for one in small.options:
         assert one.outcome.option.name in words
-    assert f"{small.choice.npv:,.2f} USD" in words
+    assert f"{small.choice.npv:,.0f} USD" in words
 
 
 def test_every_unknown_figure_is_on_the_page_with_its_remedy(small):
@@ -132,9 +132,9 @@ def test_a_budget_is_held_against_what_was_paid(small):
         )
     )
 
-    for amount in ("1,000.00", "100.50", "-50.25", "1,050.25"):
+    for amount in ("1,000", "100", "-50", "1,050"):
         assert amount in words
-    assert "7.77" in measured
+    assert re.search(r"slower or faster\s*8", measured)
     assert "Growth of the hours" in words
 
 

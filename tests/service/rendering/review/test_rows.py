@@ -15,7 +15,7 @@ from perfledger_service.rendering.review.rows import (
     input_rows,
     number_or_money,
     option_rows,
-    paid_cents,
+    paid_whole_usd,
     plain_number,
     switch_rows,
     with_unit,
@@ -132,11 +132,12 @@ def test_an_option_refers_to_the_input_that_is_its_price(small):
         assert inputs[row.price] == option.rate
 
 
-def test_what_an_option_pays_adds_up_in_cents(small):
+def test_what_an_option_pays_adds_up_in_whole_dollars(small):
     for one in small.options:
         row = row_of(small, one.outcome.option.name)
         paid = [Decimal(each.replace(",", "")) for each in row.paid]
-        assert sum(paid) == Decimal(row.paid_sum.replace(",", "")) == sum(paid_cents(one.outcome))
+        total = sum(paid_whole_usd(one.outcome))
+        assert sum(paid) == Decimal(row.paid_sum.replace(",", "")) == total
         assert len(paid) == 4
         assert row.line == one.outcome.option.npv
 

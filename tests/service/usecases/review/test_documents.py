@@ -69,8 +69,16 @@ def test_the_decision_comes_first_then_a_line_for_each_document(write, example, 
 
     assert example.choice.option.name in take
     assert why.endswith(".")
-    assert paths == [str(tmp_path / "out" / name) for name in NAMES]
-    assert written(tmp_path) == set(NAMES)
+    attached = str(tmp_path / "out" / "attachments" / "quote.csv")
+    assert paths == [*(str(tmp_path / "out" / name) for name in NAMES), attached]
+    assert written(tmp_path) == {*NAMES, "attachments"}
+
+
+def test_an_attached_file_is_copied_unchanged(write, tmp_path):
+    write(ReviewFormat.JSON)
+
+    copied = tmp_path / "out" / "attachments" / "quote.csv"
+    assert copied.read_bytes() == (EXAMPLE / "quote.csv").read_bytes()
 
 
 def test_each_document_is_of_its_format(write, tmp_path):
@@ -83,7 +91,7 @@ def test_each_document_is_of_its_format(write, tmp_path):
 
 
 def test_a_format_that_is_named_twice_is_written_once(write):
-    assert len(write(ReviewFormat.JSON, ReviewFormat.JSON)) == 3
+    assert len(write(ReviewFormat.JSON, ReviewFormat.JSON)) == 4
 
 
 def test_documents_that_are_there_are_replaced(write, tmp_path):
@@ -96,10 +104,10 @@ def test_documents_that_are_there_are_replaced(write, tmp_path):
 
 
 def test_without_a_bill_there_are_no_rows_and_a_line_says_so(write, without_bill, tmp_path):
-    *_, line = write(ReviewFormat.CSV, of=without_bill)
+    *_, line, _ = write(ReviewFormat.CSV, of=without_bill)
 
     assert "focus.csv: not written, because it needs --bill" in line
-    assert written(tmp_path) == set()
+    assert written(tmp_path) == {"attachments"}
 
 
 @pytest.mark.parametrize("form", [ReviewFormat.XLSX, ReviewFormat.PDF])

@@ -1,0 +1,243 @@
+"""Sweeps the number of devices of an option, and ladders terms: why a number is recommended."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.formula import value_of
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.procurement.cost_model import (
+    COMMITMENT_UTILIZATION,
+    PLAN_YEARS,
+    YEARS,
+    CostModel,
+    PurchaseMode,
+    PurchaseOption,
+    hours_of,
+)
+from perfledger_cost_models.procurement.decision import draws_of, evaluate, evaluate_at_modes
+from perfledger_cost_models.units import HOURS_PER_YEAR
+
+MAX_SIZES = 24  # of a sweep: more do not fit in a table that people read
+# Sizes reach to what carries the need of all but one draw in a hundred, in the largest year.
+MOST_NEED_QUANTILE = 0.99
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizedCost:
+    """What an option costs with a number of devices, in today's money over all years."""
+
+    devices: int
+    npv: Decimal  # at the most likely inputs
+    npv_mean: Decimal  # over the draws
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitmentSweep:
+    """The cost of an option by its size; with 0 devices all hours are bought as today."""
+
+    option: PurchaseOption
+    sizes: tuple[SizedCost, ...]
+
+    @property
+    def best(self) -> SizedCost:
+        """Return the size with the lowest mean cost."""
+        return min(self.sizes, key=lambda one: (one.npv_mean, one.devices))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitmentLadder:
+    """Commitments of a long term below commitments of a year, whose size each year chooses anew."""
+
+    long: PurchaseOption
+    short: PurchaseOption
+    long_devices: int
+    short_devices: tuple[int, ...]  # by year
+    npv: Decimal  # at the most likely inputs
+    npv_mean: Decimal  # over the draws
+
+
+def commitment_sweeps(model: CostModel) -> tuple[CommitmentSweep, ...]:
+    """Return the sweep of each option with a number of devices, in the model's order.
+
+    It is the model itself, evaluated with other numbers in place of its own.
+    """
+    options = [option for option in model.options if option.devices is not None]
+    draws = evaluate(model, {each.name: draws_of(each) for each in model.inputs})
+    likely = evaluate_at_modes(model)
+    return tuple(
+        CommitmentSweep(
+            option=option,
+            sizes=tuple(
+                SizedCost(
+                    devices=devices,
+                    npv=to_decimal(_npv(model, option, devices, likely)[0]),
+                    npv_mean=to_decimal(_npv(model, option, devices, draws).mean()),
+                )
+                for devices in _sizes(model, option, draws)
+            ),
+        )
+        for option in options
+    )
+
+
+def commitment_ladder(model: CostModel) -> CommitmentLadder | None:
+    """Return the cheapest ladder of a commitment for all years and commitments for one year.
+
+    Each year's one-year commitment is as large as costs least on average, as known today. Of each
+    term the option with the lowest price counts. None where the plan has no options of both terms
+    for the model's own accelerator. A ladder of L devices for all years and S_y in year y pays for
+    both terms as the model does, and for MAX(0, need_y - (L + S_y) 8760 utilization) hours on
+    demand.
+    """
+    long, short = (_cheapest(model, years) for years in (YEARS, 1))
+    if long is None or short is None:
+        return None
+    draws = evaluate(model, {each.name: draws_of(each) for each in model.inputs})
+    step = math.lcm(long.sold_together, short.sold_together)
+    most = _most_devices(model, model.keep, draws, step)
+    stride = _stride(most, step)
+    totals = tuple(range(0, most + stride, stride))
+    costs = _ladder_costs(model, (long, short), totals, draws)
+    ladders = [costs.best_with(place) for place in range(len(totals))]
+    usd, sizes = min(ladders)
+    likely = _ladder_costs(model, (long, short), totals, evaluate_at_modes(model))
+    return CommitmentLadder(
+        long=long,
+        short=short,
+        long_devices=sizes[0],
+        short_devices=sizes[1:],
+        npv=to_decimal(likely.usd_of(sizes)),
+        npv_mean=to_decimal(usd),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LadderCosts:
+    """Mean present values of the parts of a ladder."""
+
+    totals: tuple[int, ...]  # devices of both terms, ascending
+    long_usd: float  # of one device over all years
+    short_usd: tuple[float, ...]  # of one device, by year
+    beyond_usd: tuple[tuple[float, ...], ...]  # hours on demand, by year and total
+
+    def best_with(self, place: int) -> tuple[float, tuple[int, ...]]:
+        """Return the least cost with `totals[place]` devices of the long term, and all sizes."""
+        base = self.totals[place]
+        sizes = [base]
+        for short_usd, beyond in zip(self.short_usd, self.beyond_usd, strict=True):
+            costs = [
+                (total - base) * short_usd + usd
+                for total, usd in zip(self.totals[place:], beyond[place:], strict=True)
+            ]
+            sizes.append(self.totals[place + costs.index(min(costs))] - base)
+        return self.usd_of(tuple(sizes)), tuple(sizes)
+
+    def usd_of(self, sizes: tuple[int, ...]) -> float:
+        """Return the cost of devices of the long term and, by year, of the short one."""
+        base, *short = sizes
+        years = zip(short, self.short_usd, self.beyond_usd, strict=True)
+        return base * self.long_usd + sum(
+            devices * usd + beyond[self.totals.index(base + devices)]
+            for devices, usd, beyond in years
+        )
+
+
+def _ladder_costs(
+    model: CostModel,
+    terms: tuple[PurchaseOption, PurchaseOption],
+    totals: tuple[int, ...],
+    values: Mapping[str, FloatArray],
+) -> _LadderCosts:
+    long, short = terms
+    years = PLAN_YEARS
+    return _LadderCosts(
+        totals=totals,
+        long_usd=_long_usd(long, values),
+        short_usd=tuple(_short_usd(short, year, values) for year in years),
+        beyond_usd=tuple(_beyond_usd(model, year, totals, values) for year in years),
+    )
+
+
+def _cheapest(model: CostModel, years: int) -> PurchaseOption | None:
+    rates = {each.name: each.mode for each in model.inputs}
+    options = [
+        option
+        for option in model.options
+        if option.mode is PurchaseMode.COMMITMENT
+        and option.years == years
+        and option.accelerator == model.accelerator
+    ]
+    return min(options, key=lambda option: rates[option.rate], default=None)
+
+
+def _long_usd(option: PurchaseOption, values: Mapping[str, FloatArray]) -> float:
+    """Return the mean present value of one device over all years of its term."""
+    upfront = float(option.upfront_share)
+    discounts = sum(values[f"discount_{year}"] for year in PLAN_YEARS)
+    yearly = values[option.rate] * HOURS_PER_YEAR
+    return float(np.mean(yearly * (upfront * option.years + (1 - upfront) * discounts)))
+
+
+def _short_usd(option: PurchaseOption, year: int, values: Mapping[str, FloatArray]) -> float:
+    """Return the mean present value of one device for one year, paid before and within it."""
+    upfront = float(option.upfront_share)
+    before = values[f"discount_{year - 1}"] if year > 1 else np.ones(1)
+    yearly = values[option.rate] * HOURS_PER_YEAR
+    within = values[f"discount_{year}"]
+    return float(np.mean(yearly * (upfront * before + (1 - upfront) * within)))
+
+
+def _beyond_usd(
+    model: CostModel, year: int, totals: Sequence[int], values: Mapping[str, FloatArray]
+) -> tuple[float, ...]:
+    """Return the mean present value of hours on demand in a year, by the number of devices."""
+    carried = HOURS_PER_YEAR * values[COMMITMENT_UTILIZATION]
+    worth = values[model.keep.rate] * values[f"discount_{year}"]
+    need = values[f"need_{year}"]
+    return tuple(
+        float(np.mean(np.maximum(0.0, need - total * carried) * worth)) for total in totals
+    )
+
+
+def _sizes(
+    model: CostModel, option: PurchaseOption, draws: Mapping[str, FloatArray]
+) -> tuple[int, ...]:
+    """Return 0, whole instances up to what nearly every draw needs, and the option's own size."""
+    most = _most_devices(model, option, draws, option.sold_together)
+    stride = _stride(most, option.sold_together)
+    return tuple(sorted({*range(0, most + 1, stride), option.devices or 0}))
+
+
+def _most_devices(
+    model: CostModel, option: PurchaseOption, draws: Mapping[str, FloatArray], step: int
+) -> int:
+    need = np.max(
+        np.array(np.broadcast_arrays(*(draws[f"need_{year}"] for year in PLAN_YEARS))),
+        axis=0,
+    )
+    is_elsewhere = option.accelerator != model.accelerator
+    ratio = draws[hours_of(option.key)] if is_elsewhere else 1.0
+    devices = need * ratio / (HOURS_PER_YEAR * draws[COMMITMENT_UTILIZATION])
+    return step * math.ceil(float(np.quantile(devices, MOST_NEED_QUANTILE)) / step)
+
+
+def _stride(most: int, step: int) -> int:
+    return step * max(1, math.ceil(most / step / (MAX_SIZES - 1)))
+
+
+def _npv(
+    model: CostModel, option: PurchaseOption, devices: int, values: Mapping[str, FloatArray]
+) -> FloatArray:
+    """Return an option's present value with other devices; 0 of them are today's option."""
+    if devices == 0:
+        return values[model.keep.npv]
+    amounts = {**values, f"{option.key}_devices": np.array([float(devices)])}
+    for line in model.lines:
+        if line.name.startswith(f"{option.key}_"):
+            amounts[line.name] = value_of(line.formula, amounts)
+    return amounts[option.npv]

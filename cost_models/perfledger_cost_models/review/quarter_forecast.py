@@ -1,0 +1,77 @@
+"""Compares a quarter with the past, and with what was to be expected of it before it began."""
+
+from collections.abc import Iterator
+
+from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
+from perfledger_cost_models.forecasting.forecast import (
+    QUANTILES,
+    Forecast,
+    ForecastQuantity,
+    Forecasts,
+    forecast_of,
+)
+from perfledger_cost_models.forecasting.past_periods import UsageHistory
+from perfledger_cost_models.forecasting.sample_paths import MIN_PERIODS
+from perfledger_cost_models.review.quarter import MONTHS, Quarter
+from perfledger_cost_models.review.review_document import QuarterForecast, UnknownFigure
+from perfledger_cost_models.units import MONTHS_PER_YEAR
+
+NAME = "past against forecast against actual"
+_LOW, _MIDDLE, _HIGH = (QUANTILES.index(share) for share in (0.1, 0.5, 0.9))
+
+
+def quarter_forecasts(
+    forecasts: Forecasts | None, quarter: Quarter
+) -> tuple[QuarterForecast, ...] | UnknownFigure:
+    """Return hours and spend of a quarter beside their forecast, or why they are unknown."""
+    if forecasts is None:
+        reason = "the plan names no past usage"
+    else:
+        compared_quantities = tuple(_comparisons(forecasts, quarter))
+        if compared_quantities:
+            return compared_quantities
+        reason = (
+            f"{forecasts.name} does not have the months of {quarter.name} and {MIN_PERIODS} months "
+            "before them"
+        )
+    remedy = "files in its [forecast]: a table of months that ends with this quarter"
+    return UnknownFigure(name=NAME, reason=reason, remedy=remedy)
+
+
+def _comparisons(forecasts: Forecasts, quarter: Quarter) -> Iterator[QuarterForecast]:
+    for each in forecasts.forecasts:
+        first = _first_month(each, quarter)
+        if first is not None and MIN_PERIODS <= first <= len(each.past) - MONTHS:
+            yield _quarter(each, first)
+
+
+def _quarter(series: Forecast, first: int) -> QuarterForecast:
+    before = series.past[:first]
+    is_hours = series.quantity is ForecastQuantity.HOURS
+    history = UsageHistory(
+        calendar=series.calendar,
+        hours=before if is_hours else None,
+        usd=None if is_hours else before,
+    )
+    total = forecast_of(history, series.quantity, horizon=MONTHS).total
+    return QuarterForecast(
+        quantity=series.quantity,
+        year_before=_sum(series, first - MONTHS_PER_YEAR),
+        quarter_before=_sum(series, first - MONTHS),
+        low=total[_LOW],
+        forecast=total[_MIDDLE],
+        high=total[_HIGH],
+        actual=sum(series.past[first : first + MONTHS]),
+    )
+
+
+def _sum(series: Forecast, first: int) -> float | None:
+    return sum(series.past[first : first + MONTHS]) if first >= 0 else None
+
+
+def _first_month(series: Forecast, quarter: Quarter) -> int | None:
+    """Return the number of the quarter's first month, None for periods that are no months."""
+    start = series.calendar.first
+    if series.calendar.step is not PeriodLength.MONTH:
+        return None
+    return MONTHS_PER_YEAR * (quarter.first.year - start.year) + quarter.first.month - start.month

@@ -1,0 +1,162 @@
+"""Lists why a number of devices is recommended, and how commitments perform."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from perfledger_cost_models.procurement.commitment_sweep import CommitmentSweep
+from perfledger_cost_models.procurement.cost_model import YEARS
+from perfledger_cost_models.review.review_document import (
+    CommitmentMetrics,
+    MarketRemark,
+    Review,
+    UnknownFigure,
+)
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.review.rows import whole_usd
+
+_MAX_SIZES = 7  # rows of the table; the chart and the workbook have all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRow:
+    """One size of the swept option."""
+
+    devices: str
+    npv: str
+    npv_mean: str
+    beyond_best: str  # of the mean
+    tone: str  # "taken" for the plan's size, "best" for the cheapest, else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepText:
+    """The sweep of one option, as shown."""
+
+    option: str
+    rows: tuple[SweepRow, ...]
+    sentences: tuple[str, ...]
+
+
+def swept(review: Review) -> CommitmentSweep | None:
+    """Return the sweep of the recommended option, else of the cheapest that has a size."""
+    by_key = {each.option.key: each for each in review.sweeps}
+    keys = (review.decision.recommendation, review.decision.best_mean)
+    chosen = next((by_key[key] for key in keys if key in by_key), None)
+    return chosen or min(review.sweeps, key=lambda each: each.best.npv_mean, default=None)
+
+
+def sweep_text(review: Review) -> SweepText | None:
+    """Return the sizes around the best and the chosen one; None where no option has a size."""
+    sweep = swept(review)
+    if sweep is None:
+        return None
+    best = sweep.best
+    shown_sizes = sorted(
+        sweep.sizes, key=lambda one: (one.devices not in {0, sweep.option.devices}, one.npv_mean)
+    )[:_MAX_SIZES]
+    rows = tuple(
+        SweepRow(
+            devices=f"{one.devices:,}" if one.devices else "0: as today",
+            npv=whole_usd(one.npv),
+            npv_mean=whole_usd(one.npv_mean),
+            beyond_best=whole_usd(one.npv_mean - best.npv_mean),
+            tone="best" if one is best else "taken" if one.devices == sweep.option.devices else "",
+        )
+        for one in sorted(shown_sizes, key=lambda one: one.devices)
+    )
+    return SweepText(
+        option=clean(sweep.option.name), rows=rows, sentences=(_best(sweep), *_ladder(review))
+    )
+
+
+def metrics_rows(metrics: CommitmentMetrics | UnknownFigure) -> list[dict[str, str]] | None:
+    """Return coverage, utilization and effective savings rate with their arithmetic."""
+    if isinstance(metrics, UnknownFigure):
+        return None
+    prices = ", ".join(
+        f"{number_format.cents(price.usd_per_hour)} an hour of {clean(price.sku)}"
+        for price in metrics.prices
+    )
+    cents = number_format.cents
+    return [
+        {
+            "name": "coverage",
+            "value": _share(metrics.coverage),
+            "basis": f"{metrics.committed_hours:,.0f} of {metrics.hours:,.0f} "
+            f"{metrics.accelerator} hours were covered by commitments",
+        },
+        {
+            "name": "commitment utilization",
+            "value": _share(metrics.utilization),
+            "basis": f"{cents(metrics.committed_usd)} used of "
+            f"{cents(metrics.committed_usd + metrics.unused_usd)} USD committed",
+        },
+        {
+            "name": "effective savings rate",
+            "value": _share(metrics.savings_rate),
+            "basis": f"1 - {cents(metrics.effective_usd)} / {cents(metrics.on_demand_usd)} USD: "
+            f"effective cost with unused commitments, over the same hours at today's on-demand "
+            f"prices ({prices})",
+        },
+    ]
+
+
+def market_sentence(remark: MarketRemark) -> str:
+    """Return how far a commitment is above today's market."""
+    above = remark.usd_per_hour > remark.on_demand_usd
+    on_demand = (
+        f" and even on demand ({remark.on_demand_usd:.2f})"
+        if above and remark.market_usd < remark.on_demand_usd
+        else ""
+    )
+    return (
+        f"Above market: {clean(remark.name)} costs {remark.usd_per_hour:.2f} USD for every hour of "
+        f"a device, more than {clean(remark.market)} today ({remark.market_usd:.2f}){on_demand}. "
+        f"Until {remark.until} that is {whole_usd(remark.usd_above)} USD; ask the provider for an "
+        "exchange, and do not renew it at this price."
+    )
+
+
+def _best(sweep: CommitmentSweep) -> str:
+    best, chosen = sweep.best, sweep.option.devices
+    name = clean(sweep.option.name)
+    planned_cost = next(one for one in sweep.sizes if one.devices == chosen)
+    loss = planned_cost.npv_mean - best.npv_mean
+    if best.devices == 0:
+        return f"On average no size of {name} costs less than today's option."
+    text = f"On average {best.devices:,} devices of {name} cost least"
+    if best.devices == chosen:
+        return f"{text}, which is the number that the options have."
+    return (
+        f"{text}; the options have {chosen:,}, enough for the first year's need at the most likely "
+        f"inputs, which cost {whole_usd(loss)} USD more on average over {YEARS} years."
+    )
+
+
+def _ladder(review: Review) -> tuple[str, ...]:
+    ladder = review.ladder
+    if ladder is None:
+        return ()
+    short = ", ".join(
+        f"{devices:,} in year {year}" for year, devices in enumerate(ladder.short_devices, start=1)
+    )
+    best = min(
+        (one for sweep in review.sweeps for one in sweep.sizes), key=lambda one: one.npv_mean
+    )
+    saving = best.npv_mean - ladder.npv_mean
+    against = (
+        f"{whole_usd(saving)} USD less than the cheapest single size above"
+        if saving > 0
+        else f"{whole_usd(-saving)} USD more than the cheapest single size: not worth it"
+    )
+    words = (
+        f"Laddered terms: {ladder.long_devices:,} devices of {clean(ladder.long.name)} for all "
+        f"{YEARS} years and, of {clean(ladder.short.name)}, {short} cost "
+        f"{whole_usd(ladder.npv_mean)} USD on average, {against}."
+    )
+    return (words,)
+
+
+def _share(share: Decimal | None) -> str:
+    return "none" if share is None else number_format.share(float(share))

@@ -1,0 +1,109 @@
+"""Sizes and ladders against the model itself, and against every ladder of a small plan."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from perfledger_cost_models.procurement.commitment_sweep import commitment_ladder, commitment_sweeps
+from perfledger_cost_models.procurement.cost_model import COMMITMENT_UTILIZATION, WACC, PurchaseMode
+from perfledger_cost_models.procurement.decision import decide, draws_of, evaluate
+from tests.cost_models.conftest import OPTIONS, PLAN
+from tests.cost_models.procurement.example_models import CONFIRMED, a_model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return a_model(PLAN + OPTIONS, sheet=CONFIRMED)
+
+
+def test_the_options_own_size_costs_what_the_decision_says(model):
+    decision = decide(model)
+
+    for sweep in commitment_sweeps(model):
+        own = next(one for one in sweep.sizes if one.devices == sweep.option.devices)
+        outcome = decision.of(sweep.option.key)
+        assert own.npv == outcome.npv
+        assert float(own.npv_mean) == pytest.approx(float(outcome.npv_mean))
+
+
+def test_no_devices_are_todays_option(model):
+    keep = decide(model).of(model.keep.key)
+
+    for sweep in commitment_sweeps(model):
+        assert sweep.sizes[0].devices == 0
+        assert float(sweep.sizes[0].npv_mean) == pytest.approx(float(keep.npv_mean))
+
+
+def test_sizes_are_whole_instances_and_the_best_has_the_lowest_mean(model):
+    for sweep in commitment_sweeps(model):
+        assert all(one.devices % sweep.option.sold_together == 0 for one in sweep.sizes)
+        assert sweep.best.npv_mean == min(one.npv_mean for one in sweep.sizes)
+        assert len(sweep.sizes) > 2
+
+
+def test_options_that_are_paid_by_the_hour_are_not_swept(model):
+    modes = {sweep.option.mode for sweep in commitment_sweeps(model)}
+
+    assert modes == {PurchaseMode.COMMITMENT, PurchaseMode.OWNED}
+
+
+def test_a_ladder_costs_its_terms_and_the_hours_beyond_them(model):
+    """Written out from prices, years and discounts, without the functions of the module."""
+    ladder = commitment_ladder(model)
+    values = evaluate(model, {each.name: draws_of(each) for each in model.inputs})
+    wacc, share = values[WACC], values[COMMITMENT_UTILIZATION]
+    discounts = [np.ones(1), *(1 / (1 + wacc) ** year for year in (1, 2, 3))]
+    usd = 0.0
+    terms = ((ladder.long, [ladder.long_devices] * 3), (ladder.short, ladder.short_devices))
+    for term, sizes in terms:
+        up = float(term.upfront_share)
+        for year, devices in enumerate(sizes, start=1):
+            paid_on = 0 if term is ladder.long else year - 1
+            yearly = devices * 8760 * values[term.rate]
+            usd += float(np.mean(yearly * (up * discounts[paid_on] + (1 - up) * discounts[year])))
+    for year in (1, 2, 3):
+        total = ladder.long_devices + ladder.short_devices[year - 1]
+        beyond = np.maximum(0, values[f"need_{year}"] - total * 8760 * share)
+        usd += float(np.mean(beyond * values[model.keep.rate] * discounts[year]))
+
+    assert float(ladder.npv_mean) == pytest.approx(usd, rel=1e-9)
+
+
+def test_no_other_ladder_of_these_sizes_is_cheaper(model):
+    ladder = commitment_ladder(model)
+    values = evaluate(model, {each.name: draws_of(each) for each in model.inputs})
+
+    def usd(base, sizes):
+        total = 0.0
+        discounts = [np.ones(1), *(values[f"discount_{year}"] for year in (1, 2, 3))]
+        up_long, up_short = (float(each.upfront_share) for each in (ladder.long, ladder.short))
+        for year, size in enumerate(sizes, start=1):
+            long_year = base * 8760 * values[ladder.long.rate]
+            short_year = size * 8760 * values[ladder.short.rate]
+            beyond = np.maximum(
+                0,
+                values[f"need_{year}"] - (base + size) * 8760 * values[COMMITMENT_UTILIZATION],
+            )
+            total += np.mean(
+                long_year * (up_long + (1 - up_long) * discounts[year])
+                + short_year * (up_short * discounts[year - 1] + (1 - up_short) * discounts[year])
+                + beyond * values[model.keep.rate] * discounts[year]
+            )
+        return total
+
+    best = usd(ladder.long_devices, ladder.short_devices)
+    assert best == pytest.approx(float(ladder.npv_mean))
+    for base, shift in product((-8, 0, 8), product((-8, 0, 8), repeat=3)):
+        sizes = [size + each for size, each in zip(ladder.short_devices, shift, strict=True)]
+        if ladder.long_devices + base >= 0 and min(sizes) >= 0:
+            assert usd(ladder.long_devices + base, sizes) >= best - 1e-6
+
+
+def test_without_both_terms_there_is_no_ladder(model):
+    only_long = replace(
+        model, options=tuple(option for option in model.options if option.years != 1)
+    )
+
+    assert commitment_ladder(only_long) is None

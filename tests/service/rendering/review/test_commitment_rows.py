@@ -1,0 +1,86 @@
+"""What is said of a number of devices and of commitments is what their figures say."""
+
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from perfledger_cost_models.review.review_document import (
+    CommitmentMetrics,
+    MarketRemark,
+    UnknownFigure,
+)
+from perfledger_service.rendering.review.commitment_rows import (
+    market_sentence,
+    metrics_rows,
+    sweep_text,
+    swept,
+)
+
+
+def plain(text):
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+METRICS = CommitmentMetrics(
+    accelerator="H100-80GB",
+    hours=Decimal(1400),
+    committed_hours=Decimal(600),
+    committed_usd=Decimal(3000),
+    unused_usd=Decimal(1000),
+    effective_usd=Decimal(9504),
+    on_demand_usd=Decimal(9632),
+    prices=(),
+)
+
+
+def test_each_rate_stands_beside_its_arithmetic():
+    rows = {row["name"]: row for row in metrics_rows(METRICS)}
+
+    assert plain(rows["coverage"]["value"]) == "42.9 %"
+    assert plain(rows["commitment utilization"]["value"]) == "75.0 %"
+    assert plain(rows["effective savings rate"]["value"]) == "1.3 %"
+    assert "9,504.00 / 9,632.00" in rows["effective savings rate"]["basis"]
+
+
+def test_without_commitments_there_is_no_utilization():
+    nothing = replace(METRICS, committed_usd=Decimal(0), unused_usd=Decimal(0))
+    rows = {row["name"]: row for row in metrics_rows(nothing)}
+
+    assert rows["commitment utilization"]["value"] == "none"
+    assert metrics_rows(UnknownFigure(name="x", reason="y", remedy="z")) is None
+
+
+def test_the_sweep_is_that_of_the_recommended_option_and_marks_its_best(make_review):
+    review = make_review()
+    text, sweep = sweep_text(review), swept(review)
+
+    assert sweep.option.key == review.decision.recommendation
+    (best,) = [row for row in text.rows if row.tone == "best"]
+    assert best.beyond_best == "0"
+    assert best.devices == f"{sweep.best.devices:,}"
+    assert f"On average {sweep.best.devices:,} devices" in text.sentences[0]
+
+
+def test_options_without_devices_have_no_sweep(make_review):
+    assert sweep_text(replace(make_review(), sweeps=(), ladder=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("market_usd", "expected"),
+    [(Decimal("2.59"), "and even on demand (6.88)"), (Decimal("6.88"), "today (6.88). Until")],
+)
+def test_a_remark_names_the_market_that_is_cheaper(market_usd, expected):
+    remark = MarketRemark(
+        name="plan",
+        usd_per_hour=Decimal("7.19"),
+        market="three years",
+        market_usd=market_usd,
+        on_demand_usd=Decimal("6.88"),
+        until=date(2027, 5, 31),
+        usd_above=Decimal("337741.8"),
+    )
+
+    assert expected in market_sentence(remark)
+    assert "337,742 USD" in market_sentence(remark)
