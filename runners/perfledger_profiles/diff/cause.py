@@ -140,6 +140,7 @@ class StepTimeExplanation:
     head_device: DeviceState | None = None
     base_bottleneck: Classification | None = None
     head_bottleneck: Classification | None = None
+    utilization_note: str = ""  # what is behind a lower utilization of the device
     compilations: tuple[Compilation, ...] = ()  # on head and not, or less often, on base
     memory: MemoryExplanation | None = None  # where peak memory changed
     reproduction: str = ""  # the command that profiles this workload again

@@ -188,8 +188,11 @@ def _places(
     if is_memory:
         is_known = explanation.memory is not None and explanation.memory.is_attributable
         causes = block.memory.rows[:_MOST_ACTIONS] if block.memory and is_known else ()
-    places = (place for cause in causes for place in cause.places)
-    yield from {place.place: place for place in places}.values()
+    places: dict[str, CodePlace] = {}
+    for cause in causes:
+        for place in cause.places:
+            places.setdefault(place.place, place)  # as the first cause has it
+    yield from places.values()
 
 
 def _actions(block: ReasonBlock) -> Iterator[str]:

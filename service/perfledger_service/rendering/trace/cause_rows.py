@@ -122,6 +122,7 @@ class ReasonBlock:
     head: str
     delta: str
     pace: str  # "slower", "faster" or "as fast as before"
+    is_step_unchanged: bool  # by its verdict, where another metric changed
     causes: tuple[CauseRow, ...]
     hidden: int
     rest: str
@@ -132,6 +133,7 @@ class ReasonBlock:
     bottleneck: str
     shares: tuple[SharePair, ...]
     advice: tuple[AdviceRow, ...]
+    utilization: str  # what is behind a lower one, "" if it is not
     compilations: tuple[CompilationRow, ...]
     memory: MemoryBlock | None  # where the peak of memory changed
     reproduction: str
@@ -186,6 +188,7 @@ def reason_block(
         head=number_format.seconds(explanation.head_step_seconds),
         delta=number_format.signed_seconds(total),
         pace=_pace(0.0 if is_unchanged else timed),
+        is_step_unchanged=is_unchanged,
         causes=tuple(_cause_row(cause, explanation, largest=largest) for cause in causes),
         hidden=len(hidden),
         rest=number_format.signed_seconds(rest),
@@ -196,6 +199,7 @@ def reason_block(
         bottleneck=bottleneck_change_sentence(*sides),
         shares=share_pairs(*sides),
         advice=advice_rows(tuple(advice)),
+        utilization=explanation.utilization_note,
         compilations=tuple(map(_compilation_row, explanation.compilations)),
         memory=None if explanation.memory is None else _memory_block(explanation.memory),
         reproduction=explanation.reproduction,
@@ -269,7 +273,8 @@ def _memory_block(explanation: MemoryExplanation) -> MemoryBlock:
 
 
 def _memory_row(cause: MemoryCause) -> MemoryRow:
-    tensors = dict.fromkeys(filter(None, (cause.base_tensor, cause.head_tensor)))
+    sides = ((cause.base_count, cause.base_tensor), (cause.head_count, cause.head_tensor))
+    tensors = dict.fromkeys(filter(None, (_tensors(*side) for side in sides)))
     return MemoryRow(
         name=cause.name,
         short=short_name(cause.name),
@@ -280,6 +285,11 @@ def _memory_row(cause: MemoryCause) -> MemoryRow:
         places=_code_places(cause.lines or cause.base_lines),
         is_worse=cause.delta_bytes > 0,
     )
+
+
+def _tensors(count: int, largest: str) -> str:
+    """Return how many tensors there are, and the size of the largest."""
+    return f"{count} of up to {largest}" if largest and count > 1 else largest
 
 
 def _code_places(lines: Iterable[CallingLine]) -> tuple[CodePlace, ...]:

@@ -105,6 +105,8 @@ def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
         style=lambda cause: TextStyle.WORSE if cause.is_slower else TextStyle.BETTER,
         footer=(block.rest, "", "all the rest") if block.causes else (),
     )
+    if block.utilization:
+        yield from sentences([clean_sentence(block.utilization)], names=names)
     for row in block.compilations:
         yield from sentences([_compilation_words(row)], names=[row.function, row.reason])
     if block.memory is not None:

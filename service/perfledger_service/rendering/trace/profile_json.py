@@ -75,6 +75,7 @@ def explanation_record(explanation: StepTimeExplanation) -> Record:
         **attributes(explanation, "base_device", "head_device"),
         "base_bottleneck": classification_record(explanation.base_bottleneck),
         "head_bottleneck": classification_record(explanation.head_bottleneck),
+        "utilization_note": explanation.utilization_note,
         "compilations": explanation.compilations,
         "memory": _memory_record(explanation.memory),
         "reproduction": explanation.reproduction,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import fmean, median
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger.step_work import StepWork
@@ -17,6 +17,7 @@ from perfledger_profiles.diff.cause import MemoryExplanation, StepTimeExplanatio
 from perfledger_profiles.diff.caveats import DeviceStates
 from perfledger_profiles.diff.diff import explain
 from perfledger_profiles.diff.memory_change import explain_memory, held_by_programs
+from perfledger_profiles.diff.utilization_change import utilization_note
 from perfledger_profiles.hardware.device_lookup import HardwareMatch, match_hardware
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_profiles.hardware.device_state import (
@@ -112,6 +113,11 @@ def explain_bundle(
     """Return explanations and advice for workloads with profiles of both sides."""
     profiles = {(profile.workload, profile.side): profile for profile in bundle.profiles}
     estimates = {(one.workload, one.metric.name): one.estimate for one in verdicts}
+    idler = {
+        one.workload: one.estimate
+        for one in verdicts
+        if one.metric.name == SM_ACTIVE.name and one.is_regression and one.estimate is not None
+    }
     grown = {one.workload: one for one in verdicts if _is_memory_change(one)}
     machines = bundle.machines()
     explanations: list[StepTimeExplanation] = []
@@ -138,6 +144,10 @@ def explain_bundle(
         if spec.id in grown:
             memory = _memory(bundle, base, head, grown[spec.id].estimate)
             explanation = replace(explanation, memory=memory)
+        if spec.id in idler:
+            shares = (idler[spec.id].base, idler[spec.id].head)
+            note = utilization_note(base, head, shares=shares)
+            explanation = replace(explanation, utilization_note=note)
         explanations.append(explanation)
         view = classify_profile(
             spec.id,

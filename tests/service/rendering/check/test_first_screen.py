@@ -79,6 +79,22 @@ def test_more_memory_is_explained_by_what_the_peak_holds(reports, is_attributabl
     assert screen.actions == ()
 
 
+def test_a_place_is_told_as_the_first_cause_has_it(reports):
+    report = reports["regressed"]
+    explanation = report.explanations[0]
+    line = CallingLine(path="model.py", line=41, calls=12.0, is_changed=True)
+    first, *others = explanation.causes
+    causes = (
+        replace(first, lines=(line,)),
+        *(replace(one, lines=(replace(line, is_backward=True),)) for one in others),
+    )
+    report = replace(report, explanations=(replace(explanation, causes=causes),))
+
+    (place,) = first_screen(report).where
+
+    assert place.remark == "changed on head"
+
+
 def test_an_unattributable_change_says_so(reports):
     assert first_screen(reports["cpu_only"]).why == (
         "no operation accounts for it: the profiles differ too much"

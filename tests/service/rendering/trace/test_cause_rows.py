@@ -217,8 +217,10 @@ def test_more_memory_says_what_holds_it_and_which_line_made_it(reports):
     assert spaced(block.memory.summary).startswith("Peak memory was 31.2 GiB on base and 33.9 GiB")
     softmax, product = block.memory.rows
     assert spaced(softmax.delta) == "+1.50 GiB"
-    assert softmax.tensor == "bfloat16[16,16,1024,1024]"
+    assert softmax.tensor == "3 of up to bfloat16[16,16,1024,1024]"
     assert [(one.place, one.remark) for one in softmax.places] == [
         ("models/gpt.py:88", "changed on head")
     ]
-    assert product.tensor == "bfloat16[256,1024,64] \N{RIGHTWARDS ARROW} bfloat16[256,1024,1024]"
+    assert product.tensor == (
+        "8 of up to bfloat16[256,1024,64] \N{RIGHTWARDS ARROW} 10 of up to bfloat16[256,1024,1024]"
+    )

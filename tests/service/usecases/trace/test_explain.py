@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.profile import (
     Bucket,
     HeldTensors,
@@ -258,6 +258,24 @@ def test_memory_of_xlas_programs_is_explained_by_their_counts(make_bundle):
 
     assert explanation.memory is not None
     assert [one.name for one in explanation.memory.causes] == ["(its temporaries)"]
+
+
+def test_a_lower_utilization_has_a_note(make_bundle):
+    active = {Side.BASE: 0.9, Side.HEAD: 0.5}
+    bundle = make_bundle(
+        ratio=1.0, profiles=both(0.01, 0.01), metrics=(STEP_TIME, PEAK_MEMORY, SM_ACTIVE)
+    )
+    runs = tuple(
+        replace(
+            run,
+            samples={**run.samples, SM_ACTIVE.name: (active[run.side] * (1 + 1e-4 * run.pair),)},
+        )
+        for run in bundle.runs
+    )
+
+    (explanation,), _ = explained(replace(bundle, runs=runs))
+
+    assert "the profiles list no kernels" in explanation.utilization_note
 
 
 def test_memory_that_did_not_change_is_not_explained(make_bundle):
