@@ -67,7 +67,7 @@ def shadow_check(
 def _exchange(tests: Sequence[PairedTest], coins: Random) -> list[PairedTest]:
     """Return the tests with the sides of some pairs exchanged, the same pairs in each workload."""
     is_exchanged = {
-        (workload, number): coins.random() < 1 / 2
+        (workload, number): coins.choice((False, True))
         for workload, number in sorted(
             {(test.workload, number) for test in tests for number in test.numbers}
         )
@@ -104,17 +104,13 @@ def _until_decided(
             for test, decision in zip(cut_tests, decisions, strict=True)
             if decision.outcome is Outcome.UNDECIDED
         }
-        for workload in _reached(tests, look) - undecided:
-            stops.setdefault(workload, look)
+        for test in tests:
+            if test.workload not in undecided:
+                stops.setdefault(test.workload, look)
     return [
         _first_pairs(test, stops[test.workload]) if test.workload in stops else test
         for test in tests
     ]
-
-
-def _reached(tests: Sequence[PairedTest], look: int) -> set[str]:
-    """Return the workloads that have so many pairs."""
-    return {test.workload for test in tests if max(test.numbers, default=0) >= look}
 
 
 def _first_pairs(test: PairedTest, pairs: int) -> PairedTest:

@@ -146,3 +146,24 @@ def test_pairs_needed_grow_with_the_square_of_what_is_detectable(build, ratio, p
     found = explain_verdict(replace(verdict, estimate=estimate), bundle.plan)
 
     assert found.pairs_needed == pairs
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "decided_by"),
+    [
+        (0.0, 0.1, DecidedBy.NOISE),
+        (-0.1, 0.0, DecidedBy.NOISE),
+        (1e-9, 0.1, DecidedBy.FAMILY),
+        (-0.1, -1e-9, DecidedBy.FAMILY),
+    ],
+)
+def test_no_change_at_the_end_of_an_interval_is_noise(build, low, high, decided_by):
+    bundle = build.bundle({"m:f": {"step_time_p50": build.changed(1.05, spread=60.0)}})
+    (verdict, *_) = judge_bundle(bundle)
+    assert verdict.estimate is not None
+    estimate = replace(verdict.estimate, low=low, high=high, change=(low + high) / 2)
+
+    explanation = explain_verdict(replace(verdict, estimate=estimate), bundle.plan)
+
+    assert verdict.outcome is Outcome.UNDECIDED
+    assert explanation.decided_by is decided_by

@@ -65,6 +65,9 @@ def test_a_change_outside_of_the_interval_that_decided_is_not_shown_beside_it():
         assert verdict.shown_estimate.low < verdict.shown_estimate.change < 0
         assert verdict.shown_estimate.change == pytest.approx(-0.0138, abs=1e-4)
     assert replace(settled, outcome=Outcome.UNDECIDED).shown_estimate.change == -0.047
+    for end in (-0.036, 0.009):
+        at_an_end = replace(settled, estimate=replace(estimate, change=end))
+        assert at_an_end.shown_estimate.change == end
 
 
 def test_there_are_five_outcomes():

@@ -306,3 +306,26 @@ def test_more_candidates_never_make_the_baseline_worse(head, stored, more):
         assert not isinstance(other, str)
         assert ranks.index(other.kind) <= ranks.index(one.kind)
         assert other.runs[0].commit >= one.runs[0].commit or other.kind is not one.kind
+
+
+@pytest.mark.parametrize(("first", "is_usable"), [(100, False), (101, True)])
+def test_a_level_that_begins_at_the_merge_base_rules_out_what_was_before(first, is_usable):
+    request = wanted(levels=(CommitRange(first, first),))
+
+    if is_usable:
+        assert commits(select_baseline(request, [run(99)])) == [99]
+    else:
+        with pytest.raises(NoBaselineError):
+            select_baseline(request, [run(99)])
+
+
+@pytest.mark.parametrize(("commit", "is_usable"), [(99, True), (100, False), (101, True)])
+def test_a_change_accepted_at_the_merge_base_rules_out_what_was_before(commit, is_usable):
+    accepted = AcceptedChange(workload="m:f", metric=STEP_TIME.name, commit=commit)
+    request = wanted(accepted=(accepted,))
+
+    if is_usable:
+        assert commits(select_baseline(request, [run(99)])) == [99]
+    else:
+        with pytest.raises(NoBaselineError):
+            select_baseline(request, [run(99)])
