@@ -9,13 +9,19 @@ gone.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 
 from perfledger.profile import Bucket, Operation, OperationFamily
 from perfledger_profiles.diff.fusion import UnmatchedOperations, match_fusions, with_regions
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
-from perfledger_profiles.diff.stable_names import normal_name, normal_path, normal_place, plain_name
+from perfledger_profiles.diff.stable_names import (
+    is_fused_name,
+    normal_name,
+    normal_path,
+    normal_place,
+    plain_name,
+)
 from perfledger_profiles.parsing.operation_family import FUSED_ATTENTION
 
 # The parts of an unfused attention; "math" is torch's own fallback.
@@ -58,9 +64,26 @@ def match(
     for step in steps:
         matched, left, right = step(left, right)
         changes += matched
-    changes += [OperationChange(base=(one,), head=(), stage=MatchStage.ALONE) for one in left]
-    changes += [OperationChange(base=(), head=(one,), stage=MatchStage.ALONE) for one in right]
+    changes += [
+        OperationChange(base=each, head=(), stage=MatchStage.ALONE) for each in _kinds(left)
+    ]
+    changes += [
+        OperationChange(base=(), head=each, stage=MatchStage.ALONE) for each in _kinds(right)
+    ]
     return with_regions(changes)
+
+
+def _kinds(operations: Sequence[Operation]) -> Iterator[tuple[Operation, ...]]:
+    """Yield the operations of one name at one place together, whatever their number or shapes.
+
+    Fusions that a compiler numbers are not one work.
+    """
+    kinds: defaultdict[Hashable, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        name = plain_name(operation.name)
+        name = operation.name if is_fused_name(name) else name
+        kinds[name, operation.bucket, normal_path(operation.path)].append(operation)
+    yield from map(tuple, kinds.values())
 
 
 def is_fused_attention(operation: Operation) -> bool:

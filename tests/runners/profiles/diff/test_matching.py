@@ -38,6 +38,19 @@ def test_other_shapes_at_the_same_place_are_the_same_work(make):
     assert hows(base, head) == [(ChangeKind.RATE, ("aten::mm",), ("aten::mm",))]
 
 
+def test_new_instructions_of_one_name_are_one_work_and_numbered_fusions_are_not(make):
+    names = ("sort.14", "sort.15", "fusion.1", "fusion.2")
+    head = [make.operation(name, 1.0, path="jit_model") for name in names]
+    elsewhere = make.operation("sort.3", 1.0, path="jit_other")
+
+    assert hows([], [*head, elsewhere]) == [
+        (ChangeKind.NEW, (), ("fusion.1",)),
+        (ChangeKind.NEW, (), ("fusion.2",)),
+        (ChangeKind.NEW, (), ("sort.14", "sort.15")),
+        (ChangeKind.NEW, (), ("sort.3",)),
+    ]
+
+
 def test_an_operation_that_moved_is_the_same_work(make):
     base = [make.operation("aten::copy_", 1.0, path="a")]
     head = [make.operation("aten::copy_", 1.0, path="b")]
