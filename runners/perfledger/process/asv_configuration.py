@@ -41,5 +41,10 @@ def _configured(root: Path) -> Iterator[Path]:
     """Yield the folders that the files at the top and one level below it name."""
     for file in (root / CONFIGURATION, *sorted(root.glob(f"*/{CONFIGURATION}"))):
         if file.is_file() and file.stat().st_size <= MAX_CONFIGURATION_BYTES:
-            match = _FOLDER.search(file.read_text(encoding="utf-8", errors="replace"))
-            yield file.parent / (match[1] if match else USUAL_FOLDER)
+            yield file.parent / named_folder(file.read_text(encoding="utf-8", errors="replace"))
+
+
+def named_folder(configuration: str) -> str:
+    """Return the folder of the benchmarks that a configuration names, else the usual one."""
+    match = _FOLDER.search(configuration)
+    return match[1] if match else USUAL_FOLDER

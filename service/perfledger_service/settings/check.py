@@ -171,6 +171,12 @@ class CheckSettings(BaseSettings):
             policies=tuple(CostPolicy(**entry.model_dump()) for entry in self.policy),
         )
 
+    @property
+    def own_paths(self) -> tuple[str, ...]:
+        """Return the paths with benchmarks, none where another tool's configuration names them."""
+        is_named = "paths" in self.model_fields_set
+        return self.paths if is_named or self.suite == "perfledger" else ()
+
     def in_force(self) -> dict[str, Param]:
         """Return the plain settings by name, for the bundle."""
         return {

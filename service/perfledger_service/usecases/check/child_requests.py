@@ -23,18 +23,12 @@ def request_for(checkout: Path, repository: Path, settings: CheckSettings) -> Ch
         root=str(checkout),
         repository=str(repository),
         import_paths=settings.import_paths,
-        paths=_paths(settings),
+        paths=settings.own_paths,
         suite=BenchmarkSuite(settings.suite),
         params=settings.params,
         device=settings.device,
         effort=_effort(settings),
     )
-
-
-def _paths(settings: CheckSettings) -> tuple[str, ...]:
-    """Return the configured paths; another tool's suite has a configuration of its own."""
-    is_own = settings.suite == BenchmarkSuite.PERFLEDGER.value
-    return settings.paths if is_own or "paths" in settings.model_fields_set else ()
 
 
 def optional_metrics(settings: CheckSettings) -> tuple[Metric, ...]:

@@ -4,6 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from perfledger.process.asv_configuration import (
+    CONFIGURATION,
+    MAX_CONFIGURATION_BYTES,
+    named_folder,
+)
+from perfledger.protocol import BenchmarkSuite
 from perfledger.records import Revision
 from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
 from perfledger_runners.checkouts.workload_overlay import WorkloadOverlay, WorkloadSource
@@ -20,6 +26,11 @@ SHORT_SHA = 12
 UNTRUSTED_ENV_NOTE = (
     "`env` was not used, because only the change has this configuration: set PERFLEDGER_ENV where "
     "the check runs, or merge the configuration first"
+)
+
+NO_PATHS_OF_TESTS = (
+    "--workloads-from needs the folders of the tests: set PERFLEDGER_PATHS='[\"FOLDER\"]', or "
+    '`paths` beside `suite = "pytest"` in the configuration'
 )
 
 
@@ -106,10 +117,12 @@ def configuration_from(
 ) -> CheckConfiguration:
     """Return the configuration of a check whose workloads, and their settings, are the source's.
 
-    Raises SettingsError, and RepositoryError for workloads that cannot be laid over.
+    Raises SettingsError, RepositoryError for workloads that cannot be laid over, and UsageError for
+    pytest's tests without `paths`.
     """
     name, table = _table(source.read_file) or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
+    settings = settings.model_copy(update={"paths": _overlay_paths(source, settings)})
     overlay = source.overlay(settings.paths)
     number = len(overlay.files)
     files = f"{number} file{'s' * (number != 1)} at {', '.join(overlay.paths)}"
@@ -143,6 +156,16 @@ def configuration_of(
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
     notes += _same_commit_notes(sides)
     return CheckConfiguration(settings=settings, base_file=base_file, notes=notes)
+
+
+def _overlay_paths(source: WorkloadSource, settings: CheckSettings) -> tuple[str, ...]:
+    """Return the paths to lay over; those of another tool's suite are in its own configuration."""
+    if settings.own_paths or settings.suite == BenchmarkSuite.PERFLEDGER.value:
+        return settings.paths
+    if settings.suite == BenchmarkSuite.PYTEST.value:
+        raise UsageError(NO_PATHS_OF_TESTS)
+    content = source.read_file(CONFIGURATION, max_bytes=MAX_CONFIGURATION_BYTES) or b""
+    return (named_folder(content.decode(errors="replace")),)
 
 
 def _same_commit_notes(sides: RevisionPair) -> tuple[str, ...]:

@@ -293,6 +293,29 @@ def test_workloads_from_elsewhere_bring_their_settings_and_are_laid_over_both_si
         assert not own or checkout.git("show", f"{laid_over}:perfledger.toml") == own
 
 
+def test_asvs_benchmarks_from_elsewhere_are_those_of_its_own_configuration(checkout):
+    (checkout.root / "asv.conf.json").write_text('{\n  "benchmark_dir": "speed.toml",\n}')
+    sha = checkout.commit(perfledger='paths = ["workloads"]', speed="1")
+
+    configuration = checkout.configuration_from(
+        "main", checkout.resolve(base=sha, head="main"), suite="asv"
+    )
+
+    assert configuration.settings.own_paths == ("speed.toml",)
+    assert configuration.overlay is not None
+    assert list(configuration.overlay.files) == ["speed.toml"]
+
+
+def test_tests_from_elsewhere_need_their_folders(checkout):
+    sha = checkout.commit(perfledger='paths = ["workloads.toml"]', workloads="1")
+    sides = checkout.resolve(base=sha, head="main")
+
+    with pytest.raises(UsageError, match=r"set PERFLEDGER_PATHS='\[\"FOLDER\"\]', or `paths`"):
+        checkout.configuration_from("main", sides, suite="pytest")
+    own = checkout.configuration_from("main", sides, suite="pytest", paths=("workloads.toml",))
+    assert own.overlay is not None
+
+
 def test_workloads_from_elsewhere_need_files_and_flags_go_before_their_settings(checkout):
     sides = checkout.resolve(base=checkout.commit(benchmarks="1"), head="main")
 
