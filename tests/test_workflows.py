@@ -56,7 +56,7 @@ def test_zizmor_finds_nothing(lint, workflows):
 def test_zizmor_finds_what_is_planted(lint, tmp_path):
     planted = tmp_path / "action.yml"
     text = ACTION.read_text().replace(
-        "run: perfledger history", 'run: echo "${{ github.head_ref }}" && perfledger history'
+        "perfledger history", 'echo "${{ github.head_ref }}" && perfledger history'
     )
     planted.write_text(text)
 
