@@ -44,9 +44,10 @@ def api(
     """Compute the tokens per second from which a model on own or rented devices beats an API."""
     from perfledger_service.rendering.cost.api import api_document
     from perfledger_service.usecases.cost.api import ApiComparison, api_break_evens, api_price
+    from perfledger_service.usecases.cost.places import places_of
 
     books = price_flags.books
     price = api_price(input_usd=input_usd, output_usd=output_usd, output_percent=output_share)
-    request = replace(ownership.request(books, grid.grid), places=at.split(","))
+    request = replace(ownership.request(books, grid.grid), places=places_of(at))
     comparison = ApiComparison(price=price, devices_per_replica=devices_per_replica)
     output.write_document(api_break_evens(books, request, comparison), api_document)

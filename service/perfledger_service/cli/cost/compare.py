@@ -159,12 +159,12 @@ def compare(
     from perfledger_service.rendering.cost.compare import costs_document
     from perfledger_service.rendering.cost.cost_plots import costs_svg
     from perfledger_service.usecases.cost.compare import FAMILIES, compare_costs
-    from perfledger_service.usecases.cost.places import accelerators_at
+    from perfledger_service.usecases.cost.places import accelerators_at, places_of
     from perfledger_service.usecases.cost.work_costs import priced_works
 
     books = price_flags.books
     works = priced_works(work.speeds)
-    places = tuple(filter(None, map(str.strip, (at or "").split(","))))
+    places = places_of(at or "")
     names = accelerator or [work.accelerator for work in works]
     names = names or list(accelerators_at(books.sheet, books.servers, places))
     names = names or [DEFAULT_ACCELERATOR]

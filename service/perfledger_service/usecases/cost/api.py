@@ -41,9 +41,8 @@ def api_break_evens(books: PriceBooks, request: CostRequest, comparison: ApiComp
 
     Raises NotFoundError for an unknown place, and UsageError.
     """
-    places = tuple(filter(None, map(str.strip, request.places)))
-    names = accelerators_at(books.sheet, books.servers, places)
-    view = compare_costs(books, replace(request, accelerators=names, places=places))
+    names = accelerators_at(books.sheet, books.servers, request.places)
+    view = compare_costs(books, replace(request, accelerators=names))
     return ApiView(
         price=comparison.price,
         devices_per_replica=comparison.devices_per_replica,

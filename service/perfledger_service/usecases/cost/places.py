@@ -15,6 +15,11 @@ from perfledger_service.errors import NotFoundError
 ON_PREM = "on-prem"
 
 
+def places_of(text: str) -> tuple[str, ...]:
+    """Return the places that a text joins by commas."""
+    return tuple(place for part in text.split(",") if (place := part.strip()))
+
+
 def is_server_at(server: ServerSpec, places: Sequence[str]) -> bool:
     """Return whether a server is at one of the places; without places it is."""
     names = {ON_PREM, server.option.casefold()}

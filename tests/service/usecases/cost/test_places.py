@@ -5,7 +5,12 @@ import pytest
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.tco.onprem import SERVERS
 from perfledger_service.errors import NotFoundError
-from perfledger_service.usecases.cost.places import accelerators_at, is_priced_at, is_server_at
+from perfledger_service.usecases.cost.places import (
+    accelerators_at,
+    is_priced_at,
+    is_server_at,
+    places_of,
+)
 
 
 def skus_at(*places):
@@ -22,6 +27,11 @@ def test_the_beginning_of_a_name_is_a_family_and_not_another_one():
 @pytest.mark.parametrize("place", ["p5.48xlarge", "aws:p5.48xlarge", "P5.48XLARGE"])
 def test_a_machine_is_named_with_and_without_its_provider(place):
     assert skus_at(place) == {"p5.48xlarge"}
+
+
+def test_places_are_joined_by_commas():
+    assert places_of(" on-prem, p5,,tpu-v4 ") == ("on-prem", "p5", "tpu-v4")
+    assert places_of("") == ()
 
 
 def test_a_provider_names_all_that_it_sells():
