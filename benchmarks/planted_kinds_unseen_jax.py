@@ -25,20 +25,6 @@ def convolution_by_fft(jax: Any, side: Side) -> Step:
     return lambda: function(signal)
 
 
-def layers_scanned(jax: Any, side: Side) -> Step:
-    inputs, weights = draw(jax, 16, 64), draw(jax, 48, 64, 64) / 8
-
-    def model(values: Any) -> Any:
-        if side is HEAD:
-            return jax.lax.scan(lambda one, w: (jax.numpy.tanh(one @ w), None), values, weights)[0]
-        for weight in weights:
-            values = jax.numpy.tanh(values @ weight)
-        return values
-
-    function = jax.jit(model)
-    return lambda: function(inputs)
-
-
 def cache_concatenated(jax: Any, side: Side) -> Step:
     cache, row = draw(jax, 2048, 256), draw(jax, 1, 256)
 
@@ -136,7 +122,6 @@ def by_another_axis(jax: Any, side: Side) -> Step:
 
 KINDS: tuple[Kind, ...] = (
     jax_kind("jax: convolution by FFT", convolution_by_fft, r"(?i)fft", kinds=MORE),
-    jax_kind("jax: layers scanned", layers_scanned, r"(?i)while|body|region|dynamic|scan"),
     jax_kind("jax: cache concatenated", cache_concatenated, r"(?i)concat|copy|fusion|slice|dot"),
     jax_kind("jax: sorted for the best", sorted_for_the_best, r"sort", kinds=MORE),
     jax_kind("jax: activations recomputed", recomputed, r"dot|tanh|fusion|checkpoint|remat"),

@@ -9,7 +9,7 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class MessageRecorder(logging.Handler):
 
 
 @contextmanager
-def recorded_messages(loggers: Sequence[str]) -> Iterator[MessageRecorder]:
+def recorded_messages(loggers: Sequence[str]) -> Generator[MessageRecorder]:
     """Keep the messages of these loggers, and hand them to nobody else."""
     recorder = MessageRecorder()
     with ExitStack() as stack:

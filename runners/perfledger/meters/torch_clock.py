@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,7 @@ class TorchMeter:
         )
 
     @contextmanager
-    def compilation_log(self) -> Iterator[None]:
+    def compilation_log(self) -> Generator[None]:
         """Keep what torch.compile says of its graph breaks, for `lines`."""
         with recorded_messages(GRAPH_BREAKS) as self._graph_breaks:
             yield
