@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
+from perfledger.kernel_times import WorkloadKernels
 from perfledger.metrics import Metric
 from perfledger.profile import Profile
 from perfledger.records import (
@@ -63,6 +64,8 @@ class Plan:
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     machine_classes: tuple[str, ...] = ()
     class_deadline_s: float = CLASS_DEADLINE_S
+    kernel_pairs: int = 0  # pairs with profiled windows of kernels; 0: kernels are not judged
+    kernel_share: float = 0.0  # of alpha, for kernels
 
     def margin_of(self, workload: str) -> float:
         """Return the margin of a workload: its own, else the check's."""
@@ -177,6 +180,7 @@ class Bundle:
     unchosen: tuple[str, ...] = ()  # registered, but left out by the check's options
     profiles: tuple[Profile, ...] = ()
     repeats: tuple[Profile, ...] = ()  # more windows of the profiles' code, operations only
+    kernels: tuple[WorkloadKernels, ...] = ()  # where the plan judges them
     work: tuple[CountedWork, ...] = ()  # work per step, counted before measuring
     pricing: PricingConfig = field(default_factory=PricingConfig)
     repository: str = ""  # owner/name, where known

@@ -29,6 +29,7 @@ class MetricKind(StrEnum):
     WORK = "work"
     ENERGY = "energy"
     START = "start"  # the one-time cost of a process before its steps are steady
+    KERNEL = "kernel"  # how long single kernels take, by profiled windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,12 @@ class Metric:
     @property
     def is_optional(self) -> bool:
         """Return whether it is judged only on request, and counts as not measured when missing."""
-        return self.kind in (MetricKind.TAIL, MetricKind.ENERGY, MetricKind.START)
+        return self.kind in (
+            MetricKind.TAIL,
+            MetricKind.ENERGY,
+            MetricKind.START,
+            MetricKind.KERNEL,
+        )
 
 
 # Throughput is units_per_step / step time: the same test in another unit.
@@ -105,6 +111,10 @@ ENERGY_PER_STEP = Metric(
 )
 # A process's first step minus a steady one: compiling, autotuning, first allocations.
 COLD_START = Metric(name="cold_start", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.START)
+# Exclusive times of kernels on a device, of operators on the host, in profiled windows. A run has
+# no samples of it: the bundle holds the windows.
+KERNELS = Metric(name="kernels", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.KERNEL)
 OPTIONAL_METRICS = {
-    metric.name: metric for metric in (STEP_TIME_P95, STEP_TIME_P99, ENERGY_PER_STEP, COLD_START)
+    metric.name: metric
+    for metric in (STEP_TIME_P95, STEP_TIME_P99, ENERGY_PER_STEP, COLD_START, KERNELS)
 }

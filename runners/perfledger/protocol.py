@@ -55,10 +55,11 @@ class MessageType(StrEnum):
     NOTE = "note"  # LIST: text: what another tool's benchmarks ask for and do not get
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
+    SAMPLED = "sampled"  # workload: measured steps are over, profiled windows begin
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     # workload, started_at, samples, warmups_s, settling_s, left_out, turns, core_times, device,
-    # devices, packages, evidence
+    # devices, packages, evidence, windows
     RUN = "run"
     # workload, tool, trace, repeats, shapes and lines (paths), steps (kept), step_seconds
     PROFILED = "profiled"
@@ -104,6 +105,7 @@ class ChildRequest:
     device: str = "auto"
     effort: MeasuringEffort = field(default_factory=MeasuringEffort)
     trace_folder: str = ""
+    windows: int = 0  # MEASURE: profiled windows of each workload after its measured steps
     is_interleaved: bool = (
         False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
     )

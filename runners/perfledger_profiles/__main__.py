@@ -4,8 +4,9 @@ READER is a format, or "auto" to detect it from the file's content and name. The
 of the same code: of those after the first only the operations are printed. --shapes names the file
 of a window that recorded shapes, if the others did not, and --lines that of the lines which call
 operations and hold memory. An XLA profile has such lines itself: --root is the folder of the
-user's code, below which they are looked for. With --speedscope the whole recording is written for
-that viewer, after a line that lists what is left out.
+user's code, below which they are looked for. With --each-step only operations are printed, with the
+times of each step. With --speedscope the whole recording is written for that viewer, after a line
+that lists what is left out.
 
 The files are untrusted, so the caller limits memory and time. A file that cannot be read gives one
 line on standard error and exit status 1.
@@ -16,7 +17,7 @@ import gc
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read the files and print their profiles; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m perfledger_profiles", description=__doc__)
     parser.add_argument("--speedscope", action="store_true")
+    parser.add_argument("--each-step", action="store_true")
     parser.add_argument("--shapes", type=Path)
     parser.add_argument("--device", type=int)
     parser.add_argument("--rank", type=int)
@@ -84,7 +86,10 @@ def _read_windows(options: argparse.Namespace) -> Sequence[Profile]:
     if options.root is not None and _format_of(options) is ProfileFormat.XPLANE:
         lines = read_instruction_lines(options.files[0], root=options.root)
         profiles[0] = with_instruction_lines(profiles[0], lines)
-    return [*profiles[:1], *(profile.operations_only() for profile in profiles[1:])]
+    if options.each_step:
+        return [replace(one.operations_only(), step_times=one.step_times) for one in profiles]
+    first = replace(profiles[0], step_times=())
+    return [first, *(profile.operations_only() for profile in profiles[1:])]
 
 
 def _format_of(options: argparse.Namespace) -> ProfileFormat | None:

@@ -34,6 +34,7 @@ def follows_clocks(metric: Metric) -> bool:
             | MetricKind.TAIL
             | MetricKind.UTILIZATION
             | MetricKind.ENERGY
+            | MetricKind.KERNEL
         ):
             return metric.scale is not MetricScale.EXACT
         case MetricKind.MEMORY | MetricKind.WORK | MetricKind.START:  # compilers run on the host

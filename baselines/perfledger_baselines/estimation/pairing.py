@@ -135,8 +135,15 @@ def paired_tests(bundle: Bundle, *, most: int | None = None) -> dict[str, tuple[
 
 
 def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
-    """Return the metrics that get verdicts: step time always, those that only explain never."""
-    by_name = {metric.name: metric for metric in metrics if not metric.is_explanatory}
+    """Return the metrics whose samples get verdicts: step time always, explanatory ones never.
+
+    Kernels have no samples: their windows are judged apart.
+    """
+    by_name = {
+        metric.name: metric
+        for metric in metrics
+        if not metric.is_explanatory and metric.kind is not MetricKind.KERNEL
+    }
     if STEP_TIME.name not in by_name:
         by_name = {STEP_TIME.name: STEP_TIME, **by_name}
     return tuple(by_name.values())

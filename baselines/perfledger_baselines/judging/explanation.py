@@ -6,9 +6,11 @@ from enum import StrEnum
 from typing import assert_never
 
 from perfledger.bundle import Plan
+from perfledger.metrics import MetricKind
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import fewest_pairs
+from perfledger_baselines.significance.kernel_tests import FEWEST_KERNEL_PAIRS
 from perfledger_baselines.significance.spread_prior import SpreadPrior
 
 # Nobody measures more pairs than this for one pull request: "more pairs" is then the wrong advice.
@@ -52,7 +54,10 @@ def explain_verdict(verdict: Verdict, plan: Plan) -> VerdictExplanation:
     decided_by = _decided_by(verdict, rule)
     estimate = verdict.estimate
     pairs_needed, expected = None, None
-    if decided_by is DecidedBy.TOO_FEW_PAIRS:
+    if verdict.metric.kind is MetricKind.KERNEL:  # no more pairs than planned have windows
+        is_short = decided_by is DecidedBy.TOO_FEW_PAIRS
+        pairs_needed = FEWEST_KERNEL_PAIRS if is_short else None
+    elif decided_by is DecidedBy.TOO_FEW_PAIRS:
         pairs_needed = fewest_pairs(rule.looks, has_history=verdict.prior is not None)
     elif estimate is not None and verdict.outcome is Outcome.UNDECIDED:
         pairs_needed, expected = _pairs_to_decide(verdict, estimate, rule)

@@ -20,6 +20,8 @@ from perfledger_baselines.estimation.pairing import (
     paired_tests,
 )
 from perfledger_baselines.judging.decision import Decision, decide_paired, decide_unpaired
+from perfledger_baselines.judging.kernel_judgement import KernelJudgement
+from perfledger_baselines.judging.kernel_verdicts import kernel_judgements, kernel_verdicts
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.wording import paired_verdicts, unpaired_verdicts
 from perfledger_baselines.judging.work_evidence import unproven_gains, work_failures
@@ -39,7 +41,8 @@ class Judgement:
 
     `verdicts` are by workload in the bundle's order, then by metric. `tests` are those whose pairs
     decide, and `decisions` one for each of them. `failures` are those that judging adds to the
-    bundle's: workloads of which it cannot be told whether they still do their work.
+    bundle's: workloads of which it cannot be told whether they still do their work. `kernels` are
+    the judgements of single kernels, where the check was asked for them.
     """
 
     rule: DecisionRule
@@ -47,6 +50,7 @@ class Judgement:
     decisions: tuple[Decision, ...]
     verdicts: tuple[Verdict, ...]
     failures: tuple[Failure, ...] = ()
+    kernels: tuple[KernelJudgement, ...] = ()
 
 
 def judge_bundle(bundle: Bundle, *, priors: Priors | None = None) -> tuple[Verdict, ...]:
@@ -77,12 +81,14 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
         pair for pair in zip(deciding, decisions, strict=True) if pair[0].workload not in unproven
     ]
     verdicts = paired_verdicts(proven, rule=rule, failures=failures | unproven)
+    kernels = kernel_judgements(bundle, rule, proven)
     return Judgement(
         rule=rule,
         tests=deciding,
         decisions=decisions,
-        verdicts=_in_order(verdicts, tests),
+        verdicts=_in_order((*verdicts, *kernel_verdicts(kernels)), tests),
         failures=(*doubts, *unproven.values()),
+        kernels=kernels,
     )
 
 

@@ -46,9 +46,11 @@ class Verdict:
     """The outcome for one metric of one workload, with its estimate and reason.
 
     `estimate` is None when the outcome is NOT_MEASURED, and when it is UNDECIDED with too few
-    pairs: without a history fewer than four have no useful interval. `adjusted_p` is Holm's; 1
-    without an estimate. `is_warning` marks a worsening that is significant by Benjamini-Hochberg
-    and not by Holm: yellow, never red. `prior` is the spread learnt from earlier checks, if any.
+    pairs: without a history fewer than four have no useful interval. The estimate of kernels is
+    that of the kernel family which decides, None where none does or where it is new or gone.
+    `adjusted_p` is Holm's; 1 without an estimate. `is_warning` marks a worsening that is
+    significant by Benjamini-Hochberg and not by Holm: yellow, never red. `prior` is the spread
+    learnt from earlier checks, if any.
     """
 
     workload: str

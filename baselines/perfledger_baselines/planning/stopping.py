@@ -35,8 +35,10 @@ class GroupSequentialStopping:
     is all planned tests: a workload that has not reached its first look counts with every metric,
     so that no decision is revoked later. Between looks it asks for another pair without testing:
     each unplanned look would be one more chance of a false alarm. The caller leaves out a workload
-    that failed; here it stays in the family. `margins` and `chosen` are of the workloads that have
-    their own margin, or the names of the metrics that judge them.
+    that failed; here it stays in the family. `kernel_pairs` are to have windows of kernels: a
+    workload gets as many even if its tests are decided, unless one of them regressed. `margins` and
+    `chosen` are of the workloads that have their own margin, or the names of the metrics that judge
+    them.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class GroupSequentialStopping:
         priors: Priors = MappingProxyType({}),
         margins: Mapping[str, float] = MappingProxyType({}),
         chosen: Mapping[str, Collection[str]] = MappingProxyType({}),
+        kernel_pairs: int = 0,
     ) -> None:
         self._rule = DecisionRule(
             looks=tuple(looks), alpha=alpha, margin=margin, floor=floor, margins=margins
@@ -60,6 +63,7 @@ class GroupSequentialStopping:
             raise CheckPlanError(msg)
         self._metrics = judged_metrics(metrics)
         self._chosen = chosen
+        self._kernel_pairs = kernel_pairs
         self._priors = priors
         self._pairs: dict[str, list[Pair]] = {}
         self._finished: set[str] = set()
@@ -88,8 +92,11 @@ class GroupSequentialStopping:
             if workload not in self._finished and len(pairs) in self._rule.looks
         }
         if due:
-            undecided = {v.workload for v in self._verdicts() if v.outcome is Outcome.UNDECIDED}
-            self._finished |= due - undecided
+            verdicts = self._verdicts()
+            undecided = {v.workload for v in verdicts if v.outcome is Outcome.UNDECIDED}
+            regressed = {v.workload for v in verdicts if v.is_regression}
+            has_kernels = {w for w in due if len(self._pairs[w]) >= self._kernel_pairs}
+            self._finished |= (due - undecided) & (has_kernels | regressed)
         self._finished |= {
             workload
             for workload, pairs in self._pairs.items()

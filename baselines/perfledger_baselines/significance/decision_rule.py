@@ -23,9 +23,10 @@ class DecisionRule:
     """When to look at the data, and what counts as a change.
 
     `looks` are numbers of pairs; empty means one look at all of them. `alpha` is the family-wise
-    error rate of the check, `margin` the bound that "unchanged" is proven to lie within, `floor`
-    the smallest change that is called one; both relative, and a margin below the floor acts as the
-    floor. `margins` are of the workloads that have their own. Raises CheckPlanError.
+    error rate of all tests but those of kernels, `margin` the bound that "unchanged" is proven to
+    lie within, `floor` the smallest change that is called one; both relative, and a margin below
+    the floor acts as the floor. `margins` are of the workloads that have their own. Raises
+    CheckPlanError.
     """
 
     looks: tuple[int, ...]
@@ -39,7 +40,7 @@ class DecisionRule:
         """Return the rule of a bundle's plan."""
         return cls(
             looks=plan.looks,
-            alpha=plan.alpha,
+            alpha=plan.alpha * (1 - plan.kernel_share),
             margin=plan.margin,
             floor=plan.floor,
             margins=plan.margins,

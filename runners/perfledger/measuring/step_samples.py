@@ -53,15 +53,16 @@ def measure(
     after_step: Callable[[], None] = lambda: None,
     turn: Callable[[], None] | None = None,
     on_result: Callable[[object], None] = lambda _: None,
+    on_sampled: Callable[[TimedStep], None] = lambda _: None,
     host: HostProbe = THIS_HOST,
 ) -> StepSamples:
     """Set up and warm up, call `on_sampling`, then time the step until the samples suffice.
 
     `on_result` receives what the first and the last step returned, and `after_step` is called after
-    every reading; neither is timed, nor is the last step. A reading is one step, or several short
-    ones. `turn` returns when it is this process's turn for the next TURN_SECONDS of steps; without
-    it the steps are consecutive. The readings are divided evenly among `set_ups`, each warmed up;
-    the previous step is released.
+    every reading; neither is timed, nor is the last step. `on_sampled` is called at the end. A
+    reading is one step, or several short ones. `turn` returns when it is this process's turn for
+    the next TURN_SECONDS of steps; without it the steps are consecutive. The readings are divided
+    evenly among `set_ups`, each warmed up; the previous step is released.
     First readings that belong to the warm-up are moved there, except in turns, whose neighbours
     warm up alike.
     """
@@ -75,7 +76,7 @@ def measure(
         if turn is not None
         else _sample(bench, effort, set_ups=set_ups, around=watch.block)
     )
-    return StepSamples(
+    samples = StepSamples(
         warmups_s=tuple(bench.warmups_s),
         settling_s=bench.settling_s,
         steps_s=tuple(each / bench.steps_per_reading for each in bench.readings_s),
@@ -89,6 +90,8 @@ def measure(
         is_prepared=bench.is_prepared,
         empty_step_s=bench.empty_step_s,
     )
+    on_sampled(bench)
+    return samples
 
 
 def _sample(

@@ -20,6 +20,24 @@ PassRecord = TypeVar("PassRecord")  # a profiler's record of a pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TraceEffort:
+    """How many windows a profile has, and until how many seconds of steps another one begins.
+
+    Other load comes in bursts and lengthens some windows: the error of a difference is learnt from
+    how far the windows differ. Longer steps are less disturbed, and have fewer windows.
+    """
+
+    windows: int = 8
+    max_seconds: float = 5.0
+    has_shapes: bool = True  # one more window, where recording the shapes distorts the others
+    steps: int = 0  # of a window; 0: by the time of the first one's
+
+
+# Of a profile that explains.
+USUAL_EFFORT = TraceEffort()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledPass:
     """Profiled windows: the first one's file and the mean time of its kept steps, and the others.
 
@@ -65,8 +83,15 @@ class DeviceMeter(Protocol):
         """Return how many devices the steps so far have used."""
         ...
 
-    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> ProfiledPass | None:
-        """Profile a few steps into a file in `folder`; return None without a profiler.
+    def trace(
+        self,
+        next_step: Callable[[], Step],
+        folder: Path,
+        name: str,
+        *,
+        effort: TraceEffort = USUAL_EFFORT,
+    ) -> ProfiledPass | None:
+        """Profile a few steps into files in `folder`; return None without a profiler.
 
         `next_step` is called before each window of steps and returns its step.
         """
@@ -127,9 +152,16 @@ class HostMeter:
         """Return 1: the host."""
         return 1
 
-    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> ProfiledPass | None:
+    def trace(
+        self,
+        next_step: Callable[[], Step],
+        folder: Path,
+        name: str,
+        *,
+        effort: TraceEffort = USUAL_EFFORT,
+    ) -> ProfiledPass | None:
         """Return None."""
-        del next_step, folder, name
+        del next_step, folder, name, effort
         return None
 
     def compilation_log(self) -> AbstractContextManager[object]:

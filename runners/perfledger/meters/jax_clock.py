@@ -16,7 +16,7 @@ from perfledger.meters.compilation_log import (
     retrace_rows,
     write_record,
 )
-from perfledger.meters.device_meter import ProfiledPass
+from perfledger.meters.device_meter import USUAL_EFFORT, ProfiledPass, TraceEffort
 from perfledger.meters.jax_work import count_jax_work
 from perfledger.records import Device, FailureReason
 from perfledger.step_work import StepWork
@@ -106,9 +106,18 @@ class JaxMeter:
         """Return the number of devices that the first step's arrays are sharded over."""
         return max(1, self._clock.devices)
 
-    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> ProfiledPass | None:
+    def trace(
+        self,
+        next_step: Callable[[], Step],
+        folder: Path,
+        name: str,
+        *,
+        effort: TraceEffort = USUAL_EFFORT,
+    ) -> ProfiledPass | None:
         """Profile a few steps with jax.profiler into an xplane file."""
-        return jax_profile.trace(self._jax, next_step, self.clock, folder=folder / name)
+        return jax_profile.trace(
+            self._jax, next_step, self.clock, folder=folder / name, effort=effort
+        )
 
     def compilation_log(self) -> AbstractContextManager[object]:
         """Return a context that does nothing: `lines` watches steps of its own."""

@@ -8,15 +8,15 @@ from typing import Any
 from perfledger.meters.clock import Clock
 from perfledger.meters.device_meter import (
     FEWEST_WINDOW_STEPS,
+    USUAL_EFFORT,
     ProfiledPass,
+    TraceEffort,
     median_first,
     window_steps,
 )
 from perfledger.workload import Step
 
 TOOL = "jax.profiler"
-WINDOWS = 8  # as in torch_profile
-MAX_PROFILED_SECONDS = 5.0
 
 
 def trace(
@@ -25,6 +25,7 @@ def trace(
     clock: Clock,
     *,
     folder: Path,
+    effort: TraceEffort = USUAL_EFFORT,
 ) -> ProfiledPass:
     """Profile steps into an .xplane.pb below `folder`; each step is an annotated "step".
 
@@ -32,13 +33,13 @@ def trace(
     be most of the file and of the overhead.
     """
     windows: list[tuple[float, Path]] = []
-    spent, steps = 0.0, FEWEST_WINDOW_STEPS
+    spent, steps = 0.0, effort.steps or FEWEST_WINDOW_STEPS
     shutil.rmtree(folder, ignore_errors=True)
-    while len(windows) < WINDOWS and spent <= MAX_PROFILED_SECONDS:
+    while len(windows) < effort.windows and spent <= effort.max_seconds:
         window = folder / str(len(windows))
         times = _window(jax.profiler, next_step(), clock, window, steps)
         spent += sum(times)
-        needed = window_steps(min(times))
+        needed = effort.steps or window_steps(min(times))
         if not windows and steps < needed:  # the first window tells how many steps one needs
             steps = needed
             shutil.rmtree(window)

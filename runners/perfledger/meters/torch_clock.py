@@ -17,7 +17,7 @@ from perfledger.meters.compilation_log import (
     recompilation_rows,
     recorded_messages,
 )
-from perfledger.meters.device_meter import ProfiledPass
+from perfledger.meters.device_meter import USUAL_EFFORT, ProfiledPass, TraceEffort
 from perfledger.meters.torch_lines import record_lines
 from perfledger.meters.torch_work import count_torch_work
 from perfledger.records import Device, FailureReason
@@ -93,14 +93,22 @@ class TorchMeter:
         peaks = [int(cuda.max_memory_allocated(index)) for index in range(cuda.device_count())]
         return max(1, sum(peak > 0 for peak in peaks))
 
-    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> ProfiledPass | None:
-        """Profile a few steps with torch.profiler into a Chrome trace."""
+    def trace(
+        self,
+        next_step: Callable[[], Step],
+        folder: Path,
+        name: str,
+        *,
+        effort: TraceEffort = USUAL_EFFORT,
+    ) -> ProfiledPass | None:
+        """Profile a few steps with torch.profiler into Chrome traces."""
         return torch_profile.trace(
             self._torch,
             next_step,
             self.clock,
             path=folder / f"{name}.kineto.json.gz",
             has_cuda=self._is_cuda,
+            effort=effort,
         )
 
     @contextmanager

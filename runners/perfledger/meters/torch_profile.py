@@ -7,7 +7,9 @@ from typing import Any
 from perfledger.meters.clock import Clock
 from perfledger.meters.device_meter import (
     FEWEST_WINDOW_STEPS,
+    USUAL_EFFORT,
     ProfiledPass,
+    TraceEffort,
     median_first,
     window_steps,
 )
@@ -15,10 +17,6 @@ from perfledger.workload import Step
 
 TOOL = "torch.profiler"
 WARMUP = 2  # steps
-# Other load comes in bursts and lengthens some windows: the error of a difference is learnt from
-# how far the windows differ.
-WINDOWS = 8
-MAX_PROFILED_SECONDS = 5.0  # of steps; longer steps are less disturbed
 
 
 def trace(
@@ -28,6 +26,7 @@ def trace(
     *,
     path: Path,
     has_cuda: bool,
+    effort: TraceEffort = USUAL_EFFORT,
 ) -> ProfiledPass:
     """Profile windows of steps into `path` and files beside it; a step is a ProfilerStep#N.
 
@@ -41,15 +40,16 @@ def trace(
     activities = [profiler.ProfilerActivity.CPU]
     if has_cuda:
         activities.append(profiler.ProfilerActivity.CUDA)
-    shapes = path.with_name(f"shapes-{path.name}")
-    steps = FEWEST_WINDOW_STEPS
-    profile, times = _window(profiler, next_step(), clock, activities, steps, has_shapes=True)
-    profile.export_chrome_trace(str(shapes))
-    del profile  # and with it the tensors
+    shapes = path.with_name(f"shapes-{path.name}") if effort.has_shapes else None
+    steps, spent = effort.steps or FEWEST_WINDOW_STEPS, 0.0
+    if shapes is not None:
+        profile, times = _window(profiler, next_step(), clock, activities, steps, has_shapes=True)
+        profile.export_chrome_trace(str(shapes))
+        del profile  # and with it the tensors
+        spent += sum(times)
+        steps = effort.steps or window_steps(min(times))
     windows: list[tuple[float, Any]] = []
-    spent = sum(times)
-    steps = window_steps(min(times))
-    while len(windows) < WINDOWS and (not windows or spent <= MAX_PROFILED_SECONDS):
+    while len(windows) < effort.windows and (not windows or spent <= effort.max_seconds):
         profile, times = _window(profiler, next_step(), clock, activities, steps, has_shapes=False)
         kept_times = times[-steps:]
         windows.append((sum(kept_times) / len(kept_times), profile))

@@ -14,7 +14,7 @@ from perfledger.process.discovery import ImportFailure
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module
-from perfledger.protocol import ChildRequest
+from perfledger.protocol import ChildRequest, MessageType
 from perfledger.records import Device, FailureReason, WorkloadSpec
 from perfledger.workload import DEVICE_PARAMETER, AnyStep, PreparedStep, Workload
 
@@ -80,6 +80,24 @@ class CommandContext:
     root: Path
     roots: tuple[Path, ...]
     recorder: PackageRecorder
+
+
+def trace_folder(context: CommandContext) -> Path:
+    """Return the folder for traces, which exists."""
+    folder = Path(context.request.trace_folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def turn_of(context: CommandContext, name: str) -> Callable[[], None]:
+    """Return a function that waits until it is this workload's turn, if the sides take turns."""
+
+    def turn() -> None:
+        if context.request.is_interleaved:
+            context.channel.send(MessageType.TURN, {"workload": name})
+            context.channel.wait()
+
+    return turn
 
 
 def set_up_step(

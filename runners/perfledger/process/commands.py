@@ -23,13 +23,15 @@ from perfledger.process.command_context import (
     Fields,
     WorkloadCollector,
     set_up_step,
+    trace_folder,
+    turn_of,
 )
 from perfledger.process.discovery import ImportFailure, import_roots
 from perfledger.process.environment_facts import environment_facts
 from perfledger.process.error_report import print_error
 from perfledger.process.load_command import batch_size, run_load_points
 from perfledger.process.loaded_packages import PackageRecorder
-from perfledger.process.measure_command import measure_workload, turn_of
+from perfledger.process.measure_command import measure_workload
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.package_imports import prefer_checkout
 from perfledger.process.process_state import preserved_state
@@ -211,8 +213,7 @@ def _raise_missing(name: str, broken: Sequence[ImportFailure]) -> NoReturn:
 
 def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fields:
     device, meter = choose_meter(bound.spec, requested=context.request.device)
-    folder = Path(context.request.trace_folder).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = trace_folder(context)
     with meter.device_context(), meter.compilation_log(), ExitStack() as teardowns:
 
         def set_up() -> AnyStep:
@@ -246,8 +247,7 @@ def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) ->
 
     This gives both sides their quiet windows at the same time, and each side several set-ups.
     """
-    is_interleaved = context.request.is_interleaved
-    turn = turn_of(context.channel, bound.spec.id) if is_interleaved else lambda: None
+    turn = turn_of(context, bound.spec.id)
     is_first = True
 
     def step_of_window() -> Step:

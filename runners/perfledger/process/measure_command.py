@@ -1,23 +1,40 @@
 """Measures one workload, in turns with the other side if asked to."""
 
+import secrets
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from statistics import median
 
+from perfledger.failure_reason import detail_of
 from perfledger.measuring.core_use import PREPARED_ON_DEVICE, CoreUse
 from perfledger.measuring.step_results import check_answer, result_state, worst_state
 from perfledger.measuring.step_samples import StepSamples, measure
-from perfledger.meters.device_meter import DeviceMeter
+from perfledger.measuring.timed_step import TimedStep
+from perfledger.meters.device_meter import DeviceMeter, TraceEffort, window_steps
 from perfledger.meters.meter_choice import choose_meter
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, PEAK_MEMORY, STEP_TIME
-from perfledger.process.command_context import BoundWorkload, CommandContext, Fields, set_up_step
-from perfledger.process.message_channel import MessageChannel
+from perfledger.process.command_context import (
+    BoundWorkload,
+    CommandContext,
+    Fields,
+    set_up_step,
+    trace_folder,
+    turn_of,
+)
 from perfledger.protocol import MessageType
 from perfledger.records import Device
 from perfledger.step_evidence import ResultState, StepEvidence
-from perfledger.workload import AnyStep, Workload
+from perfledger.workload import AnyStep, Step, Workload
+
+PREPARED_REASON = "its steps need preparations, which a profile would show as part of them"
+NO_PROFILER_REASON = "its framework has no profiler here"
+# Of a window that times kernels: each of its steps is a sample, and they follow each other.
+MOST_KERNEL_STEPS = 8
+# Of the steps of one process, in seconds: beyond it no further window begins.
+MAX_WINDOW_SECONDS = 1.0
 
 
 def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
@@ -33,6 +50,14 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
 
         peaks = _Peaks(set_up, meter)
         results = _Results(bound.workload)
+        windows: list[Fields] = []
+
+        def record(bench: TimedStep) -> None:
+            peaks.keep()
+            if context.request.windows:
+                channel.send(MessageType.SAMPLED, {"workload": name})
+                windows.append(record_windows(context, bound, bench, meter))
+
         sampled = measure(
             peaks.set_up,
             meter.clock,
@@ -40,8 +65,9 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             set_ups=bound.workload.set_ups,
             on_sampling=lambda: channel.send(MessageType.SAMPLING, {"workload": name}),
             after_step=channel.leave_if_forked,
-            turn=turn_of(channel, name) if context.request.is_interleaved else None,
+            turn=turn_of(context, name) if context.request.is_interleaved else None,
             on_result=results.examine,
+            on_sampled=record,
         )
         samples = _samples(sampled, peaks.first(), device)
     cores = sampled.cores if device is Device.CPU else _beside_device(sampled)
@@ -57,7 +83,44 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
         "devices": meter.devices(),
         "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
         "evidence": asdict(results.evidence(sampled)),
+        "windows": windows[0] if windows else {},
     }
+
+
+def record_windows(
+    context: CommandContext,
+    bound: BoundWorkload,
+    bench: TimedStep,
+    meter: DeviceMeter,
+) -> Fields:
+    """Profile the requested windows of a measured step; return their files, or why there are none.
+
+    No error of a profiler fails the measurement before it.
+    """
+    if bench.is_prepared:
+        return {"reason": PREPARED_REASON}
+    effort = TraceEffort(
+        windows=context.request.windows,
+        max_seconds=MAX_WINDOW_SECONDS,
+        has_shapes=False,
+        steps=min(
+            MOST_KERNEL_STEPS, window_steps(median(bench.readings_s) / bench.steps_per_reading)
+        ),
+    )
+    turn = turn_of(context, bound.spec.id)
+
+    def next_step() -> Step:
+        turn()
+        return bench.step
+
+    name = secrets.token_hex(8)  # unread files of an earlier child stay
+    try:
+        traced = meter.trace(next_step, trace_folder(context), name, effort=effort)
+    except Exception as error:
+        return {"reason": detail_of(error, root=context.root)}
+    if traced is None:
+        return {"reason": NO_PROFILER_REASON}
+    return {"tool": traced.tool, "traces": [*map(str, (traced.trace, *traced.repeats))]}
 
 
 class _Results:
@@ -99,23 +162,17 @@ class _Peaks:
     def set_up(self) -> AnyStep:
         """Record the peak of the previous set-up, if any; set up and return the step."""
         if self._is_set_up:
-            self._peaks.append(self._meter.peak_bytes())
+            self.keep()
         self._is_set_up = True
         return self._set_up()
 
+    def keep(self) -> None:
+        """Record the peak of the set-up that ends."""
+        self._peaks.append(self._meter.peak_bytes())
+
     def first(self) -> float | None:
-        """Return the first peak in bytes, None if unknown."""
-        return self._peaks[0] if self._peaks else self._meter.peak_bytes()
-
-
-def turn_of(channel: MessageChannel, name: str) -> Callable[[], None]:
-    """Return a function that waits until it is this workload's turn."""
-
-    def turn() -> None:
-        channel.send(MessageType.TURN, {"workload": name})
-        channel.wait()
-
-    return turn
+        """Return the first recorded peak in bytes, None if unknown."""
+        return self._peaks[0]
 
 
 def _beside_device(sampled: StepSamples) -> CoreUse:

@@ -5,7 +5,6 @@ one enclosing operation (an optimizer's step, a user's span) in which one side i
 names of fusions that share most of their parts.
 """
 
-import re
 from collections.abc import Sequence
 
 from perfledger.profile import Bucket, Operation
@@ -17,6 +16,7 @@ from perfledger_profiles.diff.stable_names import (
     is_listed,
     is_operator_name,
     normal_path,
+    operator_of,
 )
 
 # Two fusions with half of their parts in common are the same code, changed.
@@ -25,8 +25,6 @@ MIN_COMMON_PARTS = 0.5
 MAX_KEPT_SHARE = 0.75
 # The readers limit paths to a depth of 12; an untrusted bundle may not.
 MAX_DEPTH = 16
-# An operator dispatched by torch, as the innermost place of its kernels.
-_DISPATCHED = re.compile(r"(?:aten|prims|torchvision)::\w+")
 
 UnmatchedOperations = tuple[list[OperationChange], list[Operation], list[Operation]]
 
@@ -139,14 +137,7 @@ def _by_similar_names(base: list[Operation], head: list[Operation]) -> Unmatched
 def _parts_of(fused: Operation, candidates: Sequence[Operation]) -> list[Operation]:
     if not fused_names(fused.name):
         return []
-    return [one for one in candidates if is_listed(_work(one), fused.name)]
-
-
-def _work(operation: Operation) -> str:
-    """Return the name that users know: for a kernel, the operator that launched it."""
-    operator = normal_path(operation.path).rpartition("/")[2]
-    is_kernel = not is_operator_name(operation.name) and _DISPATCHED.fullmatch(operator) is not None
-    return operator if is_kernel else operation.name
+    return [one for one in candidates if is_listed(operator_of(one.name, one.path), fused.name)]
 
 
 def _places(operation: Operation) -> frozenset[str]:

@@ -48,6 +48,8 @@ _FUSED = re.compile(
 _EMITTER = re.compile(r"^(loop|input|output|wrapped|transpose_plumbing|parallel)_")
 _COMPILED_REGION = re.compile(r"Torch-Compiled Region|CompiledFxGraph|CompiledFunction")
 _FUSED_MARK = re.compile(r"^(\w+_)?fusion$|_fused_|_foreach_")
+# An operator dispatched by torch, as the innermost place of its kernels.
+_DISPATCHED = re.compile(r"(?:aten|prims|torchvision)::\w+")
 # Documented operator names are stable across versions; kernel names are not.
 _OPERATOR = re.compile(r"\w+::\w+(\.\w+)?|\(.*\)|\(\w+\) \S+|[A-Z]\w*\.\w+#\S+")
 
@@ -130,6 +132,13 @@ def is_listed(part: str, fused: str) -> bool:
 def is_operator_name(name: str) -> bool:
     """Return whether users know an operation by this name: "aten::sort", "(compiling) f"."""
     return _OPERATOR.fullmatch(name) is not None
+
+
+def operator_of(name: str, path: str) -> str:
+    """Return the name that users know: for a kernel at a path, the operator that launched it."""
+    operator = normal_path(path).rpartition("/")[2]
+    is_kernel = not is_operator_name(name) and _DISPATCHED.fullmatch(operator) is not None
+    return operator if is_kernel else name
 
 
 def _without_build_words(name: str) -> str:

@@ -30,6 +30,8 @@ MIN_STEPS_TO_CHOOSE = 3
 MAX_OVER_MEDIAN = 1.5
 # Each step is kept, and this many are ten megabytes when printed.
 MAX_STEPS = 50_000
+# Seconds of single steps by operation: a window of a check has some thousand. More are not kept.
+MAX_STEP_TIMES = 1_000_000
 # The buckets of a device's own work, in order of priority.
 DEVICE_ORDER = (
     Bucket.COMPUTE,
@@ -179,13 +181,15 @@ def breakdown(
         )
         for label in spent_ns
     ]
+    listed = longest_operations(operations)
     return Profile(
         workload=workload,
         side=side,
         tool=tool,
         steps=max(timeline.windows.owner.size for timeline in timelines),
         step_seconds=sum(spent_ns.values()) / windows / NS_PER_S,
-        operations=longest_operations(operations),
+        operations=listed,
+        step_times=_step_times(timelines[0], listed) if len(timelines) == 1 else (),
         dropped_events=dropped_events,
         notes=tuple(notes),
         each_step=_each_step(timelines, steps_ns),
@@ -215,16 +219,13 @@ def _add(
     timeline: CallTimeline, spent_ns: dict[CallLabel, int], calls: dict[CallLabel, int]
 ) -> IntArray:
     """Add the calls up by label; return the nanoseconds by window and bucket."""
-    label = timeline.label
-    if label is None:
-        label = np.arange(len(timeline.labels), dtype=np.int64)
+    label = _label_numbers(timeline)
     pieces = cut_by_owner(timeline.layers, timeline.windows)
-    # Time that no call accounts for has the place after the last label.
     size = len(timeline.labels) + 1
-    labelled = np.append(label, size - 1)[pieces.owner]
+    labelled = label[pieces.owner]
     spent = sum_by_index(labelled, pieces.length_ns, size=size)
     begun = timeline.is_counted & (timeline.windows.at(timeline.start_ns) != NO_CALL)
-    count = np.bincount(label[begun], minlength=size)
+    count = np.bincount(label[:-1][begun], minlength=size)
     labels = (*timeline.labels, CallLabel(OUTSIDE_OPERATIONS, Bucket.OTHER))
     for number in np.flatnonzero((spent > 0) | (count > 0)).tolist():
         spent_ns[labels[number]] += int(spent[number])
@@ -235,6 +236,41 @@ def _add(
     steps = timeline.windows.owner.size
     by_step = sum_by_index(place, pieces.length_ns, size=steps * len(Bucket))
     return by_step.reshape(steps, len(Bucket))
+
+
+def _step_times(
+    timeline: CallTimeline, operations: Sequence[Operation]
+) -> tuple[tuple[float, ...], ...]:
+    """Return the seconds of each operation in each window; none if that would be very many."""
+    labels = (*timeline.labels, CallLabel(OUTSIDE_OPERATIONS, Bucket.OTHER))
+    windows = timeline.windows.owner
+    if len(labels) * windows.size > MAX_STEP_TIMES:
+        return ()
+    rows = {_label_of(one): row for row, one in enumerate(operations)}
+    rests = {one.bucket: row for row, one in enumerate(operations) if one.name == OTHER_OPERATIONS}
+    row_of = np.array(
+        [rows.get(label, rests.get(label.bucket, len(operations))) for label in labels],
+        dtype=np.int64,
+    )
+    pieces = cut_by_owner(timeline.layers, timeline.windows)
+    size = len(operations) + 1  # the last one for what took no time
+    labelled = row_of[_label_numbers(timeline)[pieces.owner]]
+    place = np.searchsorted(windows, pieces.window) * size + labelled
+    spent = sum_by_index(place, pieces.length_ns, size=windows.size * size)
+    by_step = spent.reshape(windows.size, size)[:, :-1] / NS_PER_S
+    return tuple(tuple(step) for step in by_step.tolist())
+
+
+def _label_numbers(timeline: CallTimeline) -> IntArray:
+    """Return the place of each call's label; time that no call accounts for has the last one."""
+    label = timeline.label
+    if label is None:
+        label = np.arange(len(timeline.labels), dtype=np.int64)
+    return np.append(label, len(timeline.labels))
+
+
+def _label_of(operation: Operation) -> CallLabel:
+    return CallLabel(operation.name, operation.bucket, operation.shapes, operation.path)
 
 
 def _each_step(

@@ -12,6 +12,7 @@ from perfledger.records import Machine, Run, Side
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
 from perfledger.workload_pattern import is_match
+from perfledger_runners.bundles.kernel_checks import check_kernel_plan, check_kernels
 from perfledger_runners.bundles.value_checks import require
 from perfledger_runners.checkouts.workload_overlay import MAX_FILES
 from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
@@ -71,6 +72,7 @@ def check_bundle(bundle: Bundle) -> None:
     require(len(hashes) <= MAX_FILES, f"laid_over.files: more than {MAX_FILES}")
     require(all(map(SHA.fullmatch, hashes)), "laid_over.files: a hash that is not 40 hex digits")
     _check_plan(bundle.plan)
+    check_kernel_plan(bundle)
     _check_own_rules(bundle)
     _check_machine(bundle.machine)
     require(len(bundle.host_findings) <= MAX_FINDINGS, f"host_findings: over {MAX_FINDINGS}")
@@ -79,6 +81,7 @@ def check_bundle(bundle: Bundle) -> None:
     for name, profiles in (("profiles", bundle.profiles), ("repeats", bundle.repeats)):
         for index, profile in enumerate(profiles):
             check_profile(f"{name}[{index}]", profile, ids)
+    check_kernels(bundle, ids)
     _check_work(bundle.work, ids)
     _check_pricing(bundle.pricing)
 

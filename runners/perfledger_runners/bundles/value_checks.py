@@ -12,6 +12,7 @@ MAX_INTEGER = 2**63 - 1
 # Names of fields, mappings and lists whose texts may be longer than a word.
 LONG_TEXTS = {
     "detail": MAX_DETAIL,
+    "kernels": MAX_DETAIL,
     "limits": MAX_DETAIL,
     "log_tail": MAX_LOG,
     "logs": MAX_LOG,

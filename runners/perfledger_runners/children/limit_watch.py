@@ -8,6 +8,7 @@ from perfledger_runners.children.protocol_parser import (
     AnyMessage,
     DoneMessage,
     ReadyMessage,
+    SampledMessage,
     SamplingMessage,
     ServedMessage,
     StartedMessage,
@@ -39,7 +40,7 @@ class LimitWatch:
     def hear(self, message: AnyMessage) -> None:
         """Set the time limit of the child's current phase."""
         match message:
-            case SamplingMessage() | TurnMessage():
+            case SamplingMessage() | SampledMessage() | TurnMessage():
                 self._phase = "being measured"  # within the workload's limit, from its start
                 return
             case ReadyMessage():

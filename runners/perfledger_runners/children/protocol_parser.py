@@ -28,6 +28,7 @@ from perfledger_runners.children.reading_checks import (
     is_possible,
     is_utc,
 )
+from perfledger_runners.children.window_files import MAX_WINDOWS, TracePath, WindowFiles
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 MAX_LINE_BYTES = 2**20
@@ -36,14 +37,12 @@ MAX_COUNTS = 100
 MAX_BATCH = 2**31
 MAX_LIMITS = 20
 MAX_DISTRIBUTIONS = 1000
-MAX_WINDOWS = 100
 
 CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 
 TAG = rf"\A[\w{re.escape(TAG_MARKS)}]+\Z"
 
 Seconds = Annotated[float, Meta(ge=0)]
-TracePath = Annotated[str, Meta(max_length=4096)]
 RequestTimes = Annotated[
     tuple[Annotated[float, Meta(gt=0, le=MAX_READING)], ...], Meta(max_length=MAX_REQUESTS)
 ]
@@ -140,6 +139,12 @@ class SamplingMessage(Message, frozen=True, kw_only=True, tag="sampling"):
     workload: Id
 
 
+class SampledMessage(Message, frozen=True, kw_only=True, tag="sampled"):
+    """The end of a workload's measured steps and begin of its profiled windows."""
+
+    workload: Id
+
+
 class ReadyMessage(Message, frozen=True, kw_only=True, tag="ready"):
     """The wait of an interleaved child before a workload's set-up, or with "" before its end."""
 
@@ -167,6 +172,7 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     core_times: CoreTimes = CoreTimes()
     packages: Annotated[tuple[PackageFiles, ...], Meta(max_length=MAX_PACKAGES)] = ()
     evidence: Evidence = Evidence()
+    windows: WindowFiles = WindowFiles()
 
 
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
@@ -250,6 +256,7 @@ AnyMessage = (
     | ReadyMessage
     | StartedMessage
     | SamplingMessage
+    | SampledMessage
     | TurnMessage
     | RunMessage
     | ProfiledMessage
@@ -356,6 +363,7 @@ class ProtocolState:
                 | NoteMessage()
                 | ReadyMessage()
                 | SamplingMessage()
+                | SampledMessage()
                 | TurnMessage()
                 | ServedMessage()
             ):
@@ -375,6 +383,7 @@ class ProtocolState:
                 return is_new and self.command is not Command.LIST
             case (
                 SamplingMessage()
+                | SampledMessage()
                 | TurnMessage()
                 | RunMessage()
                 | ProfiledMessage()

@@ -20,17 +20,24 @@ from perfledger_runners.children.protocol_parser import (
     DoneMessage,
     FailedMessage,
     RunMessage,
+    SampledMessage,
     SamplingMessage,
     StartedMessage,
 )
 from perfledger_runners.machine.telemetry import Telemetry, throttling_failure, with_telemetry
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
+from perfledger_runners.measuring.kernel_windows import RunWindows, read_run_windows
+from perfledger_runners.measuring.profile_runs import trace_folder
 
 SIDES = (Side.BASE, Side.HEAD)
 # Log of a child without failures: enough to show its warnings.
 MAX_LOG_CHARACTERS = 2000
 # After one of these, the other side would take as long, meet the same hot device or have no time.
 FUTILE = frozenset({FailureReason.HUNG, FailureReason.THROTTLED, FailureReason.BUDGET})
+
+# Profiled windows of kernels, a side and pair: the middle one of three is not disturbed by a burst
+# of other load in one.
+KERNEL_WINDOWS = 3
 
 # Returns why a run measured something else than it should have.
 RunCheck = Callable[[Run], Failure | None]
@@ -71,6 +78,7 @@ class MeasuredPair:
         default_factory=dict[str, float]
     )  # of a pair of each alone
     processes: int = 0  # that it started
+    windows: tuple[RunWindows, ...] = ()  # of kernels
 
     def complete(self) -> tuple[tuple[Run, Run], ...]:
         """Return base and head of each workload that was measured on both sides."""
@@ -92,6 +100,7 @@ class PairMeasurement:
     telemetry: Telemetry
     progress: MeasuringProgress
     check_run: RunCheck
+    kernel_pairs: int = 0  # the first pairs, which have profiled windows of kernels
 
     def measure(
         self, workloads: Sequence[str], *, pair: int, first: Side, process: int
@@ -109,6 +118,10 @@ class PairMeasurement:
             measurement=self, watch=_Stopwatch(clock=clock, since=clock()), processes=process
         )
         children.run(tuple(workloads), places)
+        windows = tuple(
+            read_run_windows(self.harness, message, side=side, pair=pair)
+            for side, message in (children.run_messages if pair < self.kernel_pairs else ())
+        )
         return MeasuredPair(
             pair=pair,
             workloads=tuple(workloads),
@@ -117,6 +130,7 @@ class PairMeasurement:
             logs=children.logs,
             seconds=children.watch.alone(),
             processes=children.processes - process,
+            windows=windows,
         )
 
 
@@ -200,6 +214,9 @@ class _PairOfChildren:
         default_factory=dict[tuple[str, Side], Failure]
     )
     logs: dict[str, str] = field(default_factory=dict[str, str])
+    run_messages: list[tuple[Side, RunMessage]] = field(
+        default_factory=list[tuple[Side, RunMessage]]
+    )
 
     def run(self, workloads: tuple[str, ...], places: Sequence[_Place]) -> None:
         """Measure the workloads on both sides."""
@@ -215,8 +232,14 @@ class _PairOfChildren:
             run_interleaved(first, second, workloads)
 
     def _request(self, workloads: tuple[str, ...], place: _Place) -> ChildRequest:
-        request = self.measurement.requests[place.side]
-        return replace(request, command=Command.MEASURE, workloads=workloads)
+        measurement = self.measurement
+        request = replace(
+            measurement.requests[place.side], command=Command.MEASURE, workloads=workloads
+        )
+        if place.pair >= measurement.kernel_pairs:
+            return request
+        folder = trace_folder(measurement.harness, place.side)
+        return replace(request, windows=KERNEL_WINDOWS, trace_folder=str(folder))
 
     def _measure_side(  # noqa: C901 - one case for each kind of message
         self, workloads: tuple[str, ...], place: _Place, child: Child | None
@@ -242,13 +265,8 @@ class _PairOfChildren:
                 if process is None:
                     process = self.processes
                     self.processes += 1
+                self._follow(message, place)
                 match message:
-                    case StartedMessage():
-                        self.measurement.progress.measuring(
-                            message.workload, place.side, place.pair
-                        )
-                    case SamplingMessage():
-                        telemetry.start()
                     case RunMessage():
                         self._keep(message, place, process)
                     case FailedMessage():
@@ -260,6 +278,18 @@ class _PairOfChildren:
                         pass
         finally:
             telemetry.stop()
+
+    def _follow(self, message: AnyMessage | ChildContinuation | ChildExit, place: _Place) -> None:
+        """Report the start of a workload, and read telemetry while its steps are measured."""
+        match message:
+            case StartedMessage():
+                self.measurement.progress.measuring(message.workload, place.side, place.pair)
+            case SamplingMessage():
+                self.measurement.telemetry.start()
+            case SampledMessage():
+                self.measurement.telemetry.stop()
+            case _:
+                pass
 
     def _is_futile(self, workload: str) -> bool:
         """Return whether a workload failed so that the other side need not be tried."""
@@ -277,6 +307,7 @@ class _PairOfChildren:
         )
         if failure is not None:
             self.failures.setdefault((run.workload, run.side), failure)
+        self.run_messages.append((place.side, message))
         self.runs.append(with_telemetry(run, readings, settling_s=message.settling_s))
 
     def _end(

@@ -10,6 +10,7 @@ from perfledger.records import Failure, FailureReason, Framework, Run, Side, Wor
 from perfledger.stopping_rule import StoppingRule
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.machine.telemetry import NoTelemetry, Telemetry
+from perfledger_runners.measuring.kernel_windows import RunWindows
 from perfledger_runners.measuring.measured_pair import (
     SIDES,
     MeasuredPair,
@@ -52,6 +53,7 @@ class PairedRuns:
     given_up: Mapping[str, GivenUp] = field(default_factory=dict[str, GivenUp])
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])  # of a pair of each
     spent_s: float = 0.0  # of the budget
+    windows: tuple[RunWindows, ...] = ()  # of kernels, in the first pairs
 
 
 def pair_order(seed: int, pairs: int) -> tuple[Side, ...]:
@@ -81,6 +83,7 @@ def measure_pairs(
     progress: MeasuringProgress | None = None,
     check_run: RunCheck = lambda _: None,
     journal: PairJournal | None = None,
+    kernel_pairs: int = 0,
     clock: Callable[[], float] = time.monotonic,
 ) -> PairedRuns:
     """Measure the workloads in pairs until the rule, the pairs or the budget end it.
@@ -91,7 +94,7 @@ def measure_pairs(
     hardly settle is given up. The rest of the budget, too short for a pair of each, goes to the
     workloads that the rule learns most from. Of the budget `spent_s` are spent already; the harness
     ends children that exceed it. Pairs that `journal` has are not measured again, and new ones are
-    saved there.
+    saved there. The first `kernel_pairs` pairs have profiled windows of kernels.
     """
     began = clock()
     check = _Check(
@@ -101,6 +104,7 @@ def measure_pairs(
             telemetry=telemetry or NoTelemetry(),
             progress=progress or NoProgress(),
             check_run=check_run,
+            kernel_pairs=kernel_pairs,
         ),
         rule=rule,
         order=pair_order(seed, max_pairs),
@@ -132,6 +136,7 @@ class _Check:
     waiting: frozenset[str] = frozenset()
     remaining: tuple[tuple[str, ...], ...] = ()  # of the round that has begun
     runs: list[Run] = field(default_factory=list[Run])
+    windows: list[RunWindows] = field(default_factory=list[RunWindows])
     failures: list[Failure] = field(default_factory=list[Failure])
     logs: dict[str, str] = field(default_factory=dict[str, str])
     processes: int = 0
@@ -180,6 +185,7 @@ class _Check:
             given_up=self.given_up,
             seconds=self.seconds,
             spent_s=self.spent(),
+            windows=tuple(self.windows),
         )
 
     def _measure(
@@ -225,6 +231,7 @@ class _Check:
             measured,
             workloads=tuple(each for each in measured.workloads if each not in cut),
             runs=tuple(run for run in measured.runs if run.workload not in cut),
+            windows=tuple(each for each in measured.windows if each.workload not in cut),
             failures=tuple(other_failures),
             seconds={each: s for each, s in measured.seconds.items() if each not in cut},
         )
@@ -233,6 +240,7 @@ class _Check:
         """Add a pair to the measurements and to what the rule knows, and look after a round."""
         measured = saved.measured
         self.runs += measured.runs
+        self.windows += measured.windows
         self.failures += measured.failures
         self.logs |= measured.logs
         self.processes += measured.processes

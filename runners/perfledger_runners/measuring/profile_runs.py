@@ -120,14 +120,16 @@ def read_windows(
     lines: Path | None = None,
     root: Path | None = None,
     choice: DeviceChoice = ANY_DEVICE,
+    is_each_step: bool = False,
     wall_s: float = READER_WALL_S,
 ) -> tuple[Profile, ...]:
     """Return the profiles in traces of one code, read by a limited child of our interpreter.
 
-    Those after the first have operations only. `shapes` is a trace with shapes, if the others have
-    none, `lines` the file of the lines that call operations, `root` the checkout that the lines of
-    an XLA profile are looked for in, and `choice` the devices. `environment` is the child's,
-    without secrets. Nothing is written beside the traces. Raises ReaderError.
+    Those after the first have operations only; with `is_each_step` all have those, with the times
+    of each step. `shapes` is a trace with shapes, if the others have none, `lines` the file of the
+    lines that call operations, `root` the checkout that the lines of an XLA profile are looked for
+    in, and `choice` the devices. `environment` is the child's, without secrets. Nothing is written
+    beside the traces. Raises ReaderError.
     """
     options = {
         "shapes": shapes,
@@ -137,6 +139,7 @@ def read_windows(
         "rank": choice.rank,
     }
     chosen = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    chosen += ["--each-step"] if is_each_step else []
     # "--" because a workload's name may begin with a dash.
     arguments = [*chosen, "--", reader, workload, side, *map(str, traces)]
     answer = _answer(arguments, environment, wall_s=wall_s)
@@ -190,9 +193,15 @@ def limit_resources(process: int, *, most_bytes: int = MAX_PROFILE_BYTES) -> Non
 def _profiling(
     harness: Harness, request: ChildRequest, workloads: tuple[str, ...], side: Side
 ) -> ChildRequest:
+    folder = trace_folder(harness, side)
+    return replace(request, command=Command.PROFILE, workloads=workloads, trace_folder=str(folder))
+
+
+def trace_folder(harness: Harness, side: Side) -> Path:
+    """Return the folder for the traces of a side's children, which exists."""
     folder = harness.folder / "traces" / side
     folder.mkdir(parents=True, exist_ok=True)
-    return replace(request, command=Command.PROFILE, workloads=workloads, trace_folder=str(folder))
+    return folder
 
 
 def _profile_side(
@@ -225,33 +234,63 @@ def _read_traces(
     if message.tool not in READERS:
         note = f"{message.workload} was not profiled: its framework has no profiler here"
         return ProfileRuns(notes=(note,))
-    traces = [Path(path).resolve() for path in (message.trace, *message.repeats)]
-    shapes, lines = (
-        Path(path).resolve() if path else None for path in (message.shapes, message.lines)
-    )
-    files = [*traces, *filter(None, (shapes, lines))]
-    unreadable = f"the profile of {message.workload} on {side} could not be read"
-    if not all(one.is_relative_to(folder) and one.is_file() for one in files):
-        note = f"{unreadable}: the child named a file outside its trace folder"
-        return ProfileRuns(notes=(note,))
     try:
-        windows = read_windows(
-            READERS[message.tool],
-            traces,
+        windows = read_child_windows(
+            harness,
+            message.tool,
+            (message.trace, *message.repeats),
+            folder=folder,
             workload=message.workload,
             side=side,
-            environment=harness.environment,
-            shapes=shapes,
-            lines=lines,
+            shapes=message.shapes,
+            lines=message.lines,
             root=Path(request.root),
-            wall_s=min(READER_WALL_S, max(0.0, harness.seconds_left())),
         )
     except ReaderError as error:
-        return ProfileRuns(notes=(f"{unreadable}: {error}",))
+        note = f"the profile of {message.workload} on {side} could not be read: {error}"
+        return ProfileRuns(notes=(note,))
+    return ProfileRuns(profiles=windows[:1], repeats=windows[1:])
+
+
+def read_child_windows(
+    harness: Harness,
+    tool: str,
+    traces: Sequence[str],
+    *,
+    folder: Path,
+    workload: str,
+    side: Side,
+    shapes: str = "",
+    lines: str = "",
+    root: Path | None = None,
+    is_each_step: bool = False,
+) -> tuple[Profile, ...]:
+    """Return the profiles in the traces that a child wrote, as in `read_windows`; remove them.
+
+    A child may name only files in its trace folder. `tool` is one of READERS. Raises ReaderError.
+    """
+    paths = [Path(path).resolve() for path in traces]
+    shapes_path, lines_path = (Path(path).resolve() if path else None for path in (shapes, lines))
+    files = [*paths, *filter(None, (shapes_path, lines_path))]
+    if not all(one.is_relative_to(folder.resolve()) and one.is_file() for one in files):
+        msg = "the child named a file outside its trace folder"
+        raise ReaderError(msg)
+    try:
+        return read_windows(
+            READERS[tool],
+            paths,
+            workload=workload,
+            side=side,
+            environment=harness.environment,
+            shapes=shapes_path,
+            lines=lines_path,
+            root=root,
+            is_each_step=is_each_step,
+            wall_s=min(READER_WALL_S, max(0.0, harness.seconds_left())),
+        )
     finally:
         for file in files:
             file.unlink()
-    return ProfileRuns(profiles=windows[:1], repeats=windows[1:])
 
 
 def exit_reason(status: int) -> str:

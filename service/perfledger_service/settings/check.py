@@ -103,9 +103,10 @@ class CheckSettings(BaseSettings):
     )
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
     metrics: tuple[
-        Literal["step_time_p95", "step_time_p99", "energy_per_step", "cold_start"], ...
+        Literal["step_time_p95", "step_time_p99", "energy_per_step", "cold_start", "kernels"], ...
     ] = Field(
-        (), description="what is judged beside what always is: tails of the step time, energy"
+        (),
+        description="what is judged beside what always is: tails of the step time, energy, kernels",
     )
     undecided: Literal["action_required", "neutral"] = Field(
         "action_required", description="the check's conclusion when a verdict is undecided"

@@ -79,6 +79,7 @@ def sample_type_of(metric: Metric) -> str:
             | MetricKind.UTILIZATION
             | MetricKind.ENERGY
             | MetricKind.START
+            | MetricKind.KERNEL
         ):
             return "f4"
         case MetricKind.MEMORY | MetricKind.WORK:

@@ -8,6 +8,7 @@ from perfledger.metrics import MetricKind
 from perfledger.records import Failure, HostFinding, Machine, Revision, WorkloadSpec
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.estimation.work_counts import WorkComparison
+from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.sample_size import PairsNeeded
 from perfledger_cost_models.change.cost_policy import PolicyEvaluation
@@ -134,6 +135,7 @@ class Report:
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     options: CheckOptions = NO_OPTIONS
     held_s: float | None = None  # that the check held its machine
+    kernels: tuple[KernelJudgement, ...] = ()  # where the check was asked for them
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""
@@ -145,6 +147,16 @@ class Report:
             if verdict.workload == workload and verdict.metric.kind is MetricKind.SPEED:
                 return verdict
         return None
+
+    @property
+    def kernel_changes(self) -> tuple[Verdict, ...]:
+        """Return the verdicts on kernels of which some changed, or passed cost on."""
+        names = {each.workload for each in self.kernels if each.findings}
+        return tuple(
+            verdict
+            for verdict in self.verdicts
+            if verdict.metric.kind is MetricKind.KERNEL and verdict.workload in names
+        )
 
     def spec(self, workload: str) -> WorkloadSpec | None:
         """Return how a workload was registered."""

@@ -56,6 +56,18 @@ def test_equivalence_ends_at_the_first_look(build):
     assert said == [True, True, True, False]
 
 
+def test_pairs_that_are_to_have_kernels_are_measured_although_the_step_is_decided(build):
+    rule = started("m:f", kernel_pairs=6)
+
+    assert feed(build, rule, "m:f", 6, step_time_p50=EQUAL) == [True] * 5 + [False]
+
+
+def test_a_regression_needs_no_kernels(build):
+    said = feed(build, started("m:f", kernel_pairs=6), "m:f", 4, step_time_p50=CLEAR)
+
+    assert said == [True, True, True, False]
+
+
 def test_doubt_ends_with_the_last_look(build):
     said = feed(build, started("m:f"), "m:f", 8, step_time_p50=NOISY)
 

@@ -67,6 +67,7 @@ def test_only_readings_are_shortened():
         MetricKind.UTILIZATION,
         MetricKind.ENERGY,
         MetricKind.START,
+        MetricKind.KERNEL,
     }
     assert {kind for kind in kinds if kinds[kind] == "f8"} == {MetricKind.MEMORY, MetricKind.WORK}
 

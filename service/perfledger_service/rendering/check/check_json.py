@@ -10,6 +10,7 @@ import json
 from perfledger.bundle import Plan
 from perfledger_baselines.estimation.work_counts import WorkComparison
 from perfledger_baselines.judging.explanation import explain_verdict
+from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.verdict import Verdict
 from perfledger_cost_models.quote import UnitCost
 from perfledger_service.rendering.cost.change_json import (
@@ -44,6 +45,7 @@ def report_json(report: Report, *, url: str = "") -> str:
         "plan": _plan(report.plan),
         "workloads": report.workloads,
         "verdicts": [_verdict(verdict, report.plan) for verdict in report.verdicts],
+        "kernels": [_kernels(judgement) for judgement in report.kernels],
         **attributes(report, "failures", "new_workloads"),
         "skipped": [{"workload": name, "reason": why} for name, why in report.skipped],
         "explanations": [explanation_record(explanation) for explanation in report.explanations],
@@ -70,7 +72,7 @@ def report_json(report: Report, *, url: str = "") -> str:
 
 def _plan(plan: Plan) -> Record:
     names = ("seed", "order", "looks", "alpha", "margin", "floor", "margins", "metrics")
-    return attributes(plan, *names)
+    return attributes(plan, *names, "kernel_pairs", "kernel_share")
 
 
 def _verdict(verdict: Verdict, plan: Plan) -> Record:
@@ -84,6 +86,11 @@ def _verdict(verdict: Verdict, plan: Plan) -> Record:
         "states": verdict.states,
         "queued_share": verdict.queued_share,
     }
+
+
+def _kernels(judgement: KernelJudgement) -> Record:
+    names = ("workload", "outcome", "reason", "pairs", "families", "step_seconds")
+    return attributes(judgement, *names, "detectable", "step_detectable", "findings")
 
 
 def _unit_cost(cost: UnitCost) -> Record:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from string import hexdigits
 
 from perfledger.bundle import Plan
+from perfledger.metrics import KERNELS
 from perfledger.records import Machine
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.spread_prior import PriorSource
@@ -52,7 +53,12 @@ def untrusted_names(report: Report) -> tuple[str, ...]:
 def decision_sentences(report: Report) -> tuple[str, ...]:
     """Return the decision rule in sentences with the numbers of this check."""
     plan = report.plan
-    tests = len(report.verdicts) - len(report.verdicts_of(Outcome.NOT_MEASURED))
+    kernels = {(each.workload, KERNELS.name) for each in report.kernels}
+    tests = sum(
+        each.outcome is not Outcome.NOT_MEASURED
+        and (each.workload, each.metric.name) not in kernels
+        for each in report.verdicts
+    )
     pairs = sorted({v.estimate.pairs for v in report.verdicts if v.estimate is not None})
     many = "no pairs" if not pairs else f"{pairs[0]} pair{'s' * (pairs[0] != 1)}"
     if len(pairs) > 1:
@@ -73,7 +79,28 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
     stop = f"{level}."
     if looks:
         stop = f"{level}, whichever look it stopped at; it could stop after {looks} pairs."
-    return _measured(report, many), red, green, *_own_metrics(report), stop, *_leaning(report)
+    return (
+        *(_measured(report, many), red, green),
+        *_own_metrics(report),
+        *_of_kernels(report),
+        stop,
+        *_leaning(report),
+    )
+
+
+def _of_kernels(report: Report) -> tuple[str, ...]:
+    """Return how kernels were judged, if they were."""
+    plan = report.plan
+    families = sum(each.families for each in report.kernels)
+    if not report.kernels:
+        return ()
+    alpha = number_format.margin(plan.kernel_share * plan.alpha)
+    sentence = (
+        f"Kernels: {families} families, by profiled windows of the first {plan.kernel_pairs} "
+        f"pairs; of that chance they have {alpha}. Unchanged: each proven to add or save no more "
+        "than the margin, as a share of the step."
+    )
+    return (sentence,)
 
 
 def common_margin(report: Report) -> str:

@@ -1,7 +1,6 @@
 """Lists a report's verdicts and failures: figures and words for any kind of page.
 
-A row's names, units, details and sources are untrusted text and not escaped yet: each template does
-that for its format. Figures and words are ours.
+Names, units, details and sources are untrusted text, escaped by the templates; the rest is ours.
 """
 
 from collections.abc import Sequence
@@ -49,6 +48,7 @@ class VerdictTableRow:
     has_states: bool  # runs fall into two states: the reason says how often
     is_settled: bool  # by CPU time, because load made wall time too noisy: the reason says so
     is_early: bool  # changed after fewer pairs than a test needs: the reason says why
+    has_kernels: bool  # some of which changed: the reason names them
     kind: MetricKind
     series_id: int | None = None  # of its stored history, if any
 
@@ -119,7 +119,7 @@ class FailureRow:
 
 
 def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ...]:
-    """Return the rows whose reason a reader needs: the uncertain ones."""
+    """Return the rows whose reason a reader needs: the uncertain, and those of kernels."""
     return tuple(
         row
         for row in rows
@@ -128,6 +128,7 @@ def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ..
         or row.has_states
         or row.is_settled
         or row.is_early
+        or row.has_kernels
     )
 
 
@@ -379,6 +380,7 @@ def _verdict_row(
         has_states=verdict.states is not None,
         is_settled=verdict.queued_share is not None,
         is_early=_is_early(verdict),
+        has_kernels=verdict in report.kernel_changes,
         kind=metric.kind,
     )
 

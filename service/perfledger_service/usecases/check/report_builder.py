@@ -79,6 +79,7 @@ def build_report(
         workloads=bundle.workloads,
         verdicts=verdicts,
         tests=judgement.tests,
+        kernels=judgement.kernels,
         failures=bundle.failures + judgement.failures,
         new_workloads=bundle.new_workloads,
         skipped=tuple(bundle.skipped.items()),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perfledger.meters.torch_profile import WINDOWS
+from perfledger.meters.device_meter import USUAL_EFFORT
 from perfledger.records import Framework, Side, WorkloadSpec
 from perfledger_runners.measuring.profile_runs import (
     ReaderError,
@@ -87,7 +87,9 @@ def test_a_torch_workload_is_profiled_on_both_sides(roomy, sides):
     for profile in explained.profiles:
         assert (profile.workload, profile.tool) == ("benchmarks.w:matmul", "torch.profiler")
         assert any("mm" in operation.name for operation in profile.operations)
-    assert Counter(repeat.side for repeat in explained.repeats) == dict.fromkeys(Side, WINDOWS - 1)
+    assert Counter(repeat.side for repeat in explained.repeats) == dict.fromkeys(
+        Side, USUAL_EFFORT.windows - 1
+    )
     for repeat in explained.repeats:
         assert any("mm" in operation.name for operation in repeat.operations)
         assert repeat.slices == ()
@@ -126,7 +128,9 @@ def test_a_jax_workload_is_profiled_on_both_sides_and_once_more(roomy, sides):
     assert explained.notes == again.notes == ()
     assert [profile.tool for profile in explained.profiles] == ["jax.profiler"] * 2
     assert {repeat.workload for repeat in explained.repeats} == {"benchmarks.w:dot"}
-    assert Counter(repeat.side for repeat in explained.repeats) == dict.fromkeys(Side, WINDOWS - 1)
+    assert Counter(repeat.side for repeat in explained.repeats) == dict.fromkeys(
+        Side, USUAL_EFFORT.windows - 1
+    )
     assert [profile.side for profile in again.profiles] == [Side.BASE, Side.HEAD]
 
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from perfledger.meters.device_meter import FEWEST_WINDOW_STEPS, MOST_WINDOW_STEPS
-from perfledger.meters.torch_profile import WARMUP, WINDOWS, trace
+from perfledger.meters.device_meter import FEWEST_WINDOW_STEPS, MOST_WINDOW_STEPS, USUAL_EFFORT
+from perfledger.meters.torch_profile import WARMUP, trace
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
@@ -44,9 +44,9 @@ def test_one_window_has_shapes_and_the_others_have_the_times(profiled):
     traced, steps = profiled(0.01)
 
     assert traced.steps == 5  # of a hundredth of a second each
-    assert steps == WARMUP + 1 + FEWEST_WINDOW_STEPS + WINDOWS * (WARMUP + 1 + 5)
+    assert steps == WARMUP + 1 + FEWEST_WINDOW_STEPS + USUAL_EFFORT.windows * (WARMUP + 1 + 5)
     timed = (traced.trace, *traced.repeats)
-    assert len(set(timed)) == WINDOWS
+    assert len(set(timed)) == USUAL_EFFORT.windows
     for path in timed:
         assert len(additions(path)) == 1 + 5
         assert not any("Input Dims" in event["args"] for event in additions(path))

@@ -1,6 +1,28 @@
-"""One workload measured in this process."""
+"""One workload measured in this process, and its profiled windows."""
 
-from perfledger.protocol import Command
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from perfledger.measuring.timed_step import TimedStep
+from perfledger.meters.clock import HostClock
+from perfledger.meters.device_meter import (
+    MOST_WINDOW_STEPS,
+    USUAL_EFFORT,
+    HostMeter,
+    ProfiledPass,
+)
+from perfledger.process.command_context import BoundWorkload
+from perfledger.process.measure_command import (
+    MOST_KERNEL_STEPS,
+    NO_PROFILER_REASON,
+    PREPARED_REASON,
+    record_windows,
+)
+from perfledger.protocol import ChildRequest, Command, MeasuringEffort
+from perfledger.records import WorkloadSpec
+from perfledger.workload import PreparedStep, Workload
 
 SET_UPS = """
 import perfledger
@@ -43,3 +65,116 @@ def test_a_result_that_is_nan_at_the_end_is_not_finite_and_the_check_is_of_the_f
 
     assert run["evidence"]["result"] == "not finite"
     assert run["evidence"]["answer"] == {"": 1}
+
+
+PLAIN = """
+import perfledger
+@perfledger.workload()
+def plain():
+    return lambda: sum(range(100))
+"""
+
+
+class RecordingMeter(HostMeter):
+    """A meter whose profiler notes what it is asked for, and runs one step."""
+
+    def __init__(self, error=None):
+        self.efforts = []
+        self.error = error
+
+    def trace(self, next_step, folder, name, *, effort=USUAL_EFFORT):
+        self.efforts.append(effort)
+        next_step()()
+        if self.error is not None:
+            raise self.error
+        names = [folder / f"{name}-{number}" for number in range(effort.windows)]
+        return ProfiledPass(
+            tool="a profiler",
+            trace=names[0],
+            steps=effort.steps,
+            step_seconds=1.0,
+            repeats=tuple(names[1:]),
+        )
+
+
+@pytest.fixture
+def context(tmp_path):
+    request = ChildRequest(
+        command=Command.MEASURE,
+        root=str(tmp_path),
+        repository=str(tmp_path),
+        trace_folder=str(tmp_path / "traces"),
+        windows=3,
+    )
+    return SimpleNamespace(request=request, root=tmp_path, channel=None)
+
+
+def measured(step, *, readings_s=(0.2, 0.2)):
+    bench = TimedStep(lambda: step, HostClock(), effort=MeasuringEffort(), after_step=lambda: None)
+    bench.renew()
+    bench.readings_s = list(readings_s)
+    return bench
+
+
+def work():
+    return list
+
+
+BOUND = BoundWorkload(
+    Workload(function=work, place="w.py"), WorkloadSpec(id="m:f", module="m", function="f")
+)
+
+
+def test_the_files_of_all_windows_are_named_in_the_trace_folder(context, tmp_path):
+    fields = [record_windows(context, BOUND, measured(list), RecordingMeter()) for _ in range(2)]
+
+    assert [each["tool"] for each in fields] == ["a profiler"] * 2
+    traces = [str(trace) for each in fields for trace in cast("list[str]", each["traces"])]
+    # Those of an earlier child may not have been read yet: no two have one name.
+    assert len(set(traces)) == 6
+    assert all(trace.startswith(str(tmp_path / "traces")) for trace in traces)
+
+
+@pytest.mark.parametrize(("step_s", "steps"), [(0.2, 4), (0.01, 5), (1e-5, MOST_KERNEL_STEPS)])
+def test_short_steps_have_more_of_them_in_a_window_and_none_records_shapes(context, step_s, steps):
+    meter = RecordingMeter()
+
+    record_windows(context, BOUND, measured(list, readings_s=(step_s,)), meter)
+
+    (effort,) = meter.efforts
+    assert (effort.steps, effort.windows, effort.has_shapes) == (steps, 3, False)
+    assert MOST_KERNEL_STEPS < MOST_WINDOW_STEPS
+
+
+def test_an_error_under_the_profiler_is_a_reason_and_no_failure(context):
+    meter = RecordingMeter(error=RuntimeError("CUPTI is taken"))
+
+    assert record_windows(context, BOUND, measured(list), meter) == {
+        "reason": "RuntimeError: CUPTI is taken"
+    }
+
+
+def test_steps_with_preparations_and_plain_python_have_no_windows(context):
+    prepared = measured(PreparedStep(run=list, prepare=list, steps=1))
+
+    assert record_windows(context, BOUND, prepared, RecordingMeter()) == {"reason": PREPARED_REASON}
+    assert record_windows(context, BOUND, measured(list), HostMeter()) == {
+        "reason": NO_PROFILER_REASON
+    }
+
+
+@pytest.mark.parametrize(("windows", "reason"), [(0, None), (2, NO_PROFILER_REASON)])
+def test_a_run_has_windows_where_it_was_asked_for_them(
+    write, send_command, tmp_path, windows, reason
+):
+    answer = send_command(
+        write({"benchmarks/w.py": PLAIN}),
+        Command.MEASURE,
+        windows=windows,
+        trace_folder=str(tmp_path / "traces"),
+    )
+
+    run = answer.about("benchmarks.w:plain")
+    assert run["event"] == "run"
+    assert run["windows"].get("reason") == reason
+    assert len(answer.of("sampled")) == (windows > 0)

@@ -1,0 +1,181 @@
+"""Holds families of kernels with their tests, and the rule that says which of them changed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfledger_baselines.estimation.kernel_families import PairedSeconds
+from perfledger_baselines.judging.kernel_judgement import KernelChange, KernelFinding
+from perfledger_baselines.judging.verdict import EffectEstimate
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.interim_looks import looks_until
+from perfledger_baselines.significance.kernel_tests import (
+    changed_members,
+    paired_kernel_tests,
+    relative_change,
+)
+from perfledger_baselines.significance.paired_t_tests import TTestResult
+from perfledger_baselines.significance.power import detectable_change
+
+# Of the step: nobody acts on less, however sure it is.
+MIN_STEP_SHARE = 0.0002
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JudgedFamily:
+    """A family of kernels with its test, or several families together.
+
+    The test's differences are relative to the mean of both sides.
+    """
+
+    seconds: PairedSeconds
+    result: TTestResult
+    kernels: tuple[PairedSeconds, ...] = ()
+    is_restructured: bool = False
+
+    @property
+    def is_slower(self) -> bool:
+        """Return whether it takes more time on head."""
+        return self.result.mean > 0
+
+    @property
+    def bounds_seconds(self) -> tuple[float, float]:
+        """Return the interval of the seconds that it adds, at the plan's confidence."""
+        width = self.result.half_width
+        return self._seconds(self.result.mean - width), self._seconds(self.result.mean + width)
+
+    @property
+    def reach_seconds(self) -> float:
+        """Return the most that it may add or save by the interval that decides equivalence."""
+        return self._seconds(abs(self.result.mean) + self.result.narrow_half_width)
+
+    @property
+    def delta_seconds(self) -> float:
+        """Return the seconds that it adds to a step."""
+        return self._seconds(self.result.mean)
+
+    def _seconds(self, difference: float) -> float:
+        return difference * float(np.median(self.seconds.base + self.seconds.head)) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedWorkload:
+    """The families of one workload.
+
+    `tested` are those long enough for a test of their own, and `restructured` the shorter ones
+    whose kernels are called another number of times.
+    """
+
+    name: str
+    pairs: int
+    step_seconds: float  # base's, profiled
+    tested: tuple[JudgedFamily, ...]
+    restructured: tuple[PairedSeconds, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelShift:
+    """The changed families: work that was added, work that was saved, and work that moved.
+
+    `pool` is all that may have passed work on, as one; None if nothing may.
+    """
+
+    alarms: tuple[JudgedFamily, ...] = ()
+    gains: tuple[JudgedFamily, ...] = ()
+    shifts: tuple[JudgedFamily, ...] = ()
+    pool: JudgedFamily | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelTestRule:
+    """The level of one test of `tests` in all, with the floor and the confidence of intervals."""
+
+    level: float
+    tests: int
+    rule: DecisionRule
+
+    def test(self, seconds: PairedSeconds) -> JudgedFamily:
+        """Return something with its test."""
+        (result,) = paired_kernel_tests([seconds], alpha=self.rule.alpha)
+        return JudgedFamily(seconds=seconds, result=result)
+
+    def is_change(self, family: JudgedFamily, step_seconds: float) -> bool:
+        """Return whether something changed, by enough to matter."""
+        change = relative_change(family.result.mean)
+        share = abs(family.delta_seconds) / step_seconds
+        return (
+            family.result.p_value < self.level
+            and abs(change) >= self.rule.floor
+            and share >= MIN_STEP_SHARE
+        )
+
+    def adjusted_p(self, family: JudgedFamily) -> float:
+        """Return a p-value corrected for all tests of the check."""
+        return min(1.0, self.tests * family.result.p_value)
+
+    def detectable(self, family: JudgedFamily) -> float:
+        """Return the relative change that this test calls with the usual power."""
+        looks = looks_until((), family.result.pairs)
+        return detectable_change(
+            family.result, looks=looks, alpha=self.level, floor=self.rule.floor
+        )
+
+    def estimate(self, family: JudgedFamily) -> EffectEstimate | None:
+        """Return the change of something that both sides run; None for what is new or gone."""
+        base, head = family.seconds.base_seconds, family.seconds.head_seconds
+        if min(base, head) <= 0:
+            return None
+        mean, wide = family.result.mean, family.result.half_width
+        narrow = family.result.narrow_half_width
+        return EffectEstimate(
+            base=base,
+            head=head,
+            change=relative_change(mean),
+            low=relative_change(mean - wide),
+            high=relative_change(mean + wide),
+            narrow_low=relative_change(mean - narrow),
+            narrow_high=relative_change(mean + narrow),
+            pairs=family.result.pairs,
+            p_value=family.result.p_value,
+            smallest_detectable=self.detectable(family),
+        )
+
+    def finding(
+        self, family: JudgedFamily, step_seconds: float, *, is_moved: bool
+    ) -> KernelFinding:
+        """Return what is known of a changed family."""
+        base, head = family.seconds.base_seconds, family.seconds.head_seconds
+        low, high = family.bounds_seconds
+        return KernelFinding(
+            family=family.seconds.name,
+            change=_change_of(base, head),
+            base_seconds=base,
+            head_seconds=head,
+            relative_change=relative_change(family.result.mean) if min(base, head) > 0 else None,
+            low_seconds=low,
+            high_seconds=high,
+            step_share=family.delta_seconds / step_seconds,
+            adjusted_p=self.adjusted_p(family),
+            is_moved=is_moved,
+            kernels=self._changed_kernels(family),
+        )
+
+    def _changed_kernels(self, family: JudgedFamily) -> tuple[str, ...]:
+        """Return the names of the changed kernels of a family, the largest change first."""
+        if len(family.kernels) <= 1:
+            return ()
+        results = paired_kernel_tests(family.kernels, alpha=self.rule.alpha)
+        changed = changed_members(results, level=self.level)
+        kernels = [
+            each for each, is_changed in zip(family.kernels, changed, strict=True) if is_changed
+        ]
+        kernels.sort(key=lambda each: -abs(each.head_seconds - each.base_seconds))
+        return tuple(each.name for each in kernels)
+
+
+def _change_of(base: float, head: float) -> KernelChange:
+    if base <= 0:
+        return KernelChange.NEW
+    if head <= 0:
+        return KernelChange.GONE
+    return KernelChange.SLOWER if head > base else KernelChange.FASTER

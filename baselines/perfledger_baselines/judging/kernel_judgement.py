@@ -1,0 +1,66 @@
+"""Holds what is judged of single kernels: findings, and one judgement for each workload."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
+
+
+class KernelChange(StrEnum):
+    """How a family of kernels changed."""
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    NEW = "new"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFinding:
+    """A family of kernels that changed, at the error rate of all families of the check.
+
+    `relative_change` is None where base took no time. `low` and `high` bound the seconds per step
+    that it adds, at the plan's confidence, not adjusted for the family of tests. `is_moved` says
+    that other kernels changed by as much the other way: cost moved, and none was added. `kernels`
+    are those of several kernels that changed.
+    """
+
+    family: str
+    change: KernelChange
+    base_seconds: float
+    head_seconds: float
+    relative_change: float | None
+    low_seconds: float
+    high_seconds: float
+    step_share: float  # of base's profiled step that it adds, negative where it saves
+    adjusted_p: float
+    is_moved: bool = False
+    kernels: tuple[str, ...] = ()
+
+    @property
+    def is_alarm(self) -> bool:
+        """Return whether it is work that became slower or was added, and not moved."""
+        return self.change in {KernelChange.SLOWER, KernelChange.NEW} and not self.is_moved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelJudgement:
+    """What is known of the kernels of one workload.
+
+    `findings` are the largest first. `detectable` is the relative change of a typical tested family
+    that these pairs find, None if none was tested. `estimate` is that of the first alarm, or of the
+    first finding if it improved, else of all tested kernels together. `step_detectable` is the
+    smallest change that the step's own timing finds.
+    """
+
+    workload: str
+    outcome: Outcome
+    reason: str
+    pairs: int = 0
+    families: int = 0  # tested
+    step_seconds: float | None = None  # base's profiled step
+    findings: tuple[KernelFinding, ...] = ()
+    detectable: float | None = None
+    step_detectable: float | None = None
+    estimate: EffectEstimate | None = None
+    adjusted_p: float = 1.0

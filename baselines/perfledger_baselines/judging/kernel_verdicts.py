@@ -1,0 +1,82 @@
+"""Judges the kernels of a bundle, where it was asked for, and words them as verdicts."""
+
+from collections.abc import Iterable, Mapping
+from itertools import compress
+
+from perfledger.bundle import Bundle
+from perfledger.kernel_times import WorkloadKernels
+from perfledger.metrics import KERNELS, STEP_TIME
+from perfledger.records import Run
+from perfledger_baselines.estimation.clock_states import clock_difference, has_usual_clocks
+from perfledger_baselines.estimation.pairing import PairedTest, match_runs
+from perfledger_baselines.judging.decision import Decision
+from perfledger_baselines.judging.kernel_gate import judge_kernels
+from perfledger_baselines.judging.kernel_judgement import KernelJudgement
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.significance.decision_rule import DecisionRule
+
+NO_SHARE_REASON = "kernels: the plan leaves them no share of alpha"
+
+
+def kernel_judgements(
+    bundle: Bundle, rule: DecisionRule, decided: Iterable[tuple[PairedTest, Decision]]
+) -> tuple[KernelJudgement, ...]:
+    """Judge the kernels of each decided workload, none if the check was not asked for them.
+
+    They share what the plan leaves them of alpha. Fails closed: each workload has a judgement, if
+    need be NOT_MEASURED.
+    """
+    if all(metric.name != KERNELS.name for metric in bundle.metrics):
+        return ()
+    decided = tuple(decided)
+    names = dict.fromkeys(test.workload for test, _ in decided)
+    level = bundle.plan.alpha * bundle.plan.kernel_share
+    if not (level > 0 and bundle.plan.kernel_pairs > 0):
+        return tuple(
+            KernelJudgement(workload=name, outcome=Outcome.NOT_MEASURED, reason=NO_SHARE_REASON)
+            for name in names
+        )
+    windows = {each.workload: each for each in bundle.kernels}
+    return judge_kernels(
+        [windows.get(name, WorkloadKernels(workload=name)) for name in names],
+        level=level,
+        rule=rule,
+        pairs=_comparable_pairs(bundle, names),
+        step_detectable={
+            test.workload: decision.estimate.smallest_detectable
+            for test, decision in decided
+            if test.metric.name == STEP_TIME.name and decision.estimate is not None
+        },
+    )
+
+
+def kernel_verdicts(judgements: Iterable[KernelJudgement]) -> tuple[Verdict, ...]:
+    """Return one verdict for each workload whose kernels were judged."""
+    return tuple(
+        Verdict(
+            workload=each.workload,
+            metric=KERNELS,
+            outcome=each.outcome,
+            estimate=each.estimate,
+            adjusted_p=each.adjusted_p,
+            is_warning=False,
+            reason=each.reason,
+        )
+        for each in judgements
+    )
+
+
+def _comparable_pairs(bundle: Bundle, workloads: Iterable[str]) -> Mapping[str, frozenset[int]]:
+    """Return the pairs of each workload that were to have windows, at the usual clocks."""
+    runs_of = match_runs(bundle.runs)
+    return {
+        name: _usual_pairs(
+            tuple(pair for pair in runs_of.get(name, ()) if pair[0].pair < bundle.plan.kernel_pairs)
+        )
+        for name in workloads
+    }
+
+
+def _usual_pairs(pairs: tuple[tuple[Run, Run], ...]) -> frozenset[int]:
+    usual = has_usual_clocks([clock_difference(*pair) for pair in pairs])
+    return frozenset(base.pair for base, _ in compress(pairs, usual))

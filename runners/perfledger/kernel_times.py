@@ -1,0 +1,38 @@
+"""Holds how long each kernel of a step took, in profiled steps of the pairs of a check."""
+
+from dataclasses import dataclass
+
+StepSeconds = tuple[float, ...]  # of one side of a pair: one value for each profiled step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelTimes:
+    """The exclusive seconds of one kernel, or of kernels that are the same work.
+
+    On the host a kernel is an operator. `base[i]` and `head[i]` are the steps of pair i of the
+    workload's; a side that does not run it took 0. `family` is the operator that runs it; where
+    that differs between the sides, both.
+    """
+
+    family: str
+    name: str  # its place and name
+    base_count: float  # calls per step
+    head_count: float
+    base: tuple[StepSeconds, ...]
+    head: tuple[StepSeconds, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadKernels:
+    """The kernels of a workload in its profiled pairs, and the whole profiled steps.
+
+    `pairs` are the numbers of the pairs with profiled windows on both sides. Each kernel is listed
+    once. `failure` says why a pair has none; "" if all of them do.
+    """
+
+    workload: str
+    pairs: tuple[int, ...] = ()
+    base_steps: tuple[StepSeconds, ...] = ()
+    head_steps: tuple[StepSeconds, ...] = ()
+    kernels: tuple[KernelTimes, ...] = ()
+    failure: str = ""

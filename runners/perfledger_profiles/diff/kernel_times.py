@@ -1,0 +1,160 @@
+"""Matches kernels of both sides by their work, and lists their times in all profiled steps.
+
+What one side calls by another name, fuses or splits is one kernel here: a change of its time is a
+change of the work's. Time outside kernels, such as the launch of one or Python, is not listed.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from statistics import fmean
+
+from perfledger.kernel_times import KernelTimes, StepSeconds
+from perfledger.profile import Bucket, Operation, Profile
+from perfledger_profiles.diff.grouping import longest_operation, name_of
+from perfledger_profiles.diff.matching import match
+from perfledger_profiles.diff.operation_change import OperationChange
+from perfledger_profiles.diff.stable_names import normal_name, operator_of
+from perfledger_profiles.timeline.breakdown import DEVICE_ORDER, OTHER_OPERATIONS
+
+KernelKey = tuple[str, Bucket, str]
+# Characters of a name: its end says most.
+MAX_NAME = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideKernel:
+    """One kernel of one side of a pair: its exclusive seconds in each profiled step."""
+
+    name: str
+    bucket: Bucket
+    path: str  # the operations around it
+    count: float  # calls per step, mean over the windows
+    seconds: StepSeconds
+
+    @property
+    def key(self) -> KernelKey:
+        """Return what tells it from the other kernels of its side."""
+        return self.name, self.bucket, self.path
+
+
+def kernels_of_side(windows: Sequence[Profile]) -> tuple[SideKernel, ...]:
+    """Return the kernels of one side of a pair in the steps of its windows.
+
+    A kernel that a step lacks took 0 there.
+    """
+    steps = [one for window in windows for one in _steps_of(window)]
+    calls: defaultdict[KernelKey, float] = defaultdict(float)
+    for window in windows:
+        for one in window.operations:
+            if one.bucket in DEVICE_ORDER:
+                calls[_key(one)] += one.count / len(windows)
+    return tuple(
+        SideKernel(
+            name=key[0],
+            bucket=key[1],
+            path=key[2],
+            count=calls[key],
+            seconds=tuple(round(step.get(key, 0.0), 9) for step in steps),
+        )
+        for key in calls
+    )
+
+
+def step_seconds(windows: Sequence[Profile]) -> StepSeconds:
+    """Return the whole seconds of each step of one side of a pair."""
+    return tuple(fsum(step.values()) for window in windows for step in _steps_of(window))
+
+
+def _steps_of(window: Profile) -> list[Mapping[KernelKey, float]]:
+    """Return the seconds by operation of each step; of the mean step if single ones are unknown."""
+    steps = window.step_times or (tuple(one.seconds for one in window.operations),)
+    tables: list[Mapping[KernelKey, float]] = []
+    for seconds in steps:
+        table: dict[KernelKey, float] = {}
+        for one, own in zip(window.operations, seconds, strict=True):
+            table[_key(one)] = table.get(_key(one), 0.0) + own
+        tables.append(table)
+    return tables
+
+
+def _key(operation: Operation) -> KernelKey:
+    return operation.name, operation.bucket, operation.path
+
+
+def kernel_times(
+    base: Sequence[Sequence[SideKernel]], head: Sequence[Sequence[SideKernel]]
+) -> tuple[KernelTimes, ...]:
+    """Return the matched kernels of a workload's pairs; `base[i]` and `head[i]` are of pair i."""
+    changes = match(_typical_operations(base), _typical_operations(head))
+    before, after = ([{one.key: one for one in pair} for pair in side] for side in (base, head))
+    widths = [[_steps_in(pair) for pair in side] for side in (base, head)]
+    return tuple(
+        KernelTimes(
+            family=_family_of(change),
+            name=_name_of(change),
+            base_count=change.base_count,
+            head_count=change.head_count,
+            base=_seconds(change.base, before, widths[0]),
+            head=_seconds(change.head, after, widths[1]),
+        )
+        for change in changes
+    )
+
+
+def _typical_operations(pairs: Sequence[Sequence[SideKernel]]) -> tuple[Operation, ...]:
+    """Return the operations of a side, each with its mean over the pairs."""
+    kernels: dict[KernelKey, list[SideKernel]] = {}
+    for pair in pairs:
+        for one in pair:
+            kernels.setdefault(one.key, []).append(one)
+    return tuple(
+        Operation(
+            name=name,
+            bucket=bucket,
+            path=path,
+            seconds=fsum(fmean(one.seconds) for one in of_pairs) / len(pairs),
+            count=fsum(one.count for one in of_pairs) / len(pairs),
+        )
+        for (name, bucket, path), of_pairs in kernels.items()
+    )
+
+
+def _family_of(change: OperationChange) -> str:
+    """Return the operator that most of the work belongs to; where it changed, both names."""
+    sides = [side for side in (change.base, change.head) if side]
+    names = [_operator(longest_operation(side)) for side in sides]
+    return " → ".join(dict.fromkeys(names))
+
+
+def _name_of(change: OperationChange) -> str:
+    """Return the longest kernel's name after its path, and the number of other names."""
+    operations = change.head or change.base
+    path = longest_operation(operations).path
+    return "/".join(filter(None, (path, name_of(operations))))[-MAX_NAME:]
+
+
+def _operator(operation: Operation) -> str:
+    if operation.name == OTHER_OPERATIONS:
+        return OTHER_OPERATIONS
+    return normal_name(operator_of(operation.name, operation.path))
+
+
+def _steps_in(pair: Sequence[SideKernel]) -> int:
+    return max((len(one.seconds) for one in pair), default=1)
+
+
+def _seconds(
+    operations: Sequence[Operation],
+    pairs: Sequence[Mapping[KernelKey, SideKernel]],
+    widths: Sequence[int],
+) -> tuple[StepSeconds, ...]:
+    """Return the seconds of the operations together in each step of each pair."""
+    keys = {(one.name, one.bucket, one.path) for one in operations}
+    return tuple(
+        tuple(
+            fsum(pair[key].seconds[place] for key in keys & pair.keys()) for place in range(width)
+        )
+        for pair, width in zip(pairs, widths, strict=True)
+    )

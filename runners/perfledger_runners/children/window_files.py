@@ -1,0 +1,19 @@
+"""Holds what a child says of the files of its profiled windows."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from perfledger_runners.children.message_texts import ShortText, Text
+
+MAX_WINDOWS = 100
+
+TracePath = Annotated[str, Meta(max_length=4096)]
+
+
+class WindowFiles(Struct, frozen=True, kw_only=True):
+    """The files of profiled windows, or why there are none; empty where none were requested."""
+
+    tool: ShortText = ""
+    traces: Annotated[tuple[TracePath, ...], Meta(max_length=MAX_WINDOWS)] = ()
+    reason: Text = ""

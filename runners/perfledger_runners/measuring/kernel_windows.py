@@ -1,0 +1,97 @@
+"""Reads the profiled windows of a check's runs, and matches the kernels of both sides.
+
+The windows follow a run's measured steps in the same process, so that each pair has kernel times of
+both sides without processes of their own.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from perfledger.kernel_times import StepSeconds, WorkloadKernels
+from perfledger.records import Side
+from perfledger_profiles.diff.kernel_times import (
+    SideKernel,
+    kernel_times,
+    kernels_of_side,
+    step_seconds,
+)
+from perfledger_runners.children.harness import Harness
+from perfledger_runners.children.protocol_parser import RunMessage
+from perfledger_runners.measuring.profile_runs import (
+    MAX_NOTE,
+    READERS,
+    ReaderError,
+    read_child_windows,
+    trace_folder,
+)
+from perfledger_runners.safe_text import clean_text
+
+NO_TRACE = "the child named no trace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWindows:
+    """The profiled windows of one run, or in `failure` why there are none."""
+
+    workload: str
+    side: Side
+    pair: int
+    steps: StepSeconds = ()
+    kernels: tuple[SideKernel, ...] = ()
+    failure: str = ""
+
+
+def read_run_windows(harness: Harness, message: RunMessage, *, side: Side, pair: int) -> RunWindows:
+    """Return the windows that a child recorded after a run; their files are removed."""
+    workload, files = message.workload, message.windows
+    if files.tool not in READERS:
+        reason = clean_text(files.reason)[:MAX_NOTE] or "its framework has no profiler here"
+        return RunWindows(workload=workload, side=side, pair=pair, failure=reason)
+    if not files.traces:
+        return RunWindows(workload=workload, side=side, pair=pair, failure=NO_TRACE)
+    try:
+        windows = read_child_windows(
+            harness,
+            files.tool,
+            files.traces,
+            folder=trace_folder(harness, side),
+            workload=workload,
+            side=side,
+            is_each_step=True,
+        )
+    except ReaderError as error:
+        return RunWindows(workload=workload, side=side, pair=pair, failure=str(error)[:MAX_NOTE])
+    return RunWindows(
+        workload=workload,
+        side=side,
+        pair=pair,
+        steps=step_seconds(windows),
+        kernels=kernels_of_side(windows),
+    )
+
+
+def match_kernels(
+    workloads: Iterable[str], runs: Sequence[RunWindows]
+) -> tuple[WorkloadKernels, ...]:
+    """Return the kernels of each workload in its pairs with windows of both sides."""
+    return tuple(
+        _match_workload(workload, [run for run in runs if run.workload == workload])
+        for workload in workloads
+    )
+
+
+def _match_workload(workload: str, runs: Sequence[RunWindows]) -> WorkloadKernels:
+    read = {(run.pair, run.side): run for run in runs if not run.failure}
+    pairs = sorted(pair for pair, side in read if side is Side.BASE and (pair, Side.HEAD) in read)
+    failures = (f"{run.failure} ({run.side}, pair {run.pair + 1})" for run in runs if run.failure)
+    base, head = ([read[pair, side] for pair in pairs] for side in (Side.BASE, Side.HEAD))
+    return WorkloadKernels(
+        workload=workload,
+        pairs=tuple(pairs),
+        base_steps=tuple(run.steps for run in base),
+        head_steps=tuple(run.steps for run in head),
+        kernels=kernel_times([run.kernels for run in base], [run.kernels for run in head])
+        if pairs
+        else (),
+        failure=next(failures, ""),
+    )

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+
+from perfledger_baselines.estimation.kernel_families import PairedSeconds
+from perfledger_baselines.judging.judged_kernels import MIN_STEP_SHARE, KernelTestRule
+from perfledger_baselines.significance.decision_rule import DecisionRule
+
+RULE = KernelTestRule(
+    level=0.001, tests=10, rule=DecisionRule(looks=(), alpha=0.05, margin=0.01, floor=0.003)
+)
+
+
+def seconds(change, *, scale=1.0, pairs=12, noise=1e-4):
+    draw = np.random.default_rng(3)
+    base = scale * np.exp(draw.normal(0, noise, pairs))
+    return PairedSeconds(
+        name="k", base=base, head=scale * (1 + change) * np.exp(draw.normal(0, noise, pairs))
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "step", "is_change"),
+    [
+        (0.01, 1.0, True),
+        (0.002, 1.0, False),  # below the floor
+        (0.01, 0.99 * 0.01 / MIN_STEP_SHARE, True),
+        (0.01, 1.02 * 0.01 / MIN_STEP_SHARE, False),  # too little of the step
+        (-0.01, 1.0, True),
+    ],
+)
+def test_a_change_is_clear_above_the_floor_and_matters_to_the_step(change, step, is_change):
+    assert RULE.is_change(RULE.test(seconds(change)), step) is is_change
+
+
+def test_a_p_value_is_corrected_for_all_tests_and_stays_one():
+    one = RULE.test(seconds(0.0))
+
+    assert RULE.adjusted_p(one) == min(1.0, 10 * one.result.p_value)
+
+
+def test_the_interval_in_seconds_holds_the_change():
+    one = RULE.test(seconds(0.05, scale=1e-3))
+    low, high = one.bounds_seconds
+
+    assert low < 5e-5 < high
+    assert one.reach_seconds == pytest.approx(5e-5, rel=0.01)
+    assert one.is_slower
+
+
+def test_an_estimate_is_of_what_both_sides_run():
+    estimate = RULE.estimate(RULE.test(seconds(0.05)))
+
+    assert estimate.change == pytest.approx(0.05, abs=1e-3)
+    assert estimate.low < estimate.narrow_low < estimate.change < estimate.narrow_high
+    assert estimate.pairs == 12
+    new = PairedSeconds(name="k", base=np.zeros(12), head=np.ones(12))
+    assert RULE.estimate(RULE.test(new)) is None
+
+
+def test_the_smallest_detectable_change_is_found_about_as_often_as_it_says():
+    draw = np.random.default_rng(5)
+    sizes = (2000, 12)
+    base = np.exp(draw.normal(0, 0.01, sizes))
+    typical = RULE.test(PairedSeconds(name="k", base=base[0], head=base[1]))
+    change = np.median(
+        [
+            RULE.detectable(RULE.test(PairedSeconds(name="k", base=one, head=other)))
+            for one, other in zip(base[:200], base[200:400], strict=True)
+        ]
+    )
+    head = (1 + change) * np.exp(draw.normal(0, 0.01, sizes))
+    found = [
+        RULE.is_change(RULE.test(PairedSeconds(name="k", base=one, head=other)), 1.0)
+        for one, other in zip(base[:500], head[:500], strict=True)
+    ]
+
+    assert typical.result.pairs == 12
+    assert 0.65 < np.mean(found) < 0.95

@@ -1,0 +1,378 @@
+"""The gate of kernels on made-up pairs: what it finds, what it calls moved, how often it errs."""
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger.kernel_times import KernelTimes, WorkloadKernels
+from perfledger_baselines.judging.false_alarms import false_alarm_rate
+from perfledger_baselines.judging.kernel_gate import MIN_FAMILY_SHARE, TOGETHER, judge_kernels
+from perfledger_baselines.judging.kernel_judgement import KernelChange
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.significance.decision_rule import DecisionRule
+
+RULE = DecisionRule(looks=(), alpha=0.04, margin=0.01, floor=0.003)
+PAIRS, STEPS = 12, 6
+# A step of 10 ms: a few long families, some short ones, and time outside kernels.
+SHARES = MappingProxyType(
+    {"mm": 0.5, "attention": 0.2, "gelu": 0.06, "layer_norm": 0.03, "add": 0.02, "dropout": 0.005}
+)
+STEP_S = 0.01
+
+
+def workload(seed, *, noise=0.005, pairs=PAIRS, name="w", shares=SHARES):
+    """Return kernels of unchanged code; a process, a step and a kernel each have noise."""
+    draw = np.random.default_rng(seed)
+    sides = {}
+    for side in ("base", "head"):
+        process = draw.normal(0, noise / 2, (pairs, 1))
+        sides[side] = {
+            family: share
+            * STEP_S
+            * np.exp(
+                process
+                + draw.normal(0, noise, (pairs, 1))
+                + noise * draw.standard_t(3, (pairs, STEPS))
+            )
+            for family, share in shares.items()
+        }
+    rest = (1 - sum(shares.values())) * STEP_S
+    return WorkloadKernels(
+        workload=name,
+        pairs=tuple(range(pairs)),
+        base_steps=rows(sum(sides["base"].values()) + rest),
+        head_steps=rows(sum(sides["head"].values()) + rest),
+        kernels=tuple(
+            KernelTimes(
+                family=family,
+                name=f"{family}_kernel",
+                base_count=4.0,
+                head_count=4.0,
+                base=rows(sides["base"][family]),
+                head=rows(sides["head"][family]),
+            )
+            for family in shares
+        ),
+    )
+
+
+def rows(values):
+    return tuple(map(tuple, values.tolist()))
+
+
+def scaled(times, factor):
+    return tuple(tuple(factor * one for one in pair) for pair in times)
+
+
+def with_kernels(windows, **changes):
+    """Return the workload with kernels replaced by family: None removes one."""
+    kernels = {one.family: one for one in windows.kernels} | changes
+    return replace(windows, kernels=tuple(one for one in kernels.values() if one is not None))
+
+
+def slower(windows, family, factor):
+    (one,) = (each for each in windows.kernels if each.family == family)
+    return with_kernels(windows, **{family: replace(one, head=scaled(one.head, factor))})
+
+
+def kernel(windows, family):
+    (one,) = (each for each in windows.kernels if each.family == family)
+    return one
+
+
+def judge(*workloads, level=0.01, pairs=PAIRS, **options):
+    return judge_kernels(
+        workloads,
+        level=level,
+        rule=RULE,
+        pairs={each.workload: range(pairs) for each in workloads},
+        **options,
+    )
+
+
+def test_unchanged_kernels_are_unchanged_and_say_what_would_be_found():
+    (judgement,) = judge(workload(1))
+
+    assert judgement.outcome is Outcome.UNCHANGED
+    assert judgement.findings == ()
+    assert judgement.estimate is None
+    assert judgement.families == len(SHARES)
+    assert 0.003 < judgement.detectable < 0.1
+    assert judgement.reason.startswith("none of 6 kernel families changed: a change of ")
+    assert judgement.reason.endswith("after 12 pairs")
+
+
+def test_a_slower_family_is_named_with_its_share_of_the_step():
+    (judgement,) = judge(slower(workload(2), "layer_norm", 1.06), step_detectable={"w": 0.014})
+
+    (finding,) = judgement.findings
+    assert judgement.outcome is Outcome.REGRESSED
+    assert (finding.family, finding.change) == ("layer_norm", KernelChange.SLOWER)
+    assert finding.relative_change == pytest.approx(0.06, abs=0.02)
+    assert finding.step_share == pytest.approx(0.0018, abs=0.0006)
+    assert finding.low_seconds <= 0.06 * 0.03 * STEP_S <= finding.high_seconds
+    assert judgement.estimate.change == finding.relative_change
+    assert judgement.reason.startswith("layer_norm ")
+    assert "of the step, below what the step's own timing can see (1.4 %)" in judgement.reason
+
+
+def test_a_faster_family_is_an_improvement():
+    (judgement,) = judge(slower(workload(3), "layer_norm", 0.9))
+
+    assert judgement.outcome is Outcome.IMPROVED
+    assert [one.change for one in judgement.findings] == [KernelChange.FASTER]
+
+
+def test_what_the_step_times_itself_is_not_called_hidden():
+    (judgement,) = judge(slower(workload(4), "mm", 1.2), step_detectable={"w": 0.014})
+
+    assert judgement.outcome is Outcome.REGRESSED
+    assert "below what" not in judgement.reason
+
+
+def added(windows, family, share, *, count=2.0):
+    """Return a kernel that only head has."""
+    source = kernel(windows, "add")
+    return replace(
+        source,
+        family=family,
+        base_count=0.0,
+        head_count=count,
+        base=scaled(source.base, 0.0),
+        head=scaled(source.head, share / SHARES["add"]),
+    )
+
+
+def gone(one):
+    return replace(one, head_count=0.0, head=scaled(one.head, 0.0))
+
+
+def test_new_work_is_an_alarm_without_a_relative_change():
+    windows = workload(5)
+    (judgement,) = judge(with_kernels(windows, clone=added(windows, "clone", 0.01)))
+
+    (finding,) = judgement.findings
+    assert judgement.outcome is Outcome.REGRESSED
+    assert (finding.change, finding.relative_change) == (KernelChange.NEW, None)
+    assert judgement.estimate is None
+    assert "clone is new: 1 % of the step" in judgement.reason
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_renamed_kernel_is_cost_that_moved(seed):
+    windows = workload(10 + seed)
+    old = kernel(windows, "gelu")
+    renamed = replace(old, family="my_gelu", base_count=0.0, base=scaled(old.base, 0.0))
+    (judgement,) = judge(with_kernels(windows, gelu=gone(old), my_gelu=renamed))
+
+    assert judgement.outcome is Outcome.UNCHANGED
+    assert {one.family for one in judgement.findings} == {"gelu", "my_gelu"}
+    assert all(one.is_moved and not one.is_alarm for one in judgement.findings)
+    assert "cost moved between kernels, and none was added" in judgement.reason
+
+
+def test_a_renamed_kernel_that_became_slower_is_work_added():
+    windows = workload(6)
+    old = kernel(windows, "gelu")
+    renamed = replace(
+        old,
+        family="my_gelu",
+        base_count=0.0,
+        base=scaled(old.base, 0.0),
+        head=scaled(old.head, 1.2),
+    )
+    (judgement,) = judge(with_kernels(windows, gelu=gone(old), my_gelu=renamed))
+
+    assert judgement.outcome is Outcome.REGRESSED
+    assert [one.family for one in judgement.findings if one.is_alarm] == ["my_gelu"]
+
+
+def test_small_kernels_that_were_fused_into_one_are_cost_that_moved():
+    shares = {f"small_{n}": 0.9 * MIN_FAMILY_SHARE for n in range(8)}
+    windows = workload(7, shares=SHARES | shares)
+    small = [kernel(windows, family) for family in shares]
+    total = sum(np.array(one.head) for one in small)
+    fused = replace(added(windows, "fused", 0.01), head=rows(total))
+    (judgement,) = judge(
+        with_kernels(windows, fused=fused, **{one.family: gone(one) for one in small})
+    )
+
+    assert judgement.outcome is Outcome.UNCHANGED
+    assert [(one.family, one.is_moved) for one in judgement.findings] == [("fused", True)]
+
+
+def test_a_shift_between_two_kernels_that_are_still_there_is_moved():
+    windows = slower(workload(8), "gelu", 1.1)
+    (judgement,) = judge(slower(windows, "layer_norm", 0.8))
+
+    assert judgement.outcome is Outcome.UNCHANGED
+    assert all(one.is_moved for one in judgement.findings)
+
+
+def test_a_kernel_that_lost_more_than_another_gained_is_an_alarm():
+    windows = slower(workload(9), "gelu", 1.3)
+    (judgement,) = judge(slower(windows, "layer_norm", 0.9))
+
+    assert judgement.outcome is Outcome.REGRESSED
+    assert [one.family for one in judgement.findings if one.is_alarm] == ["gelu"]
+    assert {one.family for one in judgement.findings} == {"gelu", "layer_norm"}
+
+
+def test_a_kernel_that_gained_more_than_another_lost_is_an_improvement():
+    windows = slower(workload(9), "gelu", 0.6)
+    (judgement,) = judge(slower(windows, "layer_norm", 1.1))
+
+    assert judgement.outcome is Outcome.IMPROVED
+    assert [one.family for one in judgement.findings if one.is_moved] == ["layer_norm"]
+
+
+def test_a_slower_kernel_stands_for_itself_beside_a_rename():
+    windows = slower(workload(11), "layer_norm", 1.1)
+    old = kernel(windows, "add")
+    renamed = replace(old, family="my_add", base_count=0.0, base=scaled(old.base, 0.0))
+    (judgement,) = judge(with_kernels(windows, add=gone(old), my_add=renamed))
+
+    assert judgement.outcome is Outcome.REGRESSED
+    assert [one.family for one in judgement.findings if one.is_alarm] == ["layer_norm"]
+
+
+def test_many_small_additions_are_one_alarm():
+    shares = {f"small_{n}": 0.9 * MIN_FAMILY_SHARE for n in range(8)}
+    windows = workload(12)
+    new = {family: added(windows, family, share) for family, share in shares.items()}
+    (judgement,) = judge(with_kernels(windows, **new))
+
+    assert judgement.outcome is Outcome.REGRESSED
+    assert [one.family for one in judgement.findings] == [TOGETHER]
+
+
+def test_a_change_below_the_floor_is_no_finding_however_clear():
+    (judgement,) = judge(slower(workload(13, noise=1e-5), "mm", 1.002))
+
+    assert judgement.findings == ()
+
+
+def test_the_kernels_of_a_changed_family_are_told_apart():
+    windows = workload(14)
+    one = kernel(windows, "layer_norm")
+    split = tuple(
+        replace(
+            one,
+            name=name,
+            base=scaled(one.base, 0.5),
+            head=scaled(one.head, 0.5 * factor),
+        )
+        for name, factor in (("block/norm", 1.15), ("head/norm", 1.0))
+    )
+    others = with_kernels(windows, layer_norm=None)
+    (judgement,) = judge(replace(others, kernels=(*others.kernels, *split)))
+
+    (finding,) = judgement.findings
+    assert finding.kernels == ("block/norm",)
+
+
+def test_noise_beyond_the_margin_is_undecided_and_names_the_family():
+    (judgement,) = judge(workload(15, noise=0.2))
+
+    assert judgement.outcome is Outcome.UNDECIDED
+    assert "too noisy to tell: mm may add or save" in judgement.reason
+    assert judgement.estimate.low < 0 < judgement.estimate.high
+
+
+@pytest.mark.parametrize("pairs", range(5))
+def test_too_few_pairs_are_undecided(pairs):
+    (judgement,) = judge(workload(16, pairs=pairs), pairs=pairs)
+
+    assert judgement.outcome is Outcome.UNDECIDED
+    assert judgement.reason == f"{pairs} of the 5 profiled pairs needed"
+
+
+@pytest.mark.parametrize(
+    ("windows", "why"),
+    [
+        (WorkloadKernels(workload="w"), "no window was recorded"),
+        (WorkloadKernels(workload="w", failure="the profiler ended"), "the profiler ended"),
+        (replace(workload(17), kernels=()), "no kernel was recorded"),
+        (replace(workload(17, pairs=4), failure="no disk"), "no disk"),
+    ],
+)
+def test_pairs_without_windows_are_not_measured_with_the_reason(windows, why):
+    (judgement,) = judge(windows)
+
+    assert judgement.outcome is Outcome.NOT_MEASURED
+    assert why in judgement.reason
+
+
+def test_pairs_that_cannot_be_compared_are_left_out():
+    windows = workload(18)
+    one = kernel(windows, "mm")
+    odd = (scaled(one.head[:1], 3.0)[0], *one.head[1:])
+
+    (judgement,) = judge_kernels(
+        [with_kernels(windows, mm=replace(one, head=odd))],
+        level=0.01,
+        rule=RULE,
+        pairs={"w": range(1, PAIRS)},
+    )
+
+    assert (judgement.outcome, judgement.pairs) == (Outcome.UNCHANGED, PAIRS - 1)
+
+
+def test_all_workloads_share_the_level():
+    changed = slower(workload(19), "layer_norm", 1.06)
+    others = [workload(20 + n, name=f"w{n}") for n in range(5)]
+
+    (alone,) = judge(changed)
+    (among, *rest) = judge(changed, *others)
+
+    assert alone.findings[0].adjusted_p * 6 == pytest.approx(among.findings[0].adjusted_p)
+    assert all(one.outcome is Outcome.UNCHANGED for one in rest)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), factor=st.floats(0.5, 20.0))
+def test_the_unit_of_time_changes_no_judgement(seed, factor):
+    windows = slower(workload(seed, noise=0.02), "layer_norm", 1.05)
+    scaled_windows = replace(
+        windows,
+        base_steps=scaled(windows.base_steps, factor),
+        head_steps=scaled(windows.head_steps, factor),
+        kernels=tuple(
+            replace(one, base=scaled(one.base, factor), head=scaled(one.head, factor))
+            for one in windows.kernels
+        ),
+    )
+
+    (first,), (second,) = judge(windows), judge(scaled_windows)
+
+    assert (first.outcome, first.reason) == (second.outcome, second.reason)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_a_check_never_regresses_against_itself(seed):
+    windows = workload(seed)
+    same = replace(windows, kernels=tuple(replace(one, head=one.base) for one in windows.kernels))
+
+    (judgement,) = judge(same)
+
+    assert (judgement.outcome, judgement.findings) == (Outcome.UNCHANGED, ())
+
+
+@pytest.mark.slow
+def test_unchanged_code_is_rarely_called_changed_and_a_change_of_five_percent_often():
+    """One seed set of 400 checks with processes, steps and heavy-tailed spikes as noise."""
+    checks = 400
+    false = found = 0
+    for seed in range(checks):
+        windows = workload(100_000 + seed, noise=0.01)
+        (judgement,) = judge(windows)
+        false += bool(judgement.findings)
+        (changed,) = judge(slower(windows, "layer_norm", 1.05))
+        found += any(one.family == "layer_norm" and one.is_alarm for one in changed.findings)
+
+    assert false_alarm_rate(false=false, checks=checks).low <= 0.01
+    assert found / checks >= 0.8

@@ -1,0 +1,98 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger_baselines.judging.kernel_judgement import (
+    KernelChange,
+    KernelFinding,
+    KernelJudgement,
+)
+from perfledger_baselines.judging.kernel_wording import kernel_reason, widest_reason
+from perfledger_baselines.judging.verdict import Outcome
+
+FINDING = KernelFinding(
+    family="aten::native_layer_norm",
+    change=KernelChange.SLOWER,
+    base_seconds=1e-4,
+    head_seconds=1.06e-4,
+    relative_change=0.06,
+    low_seconds=4e-6,
+    high_seconds=8e-6,
+    step_share=0.002,
+    adjusted_p=0.001,
+)
+
+
+def finding(family="aten::native_layer_norm", **changes):
+    return replace(FINDING, family=family, **changes)
+
+
+def reason(*findings, step_detectable=0.014, widest="", detectable=0.021):
+    judgement = KernelJudgement(
+        workload="w",
+        outcome=Outcome.REGRESSED,
+        reason="",
+        pairs=12,
+        families=14,
+        findings=findings,
+        detectable=detectable,
+        step_detectable=step_detectable,
+    )
+    return kernel_reason(judgement, widest=widest)
+
+
+def test_a_slower_kernel_below_what_the_step_can_see_says_so():
+    assert reason(finding()) == (
+        "aten::native_layer_norm 6 % slower: 0.2 % of the step, below what the step's own timing "
+        "can see (1.4 %), after 12 pairs"
+    )
+
+
+@pytest.mark.parametrize("step_detectable", [None, 0.001])
+def test_the_step_is_not_named_where_it_sees_the_change_or_was_not_judged(step_detectable):
+    text = reason(finding(), step_detectable=step_detectable)
+
+    assert text == "aten::native_layer_norm 6 % slower: 0.2 % of the step, after 12 pairs"
+
+
+def test_what_is_new_or_gone_has_no_percentage_of_its_own():
+    new = finding("clone", change=KernelChange.NEW, relative_change=None)
+    gone = finding("copy", change=KernelChange.GONE, relative_change=None, step_share=-0.02)
+
+    assert reason(new, gone).startswith("clone is new: 0.2 % of the step, below")
+    assert "; copy is gone: 2 % of the step, after 12 pairs" in reason(new, gone)
+
+
+def test_cost_that_moved_is_said_after_the_alarms_with_its_signs():
+    moved = [
+        finding(f"k{n}", is_moved=True, step_share=share) for n, share in enumerate((0.003, -0.003))
+    ]
+
+    assert reason(finding(), *moved).endswith(
+        "; cost moved between kernels, and none was added: k0 +0.3 %, k1 -0.3 % of the step, "
+        "after 12 pairs"
+    )
+
+
+def test_long_lists_are_counted():
+    many = [finding(f"k{n}") for n in range(5)]
+    moved = [finding(f"m{n}", is_moved=True) for n in range(4)]
+
+    text = reason(*many, *moved)
+
+    assert "; 2 more changed; cost moved" in text
+    assert "m2 +0.2 % of the step and 1 more, after" in text
+
+
+def test_nothing_found_says_what_would_be():
+    assert reason() == (
+        "none of 14 kernel families changed: a change of 2.1 % of a typical one would be found, "
+        "after 12 pairs"
+    )
+    assert reason(detectable=None).startswith("no kernel takes long enough for a test")
+
+
+def test_an_undecided_judgement_names_the_widest_family():
+    text = reason(widest=widest_reason("mm", share=0.031))
+
+    assert "; too noisy to tell: mm may add or save 3.1 % of the step, after 12 pairs" in text

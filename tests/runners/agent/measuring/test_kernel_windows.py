@@ -1,0 +1,200 @@
+"""Profiled windows of real children, after their measured steps; and what becomes of them."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from perfledger.profile import Bucket
+from perfledger.protocol import PROTOCOL_VERSION
+from perfledger.records import Device, Framework, Side, WorkloadSpec
+from perfledger_profiles.diff.kernel_times import SideKernel
+from perfledger_runners.children.protocol_parser import RunMessage
+from perfledger_runners.children.window_files import WindowFiles
+from perfledger_runners.measuring.kernel_windows import (
+    RunWindows,
+    match_kernels,
+    read_run_windows,
+)
+from perfledger_runners.measuring.measured_pair import KERNEL_WINDOWS
+from perfledger_runners.measuring.paired_runs import measure_pairs
+
+TORCH = """
+import torch
+@perfledger.workload(framework="torch")
+def first():
+    one = torch.ones(64, 64)
+    return lambda: one @ one
+@perfledger.workload(framework="torch")
+def second():
+    one = torch.ones(64, 64)
+    return lambda: one + one
+@perfledger.workload(framework="torch")
+def breaks():
+    calls = iter(range(7))
+    def step():
+        next(calls)
+        return torch.ones(4)
+    return step
+"""
+
+
+class TwoPairs:
+    """Asks for two pairs of every workload."""
+
+    def start(self, workloads):
+        self.pairs = dict.fromkeys(workloads, 0)
+
+    def add(self, base, head):
+        del head
+        self.pairs[base.workload] += 1
+
+    def decision(self):
+        return frozenset(name for name, pairs in self.pairs.items() if pairs < 2)
+
+    def next_pair(self, _):
+        return None
+
+    def hopeless(self, _):
+        return frozenset()
+
+    def changes(self):
+        return frozenset()
+
+
+def spec(name, framework=Framework.TORCH):
+    return WorkloadSpec(
+        id=f"benchmarks.w:{name}", module="benchmarks.w", function=name, framework=framework
+    )
+
+
+def run(pair, side, *, failure="", seconds=(1.0, 2.0)):
+    kernel = SideKernel(name="aten::mm", bucket=Bucket.COMPUTE, path="", count=1.0, seconds=seconds)
+    return RunWindows(
+        workload="w",
+        side=side,
+        pair=pair,
+        steps=() if failure else seconds,
+        kernels=() if failure else (kernel,),
+        failure=failure,
+    )
+
+
+def message(**windows):
+    return RunMessage(
+        version=PROTOCOL_VERSION,
+        workload="w",
+        started_at="2026-11-20T00:00:00Z",
+        samples={"step_time_p50": (1.0,)},
+        device=Device.CPU,
+        windows=WindowFiles(**windows),
+    )
+
+
+def test_pairs_with_windows_of_both_sides_are_matched():
+    (kernels,) = match_kernels(
+        ["w"],
+        [
+            run(0, Side.BASE),
+            run(0, Side.HEAD, seconds=(3.0,)),
+            run(1, Side.BASE),
+            run(1, Side.HEAD, failure="the reader was killed"),
+            run(2, Side.HEAD),
+        ],
+    )
+
+    assert kernels.pairs == (0,)
+    assert (kernels.base_steps, kernels.head_steps) == (((1.0, 2.0),), ((3.0,),))
+    assert [(one.base, one.head) for one in kernels.kernels] == [(((1.0, 2.0),), ((3.0,),))]
+    assert kernels.failure == "the reader was killed (head, pair 2)"
+
+
+def test_a_workload_without_windows_is_listed_without_kernels():
+    (kernels,) = match_kernels(["w"], [])
+
+    assert (kernels.pairs, kernels.kernels, kernels.failure) == ((), (), "")
+
+
+@pytest.mark.parametrize(
+    ("files", "failure"),
+    [
+        ({"reason": "no memory"}, "no memory"),
+        ({}, "its framework has no profiler here"),
+        ({"tool": "another profiler", "traces": ("x",)}, "its framework has no profiler here"),
+        (
+            {"tool": "torch.profiler", "traces": ("/etc/passwd",)},
+            "the child named a file outside its trace folder",
+        ),
+        (
+            {"tool": "torch.profiler", "traces": ()},
+            "the child named no trace",
+        ),
+    ],
+)
+def test_a_child_that_recorded_nothing_usable_says_why(harness, files, failure):
+    windows = read_run_windows(harness, message(**files), side=Side.HEAD, pair=3)
+
+    assert (windows.failure, windows.kernels, windows.pair) == (failure, (), 3)
+
+
+def test_what_a_child_says_is_clean_text(harness):
+    said = message(reason="no\x1b[2J memory")
+
+    assert "\x1b" not in read_run_windows(harness, said, side=Side.HEAD, pair=3).failure
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("is_interleaved", [False, True])
+def test_the_first_pairs_have_windows_and_the_others_do_not(
+    harness, write_benchmarks, request_for, tmp_path, is_interleaved
+):
+    roomy = replace(harness, limits=replace(harness.limits, memory_bytes=None))
+    requests = {
+        side: replace(
+            request_for(write_benchmarks(tmp_path / side, w=TORCH)), is_interleaved=is_interleaved
+        )
+        for side in Side
+    }
+    specs = [spec("first"), spec("second")]
+
+    measured = measure_pairs(
+        roomy, requests, specs, TwoPairs(), seed=1, max_pairs=2, budget_s=3600, kernel_pairs=1
+    )
+
+    assert [(each.pair, each.failure) for each in measured.windows] == [(0, "")] * 4
+    assert len(measured.runs) == 8
+    first, second = match_kernels([one.id for one in specs], measured.windows)
+    assert "aten::mm" in {one.family for one in first.kernels}
+    assert [one.family for one in second.kernels] == ["aten::add"]
+    assert len(second.base_steps[0]) >= KERNEL_WINDOWS
+    assert all(seconds > 0 for seconds in (*second.base_steps[0], *second.head_steps[0]))
+    assert list((roomy.folder / "traces").rglob("*.gz")) == []
+    # A journal keeps them: an interrupted check goes on with them.
+    kept = msgspec.json.encode(measured.windows)
+    assert msgspec.json.decode(kept, type=tuple[RunWindows, ...]) == measured.windows
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_step_that_fails_under_the_profiler_keeps_its_measured_run(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    roomy = replace(harness, limits=replace(harness.limits, memory_bytes=None))
+    requests = {side: request_for(write_benchmarks(tmp_path / side, w=TORCH)) for side in Side}
+
+    measured = measure_pairs(
+        roomy,
+        requests,
+        [spec("breaks")],
+        TwoPairs(),
+        seed=1,
+        max_pairs=1,
+        budget_s=3600,
+        kernel_pairs=1,
+    )
+
+    assert measured.failures == ()
+    assert len(measured.runs) == 2
+    assert len(measured.windows) == 2
+    assert all(each.failure.startswith("StopIteration (benchmarks") for each in measured.windows)

@@ -1,0 +1,142 @@
+"""Kernels of both sides are matched as a diff of profiles matches them, with every step's time."""
+
+import pytest
+
+from perfledger.profile import Bucket, Operation, Profile
+from perfledger.records import Side
+from perfledger_profiles.diff.kernel_times import kernel_times, kernels_of_side, step_seconds
+
+LINEAR = "aten::linear"
+
+
+def operation(name, seconds, *, bucket=Bucket.COMPUTE, count=2.0, path="", shapes=""):
+    return Operation(
+        name=name, bucket=bucket, seconds=seconds, count=count, path=path, shapes=shapes
+    )
+
+
+def window(*operations, steps=()):
+    return Profile(
+        workload="w",
+        side=Side.BASE,
+        tool="torch.profiler",
+        steps=len(steps) or 1,
+        step_seconds=sum(one.seconds for one in operations),
+        operations=operations,
+        step_times=steps,
+    )
+
+
+def matched(base, head):
+    """Return the kernels of one pair by family."""
+    times = kernel_times([kernels_of_side(base)], [kernels_of_side(head)])
+    assert len({one.family for one in times}) == len(times)
+    return {one.family: one for one in times}
+
+
+def test_every_step_of_every_window_is_a_sample():
+    first = window(operation("aten::mm", 2.0), steps=((1.0,), (3.0,)))
+    second = window(operation("aten::mm", 4.0, count=4.0), steps=((4.0,),))
+
+    (mm,) = kernels_of_side([first, second])
+
+    assert (mm.seconds, mm.count) == ((1.0, 3.0, 4.0), 3.0)
+    assert step_seconds([first, second]) == (1.0, 3.0, 4.0)
+
+
+def test_a_window_without_single_steps_has_its_mean_step():
+    (mm,) = kernels_of_side([window(operation("aten::mm", 2.0))])
+
+    assert mm.seconds == (2.0,)
+
+
+def test_time_outside_kernels_is_part_of_the_step_alone():
+    outside = operation("(outside operations)", 1.0, bucket=Bucket.OTHER)
+    waiting = operation("cudaStreamSynchronize", 0.5, bucket=Bucket.SYNC)
+    one = window(operation("aten::mm", 2.0), outside, waiting)
+
+    assert [kernel.name for kernel in kernels_of_side([one])] == ["aten::mm"]
+    assert step_seconds([one]) == (3.5,)
+
+
+def test_a_kernel_that_a_window_lacks_took_no_time_there():
+    kernels = kernels_of_side(
+        [window(operation("aten::mm", 2.0)), window(operation("aten::add", 1.0))]
+    )
+
+    assert {one.name: (one.seconds, one.count) for one in kernels} == {
+        "aten::mm": ((2.0, 0.0), 1.0),
+        "aten::add": ((0.0, 1.0), 1.0),
+    }
+
+
+def test_operations_of_different_shapes_at_one_place_are_one_kernel():
+    one = window(operation("aten::mm", 2.0, shapes="a"), operation("aten::mm", 1.0, shapes="b"))
+
+    (mm,) = kernels_of_side([one])
+
+    assert (mm.seconds, mm.count) == ((3.0,), 4.0)
+
+
+def test_the_same_work_is_one_kernel_with_both_sides_times():
+    mm = matched([window(operation("aten::mm", 2.0))], [window(operation("aten::mm", 3.0))])
+
+    assert (mm["aten::mm"].base, mm["aten::mm"].head) == (((2.0,),), ((3.0,),))
+    assert mm["aten::mm"].base_count == mm["aten::mm"].head_count == 2.0
+
+
+def test_a_kernel_belongs_to_the_operator_that_launched_it_and_is_named_by_its_place():
+    path = "forward/aten::addmm"
+    base = [window(operation("ampere_sgemm_64x64_nn", 2.0, path=path))]
+    head = [window(operation("ampere_sgemm_128x64_nn", 2.0, path=path))]
+
+    addmm = matched(base, head)["aten::addmm"]
+
+    assert addmm.name == f"{path}/ampere_sgemm_128x64_nn"
+    assert (addmm.base, addmm.head) == (((2.0,),), ((2.0,),))
+
+
+def test_a_fusion_is_one_kernel_with_its_parts():
+    base = [window(operation("aten::add", 1.0), operation("aten::relu", 2.0))]
+    head = [window(operation("triton_poi_fused_add_relu_0", 2.5, count=1.0))]
+
+    (fused,) = matched(base, head).values()
+
+    assert (fused.base, fused.head) == (((3.0,),), ((2.5,),))
+    assert fused.family == "aten::relu → triton_poi_fused_add_relu"
+    assert (fused.base_count, fused.head_count) == (4.0, 1.0)
+
+
+def test_what_only_one_side_runs_took_no_time_on_the_other():
+    both = operation("aten::mm", 2.0)
+    times = matched([window(both)], [window(both, operation("aten::sort", 1.0))])
+
+    assert times["aten::sort"].base == ((0.0,),)
+    assert times["aten::sort"].head == ((1.0,),)
+    assert times["aten::sort"].base_count == 0
+
+
+def test_pairs_keep_their_order_and_their_own_numbers_of_steps():
+    pairs = [
+        kernels_of_side([window(operation("aten::mm", seconds), steps=((seconds,),) * steps)])
+        for seconds, steps in ((1.0, 2), (2.0, 3))
+    ]
+
+    (mm,) = kernel_times(pairs, pairs[::-1])
+
+    assert mm.base == ((1.0, 1.0), (2.0, 2.0, 2.0))
+    assert mm.head == ((2.0, 2.0, 2.0), (1.0, 1.0))
+
+
+def test_pairs_without_any_kernel_have_none():
+    assert kernel_times([()], [()]) == ()
+
+
+@pytest.mark.parametrize("length", [10, 5000])
+def test_a_name_keeps_its_end(length):
+    one = window(operation("aten::mm", 1.0, path="p" * length))
+
+    (mm,) = kernel_times([kernels_of_side([one])], [kernels_of_side([one])])
+
+    assert mm.name.endswith("p/aten::mm")
+    assert len(mm.name) <= 300

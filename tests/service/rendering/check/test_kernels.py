@@ -1,0 +1,103 @@
+"""What every rendering of a report says of single kernels."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from perfledger.metrics import KERNELS
+from perfledger_baselines.judging.kernel_judgement import (
+    KernelChange,
+    KernelFinding,
+    KernelJudgement,
+)
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_service.rendering.check.check_json import report_json
+from perfledger_service.rendering.check.comment import comment
+from perfledger_service.rendering.check.terminal import report_table
+from perfledger_service.rendering.layout import provenance_facts, verdict_rows
+from perfledger_service.rendering.layout.writers import plain_lines
+
+NORM = KernelFinding(
+    family="aten::native_layer_norm",
+    change=KernelChange.SLOWER,
+    base_seconds=1e-4,
+    head_seconds=1.06e-4,
+    relative_change=0.06,
+    low_seconds=4e-6,
+    high_seconds=8e-6,
+    step_share=0.002,
+    adjusted_p=0.001,
+)
+SLOWER = "aten::native_layer_norm 6 % slower: 0.2 % of the step, below what the step's own timing"
+UNCHANGED = "none of 14 kernel families changed"
+
+
+def with_kernels(report, outcome, reason, *findings):
+    workload = report.workloads[0].id
+    judgement = KernelJudgement(
+        workload=workload, outcome=outcome, reason=reason, pairs=12, families=14, findings=findings
+    )
+    verdict = Verdict(
+        workload=workload,
+        metric=KERNELS,
+        outcome=outcome,
+        estimate=None,
+        adjusted_p=0.001,
+        is_warning=False,
+        reason=reason,
+    )
+    return replace(
+        report,
+        plan=replace(report.plan, kernel_pairs=12, kernel_share=0.2),
+        verdicts=(*report.verdicts, verdict),
+        kernels=(judgement,),
+    )
+
+
+@pytest.fixture
+def slower(reports):
+    return with_kernels(reports["regressed"], Outcome.REGRESSED, SLOWER, NORM)
+
+
+def test_terminal_and_comment_name_the_kernel(slower):
+    terminal = " ".join(plain_lines(report_table(slower), width=80).split())
+
+    assert SLOWER in terminal
+    assert "aten::native" in comment(slower)
+    assert "0.2 % of the step" in comment(slower).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_json_has_every_figure_of_a_finding(slower):
+    (kernels,) = json.loads(report_json(slower))["kernels"]
+
+    assert (kernels["outcome"], kernels["families"]) == ("regressed", 14)
+    (finding,) = kernels["findings"]
+    assert finding["family"] == "aten::native_layer_norm"
+    assert (finding["change"], finding["is_moved"]) == ("slower", False)
+    assert finding["relative_change"] == 0.06
+
+
+def test_kernels_that_did_not_change_take_no_line_of_their_own(reports):
+    report = with_kernels(reports["regressed"], Outcome.UNCHANGED, UNCHANGED)
+    rows = [row for row in verdict_rows.verdict_rows(report) if row.kind is KERNELS.kind]
+
+    assert [(row.word, row.base, row.change) for row in rows] == [("unchanged", "", "")]
+    assert UNCHANGED not in " ".join(plain_lines(report_table(report), width=80).split())
+
+
+def test_cost_that_moved_is_told_beside_an_unchanged_verdict(reports):
+    moved = replace(NORM, is_moved=True)
+    report = with_kernels(reports["regressed"], Outcome.UNCHANGED, "cost moved", moved)
+
+    rows = verdict_rows.uncertain_rows(verdict_rows.verdict_rows(report))
+
+    assert "cost moved" in [row.reason for row in rows]
+
+
+def test_the_decision_says_which_share_of_alpha_kernels_have(slower, reports):
+    sentences = " ".join(provenance_facts.decision_sentences(slower))
+
+    assert "Kernels: 14 families, by profiled windows of the first 12 pairs" in sentences
+    assert "they have 1\N{NO-BREAK SPACE}%" in sentences
+    assert "Kernels" not in " ".join(provenance_facts.decision_sentences(reports["regressed"]))
