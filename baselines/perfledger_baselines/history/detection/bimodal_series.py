@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD
+from perfledger_baselines.history.segmentation.robust_levels import cheapest_path
 
 # First differences show two states, whatever steps there are: most are small, the others are all of
 # about one size, and few lie between. A low quantile shows the small ones.
@@ -158,27 +159,5 @@ def _fit(levels: FloatArray, *, distance: float, spread: float) -> FloatArray:
     size = min(int((high - low) / (GRID_SPREADS * spread)) + 2, LARGEST_GRID)
     grid = np.linspace(low, high, size)
     costs = ((levels[:, None] - grid) / spread, (levels[:, None] - grid - distance) / spread)
-    return grid[
-        _cheapest_path(np.minimum(np.minimum(costs[0] ** 2, costs[1] ** 2), CAP_SPREADS**2))
-    ]
-
-
-def _cheapest_path(costs: FloatArray) -> IntArray:
-    """Return the level of each of N observations, of G, at the least of (N, G) costs."""
-    total = np.zeros(costs.shape[1])
-    came_from = np.empty(len(costs), dtype=np.int64)
-    has_stepped = np.empty(costs.shape, dtype=np.bool_)
-    for index, cost in enumerate(costs):
-        best = total.argmin()
-        came_from[index] = best
-        stepped = total[best] + STEP_PENALTY
-        np.greater(total, stepped, out=has_stepped[index])
-        np.minimum(total, stepped, out=total)
-        total += cost
-    path = np.empty(len(costs), dtype=np.int64)
-    at = int(total.argmin())
-    for index in range(len(costs) - 1, -1, -1):
-        path[index] = at
-        if has_stepped[index, at]:
-            at = int(came_from[index])
-    return path
+    nearest = np.minimum(np.minimum(costs[0] ** 2, costs[1] ** 2), CAP_SPREADS**2)
+    return grid[cheapest_path(nearest, np.full(len(levels), STEP_PENALTY))]

@@ -5,10 +5,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from perfledger_baselines.estimation.arrays import BoolArray
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 from perfledger_baselines.history.segmentation.changepoints import SearchedRow
-from perfledger_baselines.history.segmentation.noise import cauchy_scales
+from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD
 from perfledger_baselines.history.segmentation.pruning import needed_z
+
+# The likelihood is at its maximum to a few percent after as many steps of EM.
+SCALE_ROUNDS = 12
 
 
 def description_length(row: SearchedRow) -> float:
@@ -36,3 +39,13 @@ def state_cost(is_upper: BoolArray) -> float:
         for count in (int(follows.sum()), int((~follows).sum())):
             cost -= count * math.log((count + 0.5) / (len(follows) + 1))
     return cost
+
+
+def cauchy_scales(off: FloatArray) -> FloatArray:
+    """Return (R,) scales of rows of Cauchy noise about 0, by maximum likelihood."""
+    scales: FloatArray = np.maximum(np.median(np.abs(off), axis=1), SMALLEST_SPREAD)
+    squares = off**2
+    for _ in range(SCALE_ROUNDS):
+        weights = 2 / (1 + squares / scales[:, None] ** 2)
+        scales = np.maximum(np.sqrt((weights * squares).mean(axis=1)), SMALLEST_SPREAD)
+    return scales

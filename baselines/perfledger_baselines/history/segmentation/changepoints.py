@@ -16,8 +16,10 @@ from perfledger_baselines.history.segmentation.noise import (
 from perfledger_baselines.history.segmentation.pruning import (
     RowChanges,
     confidences,
+    needed_z,
     search_changes,
 )
+from perfledger_baselines.history.segmentation.robust_levels import fit_levels
 
 # Of the interval of a shift's size.
 CONFIDENCE = 0.95
@@ -25,6 +27,9 @@ CONFIDENCE = 0.95
 # Standard errors from which a slope is significant: at 4.5, 7 in a million rows have one by chance
 # if the noise model holds, and dependence is its least well known part.
 NEEDED_Z = 4.5
+
+# Fewer observations do not show what their noise is like.
+FEWEST_FOR_FIT = 40
 
 # Fewer observations cannot separate slow drift from other changes.
 FEWEST_FOR_DRIFT = 30
@@ -143,26 +148,15 @@ def _stretches(gaps: Gaps, *, rows: int, count: int) -> tuple[IntArray, IntArray
 
 
 def _search(levels: FloatArray, errors: FloatArray, floors: FloatArray) -> _Block:
-    """Search rows, and again where the first search has left noise that is known better."""
+    count = int(levels.shape[1])
+    fitted = fit_levels(levels, penalty=needed_z(count) ** 2 / 2)
     noise = estimate_noise(levels, errors)
-    changes = search_changes(noise, floors=floors)
-    fitted = _fitted_levels(levels, changes.gaps)
-    refit = refit_noise(noise, fitted, levels=levels, errors=errors)
-    if refit is not noise:
-        noise = refit
-        changes = search_changes(noise, floors=floors)
-    slopes = pool_slopes(noise, changes.gaps)
-    return _Block(count=int(levels.shape[1]), noise=noise, changes=changes, slopes=slopes)
-
-
-def _fitted_levels(levels: FloatArray, gaps: Gaps) -> FloatArray:
-    """Return (R, N): the median of the stretch of each observation."""
-    rows, count = levels.shape
-    fitted: FloatArray = np.empty_like(levels)
-    columns = _stretches(gaps, rows=int(rows), count=int(count))
-    for row, first, stop in zip(*(column.tolist() for column in columns), strict=True):
-        fitted[row, first:stop] = np.median(levels[row, first:stop])
-    return fitted
+    if count >= FEWEST_FOR_FIT:
+        noise = refit_noise(noise, fitted, levels=levels, errors=errors)
+    changes = search_changes(noise, fitted, floors=floors)
+    return _Block(
+        count=count, noise=noise, changes=changes, slopes=pool_slopes(noise, changes.gaps)
+    )
 
 
 def _rows(

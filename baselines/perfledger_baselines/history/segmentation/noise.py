@@ -39,24 +39,15 @@ LARGEST_ERROR_SHARE = 0.75
 # The dependence of a shorter series cannot be estimated.
 FEWEST_FOR_DEPENDENCE = 12
 
-# Scales of Cauchy noise from which an observation counts for less than one closer by.
-PSEUDO_SPREADS = 1.5
+# Median distances from the level of a stretch from which an observation counts for less than one
+# closer by.
+PSEUDO_SPREADS = 2.2
 
-# A smaller median distance from the level of a stretch, in SDs, is a tight core: it is .67 in
-# Gaussian noise. Where most readings agree to the last digit it is zero, and says nothing.
-TIGHT_CORE = 0.55
-
-# Fewer observations do not show whether a core is tight.
-FEWEST_FOR_CORE = 30
-
-# More dependent noise wanders: what is far from the median of its stretch is no odd observation.
-MOST_DEPENDENT = 0.5
+# Noise that depends more is close to a random walk, whose stretches have no level.
+MOST_DEPENDENT = 0.7
 
 # A smaller gain of a step of the M-estimator would make the pseudo-values of spikes large.
 SMALLEST_GAIN = 0.2
-
-# The likelihood is at its maximum to a few percent after as many steps of EM.
-SCALE_ROUNDS = 12
 
 # The running median of five needs one window.
 FEWEST = 5
@@ -100,42 +91,28 @@ def refit_noise(
 ) -> NoiseEstimate:
     """Return the noise of levels about `fitted`, (R, N), the levels of their stretches.
 
-    In noise with a tight core and wide tails `cleaned` become pseudo-values: an observation adds to
-    its stretch what it adds to the location of Cauchy noise (one step of an M-estimator; Huber
-    1964), which is known far better than the mean. Other rows keep their noise.
+    `cleaned` become pseudo-values: an observation adds to its stretch what it adds to the location
+    of Cauchy noise (one step of an M-estimator; Huber 1964), which in noise with a tight core and
+    wide tails is known far better than the mean. Rows that are close to a random walk keep their
+    noise.
     """
-    if levels.shape[1] < FEWEST_FOR_CORE:
-        return noise
     off = levels - fitted
-    core = np.median(np.abs(off), axis=1)
-    is_tight = (core > SMALLEST_SPREAD) & (core < TIGHT_CORE * noise.sd)
-    rows = np.flatnonzero(is_tight & (noise.dependence <= MOST_DEPENDENT))
-    if len(rows) == 0:
-        return noise
-    off, refit = off[rows], fitted[rows]
-    inverse = 1 / (1 + (off / (PSEUDO_SPREADS * cauchy_scales(off)[:, None])) ** 2)
+    spread = _spreads(levels)
+    middle = np.sort(np.abs(off), axis=1)[:, off.shape[1] // 2]
+    scales = PSEUDO_SPREADS * np.maximum(middle, SMALLEST_SPREAD)
+    inverse = 1 / (1 + (off / scales[:, None]) ** 2)
     gain = ((2 * inverse - 1) * inverse).mean(axis=1, keepdims=True)
-    refit = refit + off * inverse / np.maximum(gain, SMALLEST_GAIN)
-    cleaned, sd, dependence = noise.cleaned.copy(), noise.sd.copy(), noise.dependence.copy()
-    cleaned[rows] = refit
-    sd[rows], dependence[rows] = _dependence(refit, median_of_five(refit), _spreads(refit))
+    pseudo = fitted + off * inverse / np.maximum(gain, SMALLEST_GAIN)
+    is_walk = noise.dependence > MOST_DEPENDENT
+    cleaned = np.where(is_walk[:, None], noise.cleaned, pseudo)
+    sd, dependence = _dependence(cleaned, median_of_five(cleaned), _spreads(cleaned))
     return NoiseEstimate(
         cleaned=cleaned,
         weights=_weights(sd, errors),
-        is_spike=noise.is_spike,
+        is_spike=noise.is_spike | (np.abs(off) > SPIKE_SPREADS * spread[:, None]),
         sd=sd,
         dependence=dependence,
     )
-
-
-def cauchy_scales(off: FloatArray) -> FloatArray:
-    """Return (R,) scales of rows of Cauchy noise about 0, by maximum likelihood."""
-    scales: FloatArray = np.maximum(np.median(np.abs(off), axis=1), SMALLEST_SPREAD)
-    squares = off**2
-    for _ in range(SCALE_ROUNDS):
-        weights = 2 / (1 + squares / scales[:, None] ** 2)
-        scales = np.maximum(np.sqrt((weights * squares).mean(axis=1)), SMALLEST_SPREAD)
-    return scales
 
 
 def median_of_five(levels: FloatArray) -> FloatArray:

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
-from perfledger_baselines.history.segmentation.candidates import candidates, unlikely_jumps
 from perfledger_baselines.history.segmentation.changepoint_interval import Gaps, place_likelihoods
 from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compiled
 from perfledger_baselines.history.segmentation.noise import NoiseEstimate
@@ -86,13 +85,16 @@ def confidences(z: FloatArray, *, count: int) -> FloatArray:
     return 1 - p_values
 
 
-def search_changes(noise: NoiseEstimate, *, floors: FloatArray) -> RowChanges:
-    """Return the changes of each row that are at least its floor, on the scale of the levels."""
+def search_changes(noise: NoiseEstimate, fitted: FloatArray, *, floors: FloatArray) -> RowChanges:
+    """Return the steps of `fitted`, (R, N), that are significant and at least their row's floor.
+
+    The floors are on the scale of the levels.
+    """
     count = int(noise.cleaned.shape[1])
-    need = needed_z(count)
-    row, place = candidates(noise, need=need, fewest=FEWEST)
+    row, place = np.nonzero(np.diff(fitted, axis=1))
+    place = np.ascontiguousarray(place + 1)  # numba compiles a loop once for each memory layout
     sums = _prefix_sums(noise, np.unique(row).tolist())
-    jumps = unlikely_jumps(noise, need=need)
+    jumps = _unlikely_jumps(noise, need=needed_z(count))
     gaps = _prune_rows(sums, row, place, count=count, floors=floors, jumps=jumps)
     likelihoods = place_likelihoods(noise, gaps, fewest=FEWEST)
     for _ in range(ROUNDS):
@@ -113,6 +115,11 @@ def search_changes(noise: NoiseEstimate, *, floors: FloatArray) -> RowChanges:
         degrees=degrees,
         z=z,
     )
+
+
+def _unlikely_jumps(noise: NoiseEstimate, *, need: float) -> FloatArray:
+    """Return (R,): the difference of two neighbouring levels at a normal quantile of `need`."""
+    return need * noise.sd * np.sqrt(2 * (1 - noise.dependence))
 
 
 def _prefix_sums(noise: NoiseEstimate, rows: Sequence[int]) -> dict[int, PrefixSums]:

@@ -5,6 +5,7 @@ import pytest
 
 from perfledger_baselines.history.detection.bimodal_series import guess_states, separate_states
 from perfledger_baselines.history.detection.description_length import (
+    cauchy_scales,
     description_length,
     state_cost,
 )
@@ -71,3 +72,9 @@ def test_heavy_tails_are_no_second_state():
     )
 
     assert changes <= 2
+
+
+def test_the_scale_of_cauchy_noise_is_its_own():
+    off = 0.01 * np.random.default_rng(7).standard_cauchy((20, 500))
+
+    assert cauchy_scales(off).mean() == pytest.approx(0.01, rel=0.05)

@@ -3,10 +3,8 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from perfledger_baselines.history.segmentation import compiled_loops
-from perfledger_baselines.history.segmentation.candidates import WIDTHS, loop_peaks, vector_peaks
 from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compiled, compiler
 from perfledger_baselines.history.segmentation.pruning import ChangeCriteria, prune
 from perfledger_baselines.history.segmentation.two_sample_tests import PrefixSums
@@ -52,21 +50,6 @@ def test_kernels_are_compiled_once_for_all_processes_if_they_can_be(monkeypatch,
     assert kernel is len
     assert stand_in.compiled == [(len, True)]
     assert hasattr(as_given, "dtype")
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=60)
-@given(st.integers(0, 10_000), st.integers(8, 260), st.sampled_from([0.0, 0.02, 0.1]))
-def test_the_scan_by_arrays_and_by_loops_finds_the_same_peaks(make, seed, count, step):
-    logs = np.stack([make.noise(count, seed=seed), make.noise(count, seed=seed + 1)])
-    logs[:, count // 2 :] += step
-    sums = np.concatenate([np.zeros((2, 1)), np.cumsum(logs, axis=1)], axis=1)
-    widths = WIDTHS[count // 2 >= WIDTHS]
-    enough = np.full((2, len(widths)), 0.02)
-
-    by_loops = getattr(loop_peaks, "py_func", loop_peaks)(sums, enough, widths, 3)
-
-    np.testing.assert_array_equal(by_loops, vector_peaks(sums, enough, widths, 3))
 
 
 def row_of(make, seed):

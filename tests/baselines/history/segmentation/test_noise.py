@@ -6,7 +6,6 @@ from perfledger_baselines.history.segmentation.noise import (
     LARGEST_DEPENDENCE,
     SMALLEST_SPREAD,
     SPIKE_SPREADS,
-    cauchy_scales,
     estimate_noise,
     median_of_five,
     refit_noise,
@@ -89,12 +88,6 @@ def refitted(levels, fitted):
     return refit_noise(estimate_noise(levels, errors), fitted, levels=levels, errors=errors)
 
 
-def test_the_scale_of_cauchy_noise_is_its_own():
-    off = 0.01 * np.random.default_rng(7).standard_cauchy((20, 500))
-
-    assert cauchy_scales(off).mean() == pytest.approx(0.01, rel=0.05)
-
-
 def test_a_tight_core_with_wide_tails_is_known_more_surely_when_refitted():
     rng = np.random.default_rng(8)
     levels = 0.01 * rng.standard_cauchy((20, 200))
@@ -107,25 +100,21 @@ def test_a_tight_core_with_wide_tails_is_known_more_surely_when_refitted():
     assert location.std() < 0.8 * np.median(levels, axis=1).std() + 0.001
 
 
-def test_ordinary_noise_is_left_as_it_is(make):
-    levels = np.array([make.noise(200, seed=seed) for seed in range(10)])
+def test_ordinary_noise_is_known_about_as_well_as_before(make):
+    levels = np.array([make.noise(200, seed=seed) for seed in range(20)])
 
     noise, refit = estimated(*levels), refitted(levels, np.zeros_like(levels))
 
-    assert (refit.cleaned == noise.cleaned).all()
-    assert (refit.sd == noise.sd).all()
+    assert refit.sd.mean() == pytest.approx(noise.sd.mean(), rel=0.15)
 
 
-def test_a_short_row_is_left_as_it_is():
-    levels = 0.01 * np.random.default_rng(12).standard_cauchy((10, 29))
+def test_observations_that_are_far_from_their_stretch_are_spikes_three_in_a_row_too(make):
+    levels = make.noise(200, seed=3)[None]
+    levels[0, 50:53] += 0.2
 
-    assert (refitted(levels, np.zeros_like(levels)).cleaned == estimated(*levels).cleaned).all()
+    refit = refitted(levels, np.zeros_like(levels))
 
-
-def test_readings_of_a_coarse_timer_are_left_as_they_are():
-    levels = np.round(0.006 * np.random.default_rng(11).standard_normal((10, 200)), 2)
-
-    assert (refitted(levels, np.zeros_like(levels)).cleaned == estimated(*levels).cleaned).all()
+    assert np.flatnonzero(refit.is_spike[0]).tolist() == [50, 51, 52]
 
 
 def test_a_walk_is_left_as_it_is():

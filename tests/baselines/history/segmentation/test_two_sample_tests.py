@@ -142,7 +142,8 @@ def test_observations_count_by_their_weights(make):
         dependence=np.array([0.0]),
     )
 
-    changes = search_changes(noise, floors=np.array([0.003]))
+    fitted = np.repeat([[0.0, 0.1]], 30, axis=1)
+    changes = search_changes(noise, fitted, floors=np.array([0.003]))
 
     expected = np.average(levels[0, :30], weights=weights[0, :30])
     assert changes.before.tolist() == pytest.approx([expected])
