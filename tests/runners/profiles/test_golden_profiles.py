@@ -54,10 +54,10 @@ def recorded(case: str) -> Profile:
 
 
 def readable(value):
-    """Return a value without what is unknown, and with digits that no processor changes."""
+    """Return a value without what is unknown or empty; no processor changes its digits."""
     if isinstance(value, dict):
-        return {key: readable(part) for key, part in value.items() if part not in (None, "", [])}
-    if isinstance(value, list):
+        return {key: readable(part) for key, part in value.items() if part not in (None, "", ())}
+    if isinstance(value, tuple):
         return [readable(part) for part in value]
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
