@@ -176,7 +176,7 @@ def test_whatever_github_does_there_is_one_comment_and_one_check(office, at_gith
     assert posted.status is UploadStatus.POSTED
     assert office.waits
     [comment], [check] = at_github.comments, at_github.checks
-    assert "Performance unchanged" in comment["body"]
+    assert "Unchanged: `gpt:step`" in comment["body"]
     assert check["conclusion"] == "success"
     assert due_work(office.engine, now=office.clock.now + timedelta(days=2)) == ()
 

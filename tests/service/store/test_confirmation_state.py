@@ -60,7 +60,7 @@ def test_a_later_state_replaces_the_earlier_one_of_its_project_alone(
     assert read_state(any_engine, other.project_id) == replace(state, pairs=3)
 
 
-def test_alerts_come_newest_first_with_their_upload_and_its_device(any_engine, upload, alert, now):
+def test_alerts_come_newest_first_with_their_upload_and_its_device(any_engine, upload, alert):
     later = replace(alert, workload="m:later")
     with write_session(any_engine) as session:
         add_alerts(
@@ -78,7 +78,7 @@ def test_alerts_come_newest_first_with_their_upload_and_its_device(any_engine, u
 
     assert [view.alert for view in views] == [later, alert]
     assert {(view.upload_id, view.device, view.created_at) for view in views} == {
-        (upload.id, "GPU-1", now)
+        (upload.id, "GPU-1", upload.measured_at)
     }
     assert {(view.after_sha, view.last_sha) for view in views} == {("b", "d")}
 

@@ -247,7 +247,7 @@ def test_an_uncommitted_slowdown_is_a_regression_in_the_right_workload(slowdown)
 @pytest.mark.slow
 def test_a_service_that_takes_no_bundle_costs_no_verdict(slowdown):
     assert slowdown.done.returncode == 4, slowdown.done.stderr
-    assert json.loads(slowdown.done.stdout)["headline"].startswith("Performance regressed")
+    assert json.loads(slowdown.done.stdout)["title"] == "Performance regressed"
     assert f"perfledger upload {slowdown.bundle}" in slowdown.done.stderr
     assert slowdown.bundle.exists()
 
