@@ -73,6 +73,11 @@ def max_age_of(model: PricingModel) -> MaxAge:
             assert_never(unreachable)
 
 
+def is_outdated(as_of: date, *, today: date, max_age: MaxAge) -> bool:
+    """Return whether a price is older than its kind stays valid."""
+    return (today - as_of).days > MAX_AGE_DAYS[max_age]
+
+
 def staleness_warnings(
     as_of: date, *, today: date | None, max_age: MaxAge, is_read_date: bool
 ) -> tuple[str, ...]:
@@ -85,7 +90,7 @@ def staleness_warnings(
     days = (today - as_of).days
     if days < 0:
         return (f"price is dated {as_of}, after today ({today})",)
-    if days <= MAX_AGE_DAYS[max_age]:
+    if not is_outdated(as_of, today=today, max_age=max_age):
         return ()
     verb = "was read" if is_read_date else "is"
     age_text = f"{days} days ago" if is_read_date else f"{days} days old"

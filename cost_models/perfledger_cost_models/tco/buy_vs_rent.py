@@ -177,6 +177,11 @@ def compare(options: Sequence[OptionCost]) -> tuple[OptionComparison, ...]:
     return tuple(sorted(comparisons, key=lambda one: (one.p50_usd, one.name)))
 
 
+def chance_cheaper(option: OptionCost, rival: OptionCost) -> float:
+    """Return the share of the draws in which an option costs less than its rival."""
+    return float((option.draws_usd < rival.draws_usd).mean())
+
+
 def owned_curve(
     server: ServerSpec,
     sheet: HardwareInputSheet,

@@ -1,48 +1,33 @@
-"""Finds where owning and a commitment, or one input of owning, change which of them costs less."""
+"""Finds the values of single inputs at which owning costs as much as another option."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from perfledger_cost_models.tco.buy_vs_rent import idle_and_busy_usd, owned_usd
+from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.tco.buy_vs_rent import owned_usd
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
-from perfledger_cost_models.tco.onprem import DEFAULT_OWNERSHIP, Ownership, ServerSpec, inputs_of
-from perfledger_cost_models.units import HOURS_PER_YEAR
+from perfledger_cost_models.tco.onprem import (
+    DEFAULT_OWNERSHIP,
+    Ownership,
+    ServerSpec,
+    draw_inputs,
+    inputs_of,
+)
 
-_HALVINGS = 60  # as many as a float has digits for
+_HALVINGS = 30  # of a range: to nine digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchingInput:
-    """The value of one input of owning, all others at their modes, at which its cost is equal."""
+    """The value of one input of owning, all others drawn, at which the median cost is equal."""
 
     parameter: str
     unit: str
     mode: float
     value: float
-
-
-def equal_size_share(
-    server: ServerSpec,
-    sheet: HardwareInputSheet,
-    *,
-    usd_per_hour: float,
-    terms: Ownership = DEFAULT_OWNERSHIP,
-) -> float | None:
-    """Return the share up to which owning costs less than committing to as many devices.
-
-    Both are paid for every hour. A year of the server costs c0 + c1 u, because only its energy
-    depends on the share u; the commitment costs K times its rate over the same K hours, so that
-    u* = (K rate - c0) / c1, at the median of the draws. 1 where owning costs less at any share,
-    None where it never does. Raises PriceMissingError for an input missing on the sheet.
-    """
-    idle, busy = idle_and_busy_usd(server, sheet, terms)
-    margin = HOURS_PER_YEAR * server.accelerators * terms.availability * usd_per_hour - idle
-    energy = busy - idle
-    always = np.where(margin > 0, 1.0, 0.0)
-    shares = np.where(energy > 0, margin / np.where(energy > 0, energy, 1.0), always)
-    share = float(np.median(np.clip(shares, 0.0, 1.0)))
-    return share or None
 
 
 def switching_inputs(
@@ -53,33 +38,45 @@ def switching_inputs(
     usd_per_hour: float,
     terms: Ownership = DEFAULT_OWNERSHIP,
 ) -> tuple[SwitchingInput, ...]:
-    """Return the inputs whose range holds a value at which owning costs `usd_per_hour`.
+    """Return the inputs whose range holds a value at which the median of owning is `usd_per_hour`.
 
-    The nearest to its mode, relative to it, comes first.
+    The input is fixed at that value in all draws. One whose mode alone, fixed, already changes
+    which side costs less is left out. The nearest to its mode, relative to it, comes first.
     """
+    draws = draw_inputs(server, sheet, terms=terms)
 
-    def difference(parameter: str, value: float) -> float:
-        figures = {parameter: np.array([value])}
-        return float(owned_usd(server, sheet, use, figures, terms)[0]) - usd_per_hour
+    def costs_more(figures: Mapping[str, FloatArray]) -> bool:
+        return float(np.median(owned_usd(server, sheet, use, figures, terms))) > usd_per_hour
 
+    def costs_more_at(parameter: str, value: float) -> bool:
+        return costs_more({**draws, parameter: np.array([value])})
+
+    is_above = costs_more(draws)
     switches: list[SwitchingInput] = []
     for name in inputs_of(server, terms):
         parameter = sheet.find(name)
         mode = float(parameter.mode)
+        if costs_more_at(name, mode) is not is_above:
+            continue
         for end in (float(parameter.low), float(parameter.high)):
-            near, far = mode, end
-            is_above = difference(name, mode) > 0
-            if (difference(name, end) > 0) is is_above:
+            if costs_more_at(name, end) is is_above:
                 continue
-            for _ in range(_HALVINGS):
-                middle = (near + far) / 2
-                if (difference(name, middle) > 0) is is_above:
-                    near = middle
-                else:
-                    far = middle
+            value = _crossing(partial(costs_more_at, name), mode, end)
             switches.append(
-                SwitchingInput(parameter=name, unit=parameter.unit, mode=mode, value=far)
+                SwitchingInput(parameter=name, unit=parameter.unit, mode=mode, value=value)
             )
     return tuple(
         sorted(switches, key=lambda one: (abs(one.value / (one.mode or 1) - 1), one.parameter))
     )
+
+
+def _crossing(is_above: Callable[[float], bool], near: float, far: float) -> float:
+    """Return the first value found on the far side of where `is_above` changes."""
+    side = is_above(near)
+    for _ in range(_HALVINGS):
+        middle = (near + far) / 2
+        if is_above(middle) is side:
+            near = middle
+        else:
+            far = middle
+    return far

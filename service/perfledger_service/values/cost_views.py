@@ -24,13 +24,14 @@ class CostRow:
     investment: Investment | None  # in owning instead of renting it; None if it is owned already
     footprint: CarbonFootprint | None  # of a useful hour; None where the draw is not known
     piece_footprint: CarbonFootprint | None = None  # of the piece of work; None where there is none
-    # The share up to which owning is cheaper than committing to as many devices; None where it
-    # never is, and for hours that are paid by use.
-    equal_size_share: float | None = None
+    # The chance that owning costs less than committing to as many devices; None for hours that are
+    # paid by use.
+    equal_size_chance: float | None = None
     is_committed: bool = False  # paid for all hours of a term, used or not
     may_rank: bool = True  # False for prices of low confidence, and spot without interruptions
     owner: str = ""  # the server that owning is about, "" where nothing is owned
     is_same_work: bool = False  # the server is of another accelerator: the work is the same
+    is_outdated: bool = False  # the price is older than prices of its kind stay valid
     warnings: tuple[str, ...] = ()
 
     @property
@@ -89,11 +90,12 @@ class CostAnswer:
 
     Spot prices without the cost of their interruptions, and prices of low confidence, have no part
     in it. `owned`, `on_demand` and `commitment` are the cheapest rows of their kind, None where
-    there is none.
+    there is none. The cheapest has the lowest median; `likeliest` is cheapest in most draws.
     """
 
     accelerator: str
     cheapest: CostRow
+    likeliest: CostRow
     runner_up: CostRow | None
     owned: CostRow | None
     on_demand: CostRow | None

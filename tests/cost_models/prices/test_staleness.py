@@ -7,6 +7,7 @@ from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.prices.staleness import (
     MAX_AGE_DAYS,
     MaxAge,
+    is_outdated,
     max_age_of,
     stale_prices,
     staleness_warnings,
@@ -27,6 +28,8 @@ def test_a_price_warns_from_the_day_after_its_maximum_age(max_age, days):
 
     assert MAX_AGE_DAYS[max_age] == days
     assert warnings(days) == ()
+    assert not is_outdated(DAY, today=DAY + timedelta(days), max_age=max_age)
+    assert is_outdated(DAY, today=DAY + timedelta(days + 1), max_age=max_age)
     assert warnings(days + 1) == (
         f"price is {days + 1} days old: {max_age} prices are valid for {days} days",
     )

@@ -11,6 +11,7 @@ from perfledger_cost_models.tco.buy_vs_rent import (
     ComparisonError,
     bought_option,
     break_even,
+    chance_cheaper,
     compare,
     owned_option,
     tornado,
@@ -62,6 +63,15 @@ def test_the_cheapest_is_first_and_the_chances_sum_to_one():
     assert [one.p50_usd for one in found] == sorted(one.p50_usd for one in found)
     assert sum(one.chance_cheapest for one in found) == pytest.approx(1)
     assert found[-1].chance_cheapest == 0
+
+
+def test_the_chance_of_two_options_is_that_of_their_draws():
+    owned = owned_option(H100, PARAMETERS, use=0.7)
+    dearer = replace(owned, draws_usd=owned.draws_usd + np.tile([0.1, -0.1, 0.1, 0.1], DRAWS // 4))
+
+    assert chance_cheaper(owned, dearer) == 0.75
+    assert chance_cheaper(dearer, owned) == 0.25
+    assert chance_cheaper(owned, owned) == 0
 
 
 def test_options_that_cost_the_same_share_the_chance():

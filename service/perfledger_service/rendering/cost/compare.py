@@ -123,7 +123,7 @@ def _columns() -> tuple[Column[CostRow], ...]:
         fact("chance_cheapest", lambda row: _chance(row, row.cost)),
         fact("work", _work, parts=field_names(OptionComparison)),
         fact("break_even", lambda row: row.break_even, parts=field_names(BreakEven)),
-        *facts("equal_size_share", "is_committed"),
+        *facts("equal_size_chance", "is_committed"),
         fact("investment", lambda row: row.investment, parts=field_names(Investment)),
         fact("footprint", lambda row: footprint_record(row.footprint), parts=FOOTPRINT_PARTS),
         fact(

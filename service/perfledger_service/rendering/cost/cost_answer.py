@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
+from perfledger_cost_models.prices.price_sheet import Price
+from perfledger_cost_models.prices.staleness import max_age_of
+from perfledger_cost_models.quote import price_origin
 from perfledger_cost_models.tco.hourly_rates import PROVIDER_NAMES
+from perfledger_cost_models.tco.onprem import QUANTILES
+from perfledger_cost_models.tco.purchase_modes import terms_of
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Block,
@@ -16,6 +21,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.values.cost_views import AnswerSwitch, CostAnswer, CostRow, RequiredSpeed
 
 _MAX_SWITCHES = 6
+_TAIL = QUANTILES[0]  # of the draws: beyond it one of two options is said to be cheaper
 
 
 def answer_blocks(answer: CostAnswer | None, *, use: float, piece: str) -> Iterator[Block]:
@@ -25,7 +31,10 @@ def answer_blocks(answer: CostAnswer | None, *, use: float, piece: str) -> Itera
             ["Unknown: no option here has a cost that may rank, so none is the cheapest."]
         )
         return
-    rows = (answer.cheapest, answer.runner_up, answer.owned, answer.on_demand, answer.commitment)
+    rows = (
+        *(answer.cheapest, answer.likeliest, answer.runner_up),
+        *(answer.owned, answer.on_demand, answer.commitment),
+    )
     quoted_rows = [*(row for row in rows if row), *(each.option for each in answer.speeds)]
     names = [row.price.sku if row.price else row.cost.name for row in quoted_rows]
     yield from sentences([" ".join(answer_sentences(answer, use=use, piece=piece))], names=names)
@@ -37,6 +46,7 @@ def answer_record(answer: CostAnswer | None, *, use: float, piece: str) -> Mappi
         return {"sentences": (), "accelerator": None}
     rows = {
         "cheapest": answer.cheapest,
+        "likeliest": answer.likeliest,
         "runner_up": answer.runner_up,
         "owned": answer.owned,
         "on_demand": answer.on_demand,
@@ -61,7 +71,7 @@ def answer_record(answer: CostAnswer | None, *, use: float, piece: str) -> Mappi
 
 def answer_sentences(answer: CostAnswer, *, use: float, piece: str) -> Iterator[str]:
     """Yield what is cheapest and from when on owning is, and the speed that others must keep."""
-    rivals = [] if piece or answer.owned is None else list(_rivals(answer))
+    rivals = [] if piece or answer.owned is None else list(_rivals(answer, use=use))
     owning = f"; owning is cheaper {', and '.join(rivals)}" if rivals else ""
     yield f"{_cheapest(answer, use=use, piece=piece)}{owning}."
     if answer.speeds:
@@ -100,21 +110,39 @@ def _cheapest(answer: CostAnswer, *, use: float, piece: str) -> str:
     )
     text = (
         f"At an allocated share of {number_format.margin(use)}, {subject} "
-        f"{_phrase(answer.cheapest)}: {_usd(answer.cheapest)} USD"
+        f"{_phrase(answer.cheapest)}{_origin(answer.cheapest)}: {_usd(answer.cheapest)} USD"
     )
     second = answer.runner_up
     if second is None:
-        return f"{text}, the only option here that may rank"
+        what = "the only option" if piece else f"the only option of {answer.accelerator}"
+        return f"{text}, {what} here that may rank"
     if _usd(second) == _usd(answer.cheapest):
         return f"{text}, as much as {_phrase(second)}"
-    first_chance, chance = (
-        number_format.whole_share((row.work or row.cost).chance_cheapest)
-        for row in (answer.cheapest, second)
-    )
+    first_chance, chance = _chance(answer.cheapest), _chance(second)
+    if (likeliest := answer.likeliest) is not answer.cheapest:
+        return (
+            f"{text} (the cheapest in {first_chance} of the draws), about as much as "
+            f"{_phrase(likeliest)}, {_usd(likeliest)} ({_chance(likeliest)})"
+        )
     return (
         f"{text} (the cheapest in {first_chance} of the draws); next is {_phrase(second)}, "
         f"{_usd(second)} ({chance})"
     )
+
+
+def _chance(row: CostRow) -> str:
+    return number_format.whole_share((row.work or row.cost).chance_cheapest)
+
+
+def _origin(row: CostRow) -> str:
+    """Return the region and the day of a price, and whether it is older than it stays valid."""
+    price = row.price
+    if price is None:
+        return ""
+    origin = price_origin(price.region, price.as_of, is_read_date=price.is_read_date)
+    kind = max_age_of(price.pricing_model)
+    age = f"; older than {kind} prices stay valid" if row.is_outdated else ""
+    return f" ({origin}{age})"
 
 
 def _usd(row: CostRow) -> str:
@@ -131,30 +159,40 @@ def _phrase(row: CostRow) -> str:
     return f"on {provider} {row.price.sku} {words}"
 
 
-def _rivals(answer: CostAnswer) -> Iterator[str]:
+def _rivals(answer: CostAnswer, *, use: float) -> Iterator[str]:
     """Yield from which share on owning costs less than on demand and than a commitment."""
     on_demand, committed = answer.on_demand, answer.commitment
     if on_demand is not None and on_demand.break_even is not None:
         yield f"than on demand ({_usd(on_demand)}) {_from(on_demand.break_even.p50)}"
     if committed is not None and committed.break_even is not None and committed.price is not None:
-        rate = usd_text(float(committed.price.usd_per_device_hour))
+        rate = usd_text(committed.cost.mode_usd * use)
+        interest = " with interest on what is paid before" if _is_upfront(committed.price) else ""
         is_cheapest = committed is answer.cheapest
         phrase = "that commitment" if is_cheapest else _phrase(committed).removeprefix("on ")
         yield (
-            f"than {phrase} ({rate} for every hour of the term) "
-            f"{_from(committed.break_even.p50)} if that is sized to the hours used, "
-            f"{_up_to(committed.equal_size_share)} if it is sized to the devices owned"
+            f"than {phrase} ({rate} for every hour of the term{interest}) "
+            f"{_from(committed.break_even.p50)} if that is sized to the hours used"
+            f"{_equal_size(committed.equal_size_chance)}"
         )
+
+
+def _is_upfront(price: Price) -> bool:
+    return terms_of(price).upfront_share > 0
 
 
 def _from(share: float | None) -> str:
     return "at no share" if share is None else f"from {number_format.whole_share(share)} on"
 
 
-def _up_to(share: float | None) -> str:
-    if share is None:
-        return "at no share"
-    return "at any share" if share >= 1 else f"up to {number_format.whole_share(share)}"
+def _equal_size(chance: float | None) -> str:
+    """Return which costs less of owning and a commitment of as many devices, or that none does."""
+    if chance is None:
+        return ""
+    draws = f"owning is cheaper in {number_format.whole_share(chance)} of the draws"
+    if _TAIL < chance < 1 - _TAIL:
+        return f"; sized to the devices owned, both cost about the same ({draws})"
+    which = "owning" if chance > 1 / 2 else "that commitment"
+    return f"; sized to the devices owned, {which} is cheaper ({draws})"
 
 
 def _speeds(answer: CostAnswer) -> str:
@@ -172,8 +210,11 @@ def _speed(required: RequiredSpeed, answer: CostAnswer) -> str:
         and required.speed_to_on_demand is not None
         and answer.cheapest is not answer.on_demand
     ):
-        against = f" ({_ratio(required.speed_to_on_demand)} to cost less than on demand)"
-    subject = "the port keeps" if is_port else "it keeps"
+        against = (
+            f" ({_ratio(required.speed_to_on_demand)} to cost less than the {answer.accelerator} "
+            "on demand)"
+        )
+    subject = "the port reaches" if is_port else "it reaches"
     return (
         f"on {required.accelerator}, {_phrase(required.option).removeprefix('on ')} "
         f"({_usd(required.option)}), if {subject} more than {_ratio(required.speed)}{against}"

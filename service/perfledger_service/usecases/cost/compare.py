@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from perfledger_cost_models.prices.staleness import is_outdated, max_age_of
 from perfledger_cost_models.tco.buy_vs_rent import (
     OptionComparison,
     OptionCost,
@@ -26,7 +27,7 @@ from perfledger_service.usecases.cost.purchase_options import (
     accelerator_options,
     break_even_of,
     curves_of,
-    equal_size_share_of,
+    equal_size_chance_of,
     footprint_of,
     investment_of,
     price_warnings,
@@ -199,12 +200,18 @@ def _row(
         price=offer.price,
         break_even=break_even_of(books, request, owner, offer_as_owned),
         investment=investment_of(books, request, owner, offer_as_owned),
-        equal_size_share=equal_size_share_of(books, request, owner, offer_as_owned),
+        equal_size_chance=equal_size_chance_of(books, request, owner, offer_as_owned),
         is_committed=offer.is_committed,
         may_rank=offer.may_rank,
         owner=owner.label if owner else "",
         is_same_work=owner is not None and owner.accelerator != cost.accelerator,
         footprint=footprint_of(books, request, offer),
+        is_outdated=offer.price is not None
+        and is_outdated(
+            offer.price.as_of,
+            today=request.today,
+            max_age=max_age_of(offer.price.pricing_model),
+        ),
         warnings=price_warnings(books, offer.price, request.today),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from perfledger_cost_models.prices.price_sheet import PricingModel
-from perfledger_cost_models.tco.buy_vs_rent import owned_curve
+from perfledger_cost_models.tco.buy_vs_rent import WACC, owned_curve
 from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_cost_models.tco.switching_values import switching_inputs
 from perfledger_service.usecases.cost.purchase_options import AcceleratorOption, CostRequest
@@ -41,12 +41,13 @@ def cost_answer(
         costs = {row.cost.name: _cost_at(books, request, row, offers) for row in mine}
         switches = (
             *_share_switches(request.use, costs),
-            *_price_switches(cheapest, runner_up),
+            *_price_switches(request, cheapest, runner_up),
             *_input_switches(books, request, mine, offers),
         )
     return CostAnswer(
         accelerator=accelerator,
         cheapest=cheapest,
+        likeliest=max(mine, key=lambda row: (row.work or row.cost).chance_cheapest),
         runner_up=runner_up,
         owned=next((row for row in mine if row.price is None), None),
         on_demand=next((row for row in mine if _is_on_demand(row)), None),
@@ -66,6 +67,10 @@ def _subject(request: CostRequest, ranked: Sequence[CostRow]) -> str:
 
 def _is_on_demand(row: CostRow) -> bool:
     return row.price is not None and row.price.pricing_model is PricingModel.ON_DEMAND
+
+
+def _is_spot(row: CostRow) -> bool:
+    return row.price is not None and row.price.pricing_model is PricingModel.SPOT
 
 
 def _cost_at(
@@ -108,8 +113,16 @@ def _cheapest(costs: Mapping[str, Callable[[float], float]], share: float) -> st
     return min(costs, key=lambda name: costs[name](share))
 
 
-def _price_switches(cheapest: CostRow, runner_up: CostRow) -> Iterator[AnswerSwitch]:
-    """Yield the list prices at which the cheapest option and the next one cost the same."""
+def _price_switches(
+    request: CostRequest, cheapest: CostRow, runner_up: CostRow
+) -> Iterator[AnswerSwitch]:
+    """Yield the list prices at which the cheapest option and the next one cost the same.
+
+    Costs are proportional to them, except that of spot with a share of the work on demand: then
+    there are none.
+    """
+    if request.fallback_share > 0 and any(map(_is_spot, (cheapest, runner_up))):
+        return
     ratio = cheapest.cost.p50_usd / runner_up.cost.p50_usd
     for row, factor in ((cheapest, 1 / ratio), (runner_up, ratio)):
         if row.price is not None:
@@ -129,36 +142,34 @@ def _input_switches(
     rows: Sequence[CostRow],
     offers: Mapping[str, AcceleratorOption],
 ) -> Iterator[AnswerSwitch]:
-    """Yield the inputs of owning that make it the cheapest option, or no longer.
+    """Yield the cost of owning, and its inputs, that make it the cheapest option, or no longer.
 
-    Where owning ranks differently at its most likely inputs and at its median, that is one.
+    The cost of capital also moves the cost of what is paid upfront, and has no switch beside that.
     """
     owned = next((row for row in rows if row.price is None), None)
     rival = next((row for row in rows if row.price is not None), None)
     if owned is None or rival is None:
         return
-    server = offers[owned.cost.name].server
-    is_cheaper = owned.cost.p50_usd < rival.cost.p50_usd
-    is_cheapest = rows[0] is owned
-    alternative = rival.cost.name if is_cheapest else owned.cost.name
-    if server is None:
+    server, rented = offers[owned.cost.name].server, offers[rival.cost.name].mode
+    alternative = rival.cost.name if rows[0] is owned else owned.cost.name
+    if server is None or rented is None:
         return
-    if (owned.cost.mode_usd < rival.cost.mode_usd) is not is_cheaper:
-        yield AnswerSwitch(
-            figure="cost of owning, as with all its inputs at their most likely values",
-            unit="USD/h",
-            now=owned.cost.p50_usd,
-            value=owned.cost.mode_usd,
-            alternative=alternative,
-        )
-        return
+    yield AnswerSwitch(
+        figure="cost of owning",
+        unit="USD/h",
+        now=owned.cost.p50_usd,
+        value=rival.cost.p50_usd,
+        alternative=alternative,
+    )
     for one in switching_inputs(
         server,
         books.parameters,
         use=request.use,
-        usd_per_hour=rival.cost.mode_usd,
+        usd_per_hour=rival.cost.p50_usd,
         terms=request.terms,
     ):
+        if one.parameter == WACC and rented.upfront_share:
+            continue
         yield AnswerSwitch(
             figure=input_phrase(one.parameter),
             unit=one.unit,

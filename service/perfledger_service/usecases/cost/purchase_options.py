@@ -23,6 +23,7 @@ from perfledger_cost_models.tco.buy_vs_rent import (
     OptionCost,
     bought_option,
     break_even,
+    chance_cheaper,
     owned_curve,
     owned_option,
     worked_option,
@@ -37,7 +38,6 @@ from perfledger_cost_models.tco.purchase_modes import (
     terms_of,
 )
 from perfledger_cost_models.tco.spot_interruption import InterruptionModel, spot_cost
-from perfledger_cost_models.tco.switching_values import equal_size_share
 from perfledger_cost_models.tco.work_cost import PricedWork
 from perfledger_cost_models.units import HOURS_PER_YEAR
 from perfledger_service.errors import NotFoundError, UsageError
@@ -217,14 +217,13 @@ def break_even_of(
     return break_even(owner, books.parameters, usd_per_hour=usd, terms=request.terms)
 
 
-def equal_size_share_of(
+def equal_size_chance_of(
     books: PriceBooks, request: CostRequest, owner: ServerSpec | None, offer: AcceleratorOption
 ) -> float | None:
-    """Return the share up to which owning costs less than committing to as many devices."""
+    """Return the chance that owning costs less than committing to as many devices."""
     if owner is None or not offer.is_committed:
         return None
-    usd = offer.usd_at(1.0, requested_use=request.use)
-    return equal_size_share(owner, books.parameters, usd_per_hour=usd, terms=request.terms)
+    return chance_cheaper(owned_option_of(books, owner, request), offer.option)
 
 
 def footprint_of(

@@ -13,6 +13,7 @@ from perfledger_service.values.cost_views import AnswerSwitch, CostAnswer, CostR
 
 ON_DEMAND = packaged_sheet().find("p5.48xlarge/on_demand")
 PLAN = packaged_sheet().find("p5.48xlarge/savings_plan/3y_no_upfront")
+UPFRONT = packaged_sheet().find("p5.48xlarge/savings_plan/1y_all_upfront")
 
 
 def row(name, usd, *, price=None, break_even=None, **values):
@@ -45,6 +46,7 @@ def answer(cheapest, *others, **values):
     usual = {
         "accelerator": "H100-80GB",
         "cheapest": cheapest,
+        "likeliest": cheapest,
         "runner_up": others[0] if others else None,
         "owned": next((each for each in rows if each.price is None), None),
         "on_demand": next((each for each in rows if each.price is ON_DEMAND), None),
@@ -73,27 +75,57 @@ def test_a_break_even_with_on_demand_is_a_share_or_none(share, words):
 
 
 @pytest.mark.parametrize(
-    ("share", "words"), [(None, "at no share"), (0.39, "up to 39 %"), (1.0, "at any share")]
+    ("chance", "words"),
+    [
+        (0.03, "that commitment is cheaper (owning is cheaper in 3 % of the draws)"),
+        (0.47, "both cost about the same (owning is cheaper in 47 % of the draws)"),
+        (0.97, "owning is cheaper (owning is cheaper in 97 % of the draws)"),
+    ],
 )
-def test_a_commitment_is_sized_to_hours_or_to_devices(share, words):
+def test_a_commitment_is_sized_to_hours_or_to_devices(chance, words):
     plan = row(
         "plan",
-        5.1,
+        5.0,
         price=PLAN,
         break_even=from_share(0.7),
-        equal_size_share=share,
+        equal_size_chance=chance,
         is_committed=True,
     )
 
     assert (
-        "(2.97 for every hour of the term) from 70 % on if that is sized to the hours used, "
-        f"{words} if it is sized to the devices owned."
+        "(3.00 for every hour of the term) from 70 % on if that is sized to the hours used; "
+        f"sized to the devices owned, {words}."
     ) in sentence(OWNED, plan)
+
+
+def test_the_rate_of_what_is_paid_before_has_its_interest():
+    plan = row("plan", 7.5, price=UPFRONT, break_even=from_share(0.7), is_committed=True)
+
+    words = "(4.50 for every hour of the term with interest on what is paid before)"
+    assert words in sentence(OWNED, plan)
+
+
+def test_an_old_price_of_the_cheapest_is_said_to_be():
+    first = "costs least on AWS p5.48xlarge on demand (us-east-1, as of"
+
+    assert "; older than list prices stay valid): 2.00 USD" in sentence(
+        row("p5", 2.0, price=ON_DEMAND, is_outdated=True)
+    )
+    assert "older" not in sentence(row("p5", 2.0, price=ON_DEMAND))
+    assert first in sentence(row("p5", 2.0, price=ON_DEMAND))
+
+
+def test_the_lowest_median_is_about_as_much_as_what_is_cheapest_in_more_draws():
+    often = row("p5", 5.1, price=ON_DEMAND)
+    words = " ".join(answer_sentences(answer(OWNED, often, likeliest=often), use=0.6, piece=""))
+
+    assert "about as much as on AWS p5.48xlarge on demand, 5.10" in words
+    assert "next is" not in words
 
 
 def test_without_anything_to_rent_nothing_is_said_about_owning():
     assert sentence(OWNED).endswith(
-        "costs least owned (onprem): 5.00 USD, the only option here that may rank."
+        "costs least owned (onprem): 5.00 USD, the only option of H100-80GB here that may rank."
     )
 
 

@@ -101,7 +101,7 @@ def test_a_single_option_has_nothing_beside_it(compare):
     assert set(options) == {answer["cheapest"]}
     assert answer["runner_up"] is None
     assert answer["switches"] == answer["required_speeds"] == []
-    assert "the only option here that may rank" in answer["sentences"][0]
+    assert "the only option of A100-40GB here that may rank" in answer["sentences"][0]
 
 
 def test_options_that_cost_the_same_are_said_to(compare, tmp_path):
@@ -124,6 +124,40 @@ def test_spot_with_its_interruptions_may_be_the_answer(compare):
 
     assert answer["cheapest"] == "gcp:tpu-v4/spot"
     assert options["gcp:tpu-v4/spot"]["chance_cheapest"] == 1
+
+
+@pytest.mark.parametrize("percent", [10, 50])
+def test_spot_partly_on_demand_has_no_switching_price(compare, percent):
+    words = ("--interruptions-per-hour", "0.1", "--checkpoint-minutes", "5", "--at", "tpu-v4")
+    without, _ = compare(*words)
+    answer, _ = compare(*words, "--fallback-percent", str(percent))
+
+    assert [each["figure"] for each in without["switches"]] == [
+        "price of gcp:tpu-v4/spot",
+        "price of gcp:tpu-v4/on_demand",
+    ]
+    assert answer["switches"] == []
+
+
+def test_the_cost_of_owning_changes_the_answer_at_the_rivals_median(compare):
+    answer, options = compare(*PLACES, "--allocated-share", "60")
+
+    (switch,) = [each for each in answer["switches"] if each["figure"] == "cost of owning"]
+    rival = next(
+        each["p50_usd"]
+        for name, each in sorted(options.items(), key=lambda pair: pair[1]["p50_usd"])
+        if name.startswith("aws:p5.") and each["chance_cheapest"] is not None
+    )
+    assert (switch["now"], switch["value"]) == (options["onprem-8xH100"]["p50_usd"], rival)
+
+
+def test_a_commitment_of_as_many_devices_has_the_chance_that_owning_costs_less(compare):
+    places = ("--at", "on-prem,p5.48xlarge/savings_plan/3y_no_upfront")
+    answer, options = compare(*places, "--accelerator", "H100-80GB", "--allocated-share", "60")
+    plan = options["aws:p5.48xlarge/savings_plan/3y_no_upfront"]
+
+    assert plan["equal_size_chance"] == pytest.approx(options["onprem-8xH100"]["chance_cheapest"])
+    assert "both cost about the same" in answer["sentences"][0]
 
 
 @pytest.mark.parametrize(
