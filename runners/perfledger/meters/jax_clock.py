@@ -129,12 +129,13 @@ class JaxMeter:
         The lines of operations are in XLA's own profile.
         """
         with recorded_messages(RETRACES) as recorder, suppress(Exception):  # as in a step of torch
+            before = getattr(self._jax.config, EXPLAIN)
             self._jax.config.update(EXPLAIN, True)
             try:
                 for _ in range(WATCHED_STEPS):
                     self._jax.block_until_ready(step())
             finally:
-                self._jax.config.update(EXPLAIN, False)
+                self._jax.config.update(EXPLAIN, before)
         rows = retrace_rows(recorder.messages, root=root)
         return write_record(path, compilations=rows) if rows else None
 

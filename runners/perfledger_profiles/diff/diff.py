@@ -87,7 +87,11 @@ def explain(
         head_device=devices[1] if devices is not None else None,
         base_bottleneck=classifier(base) if classifier is not None else None,
         head_bottleneck=classifier(head) if classifier is not None else None,
-        compilations=new_compilations(base.compilations, head.compilations),
+        compilations=new_compilations(
+            base.compilations,
+            head.compilations,
+            has_more_windows=len(noise.head) > len(noise.base),
+        ),
         reproduction=reproduction,
     )
 

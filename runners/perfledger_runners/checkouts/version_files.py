@@ -6,9 +6,10 @@ package of this kind could be imported.
 """
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
+from perfledger_runners.checkouts.git import git
 from perfledger_runners.checkouts.package_layout import calls, strings, table, texts
 
 MAX_BYTES = 100_000
@@ -23,12 +24,20 @@ SETUP_ARGUMENT = "use_scm_version"
 NOTE = "{} is written by a build, and git does not have it: the one of this clone was used"
 
 
-def supply_version_files(clone: Path, checkout: Path) -> tuple[str, ...]:
+def supply_version_files(
+    clone: Path, checkout: Path, *, commits: Collection[str]
+) -> tuple[str, ...]:
     """Copy the version files that the checkout lacks from the user's clone; return notes on them.
 
-    A project file of the checkout names them; only a module that speaks of a version is copied.
+    A project file of the checkout names them; only a module that speaks of a version is copied, and
+    none that git has, in the clone or at one of the compared `commits`: a side that lacks it would
+    be measured with the code of the other. Raises RepositoryError.
     """
-    return tuple(NOTE.format(path) for path in _named(checkout) if _copy(clone, checkout, path))
+    return tuple(
+        NOTE.format(path)
+        for path in _named(checkout)
+        if _is_missing(clone, checkout, path, commits) and _copy(clone, checkout, path)
+    )
 
 
 def _named(checkout: Path) -> Iterator[str]:
@@ -42,22 +51,38 @@ def _named(checkout: Path) -> Iterator[str]:
                 yield from texts(keyword.value)
 
 
-def _copy(clone: Path, checkout: Path, path: str) -> bool:
-    """Copy a module about the version, unless the checkout has it; return whether it was copied."""
+def _is_missing(clone: Path, checkout: Path, path: str, commits: Collection[str]) -> bool:
+    """Return whether the checkout lacks a module of the clone that no commit has.
+
+    A path that the system does not take names none.
+    """
     pure = PurePosixPath(path)
-    source, target = clone / pure, checkout / pure
-    if pure.suffix != ".py" or target.exists() or not target.parent.is_dir():
+    if pure.suffix != ".py":
         return False
-    is_inside = _is_below(source, clone) and _is_below(target, checkout)
-    content = _content(source) if is_inside else b""
+    try:
+        target = checkout / pure
+        if target.exists() or not target.parent.is_dir():
+            return False
+        source, target = (clone / pure).resolve(strict=True), target.resolve()
+        places = {
+            one.relative_to(root.resolve()) for one, root in ((source, clone), (target, checkout))
+        }
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: a link to itself
+        return False
+    # In its own folder, which may be a submodule's.
+    if git(source.parent, "ls-files", "-z", "--", source.name):
+        return False
+    names = sorted(map(str, places))
+    return not any(git(clone, "ls-tree", "-z", "--full-tree", sha, "--", *names) for sha in commits)
+
+
+def _copy(clone: Path, checkout: Path, path: str) -> bool:
+    """Copy a module about the version; return whether it was copied."""
+    content = _content(clone / path)
     if b"version" not in content:
         return False
-    target.write_bytes(content)
+    (checkout / path).write_bytes(content)
     return True
-
-
-def _is_below(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
 
 
 def _document(path: Path) -> dict[str, object]:

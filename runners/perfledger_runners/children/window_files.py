@@ -4,11 +4,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from perfledger_runners.children.message_texts import ShortText, Text
+from perfledger_runners.children.message_texts import NO_CONTROLS, ShortText, Text
 
 MAX_WINDOWS = 100
 
-TracePath = Annotated[str, Meta(max_length=4096)]
+TracePath = Annotated[str, Meta(max_length=4096, pattern=NO_CONTROLS)]
 
 
 class WindowFiles(Struct, frozen=True, kw_only=True):

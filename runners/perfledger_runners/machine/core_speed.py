@@ -22,7 +22,7 @@ _DECILES = 10
 
 @dataclass(frozen=True, slots=True)
 class CoreSpeed:
-    """The processor time that the same work needed, in seconds: its first and last decile."""
+    """The processor time that the same work needed on one core: its first and last decile."""
 
     low_s: float
     high_s: float
@@ -41,13 +41,15 @@ def read_core_speed(
     clock: Callable[[], float] = time.thread_time,
     wall: Callable[[], float] = time.monotonic,
 ) -> CoreSpeed | None:
-    """Do the same work again and again on each of the usable cores; None where that is impossible.
+    """Return the speed of the least steady core; None where a core has too few readings.
 
-    The calling thread visits the cores in turn, as far as it may, and then returns to all of them.
+    The same work is done again and again on each of the usable cores. Cores are not compared with
+    each other: a processor may have fast and slow ones. The calling thread visits them in turn, as
+    far as it may, and then returns to all of them.
     """
     probe = work or _add_squares
     cores = sorted(usable)[-MAX_CORES:]  # interrupts prefer the first
-    readings_s: list[float] = []
+    readings_s: dict[int, list[float]] = {core: [] for core in cores}
     until = wall() + seconds
     try:
         for core in cycle(cores):
@@ -56,13 +58,14 @@ def read_core_speed(
             _stay_on((core,))
             began = clock()
             probe()
-            readings_s.append(clock() - began)
+            readings_s[core].append(clock() - began)
     finally:
         _stay_on(usable)
-    if len(readings_s) < _DECILES or min(readings_s) <= 0:
+    if any(len(each) < _DECILES or min(each) <= 0 for each in readings_s.values()):
         return None
-    deciles = quantiles(readings_s, n=_DECILES)
-    return CoreSpeed(low_s=deciles[0], high_s=deciles[-1])
+    deciles = [quantiles(each, n=_DECILES) for each in readings_s.values()]
+    speeds = [CoreSpeed(low_s=each[0], high_s=each[-1]) for each in deciles]
+    return max(speeds, key=lambda speed: speed.spread, default=None)
 
 
 def _add_squares() -> int:

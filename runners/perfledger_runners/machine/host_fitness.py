@@ -127,7 +127,9 @@ def _steal(load: HostLoad) -> HostFinding:
 
 def _core_speed(speed: CoreSpeed | None) -> HostFinding:
     if speed is None:
-        return unknown("core speed", "the clock of a thread's processor time does not advance")
+        return unknown(
+            "core speed", "a thread's processor time could not be read often enough on each core"
+        )
     low_ms, high_ms = 1e3 * speed.low_s, 1e3 * speed.high_s
     detail = f"the same work takes {low_ms:.2g} to {high_ms:.2g} ms of processor time"
     if speed.spread < NOISY_SPREAD:

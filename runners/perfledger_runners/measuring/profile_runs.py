@@ -269,12 +269,10 @@ def read_child_windows(
 
     A child may name only files in its trace folder. `tool` is one of READERS. Raises ReaderError.
     """
-    paths = [Path(path).resolve() for path in traces]
-    shapes_path, lines_path = (Path(path).resolve() if path else None for path in (shapes, lines))
-    files = [*paths, *filter(None, (shapes_path, lines_path))]
-    if not all(one.is_relative_to(folder.resolve()) and one.is_file() for one in files):
-        msg = "the child named a file outside its trace folder"
-        raise ReaderError(msg)
+    paths = [_own_file(path, folder) for path in traces]
+    shapes_path, lines_path = (
+        _own_file(path, folder) if path else None for path in (shapes, lines)
+    )
     try:
         return read_windows(
             READERS[tool],
@@ -289,8 +287,22 @@ def read_child_windows(
             wall_s=min(READER_WALL_S, max(0.0, harness.seconds_left())),
         )
     finally:
-        for file in files:
-            file.unlink()
+        for file in (*paths, *filter(None, (shapes_path, lines_path))):
+            file.unlink(missing_ok=True)  # it may have been named twice
+
+
+def _own_file(path: str, folder: Path) -> Path:
+    """Return a file that a child names in its trace folder; raise ReaderError on any other."""
+    try:
+        file = Path(path).resolve()
+        is_own = file.is_relative_to(folder.resolve()) and file.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a link to itself
+        msg = "the child named a file that cannot be opened"
+        raise ReaderError(msg) from error
+    if not is_own:
+        msg = "the child named a file outside its trace folder"
+        raise ReaderError(msg)
+    return file
 
 
 def exit_reason(status: int) -> str:

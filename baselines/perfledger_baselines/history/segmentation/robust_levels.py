@@ -36,9 +36,7 @@ def fit_levels(levels: FloatArray, *, penalty: float) -> FloatArray:
     scales = np.maximum(SCALE_OF_DIFFERENCE * differences, SMALLEST_SPREAD)
     ranks = np.rint(np.linspace(0, count - 1, min(GRID_SIZE, count))).astype(np.int64)
     grids = np.sort(median_of_five(levels), axis=1)[:, ranks]
-    penalties = np.full(count, penalty)
-    penalties[: END + 1] += END_EXTRA
-    penalties[count - END + 1 :] += END_EXTRA
+    penalties = step_penalties(count, penalty)
     fitted: FloatArray = np.empty_like(levels)
     for number, (row, grid, scale) in enumerate(zip(levels, grids, scales.tolist(), strict=True)):
         path = cheapest_path(_losses(row, grid, scale=scale), penalties)
@@ -46,6 +44,14 @@ def fit_levels(levels: FloatArray, *, penalty: float) -> FloatArray:
         for first, stop in pairwise(bounds):
             fitted[number, first:stop] = np.median(row[first:stop])
     return fitted
+
+
+def step_penalties(count: int, penalty: float) -> FloatArray:
+    """Return (N,): what a step before each of `count` observations costs, more near an end."""
+    penalties = np.full(count, penalty)
+    penalties[: END + 1] += END_EXTRA  # a step before the first one is none
+    penalties[count - END :] += END_EXTRA
+    return penalties
 
 
 @compiled

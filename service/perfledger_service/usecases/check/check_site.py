@@ -86,6 +86,7 @@ class CheckoutFolder:
     harness: Harness
     interpreter: Interpreter
     inputs: BuildInputs
+    side_commits: tuple[str, ...]  # base and head as they are checked out
     folder: Path
     progress: CheckProgress
 
@@ -100,7 +101,7 @@ class CheckoutFolder:
         with repository.worktree(sha, self.folder / secrets.token_hex(4)) as root:
             notes = (
                 *fill_submodules(repository.root, root, sha),
-                *supply_version_files(repository.root, root),
+                *supply_version_files(repository.root, root, commits=self.side_commits),
             )
             tree = read_source_tree(repository, sha, import_paths=settings.import_paths)
             if needs_build(settings, self.inputs):
@@ -139,13 +140,13 @@ def open_checkouts(
     What differs between `sides` decides whether commits are built.
     """
     settings = configuration.settings
-    base, head = (
-        read_source_tree(
-            repository,
-            configuration.checked_out_sha(repository, revision.sha),
-            import_paths=settings.import_paths,
-        )
+    side_commits = tuple(
+        configuration.checked_out_sha(repository, revision.sha)
         for revision in (sides.base, sides.head)
+    )
+    base, head = (
+        read_source_tree(repository, sha, import_paths=settings.import_paths)
+        for sha in side_commits
     )
     interpreter = find_python(repository.root, settings.python)
     limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
@@ -165,6 +166,7 @@ def open_checkouts(
             harness=harness,
             interpreter=interpreter,
             inputs=build_inputs(base, head, paths=settings.paths),
+            side_commits=side_commits,
             folder=folder,
             progress=progress,
         )

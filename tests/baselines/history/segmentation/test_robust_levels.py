@@ -5,8 +5,10 @@ from hypothesis import given, settings, strategies as st
 from perfledger_baselines.history.segmentation.pruning import needed_z
 from perfledger_baselines.history.segmentation.robust_levels import (
     END,
+    END_EXTRA,
     cheapest_path,
     fit_levels,
+    step_penalties,
 )
 
 
@@ -47,6 +49,14 @@ def test_three_observations_at_the_end_are_a_stretch_as_nobody_knows_yet_whether
 
     assert END > 3
     assert [steps.tolist() for steps in steps_of(levels)] == [[117]]
+
+
+def test_a_step_costs_more_within_six_observations_of_either_end():
+    penalties = step_penalties(20, 2.0)
+
+    assert END == 6
+    assert penalties[7:14].tolist() == [2.0] * 7
+    assert penalties[[1, 6, 14, 19]].tolist() == [2.0 + END_EXTRA] * 4
 
 
 def test_heavy_tails_do_not_hide_a_step():

@@ -135,6 +135,8 @@ def test_every_event_of_the_protocol_has_a_message():
         run_line(**packages(compiled={"size_bytes": -1})),
         run_line(**packages(compiled={"digest": "a" * 64 + "\n"})),
         run_line(**packages(compiled={"path": 5})),
+        run_line(windows={"tool": "torch.profiler", "traces": ["a\0b"]}),
+        line("profiled", workload="w", tool="torch.profiler", trace="a\nb"),
     ],
 )
 def test_what_the_harness_would_not_have_said_is_garbage(garbage):

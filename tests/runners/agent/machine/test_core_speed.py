@@ -5,8 +5,11 @@ import pytest
 
 from perfledger_runners.machine.core_speed import CoreSpeed, read_core_speed
 
+# No system has them: the test's thread stays where it is.
+FAR_CORES = (100_000, 100_001, 100_002, 100_003)
 
-def scripted(times_s, *, seconds=1.0):
+
+def scripted(times_s, *, seconds=1.0, cores=1):
     """Return the speed where each piece of work needs the next of these times, again and again."""
     now_s = 0.0
     pieces = count()
@@ -18,9 +21,7 @@ def scripted(times_s, *, seconds=1.0):
     def clock():
         return now_s
 
-    return read_core_speed(
-        os.sched_getaffinity(0), seconds=seconds, work=work, clock=clock, wall=clock
-    )
+    return read_core_speed(FAR_CORES[:cores], seconds=seconds, work=work, clock=clock, wall=clock)
 
 
 def test_work_that_always_takes_the_same_has_no_spread():
@@ -38,15 +39,26 @@ def test_a_single_slow_reading_among_many_does_not():
     assert scripted((*(0.001,) * 30, 0.05)).spread == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("times_s", "seconds"), [((0.0, 0.1), 1.0), ((0.2,), 1.0)])
-def test_a_clock_that_stands_and_too_few_readings_tell_nothing(times_s, seconds):
-    assert scripted(times_s, seconds=seconds) is None
+def test_fast_and_slow_cores_that_are_each_steady_have_no_spread():
+    assert scripted((0.001, 0.0013), cores=2).spread == pytest.approx(1.0)
+
+
+def test_the_least_steady_core_is_told():
+    speed = scripted((0.001, 0.002, 0.001, 0.003), cores=2)
+
+    assert (speed.low_s, speed.high_s) == (pytest.approx(0.002), pytest.approx(0.003))
+
+
+@pytest.mark.parametrize(("times_s", "cores"), [((0.0, 0.1), 1), ((0.2,), 1), ((0.03,), 4)])
+def test_a_clock_that_stands_and_too_few_readings_of_a_core_tell_nothing(times_s, cores):
+    assert scripted(times_s, cores=cores) is None
 
 
 def test_this_machine_is_read_on_its_cores_and_left_as_it_was():
     before = os.sched_getaffinity(0)
 
-    speed = read_core_speed(before, seconds=0.1)
+    visits = count()
+    speed = read_core_speed(before, seconds=60, wall=lambda: next(visits))
 
     assert os.sched_getaffinity(0) == before
     assert isinstance(speed, CoreSpeed)

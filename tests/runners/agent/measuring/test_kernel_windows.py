@@ -18,6 +18,7 @@ from perfledger_runners.measuring.kernel_windows import (
 )
 from perfledger_runners.measuring.measured_pair import KERNEL_WINDOWS
 from perfledger_runners.measuring.paired_runs import measure_pairs
+from perfledger_runners.measuring.profile_runs import trace_folder
 
 TORCH = """
 import torch
@@ -135,6 +136,27 @@ def test_a_child_that_recorded_nothing_usable_says_why(harness, files, failure):
     windows = read_run_windows(harness, message(**files), side=Side.HEAD, pair=3)
 
     assert (windows.failure, windows.kernels, windows.pair) == (failure, (), 3)
+
+
+@pytest.mark.parametrize(
+    ("names", "failure"),
+    [
+        (("loop",), "the child named a file that cannot be opened"),
+        (("a" * 3000,), "the child named a file that cannot be opened"),
+        (("a\0b",), "the child named a file that cannot be opened"),
+        (("trace", "trace"), "trace"),
+    ],
+)
+def test_a_file_that_a_child_names_wrongly_is_a_failure_and_no_error(harness, names, failure):
+    folder = trace_folder(harness, Side.HEAD)
+    (folder / "loop").symlink_to(folder / "loop")
+    (folder / "trace").write_text("hello")
+    said = message(tool="torch.profiler", traces=tuple(str(folder / name) for name in names))
+
+    windows = read_run_windows(harness, said, side=Side.HEAD, pair=3)
+
+    assert failure in windows.failure
+    assert (folder / "trace").exists() == ("trace" not in names)
 
 
 def test_what_a_child_says_is_clean_text(harness):

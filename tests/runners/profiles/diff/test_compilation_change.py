@@ -43,6 +43,32 @@ def test_what_head_has_more_often_is_told():
     assert new_compilations([replace(RETRACE, count=9)], [RETRACE]) == ()
 
 
+def test_what_one_more_window_may_explain_is_not_told(make):
+    again = Compilation(
+        kind=CompilationKind.RECOMPILATION, function="model", reason="size mismatch", count=4
+    )
+    base = replace(
+        make.profile(make.operation("aten::mm", 1.0)),
+        compilations=(replace(again, count=3), BREAK),
+    )
+    head = replace(
+        make.profile(make.operation("aten::mm", 2.0), side=Side.HEAD),
+        compilations=(again, replace(BREAK, count=2), replace(BREAK, function="new"), RETRACE),
+    )
+    base_windows, head_windows = ([one.operations_only()] * 3 for one in (base, head))
+
+    def told(*repeats):
+        return {
+            (one.kind, one.function) for one in explain(base, head, repeats=repeats).compilations
+        }
+
+    certain = {(BREAK.kind, "new"), (RETRACE.kind, "model")}
+    uncertain = {(again.kind, "model"), (BREAK.kind, "")}
+    assert told(*base_windows, *head_windows) == certain | uncertain
+    assert told(*base_windows, *head_windows[:2]) == certain | uncertain
+    assert told(*base_windows[:2], *head_windows) == certain
+
+
 def test_a_long_list_is_cut():
     many = [replace(BREAK, function=name) for name in "abcdefgh"]
 

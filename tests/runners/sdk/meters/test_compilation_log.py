@@ -216,6 +216,18 @@ def test_jax_says_which_argument_makes_it_trace_again(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_user_who_asked_jax_to_explain_its_traces_is_still_told_them(tmp_path):
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_explain_cache_misses", True)
+    try:
+        JaxMeter(jax, Device.CPU).lines(lambda: None, tmp_path, tmp_path / "lines.json")
+
+        assert jax.config.jax_explain_cache_misses
+    finally:
+        jax.config.update("jax_explain_cache_misses", False)
+
+
+@pytest.mark.slow
 def test_a_step_that_fails_while_it_is_watched_has_no_record(tmp_path):
     jax = pytest.importorskip("jax")
 
