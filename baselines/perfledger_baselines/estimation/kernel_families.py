@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,11 +47,14 @@ class PairedSeconds:
 class KernelFamily:
     """The kernels that one operator runs, together and one by one.
 
-    `is_restructured` says that one of them is called another number of times: work that was added,
-    removed or moved.
+    `total` is that of the shortest steps that run it. `over_all_steps` shows what these leave out:
+    the mean of all steps, and `total` times the share of steps that run it. `is_restructured` says
+    that one of its kernels is called another number of times: work that was added, removed or
+    moved.
     """
 
     total: PairedSeconds
+    over_all_steps: tuple[PairedSeconds, ...]
     kernels: tuple[PairedSeconds, ...]
     is_restructured: bool
 
@@ -65,8 +68,11 @@ def kernel_families(
         groups[kernel.family].append(kernel)
     families = [
         KernelFamily(
-            total=_seconds_of(name, group, places),
-            kernels=tuple(_seconds_of(one.name, [one], places) for one in group),
+            total=_seconds_of(name, group, places, _shortest),
+            over_all_steps=tuple(
+                _seconds_of(name, group, places, mean) for mean in (_mean, _shortest_by_share)
+            ),
+            kernels=tuple(_seconds_of(one.name, [one], places, _shortest) for one in group),
             is_restructured=any(map(_has_other_count, group)),
         )
         for name, group in groups.items()
@@ -87,16 +93,22 @@ def whole_steps(windows: WorkloadKernels, *, places: Sequence[int]) -> PairedSec
     """Return the profiled steps in the pairs at these places."""
     return PairedSeconds(
         name="step",
-        base=_locations([windows.base_steps[place] for place in places]),
-        head=_locations([windows.head_steps[place] for place in places]),
+        base=np.array([_shortest(np.array(windows.base_steps[place])) for place in places]),
+        head=np.array([_shortest(np.array(windows.head_steps[place])) for place in places]),
     )
 
 
-def _seconds_of(name: str, kernels: Sequence[KernelTimes], places: Sequence[int]) -> PairedSeconds:
+def _seconds_of(
+    name: str,
+    kernels: Sequence[KernelTimes],
+    places: Sequence[int],
+    location: Callable[[FloatArray], float],
+) -> PairedSeconds:
+    """Return kernels together, with the location of their sums in the steps of each pair."""
     return PairedSeconds(
         name=name,
-        base=_locations([_step_sums([one.base[place] for one in kernels]) for place in places]),
-        head=_locations([_step_sums([one.head[place] for one in kernels]) for place in places]),
+        base=np.array([location(_step_sums([one.base[at] for one in kernels])) for at in places]),
+        head=np.array([location(_step_sums([one.head[at] for one in kernels])) for at in places]),
     )
 
 
@@ -105,15 +117,19 @@ def _step_sums(kernels: Sequence[StepSeconds]) -> FloatArray:
     return sums
 
 
-def _locations(pairs: Sequence[FloatArray | StepSeconds]) -> FloatArray:
-    """Return the mean of the shortest steps of each pair that run it at all; 0 without any."""
-    return np.array([_shortest(np.asarray(pair, dtype=np.float64)) for pair in pairs])
-
-
 def _shortest(steps: FloatArray) -> float:
+    """Return the mean of the shortest steps that run it at all; 0 without any."""
     busy = np.sort(steps[steps > 0])
     count = math.ceil(SHORTEST_SHARE * len(busy))
     return float(busy[:count].mean()) if count else 0.0
+
+
+def _mean(steps: FloatArray) -> float:
+    return float(steps.mean())
+
+
+def _shortest_by_share(steps: FloatArray) -> float:
+    return _shortest(steps) * float((steps > 0).mean())
 
 
 def _has_other_count(kernel: KernelTimes) -> bool:

@@ -1,10 +1,11 @@
 """Holds families of kernels with their tests, and the rule that says which of them changed."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfledger_baselines.estimation.kernel_families import PairedSeconds
+from perfledger_baselines.estimation.kernel_families import PairedSeconds, sum_of
 from perfledger_baselines.judging.kernel_judgement import KernelChange, KernelFinding
 from perfledger_baselines.judging.verdict import EffectEstimate
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -25,11 +26,13 @@ MIN_STEP_SHARE = 0.0002
 class JudgedFamily:
     """A family of kernels with its test, or several families together.
 
-    The test's differences are relative to the mean of both sides.
+    The test's differences are relative to the mean of both sides. `seconds` are those of the
+    shortest steps that run it; `over_all_steps` are as in KernelFamily.
     """
 
     seconds: PairedSeconds
     result: TTestResult
+    over_all_steps: tuple[PairedSeconds, ...] = ()
     kernels: tuple[PairedSeconds, ...] = ()
     is_restructured: bool = False
 
@@ -70,7 +73,7 @@ class JudgedWorkload:
     pairs: int
     step_seconds: float  # base's, profiled
     tested: tuple[JudgedFamily, ...]
-    restructured: tuple[PairedSeconds, ...]
+    restructured: tuple[JudgedFamily, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,14 @@ class KernelTestRule:
         (result,) = paired_kernel_tests([seconds], alpha=self.rule.alpha)
         return JudgedFamily(seconds=seconds, result=result)
 
+    def test_together(self, name: str, parts: Collection[JudgedFamily]) -> JudgedFamily:
+        """Return several families as one with its test; there is at least one."""
+        over_all_steps = zip(*(part.over_all_steps for part in parts), strict=True)
+        return replace(
+            self.test(sum_of(name, [part.seconds for part in parts])),
+            over_all_steps=tuple(sum_of(name, seconds) for seconds in over_all_steps),
+        )
+
     def is_change(self, family: JudgedFamily, step_seconds: float) -> bool:
         """Return whether something changed, by enough to matter."""
         change = relative_change(family.result.mean)
@@ -108,6 +119,25 @@ class KernelTestRule:
             and abs(change) >= self.rule.floor
             and share >= MIN_STEP_SHARE
         )
+
+    def uneven_change(self, family: JudgedFamily, step_seconds: float) -> JudgedFamily | None:
+        """Return the change over all steps that the shortest ones do not show; None without one.
+
+        Such a family runs in another share of the steps, or only some of its steps changed. All
+        these tests of a check have the alpha of intervals: one too many makes a check undecided,
+        and one too few makes it green.
+        """
+        shows_slower = family.is_slower if self.is_change(family, step_seconds) else None
+        level = self.rule.alpha / (self.tests * max(1, len(family.over_all_steps)))
+        for one in map(self.test, family.over_all_steps):
+            size = abs(relative_change(one.result.mean))
+            is_found = self.is_change(one, step_seconds) or (
+                replace(self, level=level).is_change(one, step_seconds)
+                and size > self.detectable(family)
+            )
+            if is_found and one.is_slower is not shows_slower:
+                return one
+        return None
 
     def adjusted_p(self, family: JudgedFamily) -> float:
         """Return a p-value corrected for all tests of the check."""

@@ -3,7 +3,11 @@
 Work that moved is not work that was added. Kernels that are called another number of times, or that
 became faster, may have passed work on to others. They are therefore tested together: if they did
 not become faster, a slower kernel stands for itself; if they did, it must have lost more than they
-gained.
+gained. A slower one is said to have work of the others only where they are proven to add less
+together than it does.
+
+The shortest steps of a pair count, as other load only lengthens steps. What they do not show, a
+change of all steps on average, is no finding, but nothing is then called unchanged or improved.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,8 +17,8 @@ from types import MappingProxyType
 
 from perfledger.kernel_times import WorkloadKernels
 from perfledger_baselines.estimation.kernel_families import (
+    KernelFamily,
     kernel_families,
-    sum_of,
     whole_steps,
 )
 from perfledger_baselines.judging.judged_kernels import (
@@ -24,7 +28,7 @@ from perfledger_baselines.judging.judged_kernels import (
     KernelTestRule,
 )
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
-from perfledger_baselines.judging.kernel_wording import kernel_reason, widest_reason
+from perfledger_baselines.judging.kernel_wording import kernel_reason, uneven_reason, widest_reason
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.kernel_tests import FEWEST_KERNEL_PAIRS, paired_kernel_tests
@@ -83,23 +87,35 @@ def _without_enough(windows: WorkloadKernels, pairs: Collection[int]) -> KernelJ
 def _prepare(windows: WorkloadKernels, places: Sequence[int], rule: DecisionRule) -> JudgedWorkload:
     families = kernel_families(windows.kernels, places=places)
     step_seconds = whole_steps(windows, places=places).base_seconds
-    long = [one for one in families if one.total.most_seconds >= MIN_FAMILY_SHARE * step_seconds]
-    results = paired_kernel_tests([family.total for family in long], alpha=rule.alpha)
+    results = paired_kernel_tests([family.total for family in families], alpha=rule.alpha)
+    judged_families = [
+        (
+            _most_seconds(family) >= MIN_FAMILY_SHARE * step_seconds,
+            JudgedFamily(
+                seconds=family.total,
+                result=result,
+                over_all_steps=family.over_all_steps,
+                kernels=family.kernels,
+                is_restructured=family.is_restructured,
+            ),
+        )
+        for family, result in zip(families, results, strict=True)
+    ]
     return JudgedWorkload(
         name=windows.workload,
         pairs=len(places),
         step_seconds=step_seconds,
-        tested=tuple(
-            JudgedFamily(
-                seconds=family.total,
-                result=result,
-                kernels=family.kernels,
-                is_restructured=family.is_restructured,
-            )
-            for family, result in zip(long, results, strict=True)
+        tested=tuple(one for is_long, one in judged_families if is_long),
+        restructured=tuple(
+            one for is_long, one in judged_families if not is_long and one.is_restructured
         ),
-        restructured=tuple(one.total for one in families[len(long) :] if one.is_restructured),
     )
+
+
+def _most_seconds(family: KernelFamily) -> float:
+    """Return how long it takes in a step that runs it; on average where most pairs lack it."""
+    means = (values.mean() for one in family.over_all_steps for values in (one.base, one.head))
+    return max(family.total.most_seconds, *map(float, means))
 
 
 def _judge(
@@ -111,7 +127,7 @@ def _judge(
         for group in (shift.alarms, shift.gains, shift.shifts)
         for one in sorted(group, key=lambda each: -abs(each.delta_seconds))
     )
-    outcome, decisive = _outcome(workload, shift, shared)
+    outcome, decisive, doubt = _outcome(workload, shift, shared)
     detectable = [shared.detectable(one) for one in workload.tested]
     judgement = KernelJudgement(
         workload=workload.name,
@@ -126,12 +142,7 @@ def _judge(
         estimate=shared.estimate(decisive) if decisive is not None else None,
         adjusted_p=shared.adjusted_p(decisive) if decisive is not None else 1.0,
     )
-    widest = ""
-    if outcome is Outcome.UNDECIDED and decisive is not None:
-        widest = widest_reason(
-            decisive.seconds.name, share=decisive.reach_seconds / workload.step_seconds
-        )
-    return replace(judgement, reason=kernel_reason(judgement, widest=widest))
+    return replace(judgement, reason=kernel_reason(judgement, doubt=doubt))
 
 
 def _shift(workload: JudgedWorkload, shared: KernelTestRule) -> KernelShift:
@@ -140,14 +151,15 @@ def _shift(workload: JudgedWorkload, shared: KernelTestRule) -> KernelShift:
     slower = tuple(one for one in changed if one.is_slower and not one.is_restructured)
     traded = tuple(one for one in changed if one not in slower)
     parts = (
-        *(one.seconds for one in workload.tested if one.is_restructured or one in traded),
+        *(one for one in workload.tested if one.is_restructured or one in traded),
         *workload.restructured,
     )
     if not parts:
         return KernelShift(alarms=slower)
-    net = shared.test(sum_of(TOGETHER, parts))
+    net = shared.test_together(TOGETHER, parts)
     if not shared.is_change(net, workload.step_seconds):
-        return KernelShift(alarms=slower, shifts=traded, pool=net)
+        shift = _shift_without_net_change(traded, net)
+        return replace(shift, alarms=(*slower, *shift.alarms))
     if net.is_slower:
         added = tuple(one for one in traded if one.is_slower) or (net,)
         gains = tuple(one for one in traded if not one.is_slower)
@@ -167,30 +179,59 @@ def _shift_of_gains(
     shifts = tuple(one for one in traded if one.is_slower)
     if not slower:
         return KernelShift(gains=gains, shifts=shifts, pool=net)
-    total = shared.test(sum_of(TOGETHER, (net.seconds, *(one.seconds for one in slower))))
+    total = shared.test_together(TOGETHER, (net, *slower))
     if not shared.is_change(total, workload.step_seconds):
-        return KernelShift(shifts=(*slower, *traded), pool=total)
+        return _shift_without_net_change((*slower, *traded), total)
     if total.is_slower:
         return KernelShift(alarms=slower, gains=gains, shifts=shifts, pool=total)
     return KernelShift(gains=gains, shifts=(*slower, *shifts), pool=total)
 
 
+def _shift_without_net_change(changed: tuple[JudgedFamily, ...], pool: JudgedFamily) -> KernelShift:
+    """Divide changed families that did not change together.
+
+    A slower one has work of the others where all together add less than it does, by their bounds;
+    else it stands for itself.
+    """
+    _, most_seconds = pool.bounds_seconds
+    alarms = tuple(
+        one for one in changed if one.is_slower and one.bounds_seconds[0] <= most_seconds
+    )
+    rest = tuple(one for one in changed if one not in alarms)
+    if not alarms:
+        return KernelShift(shifts=rest, pool=pool)
+    return KernelShift(
+        alarms=alarms,
+        gains=tuple(one for one in rest if not one.is_slower),
+        shifts=tuple(one for one in rest if one.is_slower),
+        pool=pool,
+    )
+
+
 def _outcome(
     workload: JudgedWorkload, shift: KernelShift, shared: KernelTestRule
-) -> tuple[Outcome, JudgedFamily | None]:
-    """Return the outcome and the family that decides it; none does where all are unchanged.
+) -> tuple[Outcome, JudgedFamily | None, str]:
+    """Return the outcome, the family that decides it, and why it is undecided.
 
-    They are unchanged if each is proven to add or save no more than the margin, as a share of the
-    step. Those that may have passed work on count as one.
+    All are unchanged, and none decides, if each is proven to add or save no more than the margin,
+    as a share of the step. Those that may have passed work on count as one.
     """
     if shift.alarms:
-        return Outcome.REGRESSED, max(shift.alarms, key=lambda one: one.delta_seconds)
+        return Outcome.REGRESSED, max(shift.alarms, key=lambda one: one.delta_seconds), ""
+    step_seconds = workload.step_seconds
+    pool = () if shift.pool is None else (shift.pool,)
+    for family in (*workload.tested, *pool):
+        uneven = shared.uneven_change(family, step_seconds)
+        if uneven is not None:
+            reason = uneven_reason(family.seconds.name, share=uneven.delta_seconds / step_seconds)
+            return Outcome.UNDECIDED, uneven, reason
     if shift.gains:
-        return Outcome.IMPROVED, min(shift.gains, key=lambda one: one.delta_seconds)
+        return Outcome.IMPROVED, min(shift.gains, key=lambda one: one.delta_seconds), ""
+    if not workload.tested:
+        return Outcome.NOT_MEASURED, None, ""
     apart = (one for one in workload.tested if not one.is_restructured and one not in shift.shifts)
-    judged = (*apart, *([shift.pool] if shift.pool is not None else ()))
-    widest = max(judged, key=lambda one: one.reach_seconds, default=None)
-    margin = shared.rule.of(workload.name).margin
-    if widest is None or widest.reach_seconds <= margin * workload.step_seconds:
-        return Outcome.UNCHANGED, None
-    return Outcome.UNDECIDED, widest
+    widest = max((*apart, *pool), key=lambda one: one.reach_seconds)
+    if widest.reach_seconds <= shared.rule.of(workload.name).margin * step_seconds:
+        return Outcome.UNCHANGED, None, ""
+    reason = widest_reason(widest.seconds.name, share=widest.reach_seconds / step_seconds)
+    return Outcome.UNDECIDED, widest, reason

@@ -10,10 +10,10 @@ from perfledger_baselines.judging.kernel_judgement import (
 MAX_NAMED = 3
 
 
-def kernel_reason(judgement: KernelJudgement, *, widest: str) -> str:
+def kernel_reason(judgement: KernelJudgement, *, doubt: str) -> str:
     """Return the alarms and gains in words, then cost that moved, then what stays unknown.
 
-    `widest` is said of an undecided judgement, see `widest_reason`.
+    `doubt` is why the judgement is undecided; "" where it is not.
     """
     shifts = [finding for finding in judgement.findings if finding.is_moved]
     changes = [finding for finding in judgement.findings if not finding.is_moved]
@@ -21,10 +21,10 @@ def kernel_reason(judgement: KernelJudgement, *, widest: str) -> str:
     if len(changes) > MAX_NAMED:
         parts.append(f"{len(changes) - MAX_NAMED} more changed")
     if shifts:
-        parts.append(_shift_sentence(shifts))
-    if not judgement.findings:
+        parts.append(_shift_sentence(shifts, is_proven=not doubt))
+    if not (judgement.findings or doubt):
         parts.append(_quiet(judgement))
-    return f"{'; '.join(filter(None, (*parts, widest)))}, after {judgement.pairs} pairs"
+    return f"{'; '.join(filter(None, (*parts, doubt)))}, after {judgement.pairs} pairs"
 
 
 def widest_reason(family: str, *, share: float) -> str:
@@ -32,12 +32,22 @@ def widest_reason(family: str, *, share: float) -> str:
     return f"too noisy to tell: {family} may add or save {_percent(share)} of the step"
 
 
-def _shift_sentence(shifts: Sequence[KernelFinding]) -> str:
+def uneven_reason(family: str, *, share: float) -> str:
+    """Return why nothing is decided: what a family adds over all steps, as a share of the step."""
+    change = "adds" if share > 0 else "saves"
+    return (
+        f"undecided: {family} {change} {_percent(abs(share))} of the step on average, which its "
+        "shortest steps do not show: it runs in other steps, or only some of them changed"
+    )
+
+
+def _shift_sentence(shifts: Sequence[KernelFinding], *, is_proven: bool) -> str:
     named = ", ".join(
         f"{each.family} {100 * each.step_share:+.2g} %" for each in shifts[:MAX_NAMED]
     )
     rest = f" and {len(shifts) - MAX_NAMED} more" if len(shifts) > MAX_NAMED else ""
-    return f"cost moved between kernels, and none was added: {named} of the step{rest}"
+    proof = ", and none was added" if is_proven else ""
+    return f"cost moved between kernels{proof}: {named} of the step{rest}"
 
 
 def _quiet(judgement: KernelJudgement) -> str:

@@ -109,7 +109,8 @@ class GroupSequentialStopping:
 
         The one with the widest undecided interval per second that a pair of it takes (`seconds` of
         the device, by workload). One without an interval yet goes first: the cheapest of those with
-        the fewest pairs. A workload without an entry in `seconds` is never returned.
+        the fewest pairs. One that is decided and has too few pairs with windows of kernels goes
+        last. A workload without an entry in `seconds` is never returned.
         """
         widths = {
             workload: math.inf
@@ -120,6 +121,9 @@ class GroupSequentialStopping:
             if verdict.outcome is Outcome.UNDECIDED:
                 before = widths.get(verdict.workload, 0.0)
                 widths[verdict.workload] = max(before, _width(verdict))
+        for workload, pairs in self._pairs.items():
+            if len(pairs) < self._kernel_pairs:
+                widths.setdefault(workload, 0.0)  # decided, and short of windows of kernels
         # A workload without a width was decided between its looks, by Holm's share.
         waiting = self.decision() & seconds.keys() & widths.keys()
         unseen = [each for each in waiting if math.isinf(widths[each])]

@@ -52,6 +52,17 @@ def test_steps_that_do_not_run_it_say_nothing_of_its_time():
     assert family.total.most_seconds == 3.0
 
 
+def test_what_the_shortest_steps_leave_out_is_in_the_means_over_all_steps():
+    one = kernel("sync", ((0.0, 3.0, 0.0, 0.0),), ((3.0, 3.0, 9.0, 9.0),))
+
+    (family,) = kernel_families([one], places=[0])
+    mean, shortest_by_share = family.over_all_steps
+
+    assert family.total.base_seconds == family.total.head_seconds == 3.0
+    assert (mean.base_seconds, mean.head_seconds) == (0.75, 6.0)
+    assert (shortest_by_share.base_seconds, shortest_by_share.head_seconds) == (0.75, 3.0)
+
+
 def test_only_the_chosen_pairs_count_and_pairs_may_have_different_numbers_of_steps():
     one = kernel("mm", ((1.0,), (5.0, 5.0), (2.0, 2.0)), ((1.0,), (7.0,), (3.0,)))
 

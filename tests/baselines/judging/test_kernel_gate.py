@@ -1,96 +1,30 @@
 """The gate of kernels on made-up pairs: what it finds, what it calls moved, how often it errs."""
 
 from dataclasses import replace
-from types import MappingProxyType
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger.kernel_times import KernelTimes, WorkloadKernels
+from perfledger.kernel_times import WorkloadKernels
 from perfledger_baselines.judging.false_alarms import false_alarm_rate
 from perfledger_baselines.judging.kernel_gate import MIN_FAMILY_SHARE, TOGETHER, judge_kernels
 from perfledger_baselines.judging.kernel_judgement import KernelChange
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_baselines.significance.decision_rule import DecisionRule
-
-RULE = DecisionRule(looks=(), alpha=0.04, margin=0.01, floor=0.003)
-PAIRS, STEPS = 12, 6
-# A step of 10 ms: a few long families, some short ones, and time outside kernels.
-SHARES = MappingProxyType(
-    {"mm": 0.5, "attention": 0.2, "gelu": 0.06, "layer_norm": 0.03, "add": 0.02, "dropout": 0.005}
+from tests.baselines.judging.example_kernels import (
+    PAIRS,
+    RULE,
+    SHARES,
+    STEP_S,
+    gone,
+    judge,
+    kernel,
+    rows,
+    scaled,
+    slower,
+    with_kernels,
+    workload,
 )
-STEP_S = 0.01
-
-
-def workload(seed, *, noise=0.005, pairs=PAIRS, name="w", shares=SHARES):
-    """Return kernels of unchanged code; a process, a step and a kernel each have noise."""
-    draw = np.random.default_rng(seed)
-    sides = {}
-    for side in ("base", "head"):
-        process = draw.normal(0, noise / 2, (pairs, 1))
-        sides[side] = {
-            family: share
-            * STEP_S
-            * np.exp(
-                process
-                + draw.normal(0, noise, (pairs, 1))
-                + noise * draw.standard_t(3, (pairs, STEPS))
-            )
-            for family, share in shares.items()
-        }
-    rest = (1 - sum(shares.values())) * STEP_S
-    return WorkloadKernels(
-        workload=name,
-        pairs=tuple(range(pairs)),
-        base_steps=rows(sum(sides["base"].values()) + rest),
-        head_steps=rows(sum(sides["head"].values()) + rest),
-        kernels=tuple(
-            KernelTimes(
-                family=family,
-                name=f"{family}_kernel",
-                base_count=4.0,
-                head_count=4.0,
-                base=rows(sides["base"][family]),
-                head=rows(sides["head"][family]),
-            )
-            for family in shares
-        ),
-    )
-
-
-def rows(values):
-    return tuple(map(tuple, values.tolist()))
-
-
-def scaled(times, factor):
-    return tuple(tuple(factor * one for one in pair) for pair in times)
-
-
-def with_kernels(windows, **changes):
-    """Return the workload with kernels replaced by family: None removes one."""
-    kernels = {one.family: one for one in windows.kernels} | changes
-    return replace(windows, kernels=tuple(one for one in kernels.values() if one is not None))
-
-
-def slower(windows, family, factor):
-    (one,) = (each for each in windows.kernels if each.family == family)
-    return with_kernels(windows, **{family: replace(one, head=scaled(one.head, factor))})
-
-
-def kernel(windows, family):
-    (one,) = (each for each in windows.kernels if each.family == family)
-    return one
-
-
-def judge(*workloads, level=0.01, pairs=PAIRS, **options):
-    return judge_kernels(
-        workloads,
-        level=level,
-        rule=RULE,
-        pairs={each.workload: range(pairs) for each in workloads},
-        **options,
-    )
 
 
 def test_unchanged_kernels_are_unchanged_and_say_what_would_be_found():
@@ -144,10 +78,6 @@ def added(windows, family, share, *, count=2.0):
         base=scaled(source.base, 0.0),
         head=scaled(source.head, share / SHARES["add"]),
     )
-
-
-def gone(one):
-    return replace(one, head_count=0.0, head=scaled(one.head, 0.0))
 
 
 def test_new_work_is_an_alarm_without_a_relative_change():

@@ -7,7 +7,7 @@ from perfledger_baselines.judging.kernel_judgement import (
     KernelFinding,
     KernelJudgement,
 )
-from perfledger_baselines.judging.kernel_wording import kernel_reason, widest_reason
+from perfledger_baselines.judging.kernel_wording import kernel_reason, uneven_reason, widest_reason
 from perfledger_baselines.judging.verdict import Outcome
 
 FINDING = KernelFinding(
@@ -27,7 +27,7 @@ def finding(family="aten::native_layer_norm", **changes):
     return replace(FINDING, family=family, **changes)
 
 
-def reason(*findings, step_detectable=0.014, widest="", detectable=0.021):
+def reason(*findings, step_detectable=0.014, doubt="", detectable=0.021):
     judgement = KernelJudgement(
         workload="w",
         outcome=Outcome.REGRESSED,
@@ -38,7 +38,7 @@ def reason(*findings, step_detectable=0.014, widest="", detectable=0.021):
         detectable=detectable,
         step_detectable=step_detectable,
     )
-    return kernel_reason(judgement, widest=widest)
+    return kernel_reason(judgement, doubt=doubt)
 
 
 def test_a_slower_kernel_below_what_the_step_can_see_says_so():
@@ -93,6 +93,15 @@ def test_nothing_found_says_what_would_be():
 
 
 def test_an_undecided_judgement_names_the_widest_family():
-    text = reason(widest=widest_reason("mm", share=0.031))
+    text = reason(doubt=widest_reason("mm", share=0.031))
 
-    assert "; too noisy to tell: mm may add or save 3.1 % of the step, after 12 pairs" in text
+    assert text == "too noisy to tell: mm may add or save 3.1 % of the step, after 12 pairs"
+
+
+@pytest.mark.parametrize(("share", "change"), [(0.26, "adds 26 %"), (-0.02, "saves 2 %")])
+def test_what_only_some_steps_show_is_no_proof_that_none_was_added(share, change):
+    text = reason(finding(is_moved=True), doubt=uneven_reason("sync", share=share))
+
+    assert f"undecided: sync {change} of the step on average, which its shortest" in text
+    assert "none was added" not in text
+    assert "none of" not in text

@@ -211,6 +211,17 @@ def test_the_next_pair_goes_to_one_that_there_is_time_for(build):
     assert rule.next_pair({}) is None
 
 
+def test_the_next_pair_goes_last_to_what_only_lacks_windows_of_kernels(build):
+    rule = started("m:f", "m:g", kernel_pairs=6)
+    feed(build, rule, "m:f", 4, step_time_p50=EQUAL)
+    feed(build, rule, "m:g", 4, step_time_p50=NOISY)
+
+    assert rule.next_pair({"m:f": 1.0, "m:g": 9.0}) == "m:g"
+    assert rule.next_pair({"m:f": 1.0}) == "m:f"
+    feed(build, rule, "m:f", 2, step_time_p50=EQUAL)
+    assert rule.next_pair({"m:f": 1.0}) is None
+
+
 def test_nobody_is_next_when_all_is_known(build):
     rule = started("m:f")
     feed(build, rule, "m:f", 4, step_time_p50=CLEAR)

@@ -8,6 +8,7 @@ from perfledger.bundle import Plan
 from perfledger.metrics import KERNELS
 from perfledger.records import Machine
 from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.spread_prior import PriorSource
 from perfledger_service.rendering.layout import escape, number_format, vocabulary
 from perfledger_service.values.report import Report
@@ -74,7 +75,8 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
         f"Unchanged: proven to lie within {margin} either way{_own_margins(report)}. Undecided: "
         "neither is proven."
     )
-    wide, narrow = (number_format.margin(1 - share * plan.alpha) for share in (1, 2))
+    alpha_of_tests = DecisionRule.from_plan(plan).alpha
+    wide, narrow = (number_format.margin(1 - share * alpha_of_tests) for share in (1, 2))
     level = f"Each interval has level {wide} ({narrow} beside unchanged, which it proves)"
     stop = f"{level}."
     if looks:

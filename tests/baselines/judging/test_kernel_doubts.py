@@ -1,0 +1,119 @@
+"""What the gate of kernels calls neither unchanged nor moved: some steps, or noise, may hide it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfledger.kernel_times import KernelTimes, WorkloadKernels
+from perfledger_baselines.judging.kernel_gate import MIN_FAMILY_SHARE
+from perfledger_baselines.judging.verdict import Outcome
+from tests.baselines.judging.example_kernels import (
+    PAIRS,
+    STEPS,
+    gone,
+    judge,
+    kernel,
+    rows,
+    scaled,
+    with_kernels,
+    workload,
+)
+
+
+def in_some_steps(windows, family, *, seconds, base, head, counts=(1.0, 1.0)):
+    """Add a family with so many seconds in each step: `base` and `head` scale the steps in turn."""
+    draw = np.random.default_rng(50)
+    times = [
+        rows(np.exp(draw.normal(0, 0.005, (PAIRS, len(steps)))) * seconds * np.array(steps))
+        for steps in (base, head)
+    ]
+    one = KernelTimes(
+        family=family,
+        name=family,
+        base_count=counts[0],
+        head_count=counts[1],
+        base=times[0],
+        head=times[1],
+    )
+    return with_kernels(windows, **{family: one})
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "counts", "outcome"),
+    [
+        ((0, 1, 0, 0, 0, 0), (1,) * 6, (1 / 6, 1.0), Outcome.UNDECIDED),  # in every step
+        ((0, 1, 0, 0, 0, 0), (1,) * 6, (1.0, 1.0), Outcome.UNDECIDED),
+        ((1,) * 6, (1, 10, 10) * 2, (1.0, 1.0), Outcome.UNDECIDED),  # most steps are longer
+        ((1,) * 6, (0, 1, 0, 1, 0, 1), (1.0, 1.0), Outcome.UNDECIDED),
+        ((1,) * 6, (0.9, 9, 9) * 2, (1.0, 1.0), Outcome.UNDECIDED),  # the shortest are shorter
+        ((1,) * 6, (1.2, 9, 9) * 2, (1.0, 1.0), Outcome.REGRESSED),
+        ((1,) * 6, (0.9,) * 6, (1.0, 1.0), Outcome.IMPROVED),
+        ((0, 1, 0, 0, 0, 0), (0, 0, 0, 1, 0, 0), (1 / 6, 1 / 6), Outcome.UNCHANGED),
+    ],
+)
+def test_what_the_shortest_steps_do_not_show_is_never_called_unchanged(base, head, counts, outcome):
+    windows = workload(40)
+
+    (judgement,) = judge(
+        in_some_steps(windows, "topk", seconds=3e-4, base=base, head=head, counts=counts)
+    )
+
+    assert judgement.outcome is outcome
+    if outcome is Outcome.UNDECIDED:
+        assert "undecided: " in judgement.reason
+        assert "of the step on average, which its shortest steps do not show" in judgement.reason
+        assert "none" not in judgement.reason
+
+
+def test_a_renamed_kernel_of_which_only_some_steps_became_longer_is_undecided():
+    windows = workload(41)
+    old = kernel(windows, "gelu")
+    uneven = rows(np.array(old.head) * np.array((1, 10, 10) * 2))
+    renamed = replace(
+        old, family="my_gelu", base_count=0.0, base=scaled(old.base, 0.0), head=uneven
+    )
+    (judgement,) = judge(with_kernels(windows, gelu=gone(old), my_gelu=renamed))
+
+    assert judgement.outcome is Outcome.UNDECIDED
+    assert "none was added" not in judgement.reason
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_slower_kernel_is_not_called_moved_where_the_others_are_too_noisy_to_tell(seed):
+    draw = np.random.default_rng(60 + seed)
+
+    def times(family, base, head, *, noise, counts):
+        return KernelTimes(
+            family=family,
+            name=family,
+            base_count=counts[0],
+            head_count=counts[1],
+            base=rows(base * np.exp(draw.normal(0, noise, (PAIRS, 1)) + np.zeros(STEPS))),
+            head=rows(head * np.exp(draw.normal(0, noise, (PAIRS, 1)) + np.zeros(STEPS))),
+        )
+
+    steps = ((0.05,) * STEPS,) * PAIRS
+    windows = WorkloadKernels(
+        workload="w",
+        pairs=tuple(range(PAIRS)),
+        base_steps=steps,
+        head_steps=steps,
+        kernels=(
+            times("mul", 1e-4, 2.5e-4, noise=0.005, counts=(1.0, 2.0)),
+            times("copy", 9e-3, 9e-3, noise=0.06, counts=(3.0, 4.0)),
+        ),
+    )
+    (judgement,) = judge(windows)
+
+    (finding,) = judgement.findings
+    assert judgement.outcome is Outcome.REGRESSED
+    assert (finding.family, finding.is_alarm) == ("mul", True)
+
+
+def test_kernels_too_short_for_a_test_are_not_measured():
+    shares = {f"small_{n}": 0.5 * MIN_FAMILY_SHARE for n in range(3)}
+    (judgement,) = judge(workload(42, shares=shares))
+
+    assert judgement.outcome is Outcome.NOT_MEASURED
+    assert judgement.reason.startswith("no kernel takes long enough for a test")
