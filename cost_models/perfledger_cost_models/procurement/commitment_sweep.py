@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import product
 
 import numpy as np
 
@@ -88,30 +89,42 @@ def commitment_sweeps(model: CostModel) -> tuple[CommitmentSweep, ...]:
 def commitment_ladder(model: CostModel) -> CommitmentLadder | None:
     """Return the cheapest ladder of a commitment for all years and commitments for one year.
 
-    Each year's one-year commitment is as large as costs least on average, as known today. Of each
-    term the option with the lowest price counts. None where the plan has no options of both terms
-    for the model's own accelerator. A ladder of L devices for all years and S_y in year y pays for
-    both terms as the model does, and for MAX(0, need_y - (L + S_y) 8760 utilization) hours on
-    demand.
+    Each year's one-year commitment is as large as costs least on average, as known today. Of all
+    pairs of a long and a short option the one whose ladder costs least on average counts. None
+    where the plan has no options of both terms for the model's own accelerator. A ladder of L
+    devices for all years and S_y in year y pays for both terms as the model does, and for
+    MAX(0, need_y - (L + S_y) 8760 utilization) hours on demand.
     """
-    long, short = (_cheapest(model, years) for years in (YEARS, 1))
-    if long is None or short is None:
+    pairs = tuple(product(_commitments(model, YEARS), _commitments(model, 1)))
+    if not pairs:
         return None
     draws = evaluate(model, {each.name: draws_of(each) for each in model.inputs})
+    likely = evaluate_at_modes(model)
+    ladders = [_ladder(model, pair, draws, likely) for pair in pairs]
+    return min(ladders, key=lambda ladder: ladder.npv_mean)
+
+
+def _ladder(
+    model: CostModel,
+    terms: tuple[PurchaseOption, PurchaseOption],
+    draws: Mapping[str, FloatArray],
+    likely: Mapping[str, FloatArray],
+) -> CommitmentLadder:
+    """Return the sizes of a long and a short option that cost least on average."""
+    long, short = terms
     step = math.lcm(long.sold_together, short.sold_together)
     most = _most_devices(model, model.keep, draws, step)
     stride = _stride(most, step)
     totals = tuple(range(0, most + stride, stride))
-    costs = _ladder_costs(model, (long, short), totals, draws)
+    costs = _ladder_costs(model, terms, totals, draws)
     ladders = [costs.best_with(place) for place in range(len(totals))]
     usd, sizes = min(ladders)
-    likely = _ladder_costs(model, (long, short), totals, evaluate_at_modes(model))
     return CommitmentLadder(
         long=long,
         short=short,
         long_devices=sizes[0],
         short_devices=sizes[1:],
-        npv=to_decimal(likely.usd_of(sizes)),
+        npv=to_decimal(_ladder_costs(model, terms, totals, likely).usd_of(sizes)),
         npv_mean=to_decimal(usd),
     )
 
@@ -163,16 +176,15 @@ def _ladder_costs(
     )
 
 
-def _cheapest(model: CostModel, years: int) -> PurchaseOption | None:
-    rates = {each.name: each.mode for each in model.inputs}
-    options = [
+def _commitments(model: CostModel, years: int) -> tuple[PurchaseOption, ...]:
+    """Return the options of a term for the model's own accelerator."""
+    return tuple(
         option
         for option in model.options
         if option.mode is PurchaseMode.COMMITMENT
         and option.years == years
         and option.accelerator == model.accelerator
-    ]
-    return min(options, key=lambda option: rates[option.rate], default=None)
+    )
 
 
 def _long_usd(option: PurchaseOption, values: Mapping[str, FloatArray]) -> float:

@@ -29,17 +29,20 @@ NAME = "coverage, utilization and effective savings rate of commitments"
 def commitment_metrics(
     bill: Bill | None, sheet: PriceSheet, *, accelerator: str
 ) -> CommitmentMetrics | UnknownFigure:
-    """Return the metrics of an accelerator's usage; unknown without its on-demand prices."""
+    """Return the metrics of an accelerator's usage; unknown without it or its prices."""
     if bill is None:
         return UnknownFigure(name=NAME, reason=NO_BILL, remedy=BILL_REMEDY)
     usage = [one for one in bill.usage if _accelerator(one) == accelerator]
+    unused = bill.unused.get(accelerator, Decimal(0))
+    if not (usage or unused):
+        reason = f"the bill has no usage of {accelerator}"
+        return UnknownFigure(name=NAME, reason=reason, remedy=BILL_REMEDY)
     try:
         prices = {_on_demand(one): sheet.find(_on_demand(one)) for one in usage}
     except PriceMissingError as error:
         remedy = "its on-demand price in --overrides"
         return UnknownFigure(name=NAME, reason=str(error), remedy=remedy)
     committed = [one for one in usage if is_committed(one.model)]
-    unused = bill.unused.get(accelerator, Decimal(0))
     return CommitmentMetrics(
         accelerator=accelerator,
         hours=_hours(usage),

@@ -1,11 +1,12 @@
 """Computes the throughput from which own or rented devices cost less than an API."""
 
-import math
 from dataclasses import dataclass
 
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 
 _MILLION = 1_000_000
+MAX_USD_PER_MILLION = 1e9
+LEAST_USD_PER_MILLION = 1e-9  # of a mix: beyond both is a typing error
 
 
 class ApiPriceError(ValueError):
@@ -23,14 +24,23 @@ class ApiPrice:
     def __post_init__(self) -> None:
         """Raise ApiPriceError for what is no price."""
         for name, usd in (("input", self.input_usd), ("output", self.output_usd)):
-            if not 0 <= usd < math.inf:
-                msg = f"{usd} USD per million {name} tokens: give a price of 0 or above"
+            if not 0 <= usd <= MAX_USD_PER_MILLION:
+                msg = (
+                    f"{usd:g} USD per million {name} tokens: give a price of 0 or above, up to "
+                    f"{MAX_USD_PER_MILLION:g}"
+                )
                 raise ApiPriceError(msg)
         if not 0 <= self.output_share <= 1:
             msg = f"an output share of {self.output_share * 100:g} %: give a percentage, 0 to 100"
             raise ApiPriceError(msg)
         if self.usd_per_million <= 0:
             msg = "tokens of this mix cost nothing: no throughput is cheaper"
+            raise ApiPriceError(msg)
+        if self.usd_per_million < LEAST_USD_PER_MILLION:
+            msg = (
+                f"{self.usd_per_million:g} USD per million tokens of this mix: give prices with at "
+                f"least {LEAST_USD_PER_MILLION:g}"
+            )
             raise ApiPriceError(msg)
 
     @property

@@ -8,7 +8,9 @@ from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_DAY
 
 MAX_FAULTS = 10_000_000
 MAX_DEVICE_DAYS = 1e12
+LEAST_DEVICE_DAYS = 1e-3  # a minute and a half of one device
 MAX_DEVICES = 1_000_000_000
+MAX_CONFIDENCE = 0.999999  # beyond it the ends are those of rounding
 _JEFFREYS = 0.5  # the shape that a Poisson rate's Jeffreys prior adds to the count
 
 
@@ -73,14 +75,18 @@ def estimate_faults(
     if not 0 <= faults <= MAX_FAULTS:
         msg = f"{faults} faults: give a count from 0 to {MAX_FAULTS:,}"
         raise FaultCountError(msg)
-    if not 0 < device_days <= MAX_DEVICE_DAYS:
-        msg = f"{device_days} device-days: give a number above 0 and up to {MAX_DEVICE_DAYS:g}"
+    if not LEAST_DEVICE_DAYS <= device_days <= MAX_DEVICE_DAYS:
+        msg = (
+            f"{device_days:g} device-days: give a number above 0, {LEAST_DEVICE_DAYS:g} at least, "
+            f"and up to {MAX_DEVICE_DAYS:g}"
+        )
         raise FaultCountError(msg)
-    if not 1 <= devices <= MAX_DEVICES:
-        msg = f"{devices} devices: give a count from 1 to {MAX_DEVICES:,}"
-        raise FaultCountError(msg)
-    if not 0 < confidence < 1:
-        msg = f"a confidence of {confidence * 100:g} %: give a percentage between 0 and 100"
+    _check_devices(devices)
+    if not 0 < confidence <= MAX_CONFIDENCE:
+        msg = (
+            f"a confidence of {confidence * 100:g} %: give a percentage above 0 and below 100, "
+            f"{MAX_CONFIDENCE * 100:g} at most"
+        )
         raise FaultCountError(msg)
     tail = (1 - confidence) / 2
     low = float(gammaincinv(faults, tail)) if faults else 0.0
@@ -96,6 +102,21 @@ def estimate_faults(
         ),
         spares=_count_quantile(faults + _JEFFREYS, 1 / (1 + exposure), confidence),
     )
+
+
+def observed_device_days(devices: int, days: float) -> float:
+    """Return the device-days of devices that were observed for some days.
+
+    Raises FaultCountError for an impossible number of devices.
+    """
+    _check_devices(devices)
+    return devices * days
+
+
+def _check_devices(devices: int) -> None:
+    if not 1 <= devices <= MAX_DEVICES:
+        msg = f"{devices} devices: give a count from 1 to {MAX_DEVICES:,}"
+        raise FaultCountError(msg)
 
 
 def _count_quantile(shape: float, probability: float, confidence: float) -> int:

@@ -75,7 +75,8 @@ def payment_schedule(terms: PurchaseTerms, *, devices: int, start: date) -> Paym
     months: list[DuePayment] = []
     paid, first, day = Decimal(0), start, start
     while day < end:
-        month_end = min(_next_month(day), end)
+        is_last = (day.year, day.month) == (end.year, end.month)
+        month_end = end if is_last else _next_month(day)
         due = _cents(once + hourly * (month_end - first).days * HOURS_PER_DAY)
         once_now = _cents(once) if day == first else Decimal(0)
         months.append(

@@ -48,7 +48,6 @@ _EXPORTED = "exported_"
 _EXPORTER = "dcgm-exporter"
 _PART_MARK = " #"
 _PROFILE = re.compile(r"(\d)g\.\d{1,4}gb(?:\+\S*)?")
-# The thousandths of a device that a part takes, by its compute slices.
 
 
 def read_prometheus(series: Sequence[LabelledSamples], name: str) -> ActivityExport:

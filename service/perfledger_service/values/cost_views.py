@@ -182,4 +182,4 @@ class PaymentView:
 
     schedule: PaymentSchedule
     price: Price
-    rejection: str = ""  # of a newer row for the same option, "" without one
+    warnings: tuple[str, ...] = ()  # of its age, and of a rejected newer row

@@ -1,6 +1,7 @@
 """Sizes and ladders against the model itself, and against every ladder of a small plan."""
 
 from dataclasses import replace
+from decimal import Decimal
 from itertools import product
 
 import numpy as np
@@ -99,6 +100,45 @@ def test_no_other_ladder_of_these_sizes_is_cheaper(model):
         sizes = [size + each for size, each in zip(ladder.short_devices, shift, strict=True)]
         if ladder.long_devices + base >= 0 and min(sizes) >= 0:
             assert usd(ladder.long_devices + base, sizes) >= best - 1e-6
+
+
+def test_no_other_pair_of_terms_has_a_cheaper_ladder(model):
+    """Each pair alone is a model with two commitments only."""
+    commitments = [
+        option
+        for option in model.options
+        if option.mode is PurchaseMode.COMMITMENT and option.accelerator == model.accelerator
+    ]
+    early = [
+        replace(option, key=f"early_{option.key}", upfront_share=Decimal(1))
+        for option in commitments
+    ]
+    rates = {each.name: each for each in model.inputs}
+    # Paid at the start, at a price 1 % lower: the lowest price is not the lowest cost.
+    lower = [
+        replace(
+            each,
+            name=option.rate,
+            low=each.low * Decimal("0.99"),
+            mode=each.mode * Decimal("0.99"),
+            high=each.high * Decimal("0.99"),
+        )
+        for option, source in zip(early, commitments, strict=True)
+        for each in [rates[source.rate]]
+    ]
+    both = replace(model, options=(*model.options, *early), inputs=(*model.inputs, *lower))
+    costs = []
+    for long, short in product(
+        *(
+            [option for option in (*commitments, *early) if option.years == years]
+            for years in (3, 1)
+        )
+    ):
+        alone = replace(both, options=(model.keep, long, short))
+        costs.append(commitment_ladder(alone).npv_mean)
+
+    assert len(costs) >= 4
+    assert commitment_ladder(both).npv_mean == min(costs)
 
 
 def test_without_both_terms_there_is_no_ladder(model):

@@ -50,11 +50,18 @@ def test_commitments_that_cost_more_than_they_save_have_a_negative_rate(make_bil
     assert metrics(bill).savings_rate < 0
 
 
-def test_an_accelerator_without_usage_has_no_rates(make_bill, a_bill_row):
+def test_an_accelerator_without_usage_is_unknown(make_bill, a_bill_row):
     bill = make_bill(a_bill_row("nlp", 100, 6000, **USED))
     result = metrics(bill, accelerator="TPU-v4")
 
-    assert (result.coverage, result.utilization, result.savings_rate) == (None, None, None)
+    assert isinstance(result, UnknownFigure)
+    assert result.reason == "the bill has no usage of TPU-v4"
+
+
+def test_commitments_that_nothing_uses_have_a_utilization_alone(make_bill, a_bill_row):
+    result = metrics(make_bill(a_bill_row("nlp", 100, 4000, **UNUSED)))
+
+    assert (result.coverage, result.utilization, result.savings_rate) == (None, 0, None)
 
 
 def test_without_a_list_price_they_are_unknown(make_bill, a_bill_row):
@@ -70,7 +77,7 @@ def test_a_commitment_above_todays_market_is_remarked(make_review, plan_text):
 
     (remark,) = market_remarks(review.supply.entries, review.model, today=date(2026, 11, 22))
     assert remark.usd_per_hour == Decimal(1_008_000) / (16 * 8760)
-    assert remark.market_usd == min(Decimal("2.972125"), remark.market_usd)
+    assert remark.market_usd == Decimal("2.972125")
     days = (date(2027, 5, 31) - date(2026, 11, 22)).days + 1
     assert remark.usd_above == (remark.usd_per_hour - remark.market_usd) * 16 * 24 * days
 

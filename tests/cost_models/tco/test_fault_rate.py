@@ -5,7 +5,16 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.tco.fault_rate import FaultCountError, estimate_faults
+from perfledger_cost_models.tco.fault_rate import (
+    LEAST_DEVICE_DAYS,
+    MAX_CONFIDENCE,
+    MAX_DEVICE_DAYS,
+    MAX_DEVICES,
+    MAX_FAULTS,
+    FaultCountError,
+    estimate_faults,
+    observed_device_days,
+)
 
 
 def poisson_at_most(count, mean):
@@ -64,14 +73,41 @@ def test_spares_cover_the_doubt_of_the_rate_and_the_chance_of_a_year():
     assert found.spares < found.per_year.high + 3 * math.sqrt(found.per_year.high)
 
 
+@pytest.mark.parametrize("faults", [0, 1, MAX_FAULTS])
+@pytest.mark.parametrize("device_days", [LEAST_DEVICE_DAYS, MAX_DEVICE_DAYS])
+@pytest.mark.parametrize("devices", [1, MAX_DEVICES])
+@pytest.mark.parametrize("confidence", [0.01, MAX_CONFIDENCE])
+def test_at_its_bounds_an_estimate_is_finite(faults, device_days, devices, confidence):
+    found = estimate(faults, device_days=device_days, devices=devices, confidence=confidence)
+
+    ends = (found.per_year.low, found.per_year.rate, found.per_year.high)
+    assert all(map(math.isfinite, ends))
+    assert 0 <= ends[0] <= ends[2]
+    assert found.hours_between[0] > 0
+    mean = (faults + 0.5) * devices * 365 / device_days
+    deviation = math.sqrt(mean * (1 + devices * 365 / device_days))
+    assert found.spares <= mean + 60 * deviation + 1
+
+
+def test_devices_times_days_are_device_days_of_a_possible_fleet():
+    assert observed_device_days(8, 2.5) == 20
+    for devices in (-8, 0, 10**400):
+        with pytest.raises(FaultCountError, match="devices: give a count"):
+            observed_device_days(devices, -2.5)
+
+
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
         ({"faults": -1}, "-1 faults"),
         ({"device_days": 0.0}, "device-days"),
         ({"device_days": math.nan}, "device-days"),
+        ({"device_days": 1e-300, "devices": 10**9}, "at least"),
+        ({"device_days": math.inf}, "up to 1e"),
         ({"devices": 0}, "0 devices"),
+        ({"devices": 10**400}, "devices: give a count"),
         ({"confidence": 1.0}, "100 %"),
+        ({"confidence": 1 - 1e-16}, "at most"),
     ],
 )
 def test_what_gives_no_rate_is_refused(values, reason):

@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
@@ -65,6 +65,20 @@ def test_months_sum_to_the_term_in_whole_cents(usd, devices, start, years, share
     assert abs(schedule.total_usd - total) <= Decimal("0.005")
     assert sum(month.hours for month in schedule.months) == 8760 * years
     assert all(month.hourly_usd >= 0 for month in schedule.months)
+
+
+def test_a_term_may_end_in_the_last_month_of_the_calendar():
+    schedule = payment_schedule(TERMS, devices=8, start=date(9998, 12, 15))
+
+    assert schedule.end == date(9999, 12, 15)
+    assert [schedule.months[0].hours, schedule.months[-1].hours] == [17 * 24, 14 * 24]
+    assert schedule.total_usd == sum(month.total_usd for month in schedule.months)
+
+
+def test_a_term_that_ends_with_a_month_has_no_month_beyond():
+    schedule = payment_schedule(TERMS, devices=8, start=date(2027, 6, 1) - timedelta(days=365))
+
+    assert (schedule.end, schedule.months[-1].start) == (date(2027, 6, 1), date(2027, 5, 1))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import DAY, argument, what
+from perfledger_service.cli.option_values import today
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.price_flags import PriceFlags
 
@@ -37,6 +38,6 @@ def payments(
 
     first: date = start.date()
     output.write_document(
-        scheduled_payments(price_flags.books.sheet, option, devices=devices, start=first),
+        scheduled_payments(price_flags.books, option, devices=devices, start=first, today=today()),
         payments_document,
     )

@@ -92,5 +92,5 @@ def _notes(view: PaymentView) -> Iterator[str]:
             f"Partial upfront is taken as {number_format.whole_share(float(terms.upfront_share))} "
             "of the term's price: providers say about half."
         )
-    if view.rejection:
-        yield f"{view.rejection}."
+    for warning in view.warnings:
+        yield f"{warning[0].upper()}{warning[1:]}."

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from perfledger_cost_models.procurement.commitment_sweep import CommitmentSweep
 from perfledger_cost_models.procurement.cost_model import YEARS
+from perfledger_cost_models.quote import price_origin
 from perfledger_cost_models.review.review_document import (
     CommitmentMetrics,
     MarketRemark,
@@ -74,30 +75,39 @@ def metrics_rows(metrics: CommitmentMetrics | UnknownFigure) -> list[dict[str, s
     """Return coverage, utilization and effective savings rate with their arithmetic."""
     if isinstance(metrics, UnknownFigure):
         return None
-    prices = ", ".join(
-        f"{number_format.cents(price.usd_per_hour)} an hour of {clean(price.sku)}"
+    prices = "; ".join(
+        f"{number_format.cents(price.usd_per_hour)} an hour of {clean(price.sku)}, "
+        f"{price_origin(price.region, price.as_of, is_read_date=price.is_read_date)}, "
+        f"{clean(price.source)}"
         for price in metrics.prices
     )
     cents = number_format.cents
+    no_usage = f"the bill has no usage of {metrics.accelerator}"
     return [
         {
             "name": "coverage",
             "value": _share(metrics.coverage),
             "basis": f"{metrics.committed_hours:,.0f} of {metrics.hours:,.0f} "
-            f"{metrics.accelerator} hours were covered by commitments",
+            f"{metrics.accelerator} hours were covered by commitments"
+            if metrics.hours
+            else no_usage,
         },
         {
             "name": "commitment utilization",
             "value": _share(metrics.utilization),
             "basis": f"{cents(metrics.committed_usd)} used of "
-            f"{cents(metrics.committed_usd + metrics.unused_usd)} USD committed",
+            f"{cents(metrics.committed_usd + metrics.unused_usd)} USD committed"
+            if metrics.utilization is not None
+            else f"the bill has no commitments of {metrics.accelerator}",
         },
         {
             "name": "effective savings rate",
             "value": _share(metrics.savings_rate),
             "basis": f"1 - {cents(metrics.effective_usd)} / {cents(metrics.on_demand_usd)} USD: "
             f"effective cost with unused commitments, over the same hours at today's on-demand "
-            f"prices ({prices})",
+            f"prices ({prices})"
+            if metrics.savings_rate is not None
+            else no_usage,
         },
     ]
 
@@ -129,8 +139,8 @@ def _best(sweep: CommitmentSweep) -> str:
     if best.devices == chosen:
         return f"{text}, which is the number that the options have."
     return (
-        f"{text}; the options have {chosen:,}, enough for the first year's need at the most likely "
-        f"inputs, which cost {whole_usd(loss)} USD more on average over {YEARS} years."
+        f"{text}; the options have {chosen:,}, which cost {whole_usd(loss)} USD more on average "
+        f"over {YEARS} years."
     )
 
 
@@ -146,9 +156,10 @@ def _ladder(review: Review) -> tuple[str, ...]:
     )
     saving = best.npv_mean - ladder.npv_mean
     against = (
-        f"{whole_usd(saving)} USD less than the cheapest single size above"
+        f"{whole_usd(saving)} USD less than the cheapest single size of all options"
         if saving > 0
-        else f"{whole_usd(-saving)} USD more than the cheapest single size: not worth it"
+        else f"{whole_usd(-saving)} USD more than the cheapest single size of all "
+        "options: not worth it"
     )
     words = (
         f"Laddered terms: {ladder.long_devices:,} devices of {clean(ladder.long.name)} for all "
@@ -159,4 +170,4 @@ def _ladder(review: Review) -> tuple[str, ...]:
 
 
 def _share(share: Decimal | None) -> str:
-    return "none" if share is None else number_format.share(float(share))
+    return "unknown" if share is None else number_format.share(float(share))

@@ -41,7 +41,6 @@ def sweep_sheet(book: Workbook, review: Review) -> None:
             "year"
         )
         sheet.text(row + 1, 0, clean(text, limit=_MAX_TEXT))
-        sheet.number(row + 1, 2, float(ladder.npv), CellStyle.USD)
         sheet.number(row + 1, 3, float(ladder.npv_mean), CellStyle.USD)
 
 

@@ -2,21 +2,25 @@
 
 from datetime import date
 
-from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
+from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.payment_schedule import payment_schedule
 from perfledger_cost_models.tco.purchase_modes import terms_of
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.cost.purchase_options import price_warnings
 from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.values.cost_views import PaymentView
 
 
-def scheduled_payments(sheet: PriceSheet, option: str, *, devices: int, start: date) -> PaymentView:
+def scheduled_payments(
+    books: PriceBooks, option: str, *, devices: int, start: date, today: date
+) -> PaymentView:
     """Return the payments of a commitment of whole instances from a day on.
 
     Raises NotFoundError for an option without a price, UsageError for one that is no commitment.
     """
     try:
-        price = sheet.find(option)
+        price = books.sheet.find(option)
     except PriceMissingError as error:
         raise NotFoundError(str(error)) from error
     if devices % price.count:
@@ -24,7 +28,4 @@ def scheduled_payments(sheet: PriceSheet, option: str, *, devices: int, start: d
         raise UsageError(msg)
     with translate_errors():
         schedule = payment_schedule(terms_of(price), devices=devices, start=start)
-    rejected = sheet.rejection_of(price)
-    return PaymentView(
-        schedule=schedule, price=price, rejection="" if rejected is None else rejected.text
-    )
+    return PaymentView(schedule=schedule, price=price, warnings=price_warnings(books, price, today))

@@ -1,6 +1,10 @@
 """Estimates the fault rate of a fleet from faults that were counted."""
 
-from perfledger_cost_models.tco.fault_rate import FaultEstimate, estimate_faults
+from perfledger_cost_models.tco.fault_rate import (
+    FaultEstimate,
+    estimate_faults,
+    observed_device_days,
+)
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 
 
@@ -11,7 +15,7 @@ def observed_faults(
     """Return what counted faults say of a fleet; raises UsageError."""
     return estimate_faults(
         faults,
-        device_days=devices * days,
+        device_days=observed_device_days(devices, days),
         devices=fleet_devices,
         confidence=confidence_percent / 100,
     )

@@ -29,6 +29,19 @@ def test_no_upfront_is_due_by_the_hour_and_its_months_sum_to_the_term(run):
     assert len(rows) == 36
 
 
+def test_an_old_price_is_said_to_be(run, tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(
+        '[[price]]\nprovider = "aws"\nsku = "p5.48xlarge"\nregion = "us-east-1"\n'
+        'accelerator = "H100-80GB"\ncount = 8\nmodel = "savings_plan"\n'
+        'term = "1y_all_upfront"\nper_hour = 32\n'
+        'currency = "USD"\nas_of = 2024-01-01\nsource = "made up"\n'
+    )
+    shown = " ".join(run(*YEAR, *START, "--overrides", path).split())
+
+    assert "days old: list prices are valid for 90 days." in shown
+
+
 @pytest.mark.parametrize(
     ("words", "error", "reason"),
     [

@@ -30,9 +30,21 @@ def test_no_fault_has_bounds_alone(run):
     assert "unknown" in shown
 
 
-@pytest.mark.parametrize("words", [("--faults", -1), ("--days", 0), ("--confidence-percent", 100)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--faults", -1),
+        ("--days", 0),
+        ("--days", "nan"),
+        ("--devices", -8, "--days", -30),
+        ("--devices", 10**400),
+        ("--confidence-percent", 100),
+    ],
+)
 def test_what_gives_no_rate_is_refused(run, words):
-    values = {"--faults": 1, "--devices": 8, "--days": 30} | dict([words])
+    values = {"--faults": 1, "--devices": 8, "--days": 30} | dict(
+        zip(words[::2], words[1::2], strict=True)
+    )
 
     with pytest.raises(UsageError):
         run("fleet", "faults", *(each for pair in values.items() for each in pair))

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.review.review_document import (
     CommitmentMetrics,
     MarketRemark,
@@ -44,11 +45,42 @@ def test_each_rate_stands_beside_its_arithmetic():
     assert "9,504.00 / 9,632.00" in rows["effective savings rate"]["basis"]
 
 
+def test_the_prices_of_the_savings_rate_have_their_origin():
+    price = packaged_sheet().find("p5.48xlarge/on_demand")
+    rows = metrics_rows(replace(METRICS, prices=(price,)))
+
+    assert rows is not None
+    rate = rows[2]
+    assert f"55.04 an hour of p5.48xlarge, us-east-1, as of {price.as_of}, " in rate["basis"]
+    assert price.source[:20] in rate["basis"]
+
+
+def test_without_usage_rates_are_unknown_with_their_reason():
+    zero = Decimal(0)
+    idle = replace(
+        METRICS,
+        hours=zero,
+        committed_hours=zero,
+        committed_usd=zero,
+        effective_usd=Decimal(1000),
+        on_demand_usd=zero,
+    )
+    rows = metrics_rows(idle)
+
+    assert rows is not None
+    coverage, utilization, rate = rows
+    for row in (coverage, rate):
+        assert row["value"] == "unknown"
+        assert row["basis"] == "the bill has no usage of H100-80GB"
+    assert plain(utilization["value"]) == "0.00 %"
+
+
 def test_without_commitments_there_is_no_utilization():
     nothing = replace(METRICS, committed_usd=Decimal(0), unused_usd=Decimal(0))
     rows = {row["name"]: row for row in metrics_rows(nothing)}
 
-    assert rows["commitment utilization"]["value"] == "none"
+    assert rows["commitment utilization"]["value"] == "unknown"
+    assert rows["commitment utilization"]["basis"] == "the bill has no commitments of H100-80GB"
     assert metrics_rows(UnknownFigure(name="x", reason="y", remedy="z")) is None
 
 
