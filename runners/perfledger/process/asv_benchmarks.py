@@ -99,8 +99,8 @@ def collect_asv(context: CommandContext, modules: frozenset[str]) -> CollectedWo
                 continue
             for benchmark in _benchmarks(file):
                 try:
-                    _add(benchmark, context, workloads, left_out)
-                    sources = benchmark.sources()
+                    sources = benchmark.sources()  # once: a class may take long to make
+                    _add(benchmark, sources, context, workloads, left_out)
                     ignored.update(name for name in IGNORED if _first(sources, name) is not None)
                 except BaseException as error:  # a boundary: the user's class may raise anything
                     broken.append(_failure(benchmark, error, context))
@@ -150,13 +150,13 @@ def _kind(name: str, function: Foreign) -> str:
 
 def _add(
     benchmark: AsvBenchmark,
+    sources: Sequence[Foreign],
     context: CommandContext,
     workloads: dict[str, BoundWorkload],
     left_out: list[LeftOutBenchmark],
 ) -> None:
     """Add the workloads of a benchmark, one for each point of its parameters."""
     key = f"{benchmark.module.__name__}:{benchmark.function_name}"
-    sources = benchmark.sources()
     function = sources[0]
     reason = NOT_TIMED.get(_kind(benchmark.name, function), "")
     if getattr(function, "skip_benchmark", False):

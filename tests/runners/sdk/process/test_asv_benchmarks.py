@@ -87,6 +87,25 @@ def test_timed_functions_and_methods_are_listed_point_by_point(write, send_comma
     assert not answer.of("broken")
 
 
+def test_listing_makes_a_class_once_for_each_of_its_benchmarks(write, send_command):
+    suite = """
+from pathlib import Path
+
+class Slow:
+    def __init__(self):
+        with Path(__file__).with_name("made").open("a") as made:
+            print("made", file=made)
+    def time_one(self):
+        pass
+    def time_two(self):
+        pass
+"""
+    root = write({"benchmarks/slow.py": suite})
+
+    assert len(send(send_command, root, Command.LIST).of("workload")) == 2
+    assert (root / "benchmarks/made").read_text().splitlines() == ["made"] * 2
+
+
 def test_what_is_no_time_is_named_and_why(write, send_command):
     answer = send(send_command, write({"benchmarks/sums.py": SUITE}), Command.LIST)
 
