@@ -12,11 +12,13 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 from requests import Session
 from requests.exceptions import RequestException
+from urllib3.exceptions import HTTPError
 
 from perfledger_runners.bundles.upload import UploadError, check_url
 from perfledger_service.errors import GitHubError, SettingsError
 from perfledger_service.github.session import new_session
 from perfledger_service.github.signed_tokens import (
+    CLOCK_SKEW,
     MAX_ID,
     PublicKey,
     key_id,
@@ -49,8 +51,8 @@ class ActionsRun:
 
     @property
     def expires_at(self) -> datetime:
-        """Return when the token ends."""
-        return datetime.fromtimestamp(self.exp, UTC)
+        """Return until when the token is accepted."""
+        return datetime.fromtimestamp(self.exp, UTC) + CLOCK_SKEW
 
 
 class ActionsTokens:
@@ -74,6 +76,7 @@ class ActionsTokens:
         self._keys: dict[str, PublicKey] = {}
         self._asked_at = self._read_at = datetime.min.replace(tzinfo=UTC)
         self._failure = ""
+        self._is_reading = False
         self._lock = threading.Lock()
 
     def run_of(self, token: str) -> ActionsRun:
@@ -96,29 +99,45 @@ class ActionsTokens:
 
     def _key(self, name: str) -> PublicKey:
         """Return the issuer's key of this name, asked again where it is unknown or old."""
+        if self._is_due(name):  # the others go on with the keys that are there
+            self._read_keys()
         with self._lock:
-            now = self._now()
-            rest = MOST_REFRESH if name in self._keys else LEAST_REFRESH
-            if now - self._asked_at >= rest:
-                self._read_keys(now)
-            key, is_old = self._keys.get(name), now - self._read_at >= MOST_AGE
+            key, is_old = self._keys.get(name), self._now() - self._read_at >= MOST_AGE
             failure = self._failure
+            if self._is_reading:
+                failure = failure or "the keys of the issuer are being read: try again in a minute"
         if key is not None and not is_old:
             return key
         if failure:
             raise GitHubError(failure, is_transient=True)
         return refuse("no key of its issuer has its name")
 
-    def _read_keys(self, now: datetime) -> None:
+    def _is_due(self, name: str) -> bool:
+        """Return whether this thread is to ask for the keys now, and count that as asked."""
+        with self._lock:
+            now = self._now()
+            is_usual = name in self._keys and not self._failure and now - self._read_at < MOST_AGE
+            is_due = now - self._asked_at >= (MOST_REFRESH if is_usual else LEAST_REFRESH)
+            if is_due:
+                self._asked_at, self._is_reading = now, True
+        return is_due
+
+    def _read_keys(self) -> None:
         url = f"{self._issuer}{KEYS_PATH}"
-        self._asked_at, self._failure = now, ""
+        keys: dict[str, PublicKey] | None = None
+        failure = f"the keys of {url} cannot be read: try again in a minute"
         try:
             with new_session() as session:
-                self._keys = public_keys(_document(session, url))
-            self._read_at = now
-        except (RequestException, ValueError) as error:
+                keys = public_keys(_document(session, url))
+            failure = ""
+        except (RequestException, HTTPError, ValueError) as error:
             why = type(error).__name__
-            self._failure = f"the keys of {url} cannot be read ({why}): try again in a minute"
+            failure = f"the keys of {url} cannot be read ({why}): try again in a minute"
+        finally:
+            with self._lock:
+                self._failure, self._is_reading = failure, False
+                if keys is not None:
+                    self._keys, self._read_at = keys, self._now()
 
 
 def _document(session: Session, url: str) -> bytes:

@@ -224,7 +224,8 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
             pull_request=upload.pull_request,
             created_at=upload.measured_at,
             committed_at=revision.committed_at,
-            is_unattested=revision.is_claimed and place is None,
+            is_unattested=upload.sender is UploadSender.OTHER_RUN
+            or (revision.is_claimed and place is None),
         )
         placed_points.append(((at, place is None), point))
     return _with_distances(sorted(placed_points, key=itemgetter(0)))
@@ -269,7 +270,12 @@ def _summary(session: Session, series: SeriesRow, project: ProjectRow) -> Series
         col(UploadRow.status).in_(COUNTED_STATUSES),
     )
     count = select(func.count()).select_from(ObservationRow).join(UploadRow).where(*where)
-    newest = select(ObservationRow.center).join(UploadRow).where(*where).order_by(*_NEWEST_FIRST)
+    newest = (
+        select(ObservationRow.center)
+        .join(UploadRow)
+        .where(*where, IS_BELIEVED)
+        .order_by(*_NEWEST_FIRST)
+    )
     last = session.exec(newest.limit(1)).first()
     if last is None:
         return None

@@ -194,9 +194,10 @@ def _changes(
 
 
 def _newest(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterator[str]:
+    believed = (*within, IS_BELIEVED)
     newest = (
         select(UploadRow.project_id, func.max(UploadRow.measured_at).label("moment"))
-        .where(*within)
+        .where(*believed)
         .group_by(col(UploadRow.project_id))
         .subquery()
     )
@@ -207,7 +208,7 @@ def _newest(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterat
             (newest.c.project_id == col(UploadRow.project_id))
             & (newest.c.moment == col(UploadRow.measured_at)),
         )
-        .where(*within)
+        .where(*believed)
         .order_by(col(UploadRow.project_id), col(UploadRow.id))
     )
     yield from dict(rows.all()).values()

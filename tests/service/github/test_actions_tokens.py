@@ -8,8 +8,10 @@ from datetime import timedelta
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from urllib3.exceptions import DecodeError, ProtocolError, ReadTimeoutError
 
 from perfledger_service.errors import GitHubError, RefusedError, SettingsError
+from perfledger_service.github import actions_tokens
 from perfledger_service.github.actions_tokens import ActionsTokens
 from tests.service.actions_issuer import AUDIENCE, Issuer, new_key, serving_issuer
 
@@ -55,7 +57,7 @@ def test_a_runs_token_says_which_run_it_is(tokens, issuer):
 
     assert (run.repository_id, run.repository_owner_id) == (1296269, 583231)
     assert (run.event_name, run.ref, run.sha) == ("push", "refs/heads/main", "b" * 40)
-    assert (run.expires_at - issuer.now).total_seconds() == 300
+    assert (run.expires_at - issuer.now).total_seconds() == 300 + 60  # clocks may differ
 
 
 @pytest.mark.parametrize(
@@ -207,6 +209,48 @@ def test_without_the_keys_it_is_nobodys_fault_but_the_issuers(tokens, issuer, cl
     issuer.answer = None
     clock.now += timedelta(minutes=1)
     assert tokens.run_of(issuer.token()).jti == "token-1"
+
+
+@pytest.mark.parametrize(
+    "error", [ProtocolError("cut short"), DecodeError("no gzip"), ReadTimeoutError(None, "", "")]
+)
+def test_an_answer_that_breaks_off_is_the_issuers_fault_too(tokens, issuer, monkeypatch, error):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr(actions_tokens, "_document", broken)
+
+    for _ in range(2):
+        with pytest.raises(GitHubError, match="cannot be read"):
+            tokens.run_of(issuer.token())
+
+
+def test_while_keys_are_read_an_unknown_one_is_asked_to_come_again(tokens, issuer, monkeypatch):
+    read_document = actions_tokens._document
+    told = []
+
+    def slow(*address):
+        with pytest.raises(GitHubError, match="are being read") as caught:  # of another thread
+            tokens.run_of(issuer.token())
+        told.append(caught.value.is_transient)
+        return read_document(*address)
+
+    monkeypatch.setattr(actions_tokens, "_document", slow)
+
+    assert tokens.run_of(issuer.token()).jti == "token-1"
+    assert told == [True]
+
+
+def test_an_issuer_that_is_back_is_asked_within_a_minute(tokens, issuer, clock):
+    tokens.run_of(issuer.token())
+    token = issuer.token(exp=int((issuer.now + timedelta(days=3)).timestamp()))
+    issuer.answer = (503, b"")
+    clock.now += timedelta(hours=23, minutes=30)
+    assert tokens.run_of(token).jti == "token-1"
+
+    issuer.answer = None
+    clock.now += timedelta(minutes=31)
+    assert tokens.run_of(token).jti == "token-1"
 
 
 def test_known_keys_serve_for_a_day_while_the_issuer_is_away(tokens, issuer, clock):

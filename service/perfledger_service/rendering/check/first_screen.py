@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from perfledger.metrics import MetricKind
+from perfledger.metrics import STEP_TIME, MetricKind
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_profiles.diff.cause import Cause, StepTimeExplanation
 from perfledger_service.rendering.check.headline import telling_rows, workload_counts
@@ -62,13 +62,12 @@ class FirstScreen:
 def first_screen(report: Report) -> FirstScreen:
     """Return what a reader of the report sees first, after the headline."""
     rows = telling_rows(report)
-    block, explanation = _explained(report, rows)
-    is_memory = bool(rows) and rows[0].kind is MetricKind.MEMORY
-    is_alone = len({row.workload for row in rows}) == 1
+    row, block, explanation = _explained(report, rows)
+    is_memory = row is not None and row.kind is MetricKind.MEMORY
     return FirstScreen(
-        price=_price(report),
+        price=_price(report, rows),
         counts=workload_counts(report),
-        why=_why(rows, explanation, block, is_alone=is_alone),
+        why=_why(rows, row, explanation, block),
         failure=_failure(report, rows),
         where=tuple(islice(_places(block, explanation, is_memory=is_memory), _MOST_PLACES))
         if block and explanation
@@ -87,19 +86,25 @@ def first_screen(report: Report) -> FirstScreen:
 
 def _explained(
     report: Report, rows: Sequence[VerdictTableRow]
-) -> tuple[ReasonBlock | None, StepTimeExplanation | None]:
-    """Return the explanation of the first of the deciding workloads that has one."""
+) -> tuple[VerdictTableRow | None, ReasonBlock | None, StepTimeExplanation | None]:
+    """Return the first of the deciding results that has an explanation, with it.
+
+    The profiles explain step times and peaks of memory, no other metric.
+    """
     if not rows or rows[0].outcome not in {Outcome.REGRESSED, Outcome.IMPROVED}:
-        return None, None
+        return None, None, None
     blocks = {one.workload: one for one in reason_blocks(report, max_causes=_MOST_ACTIONS)}
     explanations = {one.workload: one for one in report.explanations}
     for row in rows:
-        if row.workload in blocks:
-            return blocks[row.workload], explanations[row.workload]
-    return None, None
+        block = blocks.get(row.workload)
+        is_of_memory = row.kind is MetricKind.MEMORY and block is not None and block.memory
+        if block is not None and (row.metric_name == STEP_TIME.name or is_of_memory):
+            return row, block, explanations[row.workload]
+    return None, None, None
 
 
-def _price(report: Report) -> PriceFact | None:
+def _price(report: Report, rows: Sequence[VerdictTableRow]) -> PriceFact | None:
+    """Return the price, with its workload unless the headline is about that one alone."""
     loud, _ = price_rows.split_price_rows(report, verdict_rows.verdict_rows(report))
     total = yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices))
     if total is not None:
@@ -108,8 +113,9 @@ def _price(report: Report) -> PriceFact | None:
     if not loud:
         return None
     first, more = loud[0], f"; {len(loud) - 1} more" * (len(loud) > 1)
-    name = f"{first.workload} " if more else ""
-    verb = first.verb if more else first.verb.capitalize()
+    is_alone = {row.workload for row in rows} == {first.workload} and not more
+    name = "" if is_alone else f"{first.workload} "
+    verb = first.verb.capitalize() if is_alone else first.verb
     lead, amount = f"{name}{verb}", ""
     detail = f"{first.interval}; {first.option}{more}"
     match first.verb:
@@ -133,26 +139,25 @@ def _failure(report: Report, rows: Sequence[VerdictTableRow]) -> str:
     """Return what the first workload that was not measured failed with, "" if none failed."""
     if rows and rows[0].outcome is not Outcome.NOT_MEASURED:
         return ""
-    return next((row.detail for row in verdict_rows.failure_rows(report) if row.detail), "")
+    return next((row.detail for row in verdict_rows.failure_rows(report)), "")
 
 
 def _why(
     rows: Sequence[VerdictTableRow],
+    row: VerdictTableRow | None,
     explanation: StepTimeExplanation | None,
     block: ReasonBlock | None,
-    *,
-    is_alone: bool,
 ) -> str:
     """Return why, in one or two sentences; "" if there is nothing to explain or to say of it."""
     if not rows or rows[0].outcome is Outcome.NOT_MEASURED:
         return ""
     if rows[0].outcome is Outcome.UNDECIDED or rows[0].is_warning:
         return rows[0].reason
-    if explanation is None or block is None:
-        return ""
-    whose = "" if is_alone else f"{block.workload}: "
-    if rows[0].kind is MetricKind.MEMORY:
-        return whose + _memory_sentence(block, explanation) if block.memory else ""
+    if row is None or explanation is None or block is None:
+        return rows[0].reason if rows[0].kind is MetricKind.KERNEL else ""
+    whose = f"{row.workload}: " if len({one.workload for one in rows}) > 1 else ""
+    if row.kind is MetricKind.MEMORY:
+        return whose + _memory_sentence(block, explanation)
     if not explanation.is_attributable or not explanation.causes:
         note = f": {block.note}" if block.note else ""
         return f"{whose}no operation accounts for it{note}"

@@ -6,7 +6,7 @@ The line quotes names of workloads, metrics and operations, which are untrusted 
 from collections import Counter
 from collections.abc import Sequence
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import STEP_TIME, MetricKind
 from perfledger_baselines.judging.judge import is_trade
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckConfidence
@@ -131,6 +131,8 @@ def _ordered(rows: Sequence[tuple[float, VerdictTableRow]]) -> tuple[VerdictTabl
 
 
 def _size(verdict: Verdict) -> float:
+    if verdict.metric.kind is MetricKind.KERNEL:  # its change is that of one kernel
+        return 0.0
     change = abs(verdict.estimate.change) if verdict.estimate else 0.0
     return change if change == change else 0.0  # noqa: PLR0124 - not a number sorts as no change
 
@@ -145,7 +147,11 @@ def _changed(rows: Sequence[VerdictTableRow], report: Report) -> str:
         lead = f"{rows[0].outcome}, {'worst' if is_worse else 'most'}"
         worst_names = ", ".join(_result_phrase(row) for row in worst[:_MOST_NAMED])
         return f"{len(workloads)} of {_workloads(_total(report))} {lead} {worst_names}{end}"
-    further = "".join(f", {row.metric} {row.change}" for row in rows[1 : 1 + _MOST_NAMED])
+    further = "".join(
+        f", {row.metric} {row.change}"
+        for row in rows[1 : 1 + _MOST_NAMED]
+        if row.kind is not MetricKind.KERNEL
+    )
     explanation = next(
         (one for one in report.explanations if one.workload == rows[0].workload), None
     )
@@ -155,7 +161,12 @@ def _changed(rows: Sequence[VerdictTableRow], report: Report) -> str:
 
 
 def _change_phrase(row: VerdictTableRow) -> str:
-    """Return how a result changed: "w is 33 % slower (131 to 175 ms)", with an arrow for "to"."""
+    """Return how a result changed: "w is 33 % slower (131 to 175 ms)", with an arrow for "to".
+
+    Kernels have no figure of their own: what is known of the first is the reason's first part.
+    """
+    if row.kind is MetricKind.KERNEL:
+        return f"{row.workload}: {row.reason.partition(';')[0]}"
     figures = f" ({_figures(row)})"
     size, is_more = row.change.lstrip("+-"), row.change.startswith("+")
     if row.change == size:
@@ -175,7 +186,8 @@ def _figures(row: VerdictTableRow) -> str:
 
 
 def _result_phrase(row: VerdictTableRow) -> str:
-    return f"{row.workload} {row.metric} {row.change}".rstrip()
+    change = "" if row.kind is MetricKind.KERNEL else row.change
+    return f"{row.workload} {row.metric} {change}".rstrip()
 
 
 def _more(rows: Sequence[VerdictTableRow]) -> str:

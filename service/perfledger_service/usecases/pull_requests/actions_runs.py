@@ -63,4 +63,5 @@ def sender_of(run: ActionsRun, project: Project, bundle: Bundle) -> UploadSender
     )
     if is_attested:
         return UploadSender.BRANCH_RUN
-    return UploadSender.RUNNER if project.trust_runners else UploadSender.OTHER_RUN
+    is_trusted = project.trust_runners and run.event_name != PULL_REQUEST_EVENT
+    return UploadSender.RUNNER if is_trusted else UploadSender.OTHER_RUN

@@ -55,10 +55,12 @@ def find_places(
     """Return the places of the commits that a bundle claims, as far as a trusted word is there.
 
     Where GitHub cannot be asked, its word on a run of the branch is as good as a trusted runner's.
-    A run of anything else claims nothing. An unanswered question leaves the claim unattested, until
-    a later upload asks again.
+    A run of anything else claims nothing. An unanswered question leaves other claims unattested,
+    until a later upload asks again.
     """
     claimed = claimed_revisions(bundle)
+    is_attested = upload.sender is UploadSender.BRANCH_RUN
+    unasked = BranchPlaces(claimed=claimed, places=claimed_places(claimed) if is_attested else None)
     with read_session(engine) as session:
         project = project_by_id(session, upload.project_id)
         known_commits = tuple(branch_places(session, upload.project_id))
@@ -68,9 +70,7 @@ def find_places(
     if project.trust_runners:
         return BranchPlaces(claimed=claimed, places=claimed_places(claimed))
     if commits is None:
-        is_attested = upload.sender is UploadSender.BRANCH_RUN
-        places = claimed_places(claimed) if is_attested else None
-        return BranchPlaces(claimed=claimed, places=places)
+        return unasked
     claims = (*(one.sha for one in claimed), *retried)
     try:
         lines = read_branch_lines(
@@ -78,7 +78,7 @@ def find_places(
         )
     except GitHubError as error:
         _log.warning("the branch of %s is not read: %s", project.repository, error)
-        return BranchPlaces(claimed=claimed)
+        return unasked
     known_until = known_commits[-1] if known_commits else ""
     return BranchPlaces(claimed=claimed, lines=lines, known_until=known_until)
 

@@ -100,12 +100,14 @@ def _answer_requests(
 def _is_answer(bundle: Bundle, request: AbRequest, commits: Sequence[str]) -> bool:
     """Return whether a bundle measured a request on the requested device class.
 
-    A workload that failed counts as measured on the bundle's machine.
+    A workload that failed counts as measured on the bundle's machine. A pull request's bundle
+    answers nothing: its code could choose the answer.
     """
     requested_commits = (commits[request.base], commits[request.head])
     machine = bundle.machines().get((request.workload, Side.HEAD), bundle.machine)
     return (
-        (bundle.base.sha, bundle.head.sha) == requested_commits
+        bundle.pull_request is None
+        and (bundle.base.sha, bundle.head.sha) == requested_commits
         and machine.device_class == request.machine_class
         and request.workload in {spec.id for spec in bundle.workloads}
     )

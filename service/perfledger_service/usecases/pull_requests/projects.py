@@ -31,6 +31,8 @@ from perfledger_service.values.token_scope import TokenScope
 TOKEN = re.compile(r"(pl_[0-9a-f]{8})_[\w-]{43}", re.ASCII)
 # Owners have at most 39 characters and repositories 100; neither is a path's "." or "..".
 REPOSITORY = re.compile(r"(?!\.{1,2}/)[\w.-]{1,39}/(?!\.{1,2}$)[\w.-]{1,100}", re.ASCII)
+MAX_NUMBER = 2**53  # of GitHub's repositories and owners: exact in JSON, and in any database
+MAX_LIFETIME = timedelta(days=3660)  # of a token that expires
 SECRET_BYTES = 32
 PREFIX_BYTES = 4
 
@@ -56,13 +58,16 @@ def add_project(
     `lifetime` the token never expires.
 
     An existing project gets another token: add the new one, switch over, revoke the old one. Raises
-    UsageError for an invalid name.
+    UsageError for an invalid name, token or lifetime.
     """
     match = TOKEN.fullmatch(token)
     if match is None:
         msg = "the token is invalid: create one with `perfledger server project add OWNER/NAME`"
         raise UsageError(msg)
     _check_name(repository)
+    if lifetime is not None and lifetime > MAX_LIFETIME:
+        msg = f"a token expires after at most {MAX_LIFETIME.days} days, or never"
+        raise UsageError(msg)
     with write_session(engine) as session:
         project = project_for(session, repository, now=now)
         if trust_runners:
@@ -91,9 +96,15 @@ def let_actions_upload(
     """Let the runs of a repository's GitHub Actions upload without a token of the project.
 
     Runs of `branch` by push or schedule may enter the baseline. Raises UsageError for an invalid
-    name, and ConflictError where another project has the repository's number.
+    name, number or branch, and ConflictError where another project has the repository's number.
     """
     _check_name(repository)
+    if max(repository_id, owner_id) > MAX_NUMBER:
+        msg = f"GitHub's numbers of repositories and owners are at most {MAX_NUMBER}"
+        raise UsageError(msg)
+    if branch.startswith("refs/"):
+        msg = f"name the branch without refs/heads/: {branch.removeprefix('refs/heads/')!r}"
+        raise UsageError(msg)
     with write_session(engine) as session:
         project = project_for(session, repository, now=now)
         try:

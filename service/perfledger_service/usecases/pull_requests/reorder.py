@@ -27,6 +27,7 @@ from perfledger_service.usecases.pull_requests.branch_places import (
 )
 from perfledger_service.usecases.pull_requests.upload_reports import bundle_of
 from perfledger_service.values.branch_views import BranchOrder
+from perfledger_service.values.upload_views import UploadSender
 
 
 def reorder(
@@ -79,6 +80,8 @@ def _read_order(
     if project.trust_runners:
         places: dict[str, int] = {}
         for upload in uploads_of_project(session, project.id):
+            if upload.sender is UploadSender.OTHER_RUN:
+                continue
             places |= claimed_places(claimed_revisions(bundle_of(session, upload)))
         return "the runners", BranchPlaces(places=places)
     if commits is not None:

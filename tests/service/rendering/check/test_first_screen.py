@@ -3,11 +3,14 @@ from decimal import Decimal
 
 import pytest
 
+from perfledger.metrics import COLD_START, KERNELS, PEAK_MEMORY, STEP_TIME
 from perfledger.profile import CallingLine
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_cost_models.quote import SummedPrice
 from perfledger_profiles.diff.cause import MemoryCause, MemoryExplanation
 from perfledger_service.rendering.check.comment import comment
 from perfledger_service.rendering.check.first_screen import first_screen
+from perfledger_service.rendering.check.headline import headline
 from perfledger_service.rendering.check.terminal import report_table
 from perfledger_service.rendering.layout.writers import plain_lines
 
@@ -93,6 +96,42 @@ def test_a_place_is_told_as_the_first_cause_has_it(reports):
     (place,) = first_screen(report).where
 
     assert place.remark == "changed on head"
+
+
+def test_another_metric_does_not_get_the_causes_of_the_step_time(reports, make):
+    verdict = make.verdict(make.GPT, COLD_START, Outcome.REGRESSED, (1.0, 2.0))
+    screen = first_screen(replace(reports["regressed"], verdicts=(verdict,)))
+
+    assert (screen.why, screen.where, screen.actions) == ("", (), ())
+
+
+def test_a_changed_kernel_says_what_is_known_of_it(reports, make):
+    reason = "layer_norm 6 % slower: 0.2 % of the step, after 12 pairs"
+    verdict = make.verdict(make.GPT, KERNELS, Outcome.REGRESSED, None, reason=reason)
+    report = replace(reports["regressed"], verdicts=(verdict,))
+
+    assert first_screen(report).why == reason
+    assert headline(report) == f"{make.GPT}: {reason}"
+
+
+def test_the_cause_is_that_of_the_result_it_stands_for(reports, make):
+    report = reports["regressed"]
+    slower = make.verdict(make.RESNET, STEP_TIME, Outcome.REGRESSED, (0.1, 0.15))
+    memory = make.verdict(make.GPT, PEAK_MEMORY, Outcome.REGRESSED, (1e9, 1.1e9))
+
+    explanation = replace(report.explanations[0], memory=None)
+    report = replace(report, verdicts=(slower, memory), explanations=(explanation,))
+
+    assert first_screen(report).why == ""
+
+
+def test_the_price_of_another_workload_than_the_headlines_has_its_name(reports, make):
+    report = reports["not_measured"]
+    price = replace(reports["regressed"].change_prices[0], workload=make.TRANSFORMER)
+    faster = make.verdict(make.TRANSFORMER, STEP_TIME, Outcome.IMPROVED, (0.1, 0.09))
+    report = replace(report, verdicts=(report.verdicts[0], faster), change_prices=(price,))
+
+    assert first_screen(report).price.lead.startswith(f"{make.TRANSFORMER} costs")
 
 
 def test_an_unattributable_change_says_so(reports):

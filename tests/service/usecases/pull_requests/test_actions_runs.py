@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from perfledger.records import Revision
-from perfledger_service.errors import RefusedError
+from perfledger_service.errors import RefusedError, UsageError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.pull_requests.actions_runs import project_of_run, sender_of
@@ -55,13 +55,13 @@ def test_a_run_of_anything_else_is_in_no_baseline(of_branch, values, project):
     assert sender_of(run_of(**values), project, of_branch) is UploadSender.OTHER_RUN
 
 
-def test_a_project_that_trusts_its_runners_believes_them_all(of_branch, make_bundle):
+def test_a_project_that_trusts_its_runners_believes_all_but_code_under_test(of_branch, make_bundle):
     trusting = Project(id=1, repository="octo/models", trust_runners=True, actions_branch="main")
     by_hand = run_of(event_name="workflow_dispatch")
     of_change = run_of(event_name="pull_request", ref="refs/pull/7/merge")
 
     assert sender_of(by_hand, trusting, of_branch) is UploadSender.RUNNER
-    assert sender_of(of_change, trusting, make_bundle()) is UploadSender.RUNNER
+    assert sender_of(of_change, trusting, make_bundle()) is UploadSender.OTHER_RUN
     assert sender_of(run_of(), trusting, of_branch) is UploadSender.BRANCH_RUN
 
 
@@ -94,11 +94,25 @@ def test_a_run_that_strangers_can_start_on_the_branch_may_not_upload(of_branch, 
         sender_of(run_of(event_name=event), PROJECT, of_branch)
 
 
-def test_a_base_that_is_no_ancestor_gives_a_run_no_belief(make_bundle):
-    """The run's own commit counts: a bundle of an older one is not of this run's branch."""
+def test_a_run_of_the_branch_about_another_commit_is_not_believed(make_bundle):
     bundle = make_bundle(pull_request=None, head=Revision(sha="a" * 40))
 
     assert sender_of(run_of(), PROJECT, bundle) is UploadSender.OTHER_RUN
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"repository_id": 2**53 + 1}, "are at most"),
+        ({"owner_id": 10**20}, "are at most"),
+        ({"branch": "refs/heads/main"}, "without refs/heads/: 'main'"),
+    ],
+)
+def test_numbers_and_branches_that_cannot_be_are_refused(any_engine, now, values, reason):
+    usual = {"repository_id": 1, "owner_id": 2, "branch": "main"}
+
+    with pytest.raises(UsageError, match=reason):
+        let_actions_upload(any_engine, "octo/models", **usual | values, now=now)
 
 
 def test_a_project_is_found_by_the_numbers_of_repository_and_owner(any_engine, now):

@@ -207,8 +207,9 @@ def test_an_a_b_that_finds_nothing_stays_silent_and_is_not_asked_again(suspected
         {"machine": Machine(device=Device.CPU, model="Another CPU")},
         {"head": 99},
         {"workloads": ("gpt:other",)},
+        {"pull_request": 7},
     ],
-    ids=["another class of machine", "another commit", "another workload"],
+    ids=["another class of machine", "another commit", "another workload", "a pull request's"],
 )
 def test_what_was_not_asked_for_is_no_answer(suspected, other):
     branch, request = suspected
