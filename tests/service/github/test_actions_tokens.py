@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from urllib3.exceptions import DecodeError, ProtocolError, ReadTimeoutError
+from urllib3.exceptions import DecodeError, IncompleteRead, ProtocolError
 
 from perfledger_service.errors import GitHubError, RefusedError, SettingsError
 from perfledger_service.github import actions_tokens
@@ -212,7 +212,7 @@ def test_without_the_keys_it_is_nobodys_fault_but_the_issuers(tokens, issuer, cl
 
 
 @pytest.mark.parametrize(
-    "error", [ProtocolError("cut short"), DecodeError("no gzip"), ReadTimeoutError(None, "", "")]
+    "error", [ProtocolError("cut short"), DecodeError("no gzip"), IncompleteRead(1, 2)]
 )
 def test_an_answer_that_breaks_off_is_the_issuers_fault_too(tokens, issuer, monkeypatch, error):
     def broken(*_):
