@@ -37,6 +37,9 @@ CONCENTRATED, MORE_CONCENTRATED, MOST_CONCENTRATED = 0.4, 0.05, 0.85
 DENSER = 0.45
 AT_SWITCH, HALF_WAY = (0.8, 1.2), (0.45, 0.65)
 
+# Readings whose digits are the distance apart are so to this share of it, on the scale of logs too.
+DIGIT_TOLERANCE = 0.1
+
 # Fewest changes in a row that are switches, each reverting the last one but for this share of it.
 FEWEST_TURNS, SAME_DISTANCE = 4, 0.4
 
@@ -81,7 +84,8 @@ def guess_states(levels: FloatArray) -> dict[int, float]:
         concentrated = CONCENTRATED + MORE_CONCENTRATED * (float(apart[row]) - SMALLEST_DISTANCE)
         near = _between(ordered[row], (1 - NEAR_MEDIAN) * distance, (1 + NEAR_MEDIAN) * distance)
         is_alike = near >= min(concentrated, MOST_CONCENTRATED) * switches[row]
-        if is_alike and _has_two_kinds(ordered[row], distance):
+        is_coarse = quiet[row] <= SMALLEST_SPREAD and _has_third(levels[row], distance)
+        if is_alike and not is_coarse and _has_two_kinds(ordered[row], distance):
             guesses[row] = distance
     return guesses
 
@@ -147,6 +151,19 @@ def _has_two_kinds(ordered: FloatArray, distance: float) -> bool:
         for low, high in (AT_SWITCH, HALF_WAY)
     )
     return near >= DENSER * half_way
+
+
+def _has_third(levels: FloatArray, distance: float) -> bool:
+    """Return whether two levels are twice the distance apart, as the digits of coarse readings.
+
+    Two states that agree to the last digit are never, but for steps of their own distance.
+    """
+    values = np.unique(levels)
+    first, stop = (
+        np.searchsorted(values, values + (2 + off) * distance)
+        for off in (-DIGIT_TOLERANCE, DIGIT_TOLERANCE)
+    )
+    return bool((first < stop).any())
 
 
 def _between(ordered: FloatArray, low: float, high: float) -> int:

@@ -93,18 +93,19 @@ def refit_noise(
 
     `cleaned` become pseudo-values: an observation adds to its stretch what it adds to the location
     of Cauchy noise (one step of an M-estimator; Huber 1964), which in noise with a tight core and
-    wide tails is known far better than the mean. Rows that are close to a random walk keep their
-    noise.
+    wide tails is known far better than the mean. Rows that are close to a random walk, and those in
+    which most readings agree to the last digit, keep their noise.
     """
     off = levels - fitted
     spread = _spreads(levels)
     middle = np.sort(np.abs(off), axis=1)[:, off.shape[1] // 2]
+    is_coarse = (middle <= SMALLEST_SPREAD) & (spread > SMALLEST_SPREAD)
+    keeps = (noise.dependence > MOST_DEPENDENT) | is_coarse
     scales = PSEUDO_SPREADS * np.maximum(middle, SMALLEST_SPREAD)
     inverse = 1 / (1 + (off / scales[:, None]) ** 2)
     gain = ((2 * inverse - 1) * inverse).mean(axis=1, keepdims=True)
     pseudo = fitted + off * inverse / np.maximum(gain, SMALLEST_GAIN)
-    is_walk = noise.dependence > MOST_DEPENDENT
-    cleaned = np.where(is_walk[:, None], noise.cleaned, pseudo)
+    cleaned = np.where(keeps[:, None], noise.cleaned, pseudo)
     sd, dependence = _dependence(cleaned, median_of_five(cleaned), _spreads(cleaned))
     return NoiseEstimate(
         cleaned=cleaned,

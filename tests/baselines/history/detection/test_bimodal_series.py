@@ -23,6 +23,15 @@ def test_ordinary_noise_has_one_state(make, dependence):
     assert guess_states(np.stack(levels)) == {}
 
 
+def test_the_digits_of_coarse_readings_are_no_states_but_two_exact_levels_are(make):
+    coarse = np.round(make.series(make.noise(200, seed=6, sd=0.005)))
+    states = np.where(make.two_states(200, seed=6, sd=0.0) > 0, 102.0, 100.0)
+
+    assert set(coarse) >= {99.0, 100.0, 101.0}
+    assert guess_states(np.log(coarse)[None]) == {}
+    assert guess_states(np.log(states)[None])[0] == pytest.approx(np.log(1.02))
+
+
 def test_steps_make_no_states(make):
     levels = make.noise(200, seed=2)
     levels[100:] += 0.1

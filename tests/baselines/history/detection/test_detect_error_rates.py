@@ -61,6 +61,18 @@ def test_series_without_a_change_show_few(make, noise, most):
     assert 1000 * false / (SERIES * COUNT) <= most
 
 
+@pytest.mark.parametrize(("digit", "sd"), [(0.5, 0.002), (1.0, 0.003), (1.0, 0.005), (2.0, 0.01)])
+def test_coarse_readings_without_a_change_show_few(make, digit, sd):
+    batch = [
+        digit * np.round(make.series(make.noise(COUNT, seed=seed, sd=sd)) / digit)
+        for seed in range(SERIES)
+    ]
+
+    false = sum(len(history.changes) for history in detect_many(batch))
+
+    assert 1000 * false / (SERIES * COUNT) <= 1.0
+
+
 @noises
 def test_steps_of_five_noise_spreads_are_found_within_their_intervals(make, noise):
     batch = [make.series(noise(make, seed), [(120, 0.08)]) for seed in range(SERIES)]

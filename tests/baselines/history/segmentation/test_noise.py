@@ -123,6 +123,16 @@ def test_a_walk_is_left_as_it_is():
     assert (refitted(walks, np.zeros_like(walks)).cleaned == estimated(*walks).cleaned).all()
 
 
+def test_readings_of_which_most_agree_are_left_as_they_are(make):
+    coarse = np.log(np.round(make.series(make.noise(200, seed=11, sd=0.004))))[None]
+    fitted = np.full_like(coarse, np.median(coarse))
+
+    refit = refitted(coarse, fitted)
+
+    assert np.median(np.abs(coarse - fitted)) == 0 < refit.sd[0]
+    assert (refit.cleaned == estimated(*coarse).cleaned).all()
+
+
 def test_pseudo_values_keep_the_levels_of_their_stretches():
     rng = np.random.default_rng(9)
     fitted = np.where(np.arange(400) < 200, 0.0, 0.1)[None]
