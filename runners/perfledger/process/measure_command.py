@@ -95,7 +95,8 @@ def record_windows(
 ) -> Fields:
     """Profile the requested windows of a measured step; return their files, or why there are none.
 
-    No error of a profiler fails the measurement before it.
+    An exception under the profiler is such a reason and fails nothing. The run's own message
+    follows the windows: if a profiler hangs, or ends the process, the run is lost with it.
     """
     if bench.is_prepared:
         return {"reason": PREPARED_REASON}

@@ -5,7 +5,7 @@ change of the work's. Time outside kernels, such as the launch of one or Python,
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from statistics import fmean
@@ -16,7 +16,7 @@ from perfledger_profiles.diff.grouping import longest_operation, name_of
 from perfledger_profiles.diff.matching import match
 from perfledger_profiles.diff.operation_change import OperationChange
 from perfledger_profiles.diff.stable_names import normal_name, operator_of
-from perfledger_profiles.timeline.breakdown import DEVICE_ORDER, OTHER_OPERATIONS
+from perfledger_profiles.timeline.breakdown import DEVICE_ORDER, MAX_OPERATIONS, OTHER_OPERATIONS
 
 KernelKey = tuple[str, Bucket, str]
 # Characters of a name: its end says most.
@@ -86,7 +86,13 @@ def _key(operation: Operation) -> KernelKey:
 def kernel_times(
     base: Sequence[Sequence[SideKernel]], head: Sequence[Sequence[SideKernel]]
 ) -> tuple[KernelTimes, ...]:
-    """Return the matched kernels of a workload's pairs; `base[i]` and `head[i]` are of pair i."""
+    """Return the matched kernels of a workload's pairs; `base[i]` and `head[i]` are of pair i.
+
+    Those among the longest of neither side, over all its pairs, are one: windows differ in which of
+    their kernels are the longest.
+    """
+    longest = _longest_keys(base) | _longest_keys(head)
+    base, head = ([_with_rest(pair, longest) for pair in side] for side in (base, head))
     changes = match(_typical_operations(base), _typical_operations(head))
     before, after = ([{one.key: one for one in pair} for pair in side] for side in (base, head))
     widths = [[_steps_in(pair) for pair in side] for side in (base, head)]
@@ -101,6 +107,29 @@ def kernel_times(
         )
         for change in changes
     )
+
+
+def _longest_keys(pairs: Sequence[Sequence[SideKernel]]) -> frozenset[KernelKey]:
+    ranked = sorted(_typical_operations(pairs), key=lambda one: -one.seconds)
+    return frozenset(map(_key, ranked[:MAX_OPERATIONS]))
+
+
+def _with_rest(pair: Sequence[SideKernel], longest: Collection[KernelKey]) -> list[SideKernel]:
+    """Return the longest kernels of one side of a pair, and the sum of the rest per bucket."""
+    groups: defaultdict[KernelKey, list[SideKernel]] = defaultdict(list)
+    for one in pair:
+        rest = (OTHER_OPERATIONS, one.bucket, "")
+        groups[one.key if one.key in longest else rest].append(one)
+    return [
+        SideKernel(
+            name=name,
+            bucket=bucket,
+            path=path,
+            count=fsum(one.count for one in group),
+            seconds=tuple(map(fsum, zip(*(one.seconds for one in group), strict=True))),
+        )
+        for (name, bucket, path), group in groups.items()
+    ]
 
 
 def _typical_operations(pairs: Sequence[Sequence[SideKernel]]) -> tuple[Operation, ...]:

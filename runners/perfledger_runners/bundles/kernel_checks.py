@@ -7,7 +7,7 @@ from perfledger.kernel_times import StepSeconds, WorkloadKernels
 from perfledger.metrics import KERNELS
 from perfledger_runners.bundles.value_checks import require
 
-MAX_KERNELS = 2000  # of a workload: a profile keeps 200 operations a side
+MAX_KERNELS = 2000  # of a workload: two sides keep 400 and their sums
 MAX_KERNEL_PAIRS = 100
 MAX_KERNEL_STEPS = 2000  # of one side of a pair
 

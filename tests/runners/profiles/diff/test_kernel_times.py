@@ -1,10 +1,17 @@
 """Kernels of both sides are matched as a diff of profiles matches them, with every step's time."""
 
+from dataclasses import replace
+
 import pytest
 
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Side
-from perfledger_profiles.diff.kernel_times import kernel_times, kernels_of_side, step_seconds
+from perfledger_profiles.diff.kernel_times import (
+    kernel_times,
+    kernels_of_side,
+    step_seconds,
+)
+from perfledger_profiles.timeline.breakdown import MAX_OPERATIONS, OTHER_OPERATIONS
 
 LINEAR = "aten::linear"
 
@@ -126,6 +133,52 @@ def test_pairs_keep_their_order_and_their_own_numbers_of_steps():
 
     assert mm.base == ((1.0, 1.0), (2.0, 2.0, 2.0))
     assert mm.head == ((2.0, 2.0, 2.0), (1.0, 1.0))
+
+
+def test_of_many_names_the_longest_of_either_side_are_kept_and_the_rest_is_one():
+    """As with windows of which each has other names among its longest: 7,200 on a side."""
+    base, head = (
+        [
+            kernels_of_side(
+                [
+                    window(
+                        operation("aten::mm", 9.0),
+                        *(
+                            operation(f"{side}_{chr(97 + pair)}{n}_kernel", 1 + n / 1000)
+                            for n in range(600)
+                        ),
+                    )
+                ]
+            )
+            for pair in range(12)
+        ]
+        for side in ("base", "head")
+    )
+
+    times = kernel_times(base, head)
+
+    assert len(times) <= 2 * MAX_OPERATIONS + 1
+    (mm,) = [one for one in times if one.family == "aten::mm"]
+    (rest,) = [one for one in times if one.family == OTHER_OPERATIONS]
+    assert mm.base == mm.head == ((9.0,),) * 12
+    assert sum(rest.base[0]) > 0
+    for pairs, side in ((base, "base"), (head, "head")):
+        for place, kernels in enumerate(pairs):
+            kept = sum(getattr(one, side)[place][0] for one in times)
+            assert kept == pytest.approx(sum(one.seconds[0] for one in kernels))
+
+
+def test_a_kernel_among_the_longest_of_one_side_is_kept_on_both():
+    others = [operation(f"aten::op_{chr(97 + n // 26)}{chr(97 + n % 26)}", 2.0) for n in range(199)]
+    shorter, longer = operation("aten::sort", 1.0), operation("aten::topk", 1.5)
+    base = [window(*others, shorter, longer)]
+    head = [window(*others, replace(shorter, seconds=1.6), longer)]
+
+    times = matched(base, head)
+
+    assert times["aten::sort"].base == ((1.0,),)
+    assert times["aten::sort"].head == ((1.6,),)
+    assert times["aten::topk"].base == times["aten::topk"].head == ((1.5,),)
 
 
 def test_pairs_without_any_kernel_have_none():
