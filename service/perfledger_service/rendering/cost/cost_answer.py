@@ -188,11 +188,15 @@ def _equal_size(chance: float | None) -> str:
     """Return which costs less of owning and a commitment of as many devices, or that none does."""
     if chance is None:
         return ""
-    draws = f"owning is cheaper in {number_format.whole_share(chance)} of the draws"
     if _TAIL < chance < 1 - _TAIL:
-        return f"; sized to the devices owned, both cost about the same ({draws})"
+        share = number_format.whole_share(chance)
+        return (
+            "; sized to the devices owned, both cost about the same (owning is cheaper in "
+            f"{share} of the draws)"
+        )
     which = "owning" if chance > 1 / 2 else "that commitment"
-    return f"; sized to the devices owned, {which} is cheaper ({draws})"
+    share = number_format.whole_share(max(chance, 1 - chance))
+    return f"; sized to the devices owned, {which} is cheaper (in {share} of the draws)"
 
 
 def _speeds(answer: CostAnswer) -> str:
