@@ -287,14 +287,14 @@ def test_region_and_date_stand_beside_each_rank_and_a_day_of_reading_is_named(ru
     shown = " ".join(run("cost", "compare", "--accelerator", "TPU-v5e").split())
     document = json.loads(run("cost", "compare", "--accelerator", "TPU-v5e", "--json"))
 
-    assert shown.count("us-central1, read on 2026-11-20, list date unknown") == 2
+    assert shown.count("us-central1, read on 2026-11-20, list date unknown") == 3
     assert {each["is_read_date"] for each in document["options"]} == {True}
 
 
 def test_a_price_that_states_its_day_has_it_beside_its_rank(run):
     shown = " ".join(run("cost", "compare", "--at", "on-prem,p5").split())
 
-    assert shown.count("us-east-1, as of 2026-11-09") == 2  # the cost of an hour, and of owning
+    assert shown.count("us-east-1, as of 2026-11-09") == 3  # the answer, its hour, and owning
 
 
 def test_people_see_the_cheapest_of_each_purchase_mode_unless_they_ask_for_all(run):
