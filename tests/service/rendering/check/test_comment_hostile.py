@@ -18,7 +18,7 @@ NASTY = (
     "\n# head", "\n- item", "\n> quote", "| a | b |\n|--|--|", "~~~", "&amp;", "é", "a b", "1",
 )  # fmt: skip
 nasty = st.lists(
-    st.one_of(st.sampled_from(NASTY), st.text(max_size=5)), min_size=1, max_size=6
+    st.one_of(st.sampled_from(NASTY), st.text(min_size=1, max_size=5)), min_size=1, max_size=6
 ).map("".join)
 
 
@@ -69,7 +69,8 @@ def shape(markdown: str) -> Shape:
 @pytest.mark.parametrize("name", ["regressed", "not_measured", "undecided", "cpu_only"])
 @pytest.mark.slow
 def test_hostile_text_changes_no_structure(reports, rewrite, name):
-    # Each text keeps its own tail, so that different names stay different.
+    # Each text keeps its own tail, so that different names stay different, and starts with
+    # something: a metric under its known name is explained, and one under another is not.
     expected = shape(
         comment(rewrite(reports[name], lambda known: known and "a_b " + known), url=URL)
     )

@@ -13,7 +13,7 @@ NASTY = (
     "</title>", "</script>", "<!--", "-->", "]]>", "{{ 1 }}", "javascript:alert(1)", "&lt;",
     "\x00", "\u202e", "\ud800", "//evil.example", "../../", "\n", "é", "a" * 300,
 )  # fmt: skip
-pieces = st.one_of(st.sampled_from(NASTY), st.text(max_size=5))
+pieces = st.one_of(st.sampled_from(NASTY), st.text(min_size=1, max_size=5))
 nasty = st.lists(pieces, min_size=1, max_size=5).map("".join)
 VOID = {"meta", "link", "br"}
 OURS = re.compile(
@@ -61,6 +61,11 @@ class Page(HTMLParser):
         return [value for name, value in self.attributes if name in names]
 
 
+def unwrapped(tags):
+    """Return the tags without a chart's labels: a long one stands on several lines."""
+    return [tag for tag in tags if tag not in {"text", "/text"}]
+
+
 def test_pages_are_well_formed_and_have_a_title_a_heading_and_a_language(pages):
     for text in pages.values():
         page = Page(text)
@@ -103,8 +108,10 @@ def test_every_column_of_a_table_has_a_heading(pages):
 
 
 @pytest.mark.slow
-def test_hostile_text_changes_no_structure(make_pages, pages):
-    expected = {path: Page(text).tags for path, text in pages.items()}
+def test_hostile_text_changes_no_structure(make_pages):
+    # A metric under its known name is explained, and one under another is not.
+    known_pages = make_pages(lambda known: known and known + "a_b")
+    expected = {path: unwrapped(Page(text).tags) for path, text in known_pages.items()}
 
     @settings(max_examples=15, deadline=None)
     @given(nasty)
@@ -112,7 +119,7 @@ def test_hostile_text_changes_no_structure(make_pages, pages):
         for path, content in make_pages(lambda known: known and known + text).items():
             page = Page(content)
 
-            assert page.tags == expected[path]
+            assert unwrapped(page.tags) == expected[path]
             assert not [name for name, _ in page.attributes if name.startswith("on")]
             assert all(OURS.fullmatch(link) for link in page.values("href", "src"))
             assert not re.search(r"[\u202e\x00]", content)
