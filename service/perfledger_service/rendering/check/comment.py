@@ -140,7 +140,7 @@ def report_markdown(
     blocks = cause_rows.reason_blocks(report, max_causes=limits.causes)
     values = {
         "report": report,
-        "screen": first_screen(report),
+        "screen": first_screen(report, every),
         "legend": verdict_rows.legend(top),
         "machine_class": machine_class,
         "url": link(url),

@@ -55,17 +55,19 @@ class FirstScreen:
     failure: str  # in the words of the failed program: untrusted
     where: tuple[CodePlace, ...]
     actions: tuple[str, ...]
-    commands: tuple[str, ...]  # comments that a person may write under the pull request
     names: tuple[str, ...]  # untrusted texts that the sentences quote
 
 
-def first_screen(report: Report) -> FirstScreen:
-    """Return what a reader of the report sees first, after the headline."""
-    rows = telling_rows(report)
+def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScreen:
+    """Return what a reader of the report sees first, after the headline.
+
+    `every` is `verdict_rows.verdict_rows` of the report.
+    """
+    rows = telling_rows(report, every)
     row, block, explanation = _explained(report, rows)
     is_memory = row is not None and row.kind is MetricKind.MEMORY
     return FirstScreen(
-        price=_price(report, rows),
+        price=_price(report, rows, every),
         counts=workload_counts(report),
         why=_why(rows, row, explanation, block),
         failure=_failure(report, rows),
@@ -73,13 +75,6 @@ def first_screen(report: Report) -> FirstScreen:
         if block and explanation
         else (),
         actions=tuple(islice(_actions(block), _MOST_ACTIONS)) if block and not is_memory else (),
-        commands=tuple(
-            row.command
-            for row in yearly_cost_rows.policy_evaluation_rows(
-                report.policy_evaluations, head=report.head.sha if report.pull_request else ""
-            )
-            if row.command
-        ),
         names=(*provenance_facts.untrusted_names(report), *_cause_names(explanation)),
     )
 
@@ -103,9 +98,11 @@ def _explained(
     return None, None, None
 
 
-def _price(report: Report, rows: Sequence[VerdictTableRow]) -> PriceFact | None:
+def _price(
+    report: Report, rows: Sequence[VerdictTableRow], every: Sequence[VerdictTableRow]
+) -> PriceFact | None:
     """Return the price, with its workload unless the headline is about that one alone."""
-    loud, _ = price_rows.split_price_rows(report, verdict_rows.verdict_rows(report))
+    loud, _ = price_rows.split_price_rows(report, every)
     total = yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices))
     if total is not None:
         missing = f"{len(total.missing)} without a price" if total.missing else ""

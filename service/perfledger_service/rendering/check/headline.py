@@ -26,7 +26,7 @@ _ARROW = "\N{RIGHTWARDS ARROW}"
 
 def headline(report: Report) -> str:
     """Return what the check found in one line."""
-    rows = telling_rows(report)
+    rows = telling_rows(report, verdict_rows.verdict_rows(report))
     if not rows:
         return _without_verdicts(report)
     if rows[0].is_warning:
@@ -43,15 +43,16 @@ def headline(report: Report) -> str:
             return _unchanged(rows, report)
 
 
-def telling_rows(report: Report) -> tuple[VerdictTableRow, ...]:
+def telling_rows(report: Report, every: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ...]:
     """Return the results that decide the check, the largest changes of the first workload first.
 
-    They have one outcome: the worst that any result has, trades and warnings aside.
+    They have one outcome: the worst that any result has, trades and warnings aside. `every` is
+    `verdict_rows.verdict_rows` of the report.
     """
     verdicts = verdict_rows.order_verdicts(report)
     sizes = [
         (_size(verdict), row)
-        for verdict, row in zip(verdicts, verdict_rows.verdict_rows(report), strict=True)
+        for verdict, row in zip(verdicts, every, strict=True)
         if not is_trade(verdict, report.verdicts)
     ]
     for outcome in (Outcome.REGRESSED, Outcome.NOT_MEASURED, Outcome.UNDECIDED):

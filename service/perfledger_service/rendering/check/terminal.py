@@ -51,13 +51,14 @@ def report_table(report: Report, *, url: str = "") -> Group:
 
     A terminal shows its end first.
     """
-    parts: list[RenderableType] = [*_results(report)]
+    rows = verdict_rows.verdict_rows(report)
+    parts: list[RenderableType] = [*_results(report, rows)]
     parts.extend(_missing(report))
     parts.extend(_counts(report))
     parts.extend(_reasons(report))
-    parts.extend(_prices(report))
-    parts.extend(_closing(report))
-    parts.extend(_first_screen(report, url=url))
+    parts.extend(_prices(report, rows))
+    parts.extend(_closing(report, rows))
+    parts.extend(_first_screen(report, rows, url=url))
     return Group(*parts)
 
 
@@ -82,9 +83,11 @@ def _headline_style(conclusion: Conclusion) -> str:
             return "bold red"
 
 
-def _results(report: Report) -> Iterator[RenderableType]:
+def _results(
+    report: Report, rows: Sequence[verdict_rows.VerdictTableRow]
+) -> Iterator[RenderableType]:
     tests = pairs_by_result(report)
-    groups = verdict_rows.group_by_workload(verdict_rows.verdict_rows(report))
+    groups = verdict_rows.group_by_workload(rows)
     left = _MAX_PICTURES
     for place, (workload, group) in enumerate(groups):
         yield Text()
@@ -192,8 +195,10 @@ def _reasons(report: Report) -> Iterator[RenderableType]:
         yield Padding(terminal_blocks(reason_blocks_of(block)), _INDENT)
 
 
-def _prices(report: Report) -> Iterator[RenderableType]:
-    loud, _ = price_rows.split_price_rows(report, verdict_rows.verdict_rows(report))
+def _prices(
+    report: Report, rows: Sequence[verdict_rows.VerdictTableRow]
+) -> Iterator[RenderableType]:
+    loud, _ = price_rows.split_price_rows(report, rows)
     unit_costs = price_rows.unit_cost_rows(report)
     if not loud and not unit_costs and not report.policy_evaluations:
         return
@@ -271,8 +276,10 @@ def _price_line(price: price_rows.PriceRow) -> Text:
     return line.append(f". {remarks}") if remarks else line
 
 
-def _closing(report: Report) -> Iterator[RenderableType]:
-    unsure = verdict_rows.uncertain_rows(verdict_rows.verdict_rows(report))
+def _closing(
+    report: Report, rows: Sequence[verdict_rows.VerdictTableRow]
+) -> Iterator[RenderableType]:
+    unsure = verdict_rows.uncertain_rows(rows)
     if unsure or report.notes:
         yield _heading("Notes")
     for row in unsure:
@@ -284,8 +291,10 @@ def _closing(report: Report) -> Iterator[RenderableType]:
     yield Padding(Text(reproduction(report)), _INDENT)
 
 
-def _first_screen(report: Report, *, url: str) -> Iterator[RenderableType]:
-    screen = first_screen(report)
+def _first_screen(
+    report: Report, rows: Sequence[verdict_rows.VerdictTableRow], *, url: str
+) -> Iterator[RenderableType]:
+    screen = first_screen(report, rows)
     yield Text()
     yield _headline(report)
     facts = Text()

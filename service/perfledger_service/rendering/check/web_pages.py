@@ -126,7 +126,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
     return render(
         "html/run.html.j2",
         report=report,
-        screen=first_screen(report),
+        screen=first_screen(report, every),
         upload=upload,
         busy=busy_sentence(report.host_findings),
         head=stored_verdict_rows.upload_headline(upload),
@@ -135,7 +135,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         throughputs=verdict_rows.throughput_rows(report)[:_MAX_ROWS],
         work=verdict_rows.work_rows(report)[:_MAX_ROWS],
         counted=verdict_rows.count_groups(report)[:_MAX_COUNTED],
-        plots=_plots(report),
+        plots=_plots(report, every),
         margin=provenance_facts.common_margin(report),
         blocks=tuple(zip(blocks, pictures, strict=True)),
         steps=steps_data(explanations, bundle.profiles),
@@ -183,13 +183,11 @@ def series_page(view: SeriesView) -> str:
     )
 
 
-def _plots(report: Report) -> tuple[NamedPlot, ...]:
+def _plots(report: Report, rows: Iterable[verdict_rows.VerdictTableRow]) -> tuple[NamedPlot, ...]:
     """Return the plots of changed and possibly changed results, and of every step time."""
     plots: list[NamedPlot] = []
     tests = pairs_by_result(report)
-    for verdict, row in zip(
-        verdict_rows.order_verdicts(report), verdict_rows.verdict_rows(report), strict=True
-    ):
+    for verdict, row in zip(verdict_rows.order_verdicts(report), rows, strict=True):
         if row.is_quiet and row.kind is not MetricKind.SPEED:
             continue
         test = tests.get((verdict.workload, verdict.metric.name))

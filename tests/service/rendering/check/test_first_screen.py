@@ -12,6 +12,7 @@ from perfledger_service.rendering.check.comment import comment
 from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.check.headline import headline
 from perfledger_service.rendering.check.terminal import report_table
+from perfledger_service.rendering.layout.verdict_rows import verdict_rows
 from perfledger_service.rendering.layout.writers import plain_lines
 
 
@@ -19,8 +20,12 @@ def plain(text):
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
+def screen_of(report):
+    return first_screen(report, verdict_rows(report))
+
+
 def test_the_why_is_the_first_cause_with_the_rest_of_the_change(reports):
-    screen = first_screen(reports["regressed"])
+    screen = screen_of(reports["regressed"])
 
     assert plain(screen.why) == (
         "aten::_softmax +1.72 ms a step: replaces aten::_scaled_dot_product_flash_attention "
@@ -35,7 +40,7 @@ def test_lines_of_code_are_named_once_and_say_if_the_change_has_them(reports):
     causes = tuple(replace(one, lines=(line,)) for one in explanation.causes)
     report = replace(report, explanations=(replace(explanation, causes=causes),))
 
-    (place,) = first_screen(report).where
+    (place,) = screen_of(report).where
 
     assert (place.place, place.remark) == ("model.py:41", "changed on head")
     assert "**Where** `model.py:41` (changed on head)" in comment(report)
@@ -75,7 +80,7 @@ def test_more_memory_is_explained_by_what_the_peak_holds(reports, is_attributabl
     explanation = replace(reports["regressed"].explanations[0], memory=memory)
     report = replace(reports["more_memory"], explanations=(explanation,))
 
-    screen = first_screen(report)
+    screen = screen_of(report)
 
     assert plain(screen.why) == why
     assert [one.place for one in screen.where] == places
@@ -93,14 +98,14 @@ def test_a_place_is_told_as_the_first_cause_has_it(reports):
     )
     report = replace(report, explanations=(replace(explanation, causes=causes),))
 
-    (place,) = first_screen(report).where
+    (place,) = screen_of(report).where
 
     assert place.remark == "changed on head"
 
 
 def test_another_metric_does_not_get_the_causes_of_the_step_time(reports, make):
     verdict = make.verdict(make.GPT, COLD_START, Outcome.REGRESSED, (1.0, 2.0))
-    screen = first_screen(replace(reports["regressed"], verdicts=(verdict,)))
+    screen = screen_of(replace(reports["regressed"], verdicts=(verdict,)))
 
     assert (screen.why, screen.where, screen.actions) == ("", (), ())
 
@@ -110,7 +115,7 @@ def test_a_changed_kernel_says_what_is_known_of_it(reports, make):
     verdict = make.verdict(make.GPT, KERNELS, Outcome.REGRESSED, None, reason=reason)
     report = replace(reports["regressed"], verdicts=(verdict,))
 
-    assert first_screen(report).why == reason
+    assert screen_of(report).why == reason
     assert headline(report) == f"{make.GPT}: {reason}"
 
 
@@ -122,7 +127,7 @@ def test_the_cause_is_that_of_the_result_it_stands_for(reports, make):
     explanation = replace(report.explanations[0], memory=None)
     report = replace(report, verdicts=(slower, memory), explanations=(explanation,))
 
-    assert first_screen(report).why == ""
+    assert screen_of(report).why == ""
 
 
 def test_the_price_of_another_workload_than_the_headlines_has_its_name(reports, make):
@@ -131,11 +136,11 @@ def test_the_price_of_another_workload_than_the_headlines_has_its_name(reports, 
     faster = make.verdict(make.TRANSFORMER, STEP_TIME, Outcome.IMPROVED, (0.1, 0.09))
     report = replace(report, verdicts=(report.verdicts[0], faster), change_prices=(price,))
 
-    assert first_screen(report).price.lead.startswith(f"{make.TRANSFORMER} costs")
+    assert screen_of(report).price.lead.startswith(f"{make.TRANSFORMER} costs")
 
 
 def test_an_unattributable_change_says_so(reports):
-    assert first_screen(reports["cpu_only"]).why == (
+    assert screen_of(reports["cpu_only"]).why == (
         "no operation accounts for it: the profiles differ too much"
     )
 
@@ -144,19 +149,19 @@ def test_an_explanation_of_a_faster_step_is_no_reason_for_a_regression(reports, 
     report = reports["regressed"]
     others = tuple(replace(one, workload=make.RESNET) for one in report.explanations)
 
-    assert first_screen(replace(report, explanations=others)).why == ""
+    assert screen_of(replace(report, explanations=others)).why == ""
 
 
 def test_what_would_settle_it_has_its_time_where_the_check_knows_it(reports):
     report = replace(reports["undecided"], held_s=300.0)  # 20 pairs: 15 s each
 
-    assert plain(first_screen(report).why) == (
+    assert plain(screen_of(report).why) == (
         "too noisy to tell after 20 pairs; about 60 pairs would settle it, 10 min more"
     )
 
 
 def test_a_failure_is_quoted_and_never_taken_for_a_sentence(reports):
-    screen = first_screen(reports["not_measured"])
+    screen = screen_of(reports["not_measured"])
 
     assert screen.why == ""
     assert screen.failure.startswith("RuntimeError: mat1")
@@ -177,7 +182,7 @@ def test_the_only_price_is_said_with_its_option(reports, ends, expected):
         report.change_prices[0], usd=usd, low=low, high=high, is_detectable=low * high > 0
     )
 
-    fact = first_screen(replace(report, change_prices=(price,))).price
+    fact = screen_of(replace(report, change_prices=(price,))).price
 
     assert (plain(fact.lead), plain(fact.amount)) == expected
     assert "AWS p5.48xlarge, on demand" in fact.detail
@@ -194,19 +199,19 @@ def test_a_sum_of_several_prices_says_what_it_lacks(reports, make):
         missing=(make.ATTENTION,),
     )
 
-    fact = first_screen(replace(report, total_price=total)).price
+    fact = screen_of(replace(report, total_price=total)).price
 
     assert plain(fact.amount) == "+9,000 USD a year (7,500 to 11,000), 2 workloads"
     assert fact.detail == "1 without a price"
 
 
 def test_without_a_fleet_nothing_is_said_of_money(reports):
-    assert first_screen(replace(reports["regressed"], change_prices=())).price is None
+    assert screen_of(replace(reports["regressed"], change_prices=())).price is None
 
 
 def test_comment_and_terminal_say_the_same(reports):
     report = reports["regressed"]
-    screen = first_screen(report)
+    screen = screen_of(report)
     said = " ".join(plain_lines(report_table(report), width=1000).split())
     posted = " ".join(comment(report).replace("`", "").replace("**", "").split())
 

@@ -13,6 +13,7 @@ from perfledger_service.rendering.check.headline import (
     telling_rows,
     workload_counts,
 )
+from perfledger_service.rendering.layout.verdict_rows import verdict_rows
 
 
 def words(report):
@@ -88,7 +89,7 @@ def test_a_warning_alone_is_no_regression(reports):
     report = replace(report, verdicts=report.verdicts[1:])
 
     assert words(report).startswith("No regression, but a warning: ")
-    assert [row.is_warning for row in telling_rows(report)] == [True]
+    assert [row.is_warning for row in telling_rows(report, verdict_rows(report))] == [True]
 
 
 def test_what_failed_is_named_with_its_side(reports, make):
