@@ -46,13 +46,14 @@ class ClassReport:
 class PullRequestReport:
     """The reports of all machine classes on a head, the worst first.
 
-    `conclusion` is the worst of the classes', None while the check is in progress.
+    `conclusion` is the worst of the classes', None while the check is in progress. `counts` says
+    on how many classes each outcome came about.
     """
 
     classes: tuple[ClassReport, ...]
     conclusion: Conclusion | None
     title: str
-    headline: str
+    counts: str
 
     @property
     def only_report(self) -> Report | None:

@@ -19,7 +19,10 @@ def test_a_class_without_a_report_is_never_green(status, conclusion):
 def test_several_classes_have_no_only_report():
     pending = ClassReport(machine_class="cuda:x:1", status=ClassStatus.PENDING)
     result = PullRequestReport(
-        classes=(pending, pending), conclusion=None, title="Pending", headline="Pending"
+        classes=(pending, pending),
+        conclusion=None,
+        title="Pending",
+        counts="2 machine classes: pending on 2",
     )
 
     assert result.only_report is None

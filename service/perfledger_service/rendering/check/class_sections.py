@@ -1,7 +1,8 @@
 """Renders the reports of several machine classes as one comment and one check run.
 
-Each class has a row in the first table and a section of its own. A text that is too long for GitHub
-has less detail in every section, and then fewer sections, the best classes' first.
+Each class has a section, the worst first; the sections of classes that passed are folded. A text
+that is too long for GitHub has less detail in every section, and then only the headings of the best
+classes.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from perfledger_service.values.pull_request_report import (
     ClassStatus,
     PullRequestReport,
 )
+from perfledger_service.values.report import Conclusion
 
 PENDING_MARK = "\N{HOURGLASS WITH FLOWING SAND}"
 
@@ -47,41 +49,47 @@ def classes_summary(result: PullRequestReport, *, public_url: str, url: str) -> 
 def _fitted(result: PullRequestReport, *, public_url: str, url: str, first: str, limit: int) -> str:
     text, sections = "", list[str]()
     for limits in LADDER:
-        sections = _sections(result, limits=limits, public_url=public_url)
+        sections = [
+            _section(one, result, limits=limits, public_url=public_url) for one in result.classes
+        ]
         text = first + _text(result, sections, url=url)
         if len(text.encode("utf-8")) <= limit:
             return text
-    while len(text.encode("utf-8")) > limit and sections:
-        sections = sections[:-1]
+    for place in reversed(range(len(sections))):
+        sections[place] = ""
         text = first + _text(result, sections, url=url)
+        if len(text.encode("utf-8")) <= limit:
+            break
     return text
 
 
-def _sections(result: PullRequestReport, *, limits: CommentLimits, public_url: str) -> list[str]:
-    return [
-        report_markdown(
-            one.report,
-            limits=limits,
-            url=f"{public_url}/runs/{one.upload_id}",
-            machine_class=device(one.machine_class),
-        )
-        for one in result.classes
-        if one.report is not None
-    ]
+def _section(
+    class_report: ClassReport, result: PullRequestReport, *, limits: CommentLimits, public_url: str
+) -> str:
+    """Return the section of a class, "" of a class without a report: it has a heading only."""
+    if class_report.report is None:
+        return ""
+    return report_markdown(
+        class_report.report,
+        limits=limits,
+        url=f"{public_url}/runs/{class_report.upload_id}",
+        machine_class=device(class_report.machine_class),
+        class_counts=result.counts if class_report is result.classes[0] else "",
+        is_folded=class_report.conclusion is Conclusion.SUCCESS,
+    )
 
 
 def _text(result: PullRequestReport, sections: Sequence[str], *, url: str) -> str:
-    reported = sum(one.report is not None for one in result.classes)
+    pairs = list(zip(result.classes, sections, strict=True))
     return render(
         "classes.md.j2",
-        headline=result.headline,
-        names=[device(one.machine_class) for one in result.classes],
-        mark=_mark(result.classes[0]) if result.classes else PENDING_MARK,
-        rows=[
-            (_mark(one), device(one.machine_class), class_sentence(one)) for one in result.classes
+        title=result.title,
+        counts=result.counts,
+        classes=[
+            (_mark(one), device(one.machine_class), class_sentence(one), section)
+            for one, section in pairs
         ],
-        sections=sections,
-        left_out=reported - len(sections),
+        left_out=sum(one.report is not None and not section for one, section in pairs),
         url=link(url),
     )
 

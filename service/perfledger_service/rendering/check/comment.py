@@ -127,9 +127,19 @@ def _fitted(report: Report, *, url: str, first: str, limit: int) -> str:
 
 
 def report_markdown(
-    report: Report, *, limits: CommentLimits, url: str, machine_class: str = ""
+    report: Report,
+    *,
+    limits: CommentLimits,
+    url: str,
+    machine_class: str = "",
+    class_counts: str = "",
+    is_folded: bool = False,
 ) -> str:
-    """Return a report as Markdown; `machine_class` is the name of its section among several."""
+    """Return a report as Markdown.
+
+    `machine_class` is the name of its section among several, and `class_counts` says what came of
+    them all. A folded section shows its headline and its counts.
+    """
     cut = ListTruncation()
     every = verdict_rows.verdict_rows(report)
     top, folded = verdict_rows.split_verdict_rows(every, room=limits.top)
@@ -143,6 +153,8 @@ def report_markdown(
         "screen": first_screen(report, every),
         "legend": verdict_rows.legend(top),
         "machine_class": machine_class,
+        "class_counts": class_counts,
+        "is_folded": is_folded,
         "url": link(url),
         "busy": busy_sentence(report.host_findings),
         "mark": vocabulary.conclusion_mark(report),

@@ -131,19 +131,15 @@ def pull_request_report(
 
 
 def conclude(classes: Sequence[ClassReport]) -> PullRequestReport:
-    """Return the classes, the worst first, with the conclusion, title and headline of all."""
+    """Return the classes, the worst first, with the conclusion and title of all."""
     ordered = tuple(sorted(classes, key=_severity))
     worst = ordered[0] if ordered else None
-    if worst is not None and worst.report is not None and len(ordered) == 1:
-        title, headline = worst.report.title, worst.report.headline
-    else:
-        title = _title(ordered)
-        headline = f"{title}: {_counts(ordered)}" if ordered else title
+    only_report = worst.report if worst is not None and len(ordered) == 1 else None
     return PullRequestReport(
         classes=ordered,
         conclusion=worst.conclusion if worst else None,
-        title=title,
-        headline=headline,
+        title=only_report.title if only_report is not None else _title(ordered),
+        counts=_counts(ordered),
     )
 
 
@@ -210,4 +206,5 @@ def _outcome(class_report: ClassReport) -> str:
 
 def _counts(ordered: Sequence[ClassReport]) -> str:
     words = Counter(_outcome(one).lower() for one in ordered)
-    return ", ".join(f"{count} {word}" for word, count in words.items())
+    counts = ", ".join(f"{word} on {count}" for word, count in words.items())
+    return f"{len(ordered)} machine classes: {counts}" if counts else ""

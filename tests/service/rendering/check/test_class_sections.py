@@ -1,5 +1,6 @@
 """The comment of several machine classes: a row and a section each, within GitHub's limits."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -20,6 +21,7 @@ from perfledger_service.rendering.check.comment import (
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.machine_classes import conclude
 from perfledger_service.values.pull_request_report import ClassReport, ClassStatus
+from perfledger_service.values.report import Conclusion
 
 PLACES = {"public_url": "https://ledger.example", "url": "https://ledger.example/o/r/pull/7"}
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -47,14 +49,41 @@ def test_one_class_has_the_comment_of_its_check(report):
     assert classes_summary(result, **PLACES) == check_summary(report, url=PLACES["url"])
 
 
-def test_each_class_has_a_row_and_each_report_a_section_with_its_page(report):
+def test_two_machine_classes_and_a_pending_one_are_as_agreed(reports, matches_golden):
+    slow = reported(reports["regressed"], "cuda:NVIDIA H100 80GB HBM3:1")
+    same = reported(reports["unchanged"], "cuda:NVIDIA A100-SXM4-80GB:1", number=2)
+
+    text = classes_comment(conclude((slow, same, PENDING)), **PLACES)
+
+    matches_golden("comment_machine_classes.md", text)
+
+
+def test_each_class_has_a_section_and_each_report_a_link_to_its_page(report):
     text = classes_comment(conclude((reported(report, "cuda:H100:1"), PENDING)), **PLACES)
 
-    assert text.startswith(f"{MARKER}\n## ")
-    assert "`H100 (cuda)`" in text
-    assert "`4 x TPU v4 (tpu)`" in text
-    assert text.count("### ") - text.count("#### ") == 1
+    headings = [line for line in text.splitlines() if line.startswith("### ")]
+    assert text.splitlines()[:2] == [MARKER, headings[0]]
+    assert ["`H100 (cuda)`" in headings[0], "`4 x TPU v4 (tpu)`" in headings[1]] == [True, True]
     assert f"https://ledger.example/runs/{1:032x}" in text
+
+
+def test_only_a_class_that_passed_is_folded(report):
+    passed = replace(
+        report, conclusion=Conclusion.SUCCESS, title="Performance unchanged", exit_code=0
+    )
+    classes = reported(report, "cuda:H100:1"), reported(passed, "cuda:A100:1", number=2)
+
+    slow, same = classes_comment(conclude(classes), **PLACES).split("\n### ")[1:]
+
+    assert "on 1, performance unchanged on 1" in slow
+    assert "machine classes" not in same
+    assert same.count("<details>") == same.count("</details>") == slow.count("<details>") + 1
+
+
+def test_a_class_without_a_report_says_first_what_came_of_all():
+    text = classes_comment(conclude((PENDING, replace(PENDING, machine_class="a:b:1"))), **PLACES)
+
+    assert "\n\n2 machine classes: pending on 2\n" in text
 
 
 def test_the_worst_class_comes_first(report):
@@ -91,9 +120,11 @@ def test_a_class_that_is_not_measured_says_why():
     assert class_sentence(PENDING) == "pending until 2026-11-20 12:00 UTC"
 
 
-def test_a_hostile_name_of_a_class_stays_in_its_cell(report):
+def test_a_hostile_name_of_a_class_stays_code(report):
     hostile = "cuda:x`](https://evil) | <img src=x> @octocat:1"
-    text = classes_comment(conclude((reported(report, hostile), PENDING)), **PLACES)
+    missing = ClassReport(machine_class=hostile, status=ClassStatus.NOT_MEASURED, reason=hostile)
+    text = classes_comment(conclude((reported(report, hostile), missing)), **PLACES)
 
-    row = next(line for line in text.splitlines() if "evil" in line and line.startswith("| "))
-    assert row.replace("\\|", "").count("|") == 3
+    for heading in (line for line in text.splitlines() if "evil" in line):
+        assert heading.startswith("### ")
+        assert re.sub(r"(`+).*?\1", "", heading).find("evil") == -1
