@@ -7,6 +7,7 @@ PerfledgerError             an internal failure that we can name      → 500, e
 ├── RefusedError            not allowed: wrong token, wrong project   → 401 or 403, exit 2
 ├── TooLargeError           more bytes than the limit                 → 413, exit 2
 ├── ConflictError           contradicts what is already stored        → 409, exit 2
+├── TooManyRequestsError    more than a project may send in an hour   → 429, exit 2
 ├── NotMeasuredError        nothing could be measured                 → 500, exit 3
 ├── PriceServiceError       a price service refused or did not answer → 502, exit 4
 └── GitHubError             GitHub refused or did not answer          → 502, exit 4
@@ -66,6 +67,13 @@ class ConflictError(PerfledgerError):
 
     exit_code = 2
     status = 409
+
+
+class TooManyRequestsError(PerfledgerError):
+    """More requests than a project may send in an hour."""
+
+    exit_code = 2
+    status = 429
 
 
 class NotMeasuredError(PerfledgerError):

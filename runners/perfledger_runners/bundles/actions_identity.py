@@ -4,19 +4,15 @@ GitHub gives each job with `permissions: id-token: write` an address and a secre
 upload has a token of its own, which is valid for some minutes and for one service.
 """
 
-from contextlib import closing
 from dataclasses import dataclass, field
-from http.client import HTTPException
-from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
-from urllib.request import Request, build_opener
+from urllib.request import Request
 
 import msgspec
 
-from perfledger_runners.bundles.service_requests import ServiceRequestError
-from perfledger_runners.bundles.upload import NoRedirects, UrlOpener
+from perfledger_runners.bundles.service_requests import ServiceRequestError, open_request
+from perfledger_runners.bundles.upload import UrlOpener
 
-TIMEOUT_S = 10.0
 MAX_ANSWER_BYTES = 64 * 1024
 
 
@@ -44,17 +40,13 @@ class ActionsIdentity:
             headers={"Authorization": f"Bearer {self.secret}"},
         )
         try:
-            with closing(
-                (opener or build_opener(NoRedirects())).open(request, timeout=TIMEOUT_S)
-            ) as answer:
-                return _ANSWER_DECODER.decode(answer.read(MAX_ANSWER_BYTES)).value
-        except HTTPError as error:
-            with error:
-                msg = f"GitHub gave the run no token: it answered {error.code}"
-            raise ServiceRequestError(msg) from error
-        except (OSError, HTTPException) as error:
-            msg = f"GitHub gave the run no token: no answer ({error})"
-            raise ServiceRequestError(msg) from error
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            answer = open_request(request, opener, host="GitHub", max_bytes=MAX_ANSWER_BYTES)
+            return _ANSWER_DECODER.decode(answer).value
+        except (
+            ServiceRequestError,
+            msgspec.MsgspecError,
+            UnicodeDecodeError,
+            RecursionError,
+        ) as error:
             msg = f"GitHub gave the run no token: {error}"
             raise ServiceRequestError(msg) from error

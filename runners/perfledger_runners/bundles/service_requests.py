@@ -49,17 +49,23 @@ def request_service(
     request = Request(  # noqa: S310 - check_url allows https and loopback only
         f"{url.rstrip('/')}{route}", data=data, headers=headers
     )
-    return _answer(request, opener or build_opener(NoRedirects()))
+    return open_request(request, opener, host="the service", max_bytes=MAX_ANSWER_BYTES + 1)
 
 
-def _answer(request: Request, opener: UrlOpener) -> bytes:
+def open_request(request: Request, opener: UrlOpener | None, *, host: str, max_bytes: int) -> bytes:
+    """Return the first bytes of an answer, without following redirects.
+
+    Raises ServiceRequestError, which calls the other end `host`.
+    """
     try:
-        with closing(opener.open(request, timeout=TIMEOUT_S)) as answer:
-            return answer.read(MAX_ANSWER_BYTES + 1)
+        with closing(
+            (opener or build_opener(NoRedirects())).open(request, timeout=TIMEOUT_S)
+        ) as answer:
+            return answer.read(max_bytes)
     except HTTPError as error:
         with error:
-            msg = f"the service answered {error.code}"
+            msg = f"{host} answered {error.code}"
         raise ServiceRequestError(msg) from error
     except (OSError, HTTPException) as error:
-        msg = f"no answer from the service ({error})"
+        msg = f"no answer from {host} ({error})"
         raise ServiceRequestError(msg) from error

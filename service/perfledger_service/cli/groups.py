@@ -133,6 +133,7 @@ ROOT = Group(
                     {
                         "add": "server.project:add",
                         "actions": "server.project:actions",
+                        "rename": "server.project:rename",
                         "list": "server.project:list_projects",
                     },
                 ),

@@ -1,4 +1,4 @@
-"""Writes the reference of all commands, one Markdown page per group.
+"""Writes the reference of all commands, one Markdown page per group and subgroup.
 
 `python -m perfledger_service.cli.reference docs/commands` is what `make docs` runs.
 """
@@ -29,7 +29,7 @@ def pages() -> dict[str, str]:
     """Return the text of each page by file name."""
     every_day = Group("Set up a repository, check changes, review costs.", ROOT.commands)
     texts = {f"{EVERY_DAY}.md": _page("", every_day)}
-    texts |= {f"{name}.md": _page(name, group) for name, group in ROOT.groups.items()}
+    texts |= {_file(name): _page(name, group) for name, group in _groups(ROOT)}
     return {"README.md": _index(), **texts}
 
 
@@ -42,25 +42,30 @@ def main(folder: Path) -> None:
 def _index() -> str:
     every_day = ", ".join(f"`{name}`" for name in ROOT.commands)
     rows = [f"| [{EVERY_DAY}]({EVERY_DAY}.md) | {every_day} |"]
-    rows += [f"| [`{name}`]({name}.md) | {group.sentence} |" for name, group in ROOT.groups.items()]
+    rows += [f"| [`{name}`]({_file(name)}) | {group.sentence} |" for name, group in _groups(ROOT)]
     table = "\n".join(["| group | |", "|---|---|", *rows])
     return "\n\n".join(["# Commands", NOTE, fill(COMPLETION, MAX_LINE), table]) + "\n"
 
 
 def _page(name: str, group: Group) -> str:
     title = f"`perfledger {name}`" if name else "Everyday commands"
-    path = ("perfledger", *((name,) if name else ()))
+    path = ("perfledger", *name.split())
     sections = [f"# {title}", group.sentence, NOTE]
-    sections += [_section(words, place) for words, place in _commands(group, path)]
+    sections += [_section((*path, word), place) for word, place in group.commands.items()]
     return "\n\n".join(sections) + "\n"
 
 
-def _commands(group: Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    for name, member in group.members.items():
-        if isinstance(member, Group):
-            yield from _commands(member, (*path, name))
-        else:
-            yield (*path, name), member
+def _groups(group: Group, path: str = "") -> Iterator[tuple[str, Group]]:
+    """Yield the groups of a group and theirs, with the words that lead to each."""
+    for word, member in group.groups.items():
+        name = f"{path} {word}".strip()
+        yield name, member
+        yield from _groups(member, name)
+
+
+def _file(name: str) -> str:
+    """Return the page of a group."""
+    return f"{name.replace(' ', '-')}.md"
 
 
 def _section(path: tuple[str, ...], place: str) -> str:

@@ -39,8 +39,12 @@ MAX_WORD = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionsRun:
-    """What GitHub says of a run: numbers for repository and owner, since names are given anew."""
+    """What GitHub says of a run: numbers for repository and owner, since names are given anew.
 
+    `repository` is the name (owner/name) that the repository has now.
+    """
+
+    repository: str
     repository_id: int
     repository_owner_id: int
     event_name: str
@@ -92,7 +96,7 @@ class ActionsTokens:
             run = msgspec.convert(claims, ActionsRun, strict=False)
         except msgspec.ValidationError as error:
             refuse(str(error))
-        words = (run.event_name, run.ref, run.sha)
+        words = (run.repository, run.event_name, run.ref, run.sha)
         if len(run.jti) > MAX_ID or any(len(word) > MAX_WORD for word in words):
             refuse("its claims are too long")
         return run

@@ -6,6 +6,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 
 import msgspec
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.tables import ExpectedClassRow, ProjectRow
@@ -37,6 +38,19 @@ def add_expected_classes(
             "deadline": deadline,
         }
         add_if_new(session, ExpectedClassRow, values)
+
+
+def count_heads(session: Session, project_id: int, *, since: datetime) -> int:
+    """Return the number of a project's heads with a deadline after `since`."""
+    heads = (
+        select(ExpectedClassRow.pull_request, ExpectedClassRow.head_sha)
+        .where(
+            col(ExpectedClassRow.project_id) == project_id, col(ExpectedClassRow.deadline) > since
+        )
+        .distinct()
+        .subquery()
+    )
+    return session.exec(select(func.count()).select_from(heads)).one()
 
 
 def expected_classes(session: Session, head: CheckedHead) -> tuple[ExpectedClass, ...]:

@@ -224,7 +224,7 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
             pull_request=upload.pull_request,
             created_at=upload.measured_at,
             committed_at=revision.committed_at,
-            is_unattested=upload.sender is UploadSender.OTHER_RUN
+            is_unattested=upload.sender == UploadSender.OTHER_RUN
             or (revision.is_claimed and place is None),
         )
         placed_points.append(((at, place is None), point))

@@ -20,6 +20,8 @@ class Project:
     repository: str  # owner/name
     trust_runners: bool = False
     actions_branch: str = ""  # whose runs of GitHub Actions may enter the baseline
+    actions_repository_id: int | None = None  # None: runs of GitHub Actions may not upload
+    actions_owner_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +82,36 @@ def project_of_actions(session: Session, *, repository_id: int, owner_id: int) -
 
 
 def set_actions(
-    session: Session, project: Project, *, repository_id: int, owner_id: int, branch: str
+    session: Session,
+    project: Project,
+    *,
+    repository_id: int | None,
+    owner_id: int | None,
+    branch: str,
 ) -> None:
-    """Record which runs of GitHub Actions may upload, and whose may enter the baseline."""
+    """Record which runs of GitHub Actions may upload, none without a number.
+
+    Those of `branch` may enter the baseline.
+    """
     session.exec(
         update(ProjectRow)
         .where(col(ProjectRow.id) == project.id)
         .values(
             actions_repository_id=repository_id, actions_owner_id=owner_id, actions_branch=branch
         )
+    )
+
+
+def rename_project(session: Session, project: Project, repository: str) -> None:
+    """Give a project its repository's new name; raise ConflictError if another project has it."""
+    namesake = _row(session, repository)
+    if namesake is not None and namesake.id != project.id:
+        msg = f"{project.repository} cannot become {repository}: that is another project's name"
+        raise ConflictError(msg)
+    session.exec(
+        update(ProjectRow)
+        .where(col(ProjectRow.id) == project.id)
+        .values(repository=repository, repository_key=repository.lower())
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import starmap
 
 import msgspec
-from sqlalchemy import ColumnElement, insert, update
+from sqlalchemy import ColumnElement, func, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
@@ -185,6 +185,14 @@ def uploads_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, 
         )
     )
     return tuple(starmap(_upload, rows))
+
+
+def count_uploads(session: Session, project_id: int, *, since: datetime) -> int:
+    """Return the number of a project's uploads that arrived after `since`."""
+    arrived = select(func.count()).where(
+        col(UploadRow.project_id) == project_id, col(UploadRow.created_at) > since
+    )
+    return session.exec(arrived).one()
 
 
 def uploads_of_project(session: Session, project_id: int) -> tuple[StoredUpload, ...]:

@@ -56,6 +56,7 @@ class AnnouncedCheckResponse(BaseModel):
     responses={
         400: {**PROBLEMS[400], "description": "more machine classes than the limit"},
         **CALLER_PROBLEMS,
+        429: {**PROBLEMS[429], "description": "more commits are announced than the limit"},
     },
 )
 def announce_check(
@@ -79,6 +80,7 @@ def announce_check(
         head,
         announcement.machine_classes,
         deadline=now + timedelta(seconds=announcement.class_deadline_s),
+        now=now,
     )
     for due_at in (now, *dict.fromkeys(one.deadline for one in expected)):
         state.workflow.enqueue_check(work_at(head, due_at))

@@ -54,6 +54,7 @@ PROBLEMS: dict[int | str, dict[str, object]] = {
     403: {"model": Problem, "description": "the token is for something else"},
     409: {"model": Problem, "description": "the run's token came with another bundle"},
     413: {"model": Problem, "description": "more bytes than the limit"},
+    429: {"model": Problem, "description": "more uploads within an hour than the limit"},
     502: {"model": Problem, "description": "GitHub's keys cannot be read: try again"},
 }
 # Of every request that needs a token.

@@ -4,7 +4,7 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import event
+from sqlalchemy import event, update
 
 from perfledger.metrics import STEP_TIME
 from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series
@@ -21,9 +21,10 @@ from perfledger_baselines.history.commits.confirmation_state import (
     PendingConfirmation,
 )
 from perfledger_baselines.judging.verdict import EffectEstimate
-from perfledger_service.store.database import open_engine
-from perfledger_service.store.tables import StoreRow
+from perfledger_service.store.database import open_engine, write_session
+from perfledger_service.store.tables import StoreRow, UploadRow
 from perfledger_service.store.upgrade import alembic_config
+from perfledger_service.values.upload_views import UploadSender
 
 CPU = "cpu:Test CPU:1"
 SERIES = Series("m:f", STEP_TIME, CPU)
@@ -129,6 +130,19 @@ def differences():
             return tuple(compare_metadata(context, StoreRow.metadata))
 
     return differences
+
+
+@pytest.fixture
+def disbelieve():
+    """Make an upload one of a run that is not believed, which enters no baseline."""
+
+    def disbelieve(engine, upload):
+        with write_session(engine) as session:
+            is_it = UploadRow.id == upload.id
+            session.exec(update(UploadRow).where(is_it).values(sender=UploadSender.OTHER_RUN))
+            session.commit()
+
+    return disbelieve
 
 
 @pytest.fixture(scope="session")

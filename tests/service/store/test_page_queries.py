@@ -232,3 +232,20 @@ def test_what_people_see_is_when_a_bundle_was_measured_and_not_when_it_arrived(
         [point, *_] = series_view(session, 1).points
 
     assert view.created_at == point.created_at == datetime(2026, 11, 1, 8, tzinfo=UTC)
+
+
+def test_a_run_that_is_not_believed_is_shown_and_is_no_newest_value(
+    any_engine, judged_on_branch, make_bundle, disbelieve, now
+):
+    judged_on_branch(any_engine, make_bundle(ratio=1.0), upload_id="1" * 32)
+    later = now + timedelta(hours=1)
+    other = make_bundle(ratio=1.5, seed=1)
+    disbelieve(any_engine, judged_on_branch(any_engine, other, upload_id="2" * 32, now=later))
+
+    with read_session(any_engine) as session:
+        by_metric = {series.metric: series for series in index_view(session).series}
+        points = series_view(session, 1).points
+
+    assert by_metric["step_time_p50"].last == pytest.approx(0.01, rel=1e-3)
+    assert by_metric["step_time_p50"].points == len(points) == 4
+    assert sorted(point.is_unattested for point in points) == [False, False, True, True]

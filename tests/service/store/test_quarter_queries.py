@@ -174,3 +174,17 @@ def test_a_change_has_the_date_of_its_commit(check, quarter):
 
     assert first.committed_at == datetime(2026, 10, 30, 9, tzinfo=UTC)
     assert second.committed_at == NOVEMBER + timedelta(days=2)
+
+
+def test_a_run_that_is_not_believed_is_counted_and_tells_nothing(
+    any_engine, check, disbelieve, quarter
+):
+    believed = check(1)
+    disbelieve(any_engine, check(2, NOVEMBER + timedelta(hours=1), ratio=1.5))
+
+    stored = quarter()
+
+    assert (stored.checks, stored.of_branches, stored.unattested) == (2, 1, 1)
+    assert [speed.upload_id for speed in stored.speeds] == [believed.id]
+    assert [change.upload_id for change in stored.changes] == [believed.id]
+    assert stored.newest == (believed.bundle_sha256,)

@@ -8,6 +8,7 @@ from sqlmodel import select
 
 from perfledger_service.store.database import read_session
 from perfledger_service.store.tables import UploadRow
+from perfledger_service.usecases.pull_requests import uploads as use_case
 from perfledger_service.usecases.pull_requests.projects import revoke_token
 from perfledger_service.usecases.pull_requests.uploads import fail_upload
 
@@ -202,3 +203,15 @@ def test_an_id_that_cannot_be_is_not_found(site, path):
 
     assert answer.status_code == 404
     assert "error" in answer.json()
+
+
+def test_a_project_uploads_only_so_many_bundles_in_an_hour(site, make_bundle, monkeypatch):
+    monkeypatch.setattr(use_case, "MAX_UPLOADS", 2)
+    answers = [site.upload(make_bundle(seed=seed)) for seed in (1, 2, 3)]
+
+    assert [answer.status_code for answer in answers] == [202, 202, 429]
+    assert "octo/models uploaded 2 bundles within an hour" in answers[-1].json()["error"]
+    again = site.upload(make_bundle(seed=1))
+    assert (again.status_code, again.json()["id"]) == (202, answers[0].json()["id"])
+    other = make_bundle(seed=3, repository="octo/other")
+    assert site.upload(other, token=OTHER_TOKEN).status_code == 202

@@ -11,6 +11,7 @@ from perfledger_service.cli.option_groups import argument, how
 from perfledger_service.cli.option_values import TrustedWord
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
+from perfledger_service.errors import UsageError
 from perfledger_service.values.token_scope import TokenScope
 
 
@@ -61,26 +62,39 @@ def add(
     examples=(
         "perfledger server project actions octo/models --repository-id 1296269 --owner-id 583231",
         "perfledger server project actions octo/models --repository-id 7 --owner-id 8 --branch ''",
+        "perfledger server project actions octo/models --off",
     )
 )
 def actions(
     repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
     *,
     repository_id: Annotated[
-        int, how("what `gh api repos/OWNER/NAME --jq .id` prints", metavar="NUMBER", minimum=1)
-    ],
+        int | None,
+        how("what `gh api repos/OWNER/NAME --jq .id` prints", metavar="NUMBER", minimum=1),
+    ] = None,
     owner_id: Annotated[
-        int,
+        int | None,
         how("what `gh api repos/OWNER/NAME --jq .owner.id` prints", metavar="NUMBER", minimum=1),
-    ],
+    ] = None,
     branch: Annotated[
         str, how("the branch whose runs may enter the baseline", metavar="NAME")
     ] = "main",
+    off: Annotated[bool, how("none of its runs may upload any more")] = False,
 ) -> None:
     """Allow GitHub Actions runs of a repository to upload without a token of the project."""
+    if not off and (repository_id is None or owner_id is None):
+        msg = "give --repository-id and --owner-id, or --off"
+        raise UsageError(msg)
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.projects import let_actions_upload
+        from perfledger_service.usecases.pull_requests.projects import (
+            let_actions_upload,
+            refuse_actions,
+        )
 
+        if repository_id is None or owner_id is None or off:
+            refuse_actions(engine, repository)
+            typer.echo(f"runs of {repository} may not upload any more")
+            return
         let_actions_upload(
             engine,
             repository,
@@ -93,13 +107,41 @@ def actions(
     typer.echo(f"runs of {repository} (number {repository_id}) may upload{believed}")
 
 
+@command(
+    examples=(
+        "perfledger server project rename octo/models octo/kernels",
+        "perfledger server project rename octo/models acme/models",
+    )
+)
+def rename(
+    repository: Annotated[str, argument("its name so far: owner/name", metavar="REPOSITORY")],
+    new_name: Annotated[str, argument("its name on GitHub now: owner/name", metavar="NAME")],
+) -> None:
+    """Rename a project whose repository was renamed or transferred on GitHub.
+
+    Uploads by runs of GitHub Actions rename their project themselves.
+    """
+    with open_store() as engine:
+        from perfledger_service.usecases.pull_requests.projects import rename_project
+
+        rename_project(engine, repository, new_name)
+    typer.echo(f"{repository} is {new_name} now")
+
+
 @command(examples=("perfledger server project list", "perfledger server project list --json"))
 def list_projects(*, output: DocumentOutput) -> None:
-    """List the projects with the prefixes of their tokens."""
-    from perfledger_service.rendering.server.project import UploadTokenRow, tokens_document
+    """List who may upload: tokens by their prefixes, and runs of GitHub Actions."""
+    from perfledger_service.rendering.server.project import (
+        ActionsPermissionRow,
+        UploadTokenRow,
+        tokens_document,
+    )
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.projects import list_tokens
+        from perfledger_service.usecases.pull_requests.projects import (
+            list_projects as stored_projects,
+            list_tokens,
+        )
 
         rows = [
             UploadTokenRow(
@@ -112,4 +154,14 @@ def list_projects(*, output: DocumentOutput) -> None:
             )
             for token in list_tokens(engine)
         ]
-    output.write_document(rows, tokens_document)
+        actions = [
+            ActionsPermissionRow(
+                repository=project.repository,
+                repository_id=project.actions_repository_id,
+                owner_id=project.actions_owner_id,
+                branch=project.actions_branch,
+            )
+            for project in stored_projects(engine)
+            if project.actions_repository_id is not None and project.actions_owner_id is not None
+        ]
+    output.write_document(rows, lambda tokens: tokens_document(tokens, actions))

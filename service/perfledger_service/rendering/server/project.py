@@ -25,6 +25,16 @@ class UploadTokenRow:
     revoked_on: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionsPermissionRow:
+    """A repository whose GitHub Actions runs may upload without a token."""
+
+    repository: str
+    repository_id: int
+    owner_id: int
+    branch: str
+
+
 _COLUMNS: tuple[Column[UploadTokenRow], ...] = (
     name("repository", "project", lambda row: row.repository, limit=200),
     name("prefix", "token", lambda row: row.prefix, show=lambda row: f"{row.prefix}_…"),
@@ -32,6 +42,14 @@ _COLUMNS: tuple[Column[UploadTokenRow], ...] = (
     figure("scope", "may", lambda row: row.scope),
     figure("expires_on", "expires", lambda row: row.expires_on),
     figure("revoked_on", "revoked", lambda row: row.revoked_on),
+)
+
+
+_ACTIONS_COLUMNS: tuple[Column[ActionsPermissionRow], ...] = (
+    name("repository", "runs of", lambda row: row.repository, limit=200),
+    figure("repository_id", "repository id", lambda row: row.repository_id, str),
+    figure("owner_id", "owner id", lambda row: row.owner_id, str),
+    name("branch", "baseline", lambda row: row.branch),
 )
 
 
@@ -44,6 +62,14 @@ def new_token_document(repository: str, token: str) -> Document:
     )
 
 
-def tokens_document(rows: Sequence[UploadTokenRow]) -> Document:
-    """Return upload tokens."""
-    return Document(name="perfledger-tokens", blocks=(table(_COLUMNS, rows, key="tokens"),))
+def tokens_document(
+    rows: Sequence[UploadTokenRow], actions: Sequence[ActionsPermissionRow]
+) -> Document:
+    """Return who may upload: the holders of tokens, and runs of GitHub Actions."""
+    return Document(
+        name="perfledger-tokens",
+        blocks=(
+            table(_COLUMNS, rows, key="tokens"),
+            table(_ACTIONS_COLUMNS, actions, key="actions"),
+        ),
+    )

@@ -1,6 +1,7 @@
 """Decides what a run of GitHub Actions may upload, and what of it is believed."""
 
 import re
+from dataclasses import replace
 
 from sqlalchemy import Engine
 
@@ -9,6 +10,7 @@ from perfledger_service.errors import RefusedError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.store.database import read_session
 from perfledger_service.store.projects import Project, project_of_actions
+from perfledger_service.usecases.pull_requests.projects import rename_project
 from perfledger_service.values.upload_views import UploadSender
 
 # Runs of the branch itself. One by hand has the branch's code, but inputs of whoever starts it.
@@ -19,7 +21,11 @@ _PULL_REQUEST_REF = re.compile(r"refs/pull/([1-9][0-9]{0,9})/merge")
 
 
 def project_of_run(engine: Engine, run: ActionsRun) -> Project:
-    """Return the project of a run; raise RefusedError where its repository may not upload."""
+    """Return the project of a run, which takes the name that its repository has now.
+
+    Raises RefusedError where the repository may not upload, and ConflictError where another project
+    has its name.
+    """
     with read_session(engine) as session:
         project = project_of_actions(
             session, repository_id=run.repository_id, owner_id=run.repository_owner_id
@@ -30,7 +36,10 @@ def project_of_run(engine: Engine, run: ActionsRun) -> Project:
             "upload: perfledger server project actions lets them"
         )
         raise RefusedError(msg)
-    return project
+    if project.repository.lower() == run.repository.lower():
+        return project
+    rename_project(engine, project.repository, run.repository)
+    return replace(project, repository=run.repository)
 
 
 def check_subject(run: ActionsRun, pull_request: int | None) -> None:

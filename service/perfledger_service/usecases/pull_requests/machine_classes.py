@@ -12,17 +12,19 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger_runners.bundles.bundle_checks import MAX_CLASSES
-from perfledger_service.errors import UsageError
+from perfledger_service.errors import TooManyRequestsError, UsageError
 from perfledger_service.rendering.history.stored_verdict_rows import device
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.expected_classes import (
     ExpectedClass,
     add_expected_classes,
+    count_heads,
     expected_classes,
     heads_with_deadlines,
     missing_classes,
 )
+from perfledger_service.store.projects import lock_project
 from perfledger_service.store.uploads import (
     CheckedHead,
     StoredUpload,
@@ -39,6 +41,10 @@ from perfledger_service.values.report import Conclusion, ExitCode
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.workflows import QueuedCheck
 
+# Heads whose deadlines are to come or ended within the hour, so that one that ends at once counts,
+# too: more than any project has pull requests.
+MAX_ANNOUNCED_HEADS = 1000
+ANNOUNCEMENT_PERIOD = timedelta(hours=1)
 # Deadlines that ended longer ago were posted before the service stopped.
 MAX_DEADLINE_AGE = timedelta(days=7)
 # The worst first; a check in progress (None) is worse than all that may be green.
@@ -57,13 +63,23 @@ def announce_classes(
     machine_classes: Sequence[str],
     *,
     deadline: datetime,
+    now: datetime,
 ) -> tuple[ExpectedClass, ...]:
     """Store the machine classes that are to report on a head, and return all that are.
 
-    A class that was announced before keeps its first deadline. Raises UsageError for too many.
+    A class that was announced before keeps its first deadline. Raises UsageError for too many
+    classes, and TooManyRequestsError for too many heads.
     """
     with write_session(engine) as session:
+        lock_project(session, head.project_id)
         known_classes = {one.machine_class for one in expected_classes(session, head)}
+        heads = count_heads(session, head.project_id, since=now - ANNOUNCEMENT_PERIOD)
+        if not known_classes and heads >= MAX_ANNOUNCED_HEADS:
+            msg = (
+                f"{heads} commits of {head.repository} are announced: the limit; announce this one "
+                "when deadlines have passed"
+            )
+            raise TooManyRequestsError(msg)
         if len(known_classes | set(machine_classes)) > MAX_CLASSES:
             msg = f"more than {MAX_CLASSES} machine classes for one commit: announce fewer patterns"
             raise UsageError(msg)

@@ -20,6 +20,9 @@ from perfledger_service.store.projects import (
     StoredToken,
     add_token,
     project_for,
+    project_named,
+    projects,
+    rename_project as store_name,
     revoke_token as store_revocation,
     set_actions,
     set_trust,
@@ -113,8 +116,37 @@ def let_actions_upload(
             )
             session.commit()
         except IntegrityError:
-            msg = f"repository {repository_id} is that of another project: compare the numbers"
+            msg = (
+                f"repository {repository_id} is that of another project: compare the numbers, or "
+                "if it was renamed, perfledger server project rename"
+            )
             raise ConflictError(msg) from None
+
+
+def refuse_actions(engine: Engine, repository: str) -> None:
+    """Let no run of a repository's GitHub Actions upload; raise NotFoundError for no project."""
+    with write_session(engine) as session:
+        project = project_named(session, repository)
+        set_actions(session, project, repository_id=None, owner_id=None, branch="")
+        session.commit()
+
+
+def rename_project(engine: Engine, repository: str, new_name: str) -> None:
+    """Give a project its repository's new name (owner/name) after it was renamed or transferred.
+
+    Raises UsageError for an invalid name, NotFoundError for no project and ConflictError where
+    another project has the name.
+    """
+    _check_name(new_name)
+    with write_session(engine) as session:
+        store_name(session, project_named(session, repository), new_name)
+        session.commit()
+
+
+def list_projects(engine: Engine) -> tuple[Project, ...]:
+    """Return all projects by name."""
+    with read_session(engine) as session:
+        return projects(session)
 
 
 def revoke_token(engine: Engine, prefix: str, *, now: datetime) -> None:

@@ -9,6 +9,7 @@ from hashlib import sha256
 
 import numpy as np
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import Metric, MetricKind
@@ -17,7 +18,7 @@ from perfledger_baselines.estimation.estimators import point_estimates
 from perfledger_baselines.estimation.typical_range import typical_range
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, read_bundle, unpack
-from perfledger_service.errors import RefusedError, UsageError
+from perfledger_service.errors import RefusedError, TooManyRequestsError, UsageError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.github.branch_commits import BranchCommits
 from perfledger_service.store.database import read_session, write_session
@@ -33,6 +34,7 @@ from perfledger_service.store.uploads import (
     StoredUpload,
     add_judgement,
     add_upload,
+    count_uploads,
     restart_upload,
     set_status,
     unfinished_uploads,
@@ -50,6 +52,9 @@ from perfledger_service.workflows import QueuedUpload
 
 # GitHub numbers pull requests in 32 bits, and so do our tables.
 MAX_PULL_REQUEST = 2**31 - 1
+# New bundles of a project: many times what its machines can measure.
+MAX_UPLOADS = 1000
+QUOTA_PERIOD = timedelta(hours=1)
 
 
 def receive_bundle(
@@ -65,8 +70,8 @@ def receive_bundle(
 
     The same bundle again returns the same upload; a failed one begins its next attempt. `run` is
     the run of GitHub Actions that sent it, None for a token's holder. Raises UsageError for an
-    invalid bundle, RefusedError for one of another repository or pull request, and ConflictError
-    for a second bundle with one token of a run.
+    invalid bundle, RefusedError for one of another repository or pull request, ConflictError for a
+    second bundle with one token of a run, and TooManyRequestsError for too many bundles.
     """
     content = data if data.startswith(GZIP_MAGIC) else gzip.compress(data, mtime=0)
     bundle, document = _read(content)
@@ -83,6 +88,7 @@ def receive_bundle(
             )
         earlier = upload_of_bundle(session, project.id, packed.sha256)
         if earlier is None:
+            _check_quota(session, project, now=now)
             add_upload(
                 session,
                 bundle,
@@ -276,7 +282,8 @@ def _check(bundle: Bundle, project: Project) -> None:
     if bundle.repository.lower() != project.repository.lower():
         msg = (
             f"the token is for {project.repository}, but the bundle is of "
-            f"{bundle.repository or 'no repository'}: use that repository's token"
+            f"{bundle.repository or 'no repository'}: use that repository's token, or if it was "
+            "renamed, perfledger server project rename"
         )
         raise RefusedError(msg)
     if bundle.base.sha == bundle.head.sha and bundle.pull_request is not None:
@@ -288,6 +295,13 @@ def _check(bundle: Bundle, project: Project) -> None:
     if (bundle.pull_request or 1) > MAX_PULL_REQUEST:
         msg = f"pull request #{bundle.pull_request} cannot exist: correct the number"
         raise UsageError(msg)
+
+
+def _check_quota(session: Session, project: Project, *, now: datetime) -> None:
+    """Raise TooManyRequestsError where a project sent as many bundles as it may."""
+    if count_uploads(session, project.id, since=now - QUOTA_PERIOD) >= MAX_UPLOADS:
+        msg = f"{project.repository} uploaded {MAX_UPLOADS} bundles within an hour: wait"
+        raise TooManyRequestsError(msg)
 
 
 def _fingerprint(machine: Machine) -> tuple[str, str]:

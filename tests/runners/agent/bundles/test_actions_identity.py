@@ -7,8 +7,8 @@ from urllib.error import HTTPError, URLError
 
 import pytest
 
-from perfledger_runners.bundles.actions_identity import TIMEOUT_S, ActionsIdentity
-from perfledger_runners.bundles.service_requests import ServiceRequestError
+from perfledger_runners.bundles.actions_identity import ActionsIdentity
+from perfledger_runners.bundles.service_requests import TIMEOUT_S, ServiceRequestError
 
 URL = "https://pipelines.example/token?api-version=2.0"
 SECRET = "canary-secret"

@@ -40,3 +40,27 @@ def test_a_project_may_have_several_tokens(server):
 def test_a_name_that_is_no_repository_is_refused(server):
     with pytest.raises(UsageError, match="owner/name"):
         server("project", "add", "models")
+
+
+def test_runs_of_github_actions_are_let_in_listed_and_refused_again(server):
+    numbers = ("--repository-id", "1296269", "--owner-id", "583231")
+    server("project", "actions", "octo/models", *numbers)
+
+    (row,) = json.loads(server("project", "list", "--json"))["actions"]
+    assert (row["repository_id"], row["owner_id"], row["branch"]) == (1296269, 583231, "main")
+    server("project", "actions", "octo/models", "--off")
+    assert json.loads(server("project", "list", "--json"))["actions"] == []
+
+
+def test_runs_of_github_actions_need_both_numbers(server):
+    with pytest.raises(UsageError, match="or --off"):
+        server("project", "actions", "octo/models", "--owner-id", "583231")
+
+
+def test_a_renamed_project_keeps_its_tokens(server):
+    token = server("project", "add", "octo/models").strip()
+    server("project", "rename", "Octo/Models", "octo/kernels")
+
+    (row,) = json.loads(server("project", "list", "--json"))["tokens"]
+    assert row["repository"] == "octo/kernels"
+    assert token.startswith(row["prefix"])

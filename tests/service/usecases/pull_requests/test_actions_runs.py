@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from perfledger.records import Revision
-from perfledger_service.errors import RefusedError, UsageError
+from perfledger_service.errors import ConflictError, RefusedError, UsageError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.pull_requests.actions_runs import project_of_run, sender_of
@@ -17,6 +17,7 @@ PROJECT = Project(id=1, repository="octo/models", actions_branch="main")
 
 def run_of(**values):
     told: dict[str, Any] = {
+        "repository": "octo/models",
         "repository_id": 1296269,
         "repository_owner_id": 583231,
         "event_name": "push",
@@ -123,3 +124,26 @@ def test_a_project_is_found_by_the_numbers_of_repository_and_owner(any_engine, n
     for other in ({"repository_id": 1}, {"repository_owner_id": 1}):
         with pytest.raises(RefusedError, match="may not upload: perfledger server project actions"):
             project_of_run(any_engine, run_of(**other))
+
+
+def test_a_run_takes_its_project_to_the_name_that_its_repository_has_now(any_engine, now):
+    numbers = {"repository_id": 1296269, "owner_id": 583231}
+    let_actions_upload(any_engine, "octo/models", **numbers, branch="main", now=now)
+    for _ in range(2):
+        renamed = project_of_run(any_engine, run_of(repository="Octo/Kernels"))
+        assert (renamed.repository.lower(), renamed.actions_branch) == ("octo/kernels", "main")
+    let_actions_upload(
+        any_engine, "octo/models", repository_id=1, owner_id=2, branch="main", now=now
+    )
+
+    with pytest.raises(ConflictError, match="Octo/Kernels cannot become octo/models"):
+        project_of_run(any_engine, run_of())
+
+
+@pytest.mark.parametrize("name", ["", "models", "../..", "octo/\n", "octo/models/x"])
+def test_a_name_that_no_repository_has_renames_nothing(any_engine, now, name):
+    numbers = {"repository_id": 1296269, "owner_id": 583231}
+    let_actions_upload(any_engine, "octo/models", **numbers, branch="main", now=now)
+
+    with pytest.raises(UsageError, match="not owner/name"):
+        project_of_run(any_engine, run_of(repository=name))

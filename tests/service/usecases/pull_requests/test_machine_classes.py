@@ -158,7 +158,7 @@ def test_an_undecided_class_does_not_end_the_wait_for_another(site):
 def test_an_announced_check_is_in_progress_before_anything_is_measured(site, engine, received):
     head = received(engine, site.make_bundle(pull_request=8)).head
     site.at_github.open_pull(8)
-    announce_classes(engine, head, BOTH, deadline=site.now + HOURS_6)
+    announce_classes(engine, head, BOTH, deadline=site.now + HOURS_6, now=site.now)
     site.post_at(head, site.now)
 
     assert site.at_github.comments == []
@@ -169,7 +169,7 @@ def test_an_announced_check_that_nothing_reports_on_is_not_measured(site, engine
     head = judged(engine, site.make_bundle(pull_request=None)).head
     assert head is None
     upload = site.report(H100, 1.0)
-    announce_classes(engine, upload.head, ("tpu:*:4",), deadline=site.now + HOURS_6)
+    announce_classes(engine, upload.head, ("tpu:*:4",), deadline=site.now + HOURS_6, now=site.now)
     site.post_at(upload.head, site.now)
 
     assert site.check[:2] == ("in_progress", None)
@@ -240,10 +240,10 @@ def test_an_upload_without_a_pull_request_has_no_deadline(site, engine, judged):
 def test_more_classes_than_the_limit_are_refused(site, engine):
     upload = site.report(H100, 1.0)
     classes = [f"cuda:{number}:1" for number in range(MAX_CLASSES)]
-    announce_classes(engine, upload.head, classes, deadline=site.now)
+    announce_classes(engine, upload.head, classes, deadline=site.now, now=site.now)
 
     with pytest.raises(UsageError, match="more than 32 machine classes"):
-        announce_classes(engine, upload.head, ["one more"], deadline=site.now)
+        announce_classes(engine, upload.head, ["one more"], deadline=site.now, now=site.now)
 
 
 def test_without_any_class_the_check_stays_in_progress(site, engine):

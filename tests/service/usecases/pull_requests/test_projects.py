@@ -13,9 +13,12 @@ from perfledger_service.usecases.pull_requests.projects import (
     TOKEN,
     add_project,
     let_actions_upload,
+    list_projects,
     list_tokens,
     new_token,
     project_of,
+    refuse_actions,
+    rename_project,
     revoke_token,
 )
 from perfledger_service.values.token_scope import TokenScope
@@ -134,3 +137,28 @@ def test_a_repositorys_number_is_that_of_one_project(any_engine, now):
         let_actions_upload(any_engine, "octo/other", **numbers)
     with pytest.raises(UsageError, match="not owner/name"):
         let_actions_upload(any_engine, "models", **numbers)
+
+
+def test_a_repository_takes_its_project_to_its_new_name(any_engine, now):
+    token = new_token()
+    add_project(any_engine, "octo/models", token=token, now=now)
+    add_project(any_engine, "octo/other", token=new_token(), now=now)
+    rename_project(any_engine, "octo/MODELS", "Octo/Kernels")
+    rename_project(any_engine, "octo/kernels", "octo/kernels")
+
+    assert project_of(any_engine, token, now=now).repository == "octo/kernels"
+    for name, error in (("octo/OTHER", ConflictError), ("kernels", UsageError)):
+        with pytest.raises(error):
+            rename_project(any_engine, "octo/kernels", name)
+    with pytest.raises(NotFoundError):
+        rename_project(any_engine, "octo/models", "octo/new")
+
+
+def test_a_project_that_no_longer_lets_runs_upload_leaves_its_number_to_others(any_engine, now):
+    numbers = {"repository_id": 7, "owner_id": 8, "branch": "main", "now": now}
+    let_actions_upload(any_engine, "octo/models", **numbers)
+    refuse_actions(any_engine, "octo/models")
+    let_actions_upload(any_engine, "octo/other", **numbers)
+
+    by_name = {one.repository: one.actions_repository_id for one in list_projects(any_engine)}
+    assert by_name == {"octo/models": None, "octo/other": 7}
