@@ -51,8 +51,10 @@ def get_installation(state: State, request: "Handler", name: str) -> Reply:
     return 200, {"id": 41, "app_slug": SLUG}
 
 
-def create_token(_state: State, request: "Handler", _installation: str) -> Reply:
+def create_token(state: State, request: "Handler", _installation: str) -> Reply:
     check_jwt(request)
+    if set(request.document.get("permissions", {})) - state.granted:
+        refuse(422, "The permissions requested are not granted to this installation.")
     end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
     return 201, {"token": "ghs_standInInstallationToken0000000000000", "expires_at": end}
 

@@ -48,6 +48,7 @@ class State:
         self.repositories: dict[str, Repository] = {}
         self.requests: list[dict[str, str]] = []
         self.faults: list[Document] = []
+        self.granted = {"metadata", "contents", "checks", "pull_requests"}  # rights of the App
         self.late: list[Callable[[], object]] = []
         self.next_id = FIRST_ID
         # Called with method and path after a request was handled and before it is answered.

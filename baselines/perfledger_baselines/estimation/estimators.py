@@ -62,7 +62,7 @@ def location_estimates(
         case MetricScale.LOG:
             return _log_locations(batch, has_zeros=has_zeros)
         case MetricScale.EXACT:
-            return np.array([_exact_location(samples) for samples in batch], dtype=np.float64)
+            return np.array([median(samples) for samples in batch], dtype=np.float64)
         case _ as unreachable:
             assert_never(unreachable)
 
@@ -160,13 +160,6 @@ def _readable(samples: Sequence[float], *, has_zeros: bool) -> list[float]:
         for sample in samples
         if math.isfinite(sample) and (sample > 0 or (has_zeros and sample == 0))
     ]
-
-
-def _exact_location(samples: Sequence[float]) -> float:
-    first = samples[0]
-    if all(sample == first for sample in samples):
-        return first
-    return float(np.median(samples))
 
 
 def _median_of_averages(rows: FloatArray) -> FloatArray:

@@ -218,7 +218,7 @@ def _future_rows(listed: Sequence[PricedRow], today: date) -> RowFindings:
 def _references(sheet: PriceSheet | None) -> list[PricedRow]:
     """Return a checked sheet's prices as rows that cannot be rejected."""
     prices = () if sheet is None else sheet.prices
-    return [PricedRow(-place, price, is_reference=True) for place, price in enumerate(prices, 1)]
+    return [PricedRow(-place, price, is_reference=True) for place, price in enumerate(prices)]
 
 
 def _rejected(rejected_row: PricedRow, name: str, reason: str) -> RejectedPrice:

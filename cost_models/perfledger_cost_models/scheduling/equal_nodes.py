@@ -266,8 +266,7 @@ class _NodeBits:
         self._size = size
         self._count = nodes
         self._placement = placement
-        self._bits = [0] * (size + 1)
-        self._bits[size] = (1 << nodes) - 1
+        self._bits = [*[0] * size, (1 << nodes) - 1]
         self._idle = [size] * nodes
         self.free = nodes * size
 

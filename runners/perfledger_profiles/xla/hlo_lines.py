@@ -194,16 +194,17 @@ def _frames(module: memoryview) -> _Frames:
     """Return a module's stack frames by number; all numbers in it count from 1."""
     frames: dict[int, tuple[str, int, int]] = {}
     for index in _parts(module, _MODULE_FRAMES):
-        files = [str(name, "utf-8", "replace") for name in _parts(index, _FILE_NAMES)]
-        locations = [
-            (_number(each, _LOCATION_FILE), _number(each, _LOCATION_LINE))
-            for each in _parts(index, _LOCATIONS)
-        ]
+        files = {
+            number: str(name, "utf-8", "replace")
+            for number, name in enumerate(_parts(index, _FILE_NAMES), start=1)
+        }
+        locations = {
+            number: (files.get(_number(each, _LOCATION_FILE), ""), _number(each, _LOCATION_LINE))
+            for number, each in enumerate(_parts(index, _LOCATIONS), start=1)
+        }
         for number, frame in enumerate(_parts(index, _FRAMES), start=1):
-            at = _number(frame, _FRAME_LOCATION)
-            file, line = locations[at - 1] if 0 < at <= len(locations) else (0, 0)
-            name = files[file - 1] if 0 < file <= len(files) else ""
-            frames[number] = (name, line, _number(frame, _FRAME_PARENT))
+            file, line = locations.get(_number(frame, _FRAME_LOCATION), ("", 0))
+            frames[number] = (file, line, _number(frame, _FRAME_PARENT))
     return frames
 
 

@@ -88,6 +88,13 @@ def test_turns_without_a_neighbour_do_not_count(run_of):
     assert difference.high == 0.0
 
 
+def test_two_turns_of_either_run_can_be_compared_and_one_cannot(run_of):
+    two, slower, one = run_of(1.0, turns=2), run_of(1.5, turns=2), run_of(1.0, turns=1)
+
+    assert unqueued_difference(two, slower).high == pytest.approx(math.log(1.5))
+    assert unqueued_difference(two, one) is None
+
+
 def test_runs_without_turns_have_one_reading_in_all(run_of):
     base, head = (replace(run_of(elapsed, turns=1), turns=()) for elapsed in (1.0, 1.5))
 

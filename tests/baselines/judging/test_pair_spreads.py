@@ -68,6 +68,12 @@ def test_every_metric_of_every_workload_is_a_series(build):
     ]
 
 
+def test_two_pairs_are_enough(build):
+    (found,) = differences_in(build.bundle({"m:f": {"step_time_p50": PAIRS[:2]}}))
+
+    assert found.values == pytest.approx(LOGS[:2])
+
+
 def test_what_was_called_changed_tells_its_spread_too(build):
     slower = [(base, 2 * head) for base, head in PAIRS]
     bundle = build.bundle({"m:f": {"step_time_p50": slower}})

@@ -135,7 +135,7 @@ def test_a_result_that_base_had_and_head_lacks_is_not_measured_at_any_speed(
     assert whys(bundle) == [FailureReason.UNPROVEN] * is_doubtful
 
 
-@pytest.mark.parametrize(("empty_steps", "is_doubtful"), [(0.9, True), (1.9, True), (2.1, False)])
+@pytest.mark.parametrize(("empty_steps", "is_doubtful"), [(0.9, True), (1.9, True), (2.0, False)])
 def test_a_step_that_takes_as_long_as_an_empty_one_is_not_measured(
     checked, empty_steps, is_doubtful
 ):
@@ -145,6 +145,21 @@ def test_a_step_that_takes_as_long_as_an_empty_one_is_not_measured(
 
     assert (outcome(checked(head=short)) is Outcome.NOT_MEASURED) is is_doubtful
     assert outcome(checked(base=short)) is not Outcome.NOT_MEASURED
+
+
+@pytest.mark.parametrize(("short_runs", "is_doubtful"), [(3, False), (4, True)])
+def test_more_than_half_of_six_runs_must_be_as_short_as_an_empty_step(
+    checked, short_runs, is_doubtful
+):
+    bundle = checked()
+    runs = tuple(
+        replace(run, evidence=replace(FINITE, steps_per_reading=20, empty_step_s=1.0))
+        if run.side is Side.HEAD and run.pair < short_runs
+        else run
+        for run in bundle.runs
+    )
+
+    assert (outcome(replace(bundle, runs=runs)) is Outcome.NOT_MEASURED) is is_doubtful
 
 
 DOUBTFUL = replace(FINITE, result=ResultState.NOT_FINITE)
@@ -223,7 +238,7 @@ def test_new_and_skipped_workloads_are_not_doubted(checked):
     ("base", "head", "doubt"),
     [
         (0.0, 0.19, ""),
-        (0.0, 0.21, "it keeps 0.21 cores busy between its steps"),
+        (0.0, 0.2, "it keeps 0.2 cores busy between its steps"),
         (0.5, 0.6, ""),
         (None, 0.9, ""),
         (0.0, None, "whether it computes between its steps is known of base only"),

@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
-from perfledger.metrics import METRICS, PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import CPU_TIME, METRICS, PEAK_MEMORY, STEP_TIME
+from perfledger.records import CoreTimes
 from perfledger.stopping_rule import StoppingRule
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
@@ -175,6 +178,10 @@ def test_looks_that_never_see_four_pairs_are_no_plan(looks):
         looks_rule(looks=looks)
 
 
+def test_one_look_at_four_pairs_is_a_plan(build):
+    assert feed(build, started("m:f", looks=(4,)), "m:f", 4, step_time_p50=CLEAR)[-1] is False
+
+
 def test_a_known_spread_ends_a_clear_change_with_its_second_pair(build):
     prior = SpreadPrior(variance=0.01**2, degrees=10, source=PriorSource.PAIRS, values=30)
     rule = started("m:f", looks=(1, 2, 3), priors={("m:f", STEP_TIME.name): prior})
@@ -265,6 +272,23 @@ def test_one_test_with_a_chance_keeps_its_workload(build):
     feed(build, rule, "m:f", 5, step_time_p50=NEARLY, peak_memory=WILD)
 
     assert rule.hopeless({"m:f": 20}) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("queued_share", "hopeless"), [(0.0, {"m:f"}), (0.019, {"m:f"}), (0.021, frozenset())]
+)
+def test_a_step_that_waits_for_a_core_has_the_chance_of_its_cpu_time(build, queued_share, hopeless):
+    def waiting(run):
+        elapsed_s = run.samples[STEP_TIME.name]
+        queued_s = tuple(queued_share * each for each in elapsed_s)
+        times = CoreTimes(elapsed_s=elapsed_s, queued_s=queued_s, helpers_s=(0.0,))
+        return replace(run, core_times=times)
+
+    rule = started("m:f", metrics=(STEP_TIME, CPU_TIME), looks=(4, 6, 8, 20), margin=0.05)
+    for base, head in build.pairs("m:f", step_time_p50=WILD[:5], cpu_time=EQUAL[:5]):
+        rule.add(waiting(base), waiting(head))
+
+    assert rule.hopeless({"m:f": 20}) == hopeless
 
 
 def test_too_few_pairs_for_a_test_are_hopeless_unless_there_is_a_history(build):

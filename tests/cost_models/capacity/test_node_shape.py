@@ -27,6 +27,12 @@ def test_a_job_that_starts_as_another_ends_does_not_add_to_the_peak():
     assert widest_job(jobs) == 4
 
 
+def test_the_widest_job_may_have_ended_at_once_and_must_have_run():
+    jobs = jobs_of((0, 10, 2, 0), (0, 0, 4, 0), (0, None, 8, None))
+
+    assert widest_job(jobs) == 4
+
+
 def test_the_mean_counts_until_the_last_submission():
     jobs = jobs_of((0, 10, 4, 0), (20, 100, 8, 0))
 

@@ -68,6 +68,7 @@ def test_prices_of_one_sign_have_a_sum_of_that_sign():
     faster = priced(measured("gpt", (-0.1, 0.0, 0.0)), measured("vit", (-0.1, 0.0, 0.0)))
 
     assert slower.total.low == 0 == faster.total.high
+    assert (slower.total.is_detectable, faster.total.is_detectable) == (False, False)
 
 
 def test_a_found_change_without_a_price_leaves_the_sum_without_a_value():

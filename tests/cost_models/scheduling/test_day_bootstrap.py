@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from perfledger_cost_models.scheduling.day_bootstrap import quantile_interval, ratio_interval
+from perfledger_cost_models.scheduling.day_bootstrap import (
+    MAX_STRETCHES,
+    latest_ratio_interval,
+    quantile_interval,
+    ratio_interval,
+)
 
 
 def test_a_mean_of_days_lies_where_the_normal_distribution_says():
@@ -88,3 +93,17 @@ def test_draws_without_any_job_do_not_count():
     found = ratio_interval(some, some / 3)
 
     assert (found.low, found.high) == (3, 3)
+
+
+def test_the_latest_end_lies_where_drawing_single_days_puts_it():
+    """Of a log with as many days as are drawn singly: one more would join two to a stretch."""
+    rng = np.random.default_rng(4)
+    days = np.arange(MAX_STRETCHES)
+    ends, references = days + 1, np.full(MAX_STRETCHES, 100)
+    drawn = rng.integers(0, MAX_STRETCHES, (2000, MAX_STRETCHES)).max(axis=1) + 1
+
+    found = latest_ratio_interval(ends, references, days)
+
+    assert found.middle == MAX_STRETCHES / 100
+    assert found.low == pytest.approx(np.quantile(drawn, 0.025) / 100, abs=0.006)
+    assert found.high == found.middle

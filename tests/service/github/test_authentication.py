@@ -78,6 +78,22 @@ def test_a_repository_without_the_app_is_said_so(app):
     assert caught.value.is_transient  # until somebody installs it
 
 
+def test_an_app_that_may_not_read_contents_comments_without(app, at_github, stand_in):
+    at_github.open_pull()
+    stand_in.state.granted.remove("contents")
+    app.create_comment(REPOSITORY, 7, "text")
+
+    assert [one["body"] for one in at_github.comments] == ["text"]
+
+
+def test_an_app_that_may_not_comment_is_said_so(app, at_github, stand_in):
+    at_github.open_pull()
+    stand_in.state.granted.remove("pull_requests")
+
+    with pytest.raises(GitHubError, match="422"):
+        app.create_comment(REPOSITORY, 7, "text")
+
+
 def test_a_token_that_github_refuses_is_dropped(app, at_github):
     at_github.open_pull()
     app.create_comment(REPOSITORY, 7, "text")

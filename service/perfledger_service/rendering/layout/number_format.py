@@ -7,7 +7,7 @@ that no table separates them. NaN and infinity are shown as "not known".
 import math
 from collections.abc import Sequence
 from datetime import date, datetime
-from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 
 from perfledger_cost_models.money import CENT
 from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
@@ -39,6 +39,8 @@ _CENTS_BELOW = 100
 # Below this, three digits of a price per million are shown, because cents would round it to zero.
 _FINE_BELOW = Decimal("0.1")
 _TINY_USD = Decimal("1e-6")
+# Half to even, whatever the thread's own is. Its 28 digits are enough for amounts below _HUGE.
+_ROUNDING = Context()
 
 
 def seconds(value: float) -> str:
@@ -182,7 +184,7 @@ def usd(value: Decimal) -> str:
         return NOT_KNOWN
     if value and not _TINY_USD <= abs(value) < Decimal(_HUGE):
         return f"{value:.1e}{NBSP}USD"
-    with localcontext(prec=60, rounding=ROUND_HALF_EVEN):
+    with localcontext(_ROUNDING):
         if abs(value) >= _CENTS_BELOW:
             figure = f"{value.quantize(Decimal(1)):,f}"
         elif abs(value) >= _FINE_BELOW or not value:
@@ -201,7 +203,9 @@ def cents(value: Decimal) -> str:
     """Return an amount to the cent, with separators and without its unit."""
     if not value.is_finite():
         return NOT_KNOWN
-    with localcontext(prec=60, rounding=ROUND_HALF_EVEN):
+    if abs(value) >= Decimal(_HUGE):
+        return f"{value:.2e}"
+    with localcontext(_ROUNDING):
         return f"{value.quantize(CENT) + 0:,f}"
 
 
@@ -310,7 +314,7 @@ def _is_nothing(figure: str) -> bool:
 def _rounded_usd(value: Decimal, digits: int) -> str:
     if abs(value) >= Decimal(_HUGE):
         return f"{value:.2e}"
-    with localcontext(prec=60, rounding=ROUND_HALF_EVEN):
+    with localcontext(_ROUNDING):
         unit = Decimal(1).scaleb(digits)
         return _without_minus_zero(f"{(value / unit).quantize(Decimal(1)) * unit:,f}")
 

@@ -186,12 +186,15 @@ def test_a_weak_move_is_believed_in_strong_company(past):
     assert all(member.is_significant for member in event.members)
 
 
-@pytest.mark.parametrize("commits", [range(50, 100), range(30)])
-def test_a_series_that_was_not_watched_counts_for_nothing(past, commits):
+@pytest.mark.parametrize(
+    ("commits", "observed"),
+    [(range(50, 100), 1), (range(30), 1), (range(40, 100), 1), (range(40), 1), (range(39, 41), 10)],
+)
+def test_series_count_that_were_observed_before_the_change_and_with_it(past, commits, observed):
     weak = past.history("m:f", past.change(40, p_value=0.01))
     others = [past.history(f"m:g{n}", commits=commits) for n in range(9)]
 
-    assert past.only_event(weak, *others).observed_series == 1
+    assert past.only_event(weak, *others).observed_series == observed
 
 
 def test_who_is_not_believed_neither_narrows_the_event_nor_leads_it(past):

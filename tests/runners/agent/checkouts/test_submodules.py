@@ -2,6 +2,7 @@
 
 import pytest
 
+from perfledger_runners.checkouts import submodules
 from perfledger_runners.checkouts.submodules import (
     SubmoduleFiles,
     fill_submodules,
@@ -111,3 +112,23 @@ def test_the_files_of_a_submodule_that_is_not_here_are_missing(nested, users_rep
     files = submodule_files(clone.root, clone.git("rev-parse", "FETCH_HEAD"))
 
     assert files == SubmoduleFiles({}, frozenset({"libs/outer"}))
+
+
+@pytest.mark.parametrize(("most", "is_filled"), [(2, True), (1, False)])
+def test_no_more_submodules_than_the_limit_are_filled_or_listed(
+    nested, tmp_path, monkeypatch, most, is_filled
+):
+    monkeypatch.setattr(submodules, "MAX_SUBMODULES", most)
+    sha = nested.git("rev-parse", "HEAD")
+    deep = "libs/outer/vendor/inner/deep.txt"
+
+    with nested.open().worktree(sha, tmp_path / "tree") as folder:
+        notes = fill_submodules(nested.root, folder, sha)
+
+        assert (folder / deep).exists() is is_filled
+    files = submodule_files(nested.root, sha)
+    assert (deep in files.hashes) is is_filled
+    assert files.missing == (frozenset() if is_filled else {"libs/outer/vendor/inner"})
+    assert notes == (
+        () if is_filled else ("submodule vendor/inner is one of more than 1: it stays empty",)
+    )

@@ -76,6 +76,16 @@ def test_a_profile_of_another_length_altogether_explains_nothing(make):
     assert "by 100 % of the profiled change" in explanation.note
 
 
+def test_a_profiler_may_make_a_step_ten_times_as_long(make):
+    """Beyond that no cost of its own is taken out of the change."""
+    within, beyond = (
+        explain(*pair(make, planted=10e-3), timing=(1e-3, after_s)) for after_s in (2e-3, 1.99e-3)
+    )
+
+    assert within.is_attributable
+    assert not beyond.is_attributable
+
+
 def test_a_timing_without_a_length_takes_nothing_out(make):
     assert not explain(*pair(make), timing=(0.0, 0.0)).is_attributable
 

@@ -54,6 +54,14 @@ def test_a_tensor_that_is_released_before_the_peak_is_not_held(torch, held):
     assert held(step) == {("aten::ones", "float32[6000]"): (24_000, 1)}
 
 
+def test_of_two_equal_peaks_the_first_counts(torch, held):
+    def step():
+        torch.zeros(5000)
+        return torch.ones(5000)
+
+    assert held(step) == {("aten::zeros", "float32[5000]"): (20_000, 1)}
+
+
 def test_what_the_backward_pass_needs_is_held_until_then(torch, held):
     weight = torch.ones(100, 100, requires_grad=True)
 

@@ -81,3 +81,11 @@ def test_a_widened_range_has_a_width_and_holds_what_it_held(low, width):
 
     assert first < last
     assert first <= low <= low + width <= last
+
+
+@pytest.mark.parametrize(("rows", "low"), [([], 1.0), (["a"], 1.0), (["a", "b"], 2.0)])
+def test_each_row_is_one_high_and_none_leave_an_axis(rows, low):
+    axis = rows_axis(rows)
+
+    assert (axis.low, axis.high) == (low, 0.0)
+    assert [tick.value for tick in axis.ticks] == [0.5, 1.5][: len(rows)]

@@ -65,6 +65,7 @@ def test_an_input_that_lowers_the_cost_has_its_low_on_the_right(marks_of):
     bars = {bar.tone: sorted(bar.x) for bar in marks_of(chart, BarMark)}
     assert bars == {Tone.GREEN: [7.0, 8.0], Tone.RED: [6.0, 7.0]}
     assert [text.text for text in marks_of(chart, TextMark)] == ["6.00", "8.00"]
+    assert {bar.y for bar in marks_of(chart, BarMark)} == {(0.15, 0.85)}  # of the row's height
 
 
 def test_inputs_that_move_nothing_have_no_bar(marks_of):

@@ -58,3 +58,10 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused(pack):
     assert len(packed) < MANY
     with pytest.raises(TooLargeError, match="more than 10,000 bytes unpacked"):
         unpacked(packed, "log", most_bytes=MANY)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lambda data: zipped(log=data)])
+def test_a_file_of_the_largest_size_is_unpacked(pack):
+    assert unpacked(pack(b"0" * MANY), "log", most_bytes=MANY) == b"0" * MANY
+    with pytest.raises(TooLargeError):
+        unpacked(pack(b"0" * (MANY + 1)), "log", most_bytes=MANY)
