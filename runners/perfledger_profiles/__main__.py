@@ -29,7 +29,9 @@ from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.recorded_shapes import with_shapes
 from perfledger_profiles.torch_profiler.step_record import read_step_record, with_step_record
-from perfledger_profiles.xla.hlo_lines import read_instruction_lines, with_instruction_lines
+from perfledger_profiles.xla.hlo_lines import instruction_lines, with_instruction_lines
+from perfledger_profiles.xla.hlo_programs import read_programs
+from perfledger_profiles.xla.peak_buffers import with_peak_buffers
 
 AUTO = "auto"
 # The agent accepts no more; the largest profile seen so far is half a megabyte.
@@ -84,8 +86,9 @@ def _read_windows(options: argparse.Namespace) -> Sequence[Profile]:
     if options.lines is not None:
         profiles[0] = with_step_record(profiles[0], read_step_record(options.lines))
     if options.root is not None and _format_of(options) is ProfileFormat.XPLANE:
-        lines = read_instruction_lines(options.files[0], root=options.root)
-        profiles[0] = with_instruction_lines(profiles[0], lines)
+        programs = read_programs(options.files[0], root=options.root)
+        profiles[0] = with_instruction_lines(profiles[0], instruction_lines(programs))
+        profiles[0] = with_peak_buffers(profiles[0], programs)
     if options.each_step:
         return [replace(one.operations_only(), step_times=one.step_times) for one in profiles]
     first = replace(profiles[0], step_times=())

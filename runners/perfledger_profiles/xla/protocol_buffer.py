@@ -104,3 +104,29 @@ def integer(value: Field) -> int:
 def text(value: Field) -> str:
     """Return a field's text; bytes that are not UTF-8 are replaced."""
     return str(message(value), "utf-8", "replace")
+
+
+def parts(data: memoryview, number: int) -> Iterator[memoryview]:
+    """Yield the messages of a repeated field."""
+    return (message(value) for each, value in fields(data) if each == number)
+
+
+def last_text(data: memoryview, number: int) -> str:
+    """Return the text of a field, "" without it."""
+    value = _last(data, number)
+    return "" if value is None else text(value)
+
+
+def last_number(data: memoryview, number: int) -> int:
+    """Return the number of a field, 0 without it."""
+    value = _last(data, number)
+    return 0 if value is None else integer(value)
+
+
+def _last(data: memoryview, number: int) -> Field | None:
+    """Return the value of a field, of several the last one, which counts."""
+    value = None
+    for each, content in fields(data):
+        if each == number:
+            value = content
+    return value

@@ -64,10 +64,23 @@ def readable(value):
     return value
 
 
+def rows(value, margin=""):
+    """Return JSON with one line for each list or object that holds no other."""
+    parts = list(value.values()) if isinstance(value, dict) else value
+    if not isinstance(parts, list) or not any(isinstance(part, dict | list) for part in parts):
+        return json.dumps(value, ensure_ascii=False)
+    inner = margin + " "
+    texts = [rows(part, inner) for part in parts]
+    if isinstance(value, dict):
+        texts = [f"{json.dumps(key)}: {text}" for key, text in zip(value, texts, strict=True)]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{begin}\n{inner}" + f",\n{inner}".join(texts) + f"\n{margin}{end}"
+
+
 def matches_golden(name, value):
     """Return whether a value is that of its golden file, or write it."""
     path = GOLDEN / f"{name}.json"
-    text = json.dumps(readable(msgspec.to_builtins(value)), indent=1, ensure_ascii=False) + "\n"
+    text = rows(readable(msgspec.to_builtins(value))) + "\n"
     if os.environ.get(UPDATE) == "1":
         path.write_text(text, encoding="utf-8")
     return text == path.read_text(encoding="utf-8")

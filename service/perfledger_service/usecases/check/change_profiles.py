@@ -4,11 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from perfledger.bundle import Bundle
+from perfledger.metrics import MetricKind
 from perfledger.records import WorkloadSpec
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_runners.measuring.profile_runs import ProfileRuns
 from perfledger_service.usecases.trace.explain import explain_bundle
+
+# What the time of profiled steps explains. More windows say nothing more of what memory holds, or
+# of how long a process takes to start.
+_EXPLAINED_BY_WINDOWS = (MetricKind.SPEED, MetricKind.CPU_TIME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +35,8 @@ def with_profiles(
     """Add one profile per side of each changed workload; others are not worth the time.
 
     First come those that regressed, then those whose steps are faster. If the profiles do not
-    explain the change, they are taken once more in new processes, and all windows count. Nothing is
-    profiled once the budget is spent.
+    explain the change of a step's time, they are taken once more in new processes, and all windows
+    count. Nothing is profiled once the budget is spent.
     """
     verdicts = judge_bundle(bundle)
     for changed in _changed_workloads(bundle, verdicts):
@@ -78,7 +83,10 @@ def _profile_group(
     """Add the profiles of these workloads."""
     first = _add_profiles(bundle, profile(specs))
     attributable = _attributable(first, verdicts)
-    unclear = {spec.id for spec in specs if not attributable.get(spec.id, True)}
+    retimed = {one.workload for one in verdicts if _is_change_of_time(one)}
+    unclear = {
+        spec.id for spec in specs if spec.id in retimed and not attributable.get(spec.id, True)
+    }
     if not unclear or not has_time():
         return first
     stage("profiling again where the profiles do not explain the change")
@@ -101,6 +109,11 @@ def _add_profiles(bundle: Bundle, profile_runs: ProfileRuns) -> Bundle:
         repeats=bundle.repeats + profile_runs.repeats,
         notes=bundle.notes + profile_runs.notes,
     )
+
+
+def _is_change_of_time(verdict: Verdict) -> bool:
+    is_change = verdict.outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
+    return is_change and verdict.metric.kind in _EXPLAINED_BY_WINDOWS
 
 
 def _attributable(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, bool]:

@@ -174,15 +174,15 @@ def _is_memory_change(verdict: Verdict) -> bool:
 def _memory(
     bundle: Bundle, base: Profile, head: Profile, estimate: EffectEstimate | None
 ) -> MemoryExplanation | None:
-    """Return why peak memory changed: by the tensors of torch's step, else by XLA's programs."""
+    """Return why peak memory changed: by what both profiles hold, else by XLA's counts."""
     if estimate is None:
         return None
-    work = {one.side: one.work for one in bundle.work if one.workload == base.workload}
-    sides = [
-        one.peak_tensors or held_by_programs(work.get(one.side, StepWork())) for one in (base, head)
-    ]
+    tensors = [one.peak_tensors for one in (base, head)]
+    if not all(tensors):
+        work = {one.side: one.work for one in bundle.work if one.workload == base.workload}
+        tensors = [held_by_programs(work.get(one.side, StepWork())) for one in (base, head)]
     return explain_memory(
-        *sides,
+        *tensors,
         measured=(estimate.base, estimate.head),
         error_bytes=_error_of_change(estimate),
     )

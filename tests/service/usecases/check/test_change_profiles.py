@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from perfledger.metrics import PEAK_MEMORY
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Side
 from perfledger_runners.measuring.profile_runs import ProfileRuns
@@ -95,6 +96,25 @@ def test_a_second_profile_that_fails_leaves_the_first(profiled):
     assert bundle.notes[2:] == ("it crashed",)
     assert bundle.profiles == BUSY.profiles
     assert bundle.repeats == first.repeats
+
+
+def test_a_change_of_memory_alone_is_profiled_once(make_bundle):
+    bundle = make_bundle(ratio=1.0)
+    grown = [
+        replace(run, samples={**run.samples, PEAK_MEMORY.name: (2e6,)})
+        if run.side is Side.HEAD
+        else run
+        for run in bundle.runs
+    ]
+    asked = list[list[str]]()
+
+    def profile_next(workloads):
+        asked.append([spec.id for spec in workloads])
+        return CALM
+
+    with_profiles(replace(bundle, runs=tuple(grown)), profile=profile_next, stage=lambda _: None)
+
+    assert asked == [[GPT]]
 
 
 def test_what_could_not_be_profiled_is_not_tried_again(profiled):

@@ -1,0 +1,221 @@
+"""What programs hold at their peak: of assignments written byte by byte, and of one of jax."""
+
+import importlib.util
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.meters import jax_profile
+from perfledger.meters.jax_clock import JaxClock
+from perfledger.profile import Profile
+from perfledger.records import Side
+from perfledger_profiles.xla.hlo_programs import read_programs
+from perfledger_profiles.xla.peak_buffers import ARGUMENT, UNNAMED, with_peak_buffers
+from perfledger_profiles.xla.xplane import read_xplane
+from tests.runners.profiles.xla.hlo_bytes import (
+    MODEL,
+    ROOT,
+    computation,
+    instruction,
+    number,
+    program,
+    shape,
+    sized,
+    space,
+)
+
+NO_PROFILE = Profile(
+    workload="m:f", side=Side.HEAD, tool="jax.profiler", steps=1, step_seconds=1.0, operations=()
+)
+KIB = 1024
+X, DOT, TANH, SUM = 1, 2, 3, 4  # instructions
+ALLOCATE, FREE, SHARE = 0, 1, 2
+THREAD_LOCAL, PARAMETER, LIVE_OUT, MEMORY = 3, 5, 7, 8
+
+
+def buffer(key, size, at):
+    return sized(1, number(1, key) + number(2, size) + sized(3, number(4, at)))
+
+
+def allocation(size, *buffers, **flags):
+    assigned = b"".join(sized(9, number(1, one)) for one in buffers)
+    marks = b"".join(number(field, value) for field, value in flags.get("marks", {}).items())
+    return sized(3, number(2, size) + marks + assigned)
+
+
+def trace(*events):
+    return sized(
+        4,
+        b"".join(
+            sized(1, number(1, kind) + number(2, one) + number(5, shared))
+            for kind, one, shared in events
+        ),
+    )
+
+
+PROGRAM = program(
+    computation(
+        1,
+        instruction("x", opcode="parameter", operation="x", key=X, result=shape(16, 16)),
+        instruction("dot.1", frame=MODEL, key=DOT, result=shape(16, 32)),
+        instruction("tanh.1", operation="jit(f)/tanh", key=TANH, result=shape(16, 32)),
+        instruction("sum.1", operation="jit(f)/reduce_sum", key=SUM, result=shape()),
+    )
+)
+BUFFERS = (
+    buffer(10, 1 * KIB, X)
+    + buffer(11, 2 * KIB, DOT)
+    + buffer(12, 2 * KIB, TANH)
+    + buffer(13, 4, SUM)
+)
+ARGUMENT_AND_RESULT = allocation(1 * KIB, 10, marks={PARAMETER: 1}) + allocation(
+    4, 13, marks={LIVE_OUT: 1}
+)
+
+
+@pytest.fixture
+def held(tmp_path):
+    """Return a function that writes programs and returns what is held: bytes and count by kind."""
+
+    def read(*buffers, programs=(PROGRAM,)):
+        path = tmp_path / "host.xplane.pb"
+        path.write_bytes(space(*programs, buffers=buffers))
+        profile = with_peak_buffers(NO_PROFILE, read_programs(path, root=ROOT))
+        return {
+            (one.operator, one.tensor): (one.bytes, one.count, [line.line for line in one.lines])
+            for one in profile.peak_tensors
+        }
+
+    return read
+
+
+ALONE = {
+    (ARGUMENT, "f32[16,16]"): (KIB, 1, []),
+    ("reduce_sum", "f32[]"): (4, 1, []),
+}
+
+
+def test_a_program_holds_its_arguments_its_results_and_the_temporaries_of_its_peak(held):
+    simulation = trace((ALLOCATE, 11, 0), (ALLOCATE, 12, 0), (FREE, 11, 0), (FREE, 12, 0))
+
+    found = held(BUFFERS + ARGUMENT_AND_RESULT + allocation(4 * KIB, 11, 12) + simulation)
+
+    assert found == ALONE | {
+        ("dot_general", "f32[16,32]"): (2 * KIB, 1, [12]),
+        ("tanh", "f32[16,32]"): (2 * KIB, 1, []),
+    }
+
+
+def test_memory_that_is_used_again_counts_once_for_its_latest_user(held):
+    simulation = trace((ALLOCATE, 11, 0), (FREE, 11, 0), (SHARE, 12, 11), (FREE, 12, 0))
+    later = trace((ALLOCATE, 11, 0), (FREE, 11, 0), (ALLOCATE, 12, 0), (FREE, 12, 0))
+
+    found = held(BUFFERS + ARGUMENT_AND_RESULT + allocation(2 * KIB, 11, 12) + simulation)
+    in_turn = held(BUFFERS + ARGUMENT_AND_RESULT + allocation(2 * KIB, 11, 12) + later)
+
+    assert found == in_turn == ALONE | {("dot_general", "f32[16,32]"): (2 * KIB, 1, [12])}
+
+
+def test_a_buffer_that_joins_memory_in_use_keeps_it_until_the_last_user_is_done(held):
+    simulation = trace(
+        *((ALLOCATE, 11, 0), (SHARE, 12, 11), (FREE, 11, 0), (ALLOCATE, 10, 0)),
+        *((FREE, 12, 0), (FREE, 10, 0)),
+    )
+
+    found = held(BUFFERS + allocation(3 * KIB, 11, 12, 10) + simulation)
+
+    assert found == {
+        ("tanh", "f32[16,32]"): (2 * KIB, 1, []),
+        ("x", "f32[16,16]"): (KIB, 1, []),
+    }
+
+
+def test_memory_that_no_simulation_explains_has_no_name(held):
+    found = held(BUFFERS + ARGUMENT_AND_RESULT + allocation(4 * KIB, 11, 12))
+
+    assert found == ALONE | {(UNNAMED, ""): (4 * KIB, 1, [])}
+
+
+def test_memory_between_the_buffers_has_no_name(held):
+    simulation = trace((ALLOCATE, 11, 0), (FREE, 11, 0))
+
+    found = held(BUFFERS + allocation(3 * KIB, 11, 12) + simulation)
+
+    assert found == {
+        ("dot_general", "f32[16,32]"): (2 * KIB, 1, [12]),
+        (UNNAMED, ""): (KIB, 1, []),
+    }
+
+
+@pytest.mark.parametrize("marks", [{THREAD_LOCAL: 1}, {MEMORY: 5}])
+def test_memory_of_a_thread_or_of_another_kind_is_not_the_devices(held, marks):
+    assert held(BUFFERS + ARGUMENT_AND_RESULT + allocation(KIB, 11, marks=marks)) == ALONE
+
+
+def test_of_several_programs_the_one_with_most_memory_counts(held):
+    small = BUFFERS + allocation(KIB, 10, marks={PARAMETER: 1})
+    large = BUFFERS + allocation(2 * KIB, 11)
+
+    found = held(small, large, programs=(PROGRAM, PROGRAM))
+
+    assert found == {("dot_general", "f32[16,32]"): (2 * KIB, 1, [12])}
+
+
+def test_with_a_program_whose_buffers_are_unknown_nothing_is_said(held):
+    assert held(BUFFERS + ARGUMENT_AND_RESULT, programs=(PROGRAM, PROGRAM)) == {}
+
+
+@given(st.data())
+def test_an_assignment_with_other_bytes_in_it_never_holds_more_than_its_allocations(
+    tmp_path_factory, data
+):
+    simulation = trace((ALLOCATE, 11, 0), (SHARE, 12, 11), (FREE, 11, 0), (FREE, 12, 0))
+    sound = bytearray(BUFFERS + ARGUMENT_AND_RESULT + allocation(4 * KIB, 11, 12) + simulation)
+    for _ in range(data.draw(st.integers(1, 3))):
+        sound[data.draw(st.integers(0, len(sound) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("changed") / "host.xplane.pb"
+    path.write_bytes(space(PROGRAM, buffers=(bytes(sound),)))
+
+    profile = with_peak_buffers(NO_PROFILE, read_programs(path, root=ROOT))
+
+    assert all(0 < one.bytes < 2**62 and one.count > 0 for one in profile.peak_tensors)
+
+
+MODEL_TEXT = """
+import jax
+
+def make():
+    values, weight = jax.numpy.ones((64, 512)), jax.numpy.ones((512, 2048))
+
+    def layer(one):
+        wide = one @ weight
+        return jax.numpy.sort(wide, axis=1) @ wide.T
+
+    function = jax.jit(layer)
+    return lambda: function(values)
+"""
+
+
+@pytest.mark.slow
+def test_a_recorded_program_names_its_largest_temporaries_and_their_lines(tmp_path):
+    jax = pytest.importorskip("jax")
+    path = tmp_path / "model.py"
+    path.write_text(MODEL_TEXT, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("jax_memory_of_a_test", path)
+    assert spec is not None
+    assert spec.loader is not None
+    model = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(model)
+    step = model.make()
+    step()
+
+    traced = jax_profile.trace(jax, lambda: step, JaxClock(jax), folder=tmp_path / "traces")
+    profile = with_peak_buffers(
+        read_xplane(traced.trace, workload="m:f", side=Side.HEAD),
+        read_programs(traced.trace, root=tmp_path),
+    )
+
+    wide = [one for one in profile.peak_tensors if one.tensor == "f32[64,2048]"]
+    assert sum(one.bytes for one in wide) >= 64 * 2048 * 4
+    assert {line.line for one in wide for line in one.lines} <= {8, 9}
+    assert any(one.lines for one in wide)
