@@ -3,19 +3,12 @@
 Projections have separate types, so that they cannot be mistaken for measurements.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import exp, inf
-from statistics import median
 
-from perfledger_cost_models.projection.projection_error import (
-    Calibration,
-    PublishedRatio,
-    calibrate,
-    other_designs,
-    residuals_of,
-)
+from perfledger_cost_models.projection.projection_error import Calibration
 from perfledger_cost_models.projection.roofline import (
     DeviceRoofs,
     MissingPeakError,
@@ -37,7 +30,7 @@ class ProjectionError(ValueError):
 class Projection:
     """The projected speed of a device relative to the source device.
 
-    `low` and `high` cover 90 % (`projection_error.COVERAGE`) of the published results. Seconds are
+    `low` and `high` cover 90 % (`projection_error.COVERAGE`) of published results. Seconds are
     per unit of work at the roofs, not measured times. `unexplained` is the share of the measured
     time that the roofs do not explain, None without a measured time.
     """
@@ -53,7 +46,7 @@ class Projection:
     target_seconds: ResourceSeconds
     dtypes: tuple[str, ...]  # the types that the target computes in
     unexplained: float | None
-    is_calibrated: bool  # both chip designs are calibrated with published results
+    is_calibrated: bool  # published results check such a projection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,28 +70,6 @@ class ProjectedCost:
     high: Decimal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedProjection:
-    """A published ratio and its projection, calibrated without that model's results."""
-
-    published: PublishedRatio
-    projection: Projection
-
-    @property
-    def is_covered(self) -> bool:
-        """Return whether the interval contains the published ratio."""
-        return self.projection.low <= self.published.speed <= self.projection.high
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectionCheck:
-    """The errors of projections of published ratios, each without its own model's results."""
-
-    ratios: int
-    median_error: float  # relative error of the point
-    covered_share: float  # share of the ratios in their 90 % intervals
-
-
 def project(
     descriptor: WorkloadDescriptor,
     *,
@@ -118,7 +89,7 @@ def project(
         msg = f"a unit of {descriptor.name!r} takes {measured_seconds} s: use a number above 0"
         raise ProjectionError(msg)
     try:
-        return _projection(descriptor, source, target, calibration, measured_seconds)
+        return projection_of(descriptor, source, target, calibration, measured_seconds)
     except MissingPeakError as error:
         return MissingProjection(
             workload=descriptor.name, source=source.key, target=target.key, reason=str(error)
@@ -150,54 +121,14 @@ def projected_costs(
     )
 
 
-def leave_one_model_out(
-    ratios: Sequence[PublishedRatio],
-    descriptors: Collection[WorkloadDescriptor],
-    roofs: Mapping[str, DeviceRoofs],
-) -> tuple[CheckedProjection, ...]:
-    """Project each published ratio, with the interval calibrated on the other models' results.
-
-    All results of a model, from training and inference and in any precision, are excluded together.
-    Raises the errors of `residuals_of` and `calibrate`.
-    """
-    residuals = residuals_of(ratios, descriptors, roofs)
-    by_name = {each.name: each for each in descriptors}
-    calibrations = {
-        model: calibrate(each for each in residuals if each.model != model)
-        for model in {each.model for each in residuals}
-    }
-    return tuple(
-        CheckedProjection(
-            published=residual.ratio,
-            projection=_projection(
-                by_name[residual.ratio.workload],
-                roofs[residual.ratio.source_device],
-                roofs[residual.ratio.target_device],
-                calibrations[residual.model],
-                None,
-            ),
-        )
-        for residual in residuals
-    )
-
-
-def check_of(checked: Sequence[CheckedProjection]) -> ProjectionCheck:
-    """Summarise the errors of at least one projection of a published ratio."""
-    errors = [abs(each.projection.speed / each.published.speed - 1) for each in checked]
-    return ProjectionCheck(
-        ratios=len(checked),
-        median_error=median(errors),
-        covered_share=sum(each.is_covered for each in checked) / len(checked),
-    )
-
-
-def _projection(
+def projection_of(
     descriptor: WorkloadDescriptor,
     source: DeviceRoofs,
     target: DeviceRoofs,
     calibration: Calibration,
-    measured_seconds: float | None,
+    measured_seconds: float | None = None,
 ) -> Projection:
+    """Project as `project`, but raise MissingPeakError for an unknown peak."""
     before = resource_seconds(descriptor, source)
     after = resource_seconds(descriptor, target)
     step_seconds = before.total if measured_seconds is None else measured_seconds
@@ -207,7 +138,10 @@ def _projection(
     speed = _amdahl(gain, host=host)
     if_host = speed if descriptor.fixed is not None else _amdahl(gain, host=unexplained)
     distance = max_projection_error(before, after)
-    half = calibration.log_half_width(distance=distance, source=source, target=target)
+    is_checked = calibration.has_checked(source, target, (before.memory_share, after.memory_share))
+    half = calibration.log_half_width(
+        distance=distance, source=source, target=target, is_checked=is_checked
+    )
     return Projection(
         workload=descriptor.name,
         unit=descriptor.unit,
@@ -220,7 +154,7 @@ def _projection(
         target_seconds=after,
         dtypes=dtypes_used(descriptor, target),
         unexplained=None if measured_seconds is None else unexplained,
-        is_calibrated=not other_designs(source, target),
+        is_calibrated=is_checked,
     )
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from math import log, sqrt
+from enum import Enum, auto
+from math import ceil, inf, log, sqrt
 
 from scipy.special import stdtrit
 
-from perfledger_cost_models.csv_table import SheetRow, read_rows
+from perfledger_cost_models.projection.published_results import PublishedRatio
 from perfledger_cost_models.projection.roofline import (
     LEAST_REACH,
     DeviceRoofs,
@@ -18,41 +17,25 @@ from perfledger_cost_models.projection.roofline import (
 from perfledger_cost_models.projection.workload_descriptor import WorkloadDescriptor
 
 COVERAGE = 0.9  # of the interval on a projected ratio
-# Results of seven models are published on both of these, A100 and H100; a projection to another
+# Ratios of one model and round resemble each other, so that they tell less than as many independent
+# ones: with all of the chance to miss, 86 % of the ratios of models left out are covered.
+MISS_SHARE = 0.6
+# Results of eight models are published on both of these, A100 and H100; a projection to another
 # chip design is an extrapolation.
 CALIBRATED_DESIGNS = frozenset({"NVIDIA 8.0", "NVIDIA 9.0"})
-COLUMNS = (
-    "workload",
-    "scenario",
-    "accelerators",
-    "source_device",
-    "source_value",
-    "target_device",
-    "target_value",
-    "unit",
-    "published",
-    "source",
-)
-# Extra variance of the log of a ratio between vendors, whose compilers and kernels differ as well.
-# Assumed, because the table has no such pair: in Jouppi et al. 2023 (arXiv 2304.01433, abstract)
-# TPU v4 is 1.2 to 1.7 times as fast as A100, which is e^0.4 to e^0.9 of the projection.
-VENDOR_VARIANCE = 0.25
-# A time gets smaller where a rate gets larger.
-_IS_TIME = {"minutes": True, "samples_per_second": False}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedRatio:
-    """The published speed of one device relative to another, from the best result of each."""
+class PairClass(Enum):
+    """The difference between two devices, which decides how well projections hold."""
 
-    workload: str  # the name of a descriptor
-    scenario: str
-    accelerators: int
-    source_device: str  # keys of the hardware table
-    target_device: str
-    speed: float  # target over source
-    published: str
-    source: str
+    SAME_DESIGN = auto()
+    CALIBRATED_DESIGNS = auto()
+    OTHER_DESIGN = auto()  # at least one of the two
+    OTHER_VENDOR = auto()
+
+
+# Their errors are those of many published ratios; of the others few designs are known.
+NEAR_CLASSES = (PairClass.SAME_DESIGN, PairClass.CALIBRATED_DESIGNS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,21 +46,29 @@ class ProjectionResidual:
     model: str
     log_error: float
     reach: float
-    other_designs: int
+    pair_class: PairClass
+    designs: frozenset[str]  # of the two that are not calibrated
+    memory_shares: tuple[float, float]  # of the time on the source and on the target
+
+    @property
+    def score(self) -> float:
+        """Return the size of the error per root of reach, as that of a random walk."""
+        return abs(self.log_error) / sqrt(self.reach)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """The error of projections: variances of the log of a ratio.
+    """The error of projections, as published results show it.
 
-    `base_variance` is per unit of reach, between CALIBRATED_DESIGNS; `design_variance` is added for
-    each other chip design, VENDOR_VARIANCE for another vendor.
+    `scores` are those of each near class, ascending. `squares` are the mean squares of the log of
+    each far class by design, with `designs` designs of both.
     """
 
-    base_variance: float
-    base_models: int
-    design_variance: float
-    design_models: int
+    scores: Mapping[PairClass, tuple[float, ...]]
+    squares: Mapping[PairClass, float]
+    designs: int
+    devices: frozenset[str]  # with published results
+    memory_shares: tuple[float, float]  # the least and the largest of the near classes
 
     def log_half_width(
         self,
@@ -85,57 +76,80 @@ class Calibration:
         distance: float,
         source: DeviceRoofs,
         target: DeviceRoofs,
+        is_checked: bool = True,
         coverage: float = COVERAGE,
     ) -> float:
         """Return the half-width of the interval of the log of a ratio at a distance.
 
-        It uses Student's t with as many degrees of freedom as models. It is 0 for a projection onto
-        the same device.
+        Near classes have the conformal quantile of their scores (Vovk, Gammerman and Shafer 2005),
+        and the largest score for a projection that was not checked; far classes have Student's t
+        with as many degrees of freedom as designs. It is 0 for a projection onto the same device,
+        and infinite without published results.
         """
         if source == target:
             return 0.0
-        variance = self.base_variance * max(distance, LEAST_REACH)
-        degrees = self.base_models
-        residuals = other_designs(source, target)
-        if residuals:
-            variance += self.design_variance * residuals
-            degrees = min(degrees, self.design_models)
-        if source.vendor != target.vendor:
-            variance += VENDOR_VARIANCE
-        return float(stdtrit(degrees, (1 + coverage) / 2)) * sqrt(variance)
+        devices_class = pair_class(source, target)
+        if devices_class in NEAR_CLASSES:
+            scores = self.scores.get(devices_class, ())
+            place = ceil((1 - MISS_SHARE * (1 - coverage)) * (len(scores) + 1))
+            if place > len(scores):
+                return inf
+            return scores[place - 1 if is_checked else -1] * sqrt(max(distance, LEAST_REACH))
+        if devices_class not in self.squares:
+            return inf
+        return float(stdtrit(self.designs, (1 + coverage) / 2)) * sqrt(self.squares[devices_class])
+
+    def has_checked(
+        self, source: DeviceRoofs, target: DeviceRoofs, memory_shares: tuple[float, float]
+    ) -> bool:
+        """Return whether published results check such a projection.
+
+        Both boards must be among them and of calibrated designs, and the shares of the time that
+        the workload spends on memory on each must be within theirs.
+        """
+        least, most = self.memory_shares
+        return (
+            pair_class(source, target) in NEAR_CLASSES
+            and {source.key, target.key} <= self.devices
+            and least <= min(memory_shares) <= max(memory_shares) <= most
+        )
 
 
-def other_designs(source: DeviceRoofs, target: DeviceRoofs) -> int:
-    """Return the number of chip designs of a projection without calibration."""
+def pair_class(source: DeviceRoofs, target: DeviceRoofs) -> PairClass:
+    """Return the class of a pair of devices."""
+    if source.vendor != target.vendor:
+        return PairClass.OTHER_VENDOR
     designs = {source.design, target.design}
-    return len(designs - CALIBRATED_DESIGNS) if len(designs) > 1 else 0
+    if not designs <= CALIBRATED_DESIGNS and len(designs) > 1:
+        return PairClass.OTHER_DESIGN
+    return PairClass.SAME_DESIGN if len(designs) == 1 else PairClass.CALIBRATED_DESIGNS
 
 
 def calibrate(residuals: Iterable[ProjectionResidual]) -> Calibration:
-    """Return the variances that residuals tell; every model counts once, however often published.
-
-    Raises ValueError where no model is left for either of them.
-    """
-    road: dict[str, list[float]] = {}
-    design: dict[str, list[ProjectionResidual]] = {}
-    for each in residuals:
-        if each.other_designs:
-            design.setdefault(each.model, []).append(each)
-        else:
-            road.setdefault(each.model, []).append(each.log_error**2 / each.reach)
-    if not (road and design):
+    """Return the errors that residuals tell; raises ValueError without any in the near classes."""
+    by_class: dict[PairClass, list[ProjectionResidual]] = {each: [] for each in PairClass}
+    for residual in residuals:
+        by_class[residual.pair_class].append(residual)
+    near = [residual for each in NEAR_CLASSES for residual in by_class[each]]
+    if not near:
         msg = "there are no published results to calibrate a projection: add some"
         raise ValueError(msg)
-    variance = _mean(map(_mean, road.values()))
-    beyond = _mean(
-        _mean((each.log_error**2 - variance * each.reach) / each.other_designs for each in same)
-        for same in design.values()
-    )
+    far = {
+        each: _squares_by_design(by_class[each])
+        for each in (PairClass.OTHER_DESIGN, PairClass.OTHER_VENDOR)
+        if by_class[each]
+    }
+    shares = [share for residual in near for share in residual.memory_shares]
     return Calibration(
-        base_variance=variance,
-        base_models=len(road),
-        design_variance=max(beyond, 0.0),
-        design_models=len(design),
+        scores={each: tuple(sorted(one.score for one in by_class[each])) for each in NEAR_CLASSES},
+        squares={each: _mean(squares.values()) for each, squares in far.items()},
+        designs=len({design for squares in far.values() for design in squares}),
+        devices=frozenset(
+            device
+            for residual in near
+            for device in (residual.ratio.source_device, residual.ratio.target_device)
+        ),
+        memory_shares=(min(shares), max(shares)),
     )
 
 
@@ -161,39 +175,21 @@ def residuals_of(
                 model=descriptor.model or descriptor.name,
                 log_error=log(ratio.speed * after.total / before.total),
                 reach=max(max_projection_error(before, after), LEAST_REACH),
-                other_designs=other_designs(source, target),
+                pair_class=pair_class(source, target),
+                designs=frozenset({source.design, target.design}) - CALIBRATED_DESIGNS,
+                memory_shares=(before.memory_share, after.memory_share),
             )
         )
     return tuple(residuals)
 
 
-def read_published(text: str, name: str) -> tuple[PublishedRatio, ...]:
-    """Read a table of published results in pairs; raises PriceSheetError that names the cell."""
-    return tuple(_ratio(row) for row in read_rows(text, name, columns=COLUMNS))
-
-
-@cache
-def packaged_ratios() -> tuple[PublishedRatio, ...]:
-    """Return the packaged results of MLPerf Training and Inference v3.0 (2023)."""
-    text = files("perfledger_cost_models").joinpath("published.csv").read_text(encoding="utf-8")
-    return read_published(text, "published.csv")
-
-
-def _ratio(row: SheetRow) -> PublishedRatio:
-    source, target = (float(row.decimal(f"{end}_value")) for end in ("source", "target"))
-    if not (source and target):
-        row.reject("source_value", "or the target's is no result")
-    is_time = _IS_TIME[row.one_of("unit", tuple(_IS_TIME))]
-    return PublishedRatio(
-        workload=row.text("workload"),
-        scenario=row.text("scenario"),
-        accelerators=int(row.decimal("accelerators")),
-        source_device=row.text("source_device"),
-        target_device=row.text("target_device"),
-        speed=source / target if is_time else target / source,
-        published=row.text("published"),
-        source=row.text("source"),
-    )
+def _squares_by_design(residuals: Sequence[ProjectionResidual]) -> dict[str, float]:
+    """Return the mean square of the errors of each design that is not calibrated."""
+    squares: dict[str, list[float]] = {}
+    for residual in residuals:
+        for design in residual.designs:
+            squares.setdefault(design, []).append(residual.log_error**2)
+    return {design: _mean(values) for design, values in squares.items()}
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -67,6 +67,11 @@ class ResourceSeconds:
         """Return the time of the device and the host."""
         return self.device + self.fixed
 
+    @property
+    def memory_share(self) -> float:
+        """Return the share of the device's time that memory takes."""
+        return self.memory / self.device
+
 
 def resource_seconds(descriptor: WorkloadDescriptor, roofs: DeviceRoofs) -> ResourceSeconds:
     """Return work over roof (Williams, Waterman and Patterson 2009) for each resource.

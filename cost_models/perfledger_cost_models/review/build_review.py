@@ -43,7 +43,7 @@ from perfledger_cost_models.procurement.plan import (
     own_hardware_inputs,
 )
 from perfledger_cost_models.procurement.purchase_options import purchase_options
-from perfledger_cost_models.projection.projection import ProjectionCheck
+from perfledger_cost_models.projection.projection_check import ProjectionCheck
 from perfledger_cost_models.review.commitment_metrics import commitment_metrics, market_remarks
 from perfledger_cost_models.review.demand_and_spend import (
     allocation_of,

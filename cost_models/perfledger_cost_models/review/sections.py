@@ -14,7 +14,7 @@ from perfledger_cost_models.procurement.cost_model import (
 )
 from perfledger_cost_models.procurement.decision import Band, PurchaseDecision, evaluate_at_modes
 from perfledger_cost_models.procurement.owned_supply import SupplyYears
-from perfledger_cost_models.projection.projection import ProjectionCheck
+from perfledger_cost_models.projection.projection_check import ProjectionCheck
 from perfledger_cost_models.review.demand_and_spend import BILL_REMEDY, NO_BILL, hours_by_mode
 from perfledger_cost_models.review.measured_changes import (
     MeasuredSpeed,

@@ -10,7 +10,7 @@ from perfledger_cost_models.change.change_price import MAX_CHANGE, MAX_DEVICE_HO
 from perfledger_cost_models.change.device_transfer import DeviceTransfers
 from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
-from perfledger_cost_models.projection.projection_error import Calibration
+from perfledger_cost_models.projection.projection_error import Calibration, PairClass
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.tco.hourly_rates import rate_of
 
@@ -235,7 +235,11 @@ def test_a_change_carried_over_is_a_projection_with_a_wider_interval():
         )
     }
     calibration = Calibration(
-        base_variance=0.04, base_models=7, design_variance=0.1, design_models=3
+        scores={each: tuple(n / 100 for n in range(1, 51)) for each in PairClass},
+        squares={},
+        designs=0,
+        devices=frozenset(roofs),
+        memory_shares=(0.0, 1.0),
     )
 
     (found,) = price_changes(

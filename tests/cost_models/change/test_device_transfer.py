@@ -10,7 +10,7 @@ from perfledger_cost_models.change.device_transfer import (
     carried_over,
 )
 from perfledger_cost_models.change.fleet_entry_price import COVERAGE, MeasuredChange
-from perfledger_cost_models.projection.projection_error import Calibration
+from perfledger_cost_models.projection.projection_error import Calibration, PairClass
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.projection.workload_descriptor import (
     ArithmeticWork,
@@ -27,7 +27,13 @@ OLD = DeviceRoofs(
     interconnect_bytes_per_second=None,
 )
 NEW = replace(OLD, key="new", design="NVIDIA 9.0", flops_per_second={"float32": 4e14})
-CALIBRATION = Calibration(base_variance=0.04, base_models=7, design_variance=0.1, design_models=3)
+CALIBRATION = Calibration(
+    scores={each: tuple(n / 100 for n in range(1, 51)) for each in PairClass},
+    squares={},
+    designs=0,
+    devices=frozenset({"old", "new"}),
+    memory_shares=(0.0, 1.0),
+)
 TRANSFERS = DeviceTransfers(
     roofs={"Old": OLD, "New": NEW, "Twin": replace(OLD, key="twin")}, calibration=CALIBRATION
 )

@@ -1,23 +1,21 @@
 from dataclasses import fields, replace
 from datetime import date
 from decimal import Decimal
-from math import exp
+from math import exp, log, sqrt
 
 import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.projection.projection import (
-    CheckedProjection,
     MissingProjection,
     ProjectedCost,
     Projection,
     ProjectionError,
-    leave_one_model_out,
     project,
     projected_costs,
 )
-from perfledger_cost_models.projection.projection_error import Calibration, PublishedRatio
+from perfledger_cost_models.projection.projection_error import Calibration, PairClass
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.projection.workload_descriptor import (
     ArithmeticWork,
@@ -48,7 +46,13 @@ STEP = WorkloadDescriptor(
     arithmetic=(ArithmeticWork(dtypes=("bfloat16",), flops=600.0, source="counted"),),
     memory=(MemoryTraffic(bytes=20.0, source="counted"),),
 )
-CALIBRATION = Calibration(base_variance=0.02, base_models=7, design_variance=0.07, design_models=3)
+CALIBRATION = Calibration(
+    scores={each: tuple(n / 100 for n in range(1, 51)) for each in PairClass},
+    squares={PairClass.OTHER_DESIGN: 0.07, PairClass.OTHER_VENDOR: 0.3},
+    designs=4,
+    devices=frozenset({"old", "new"}),
+    memory_shares=(0.1, 0.9),
+)
 RATE = HourlyRate(
     option="p5.48xlarge/on_demand",
     label="AWS p5.48xlarge, on demand",
@@ -99,6 +103,17 @@ def test_the_speed_is_that_of_the_times_at_the_roofs():
     assert (found.source_seconds.total, found.target_seconds.total) == (8.0, 3.0)
     assert (found.source, found.target, found.unit) == ("old", "new", "tokens")
     assert found.unexplained is None
+    assert found.is_calibrated
+
+
+def test_what_was_not_checked_has_the_widest_interval_of_its_class():
+    """All of the time is memory's, which no published workload is."""
+    streamed = projected(descriptor(1e-3, 20.0))
+    checked = projected()
+
+    assert not streamed.is_calibrated
+    assert streamed.high / streamed.speed == pytest.approx(exp(0.50 * sqrt(log(3))))
+    assert checked.high / checked.speed == pytest.approx(exp(0.48 * sqrt(log(3))))
 
 
 def test_the_interval_is_even_in_logs():
@@ -240,37 +255,3 @@ def test_nothing_projected_can_be_taken_for_measured():
     assert not issubclass(ProjectedCost, UnitCost)
     assert "provenance" not in {each.name for each in fields(ProjectedCost)}
     assert "projected" not in set(Provenance)
-
-
-def ratio(workload, target, speed):
-    return PublishedRatio(
-        workload=workload,
-        scenario="Offline",
-        accelerators=1,
-        source_device="old",
-        target_device=target,
-        speed=speed,
-        published="2023-04",
-        source="a list",
-    )
-
-
-def test_a_models_own_results_do_not_tell_its_interval():
-    """The outlier is judged by the others, and does not widen its own interval."""
-    steps = [msgspec.structs.replace(STEP, name=name) for name in ("a", "b", "outlier")]
-    roofs = {"old": OLD, "new": NEW, "far": replace(NEW, key="far", design="NVIDIA 7.0")}
-    speed = 8 / 3
-    ratios = [
-        ratio("a", "new", speed * exp(0.1)),
-        ratio("b", "new", speed * exp(-0.1)),
-        ratio("outlier", "new", speed * exp(2)),
-        ratio("a", "far", speed),
-        ratio("b", "far", speed),
-    ]
-
-    found = leave_one_model_out(ratios, steps, roofs)
-
-    assert [each.published for each in found] == ratios
-    assert all(isinstance(each, CheckedProjection) for each in found)
-    assert [each.is_covered for each in found] == [True, True, False, True, True]
-    assert [each.projection.is_calibrated for each in found] == [True, True, True, False, False]

@@ -1,23 +1,19 @@
 from dataclasses import replace
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 
 import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import t as student
 
-from perfledger_cost_models.csv_table import PriceSheetError
 from perfledger_cost_models.projection.projection_error import (
-    COLUMNS,
-    VENDOR_VARIANCE,
     Calibration,
+    PairClass,
     ProjectionResidual,
-    PublishedRatio,
     calibrate,
-    other_designs,
-    packaged_ratios,
-    read_published,
+    pair_class,
     residuals_of,
 )
+from perfledger_cost_models.projection.published_results import PublishedRatio
 from perfledger_cost_models.projection.roofline import LEAST_REACH, DeviceRoofs
 from perfledger_cost_models.projection.workload_descriptor import MemoryTraffic, WorkloadDescriptor
 
@@ -34,6 +30,7 @@ ADA = replace(AMPERE, key="ada", design="NVIDIA 8.9")
 TURING = replace(AMPERE, key="turing", design="NVIDIA 7.5")
 TPU = replace(AMPERE, key="tpu", design="Google TPU v4", vendor="Google")
 RATIO = PublishedRatio(
+    round="training v3.0",
     workload="step",
     scenario="Offline",
     accelerators=8,
@@ -43,79 +40,77 @@ RATIO = PublishedRatio(
     published="2023-04",
     source="a list",
 )
-CALIBRATION = Calibration(base_variance=0.02, base_models=7, design_variance=0.07, design_models=3)
-ROW = "step,Offline,8,ampere,10,hopper,25,samples_per_second,2023-04,a list"
+CALIBRATION = Calibration(
+    scores={
+        PairClass.SAME_DESIGN: tuple(n / 100 for n in range(1, 20)),
+        PairClass.CALIBRATED_DESIGNS: tuple(n / 100 for n in range(1, 50)),
+    },
+    squares={PairClass.OTHER_DESIGN: 0.09, PairClass.OTHER_VENDOR: 0.36},
+    designs=4,
+    devices=frozenset({"ampere", "hopper"}),
+    memory_shares=(0.2, 0.8),
+)
 
 
-def residual(model, error, *, distance=1.0, designs=0):
+def residual(error, *, pair=PairClass.CALIBRATED_DESIGNS, designs=(), reach=1.0, share=0.5):
     return ProjectionResidual(
-        ratio=RATIO, model=model, log_error=error, reach=distance, other_designs=designs
+        ratio=RATIO,
+        model="a",
+        log_error=error,
+        reach=reach,
+        pair_class=pair,
+        designs=frozenset(designs),
+        memory_shares=(share, 0.5),
     )
 
 
-def table(*rows):
-    return "\n".join([",".join(COLUMNS), *rows, ""])
+def half(source, target, *, distance=1.0, calibration=CALIBRATION, **more):
+    return calibration.log_half_width(distance=distance, source=source, target=target, **more)
 
 
-def half(source, target, *, distance=1.0, calibration=CALIBRATION):
-    return calibration.log_half_width(distance=distance, source=source, target=target)
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (AMPERE, replace(AMPERE, key="ampere pcie"), PairClass.SAME_DESIGN),
+        (ADA, replace(ADA, key="ada pcie"), PairClass.SAME_DESIGN),
+        (AMPERE, HOPPER, PairClass.CALIBRATED_DESIGNS),
+        (AMPERE, ADA, PairClass.OTHER_DESIGN),
+        (TURING, ADA, PairClass.OTHER_DESIGN),
+        (TPU, AMPERE, PairClass.OTHER_VENDOR),
+    ],
+)
+def test_a_pair_is_classed_by_what_the_two_share(source, target, expected):
+    assert pair_class(source, target) is expected
+    assert pair_class(target, source) is expected
 
 
-def test_a_model_counts_once_however_often_it_was_published():
-    found = calibrate(
-        [
-            *(residual("often", 0.1) for _ in range(9)),
-            residual("once", 0.3),
-            residual("far", 0.5, designs=1),
-        ]
-    )
+def test_a_near_class_has_the_conformal_quantile_of_its_scores():
+    """ceil(0.94 x 50) of 49 scores, ceil(0.94 x 20) of 19."""
+    twin = replace(AMPERE, key="twin")
 
-    assert found.base_variance == pytest.approx((0.1**2 + 0.3**2) / 2)
-    assert found.base_models == 2
+    assert half(AMPERE, HOPPER) == pytest.approx(0.47)
+    assert half(AMPERE, HOPPER, distance=4.0) == pytest.approx(0.94)
+    assert half(AMPERE, twin) == pytest.approx(0.19)
 
 
-def test_the_variance_is_per_unit_of_reach():
-    found = calibrate([residual("a", 0.2, distance=4.0), residual("b", 0.4, designs=1)])
-
-    assert found.base_variance == pytest.approx(0.01)
+def test_what_was_not_checked_has_the_largest_score():
+    assert half(AMPERE, HOPPER, is_checked=False) == pytest.approx(0.49)
 
 
-def test_another_design_has_what_the_road_does_not_explain():
-    found = calibrate([residual("a", 0.1), residual("b", 0.5, designs=2)])
-
-    assert found.design_variance == pytest.approx((0.25 - 0.01) / 2)
-
-
-def test_a_design_never_makes_a_projection_surer():
-    found = calibrate([residual("a", 0.5), residual("b", 0.1, designs=1)])
-
-    assert found.design_variance == 0
+def test_more_coverage_than_the_scores_can_show_is_unknown():
+    assert half(AMPERE, HOPPER, coverage=0.96) == pytest.approx(0.49)
+    assert half(AMPERE, HOPPER, coverage=0.97) == inf
 
 
-@pytest.mark.parametrize("designs", [0, 1])
-def test_without_results_of_either_kind_there_is_no_calibration(designs):
-    with pytest.raises(ValueError, match="no published results"):
-        calibrate([residual("a", 0.1, designs=designs)])
+def test_another_design_and_another_vendor_have_students_interval_for_as_many_designs():
+    factor = student.ppf(0.95, 4)
+
+    assert half(AMPERE, ADA) == pytest.approx(factor * 0.3)
+    assert half(AMPERE, TPU) == pytest.approx(factor * 0.6)
 
 
-def test_the_interval_is_students_for_as_many_models():
-    found = half(AMPERE, HOPPER)
-
-    assert found == pytest.approx(student.ppf(0.95, 7) * sqrt(0.02))
-
-
-def test_another_design_and_another_vendor_widen_it_in_turn():
-    widths = [half(AMPERE, target) for target in (HOPPER, ADA, TPU)]
-
-    assert widths == sorted(widths)
-    expected = student.ppf(0.95, 3) * sqrt(0.02 + 0.07 + VENDOR_VARIANCE)
-    assert widths[-1] == pytest.approx(expected)
-
-
-def test_few_models_widen_it():
-    few = replace(CALIBRATION, base_models=2)
-
-    assert half(AMPERE, HOPPER, calibration=few) > half(AMPERE, HOPPER)
+def test_without_results_of_another_vendor_its_interval_is_unknown():
+    assert half(AMPERE, TPU, calibration=replace(CALIBRATION, squares={})) == inf
 
 
 def test_a_device_is_itself_without_any_doubt():
@@ -125,17 +120,53 @@ def test_a_device_is_itself_without_any_doubt():
 def test_devices_that_are_alike_on_paper_are_not_taken_to_be_the_same():
     twin = replace(AMPERE, key="twin")
 
-    assert half(AMPERE, twin, distance=0.0) == pytest.approx(
-        student.ppf(0.95, 7) * sqrt(0.02 * LEAST_REACH)
-    )
+    assert half(AMPERE, twin, distance=0.0) == pytest.approx(0.19 * sqrt(LEAST_REACH))
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "count"),
-    [(AMPERE, HOPPER, 0), (AMPERE, ADA, 1), (TURING, ADA, 2), (ADA, ADA, 0), (TPU, AMPERE, 1)],
+    ("source", "target", "shares", "is_checked"),
+    [
+        (AMPERE, HOPPER, (0.2, 0.8), True),
+        (AMPERE, HOPPER, (0.5, 0.9), False),
+        (AMPERE, HOPPER, (0.1, 0.5), False),
+        (AMPERE, replace(HOPPER, key="larger hopper"), (0.5, 0.5), False),
+        (AMPERE, ADA, (0.5, 0.5), False),
+    ],
 )
-def test_designs_that_are_not_calibrated_are_counted(source, target, count):
-    assert other_designs(source, target) == count
+def test_only_devices_and_mixes_of_resources_that_were_published_count_as_checked(
+    source, target, shares, is_checked
+):
+    assert CALIBRATION.has_checked(source, target, shares) is is_checked
+
+
+def test_scores_are_errors_per_root_of_reach_in_order():
+    found = calibrate([residual(-0.4, reach=4.0), residual(0.1, share=0.3)])
+
+    assert found.scores[PairClass.CALIBRATED_DESIGNS] == pytest.approx((0.1, 0.2))
+    assert found.memory_shares == (0.3, 0.5)
+    assert found.devices == {"ampere", "hopper"}
+
+
+def test_every_other_design_counts_once_however_often_it_was_published():
+    far = [residual(0.1, pair=PairClass.OTHER_DESIGN, designs=["Ada"]) for _ in range(9)]
+
+    found = calibrate(
+        [
+            residual(0.1),
+            *far,
+            residual(0.3, pair=PairClass.OTHER_DESIGN, designs=["Turing"]),
+            residual(0.5, pair=PairClass.OTHER_VENDOR, designs=["TPU"]),
+        ]
+    )
+
+    assert found.squares[PairClass.OTHER_DESIGN] == pytest.approx((0.1**2 + 0.3**2) / 2)
+    assert found.squares[PairClass.OTHER_VENDOR] == pytest.approx(0.25)
+    assert found.designs == 3
+
+
+def test_without_results_of_calibrated_designs_there_is_no_calibration():
+    with pytest.raises(ValueError, match="no published results"):
+        calibrate([residual(0.1, pair=PairClass.OTHER_DESIGN, designs=["Ada"])])
 
 
 @given(st.floats(0.05, 20))
@@ -150,34 +181,5 @@ def test_a_residual_is_the_log_of_published_over_projected(speed):
 
     assert found.log_error == pytest.approx(log(speed / 2))
     assert found.reach == pytest.approx(log(2))
-    assert (found.model, found.other_designs) == ("step", 0)
-
-
-def test_a_rate_grows_and_a_time_shrinks_with_speed():
-    faster, sooner = read_published(
-        table(ROW, ROW.replace("samples_per_second", "minutes")), "results.csv"
-    )
-
-    assert (faster.speed, sooner.speed) == (2.5, 0.4)
-
-
-@pytest.mark.parametrize(
-    ("row", "problem"),
-    [
-        (ROW.replace("samples_per_second", "furlongs"), "furlongs"),
-        (ROW.replace("10,", "0,"), "no result"),
-        (ROW.replace("25", "nan"), "plain decimal"),
-        (ROW.replace("ampere", ""), "is empty"),
-        ("step,Offline", "cells"),
-    ],
-)
-def test_a_table_that_cannot_be_trusted_is_refused(row, problem):
-    with pytest.raises(PriceSheetError, match=problem):
-        read_published(table(row), "results.csv")
-
-
-def test_packaged_results_say_where_and_when_they_were_published():
-    ratios = packaged_ratios()
-
-    assert len(ratios) == 70
-    assert all("mlcommons/" in ratio.source and ratio.published for ratio in ratios)
+    assert (found.model, found.memory_shares) == ("step", (1.0, 1.0))
+    assert found.pair_class is PairClass.CALIBRATED_DESIGNS

@@ -79,6 +79,9 @@ def project(
         list[str] | None,
         what("A100-80GB, h100-sxm5-80gb, TPU-v4, ...; repeatable", metavar="DEVICE"),
     ] = None,
+    power_limit: Annotated[
+        float | None, what("power limit of the targets", metavar="WATTS", default="their own")
+    ] = None,
     output: ChartOutput,
 ) -> None:
     """Estimate a workload's speed and cost on hardware that it was not measured on.
@@ -90,7 +93,12 @@ def project(
     from perfledger_service.usecases.cost.projection import project_costs
 
     output.write_document(
-        project_costs(subject.of(workload_source), targets=target_device or (), today=today()),
+        project_costs(
+            subject.of(workload_source),
+            targets=target_device or (),
+            today=today(),
+            power_limit_w=power_limit,
+        ),
         projection_document,
         svg=projection_svg,
     )

@@ -92,10 +92,7 @@ def _notes(view: ProjectionView) -> Iterator[str]:
     ]
     if far:
         names = ", ".join(far)
-        yield (
-            "Few results are published for such pairs of chip designs, so the interval is wider: "
-            f"{names}."
-        )
+        yield (f"No published result checks such a projection, so the interval is wider: {names}.")
     shares = [
         row.projection.unexplained
         for row in view.rows

@@ -7,8 +7,8 @@ from perfledger_cost_models.projection.projection import (
     MissingProjection,
     ProjectedCost,
     Projection,
-    ProjectionCheck,
 )
+from perfledger_cost_models.projection.projection_check import ProjectionCheck
 from perfledger_cost_models.review.measured_changes import ProjectedSpeed
 from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_service.rendering.layout import number_format
@@ -91,7 +91,7 @@ def _notes(speeds: Sequence[ProjectedSpeed]) -> Iterator[str]:
     far = sorted({device for device, each in projections if not each.is_calibrated})
     if far:
         yield (
-            "Few results are published for such pairs of chip designs, so the interval is wider: "
+            "No published result checks such a projection, so the interval is wider: "
             f"{', '.join(far)}"
         )
     for one in speeds:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 
@@ -14,9 +14,9 @@ from perfledger_cost_models.projection.projection import Projection, project, pr
 from perfledger_cost_models.projection.projection_error import (
     Calibration,
     calibrate,
-    packaged_ratios,
     residuals_of,
 )
+from perfledger_cost_models.projection.published_results import packaged_ratios
 from perfledger_cost_models.projection.workload_descriptor import (
     WorkloadDescriptor,
     packaged_descriptors,
@@ -72,13 +72,16 @@ def project_costs(
     targets: Sequence[str],
     today: date,
     sheet: PriceSheet | None = None,
+    power_limit_w: float | None = None,
 ) -> ProjectionView:
     """Project a workload onto devices by roofline, and price a unit of its work there.
 
-    The defaults are DEFAULT_TARGETS without the source device, and the current sheet. Raises
-    NotFoundError for an unknown device.
+    The defaults are DEFAULT_TARGETS without the source device, the current sheet and each board's
+    own power. Raises NotFoundError for an unknown device, and UsageError for a limit that is none.
     """
-    all_targets = [hardware_named(name) for name in targets or DEFAULT_TARGETS]
+    all_targets = [
+        _limited(hardware_named(name), power_limit_w) for name in targets or DEFAULT_TARGETS
+    ]
     sheet = sheet or current_sheet(today=today)
     hardware_targets = [each for each in all_targets if targets or each.key != subject.hardware.key]
     return ProjectionView(
@@ -87,7 +90,9 @@ def project_costs(
         units_per_second=subject.units_per_second,
         is_measured=subject.is_measured,
         rows=tuple(
-            _row(subject, hardware, sheet=sheet, today=today) for hardware in hardware_targets
+            replace(row, device=f"{row.device}{_power_label(power_limit_w)}")
+            for hardware in hardware_targets
+            for row in (_row(subject, hardware, sheet=sheet, today=today),)
         ),
         published=len(packaged_ratios()),
     )
@@ -138,6 +143,21 @@ def hardware_name(hardware: HardwareSpec) -> str:
 def projection_calibration() -> Calibration:
     """Return the error of projections by the packaged published results."""
     return calibrate(residuals_of(packaged_ratios(), packaged_descriptors(), known_roofs()))
+
+
+def _limited(hardware: HardwareSpec, watts: float | None) -> HardwareSpec:
+    """Return a device under a power limit, which is another one as far as results go."""
+    if watts is None:
+        return hardware
+    if hardware.tdp_w is None or not 0 < watts <= hardware.tdp_w:
+        power = "unknown" if hardware.tdp_w is None else f"{hardware.tdp_w:g} W"
+        msg = f"a limit of {watts:g} W: the power of {hardware.key} is {power}, give less"
+        raise UsageError(msg)
+    return replace(hardware, key=f"{hardware.key}{_power_label(watts)}", tdp_w=watts)
+
+
+def _power_label(watts: float | None) -> str:
+    return "" if watts is None else f" at {watts:g} W"
 
 
 def _row(

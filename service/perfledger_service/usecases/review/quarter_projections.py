@@ -9,12 +9,13 @@ from perfledger.bundle import Bundle
 from perfledger.records import Side
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.procurement.plan import ProcurementPlan
-from perfledger_cost_models.projection.projection import (
+from perfledger_cost_models.projection.projection_check import (
     ProjectionCheck,
     check_of,
-    leave_one_model_out,
+    leave_one_out,
+    model_of,
 )
-from perfledger_cost_models.projection.projection_error import packaged_ratios
+from perfledger_cost_models.projection.published_results import packaged_ratios
 from perfledger_cost_models.projection.workload_descriptor import packaged_descriptors
 from perfledger_cost_models.review.measured_changes import MeasuredSpeed, ProjectedSpeed
 from perfledger_service.errors import NotFoundError, UsageError
@@ -73,7 +74,9 @@ def projected_speeds(
 
 def projection_check() -> ProjectionCheck:
     """Return the projection error on the published ratios."""
-    return check_of(leave_one_model_out(packaged_ratios(), packaged_descriptors(), known_roofs()))
+    return check_of(
+        leave_one_out(packaged_ratios(), packaged_descriptors(), known_roofs(), kind_of=model_of)
+    )
 
 
 def _project_speed(

@@ -23,7 +23,7 @@ from perfledger_cost_models.procurement.plan import (
     UsageFiles,
     read_plan,
 )
-from perfledger_cost_models.projection.projection import ProjectionCheck
+from perfledger_cost_models.projection.projection_check import ProjectionCheck
 from perfledger_cost_models.review.build_review import ReviewInputs, build_review
 from perfledger_cost_models.review.measured_changes import QuarterRecords
 from perfledger_cost_models.review.measured_shares import busy_share

@@ -366,3 +366,26 @@ def test_a_file_that_is_not_text_is_an_error(run, tmp_path):
 
     with pytest.raises(UsageError, match="is not UTF-8 text"):
         run(path, "--source-device", "A100-80GB")
+
+
+def test_less_power_is_a_slower_device_that_no_result_checks(run):
+    words = ("training/bert", "--source-device", "A100-80GB", "--target-device", "H100-80GB")
+
+    (own,) = json.loads(run(*words, "--json"))["devices"]
+    (limited,) = json.loads(run(*words, "--power-limit", "350", "--json"))["devices"]
+
+    assert limited["device"] == "H100-80GB at 350 W"
+    assert limited["speed"] < own["speed"]
+    assert own["is_calibrated"]
+    assert not limited["is_calibrated"]
+
+
+@pytest.mark.parametrize(
+    ("device", "watts", "problem"),
+    [("H100-80GB", "701", "700 W"), ("H100-80GB", "0", "700 W"), ("TPU-v5e", "200", "unknown")],
+)
+def test_a_power_limit_is_below_the_boards_power(run, device, watts, problem):
+    words = ("training/bert", "--source-device", "A100-80GB", "--target-device", device)
+
+    with pytest.raises(UsageError, match=problem):
+        run(*words, "--power-limit", watts)
