@@ -3,10 +3,11 @@
 python benchmarks/history_detectors.py [--series 16] [--seed N] [--data DIR] [--peers]
 
 Each detector sees the same series: nine kinds of noise, and six held out that no rule was made for,
-three lengths, with one to three steps of 0.5 to 10 % or with none. A place counts within five
-commits. With --data, recorded noise instead (recorded_noise.py): each source, and all but each. No
-rule has a parameter per source. With --peers also Apache Otava,
-MongoDB's E-divisive and ruptures, where they are installed (`pip install apache-otava ruptures
+three lengths, with one to three steps of 0.5 to 10 % or with none; and eight weeks with a daily and
+weekly cycle, without their times and with. A place counts within five commits. With --data,
+recorded noise instead (recorded_noise.py): each source, and all but each. No rule has a parameter
+per source. With --peers also Apache Otava, MongoDB's E-divisive and ruptures, where they are
+installed (`pip install apache-otava ruptures
 signal-processing-algorithms`): they are no dependency. Speed is a ratio in one run.
 """
 
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from made_up_series import HELD_OUT, NOISES, SIZES, Noise, Series, make_series
+from made_up_series import HELD_OUT, NOISES, SIZES, Noise, Series, make_series, timed_pair
 from recorded_noise import MLPERF, recorded_pairs
 
 from perfledger_baselines.history.detection.detect import detect, detect_many
@@ -72,8 +73,8 @@ def total(tallies: Iterable[Tally]) -> Tally:
     return Tally(*map(sum, zip(*counts, strict=True)))
 
 
-def ours(values: Sequence[float]) -> Sequence[int]:
-    return [change.index for change in detect(values).changes]
+def ours(values: Sequence[float], *, times: Sequence[float] = ()) -> Sequence[int]:
+    return [change.index for change in detect(values, times=times).changes]
 
 
 def otava(values: Sequence[float]) -> Sequence[int]:
@@ -230,6 +231,21 @@ def speed(detectors: dict[str, Detector], *, seed: int) -> None:
     print(f"\ndetect_many, 2,000 series of 500: {seconds(partial(detect_many, many)):.2f} s")
 
 
+def print_timed(*, count: int, seed: int) -> None:
+    """Print what is found in 400 commits of a daily and weekly cycle, without times and with."""
+    print("| cycle of 1.5 % | 2 % found, false per 1000 | ... with times |")
+    print("|---|---|---|")
+    for number, shape in enumerate(("sine", "square")):
+        rng = np.random.default_rng([seed, number])
+        tallies = Tally(), Tally()
+        for _ in range(count):
+            moved, still, times = timed_pair(shape, 400, rng, size=0.02)
+            for tally, known in zip(tallies, ((), times.tolist()), strict=True):
+                tally.add(partial(ours, times=known), moved, still.tolist())
+        cells = (f"{tally.right / tally.true:.2f}, {tally.false_per_1000:.2f}" for tally in tallies)
+        print(f"| {shape} | " + " | ".join(cells) + " |", flush=True)
+
+
 def installed_peers() -> dict[str, Detector]:
     """Return the peers that can be run here, and say which cannot."""
     found: dict[str, Detector] = {}
@@ -274,6 +290,7 @@ def main() -> None:
         return
     for noises in (NOISES, HELD_OUT):
         print_made_up(detectors, noises, count=arguments.series, seed=arguments.seed)
+    print_timed(count=4 * arguments.series, seed=arguments.seed)
     speed(detectors, seed=arguments.seed)
 
 

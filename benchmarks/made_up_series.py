@@ -16,6 +16,8 @@ Noise = Callable[[np.random.Generator, int], Values]
 
 SIZES = (0.005, 0.01, 0.02, 0.05, 0.10)
 GAP = 20  # commits between two steps, and from either end
+HOUR, DAY, WEEK = 3_600.0, 86_400.0, 604_800.0
+WEEKS, CYCLE, CYCLE_NOISE = 8, 0.015, 0.005
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,31 @@ NOISES: dict[str, Noise] = {
     "quiet": quiet,
     "everything": everything,
 }
+
+
+def timed_pair(
+    shape: str, count: int, rng: np.random.Generator, *, size: float
+) -> tuple[Series, Values, Values]:
+    """Make eight weeks with a daily and weekly cycle: with a step, without, and the values' times.
+
+    Most are measured in hours of work. The clock changes by an hour after four weeks. The cycles
+    are sines or squares of 1.5 % either way; the step up or down is in the middle half.
+    """
+    slots = np.arange(0.0, WEEKS * WEEK, 300.0)
+    is_work = (np.abs(slots % DAY - 14 * HOUR) < 6 * HOUR) & (slots % WEEK < 5 * DAY)
+    shares = np.where(is_work, 1.0, 0.15)
+    times = np.sort(rng.choice(slots, count, replace=False, p=shares / shares.sum()))
+    local = times + np.where(times > WEEKS / 2 * WEEK, HOUR, 0.0)
+    logs = CYCLE_NOISE * rng.standard_normal(count)
+    for period in (DAY, WEEK):
+        turn = np.sin(2 * np.pi * (local / period + rng.random()))
+        logs += CYCLE * (turn if shape == "sine" else np.sign(turn))
+    step = size * float(rng.choice((-1.0, 1.0)))
+    place = int(rng.integers(count // 4, count - count // 4))
+    still: Values = 100 * np.exp(logs)
+    moved = still.copy()
+    moved[place:] *= 1 + step
+    return Series(shape, moved, (place,), (step,)), still, times
 
 
 def make_series(noise: str, count: int, rng: np.random.Generator, *, most_steps: int) -> Series:

@@ -4,13 +4,14 @@ A commit counts if a bundle claims it and its place on the branch is known (`bra
 number is its rank among the measured ones.
 """
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 
 import msgspec
-from sqlalchemy import func, update
+from sqlalchemy import ColumnElement, func, update
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
@@ -32,6 +33,8 @@ from perfledger_service.store.tables import (
 MOST_COMMITS = 200
 # In any unit. Sums of larger values would overflow a float, so those values are left out.
 LARGEST = 1e290
+# Measurements of one commit so close are of one time of day.
+SAME_HOUR = timedelta(hours=1)
 
 
 _MACHINE_DECODER = msgspec.json.Decoder(Machine)
@@ -43,7 +46,9 @@ class BranchSeries:
 
     Several uploads of one commit are averaged, weighted by their processes. `environments` are the
     machine's environments and `devices` the device ids ("" without an id); a commit measured in
-    several has one of them.
+    several has one of them. `times` are when it was measured, in seconds since the epoch: NaN if it
+    was at several times of day. They are the runners' clocks and never a commit's date, which its
+    author chooses.
     """
 
     id: int
@@ -52,6 +57,7 @@ class BranchSeries:
     values: tuple[float, ...]
     environments: tuple[str, ...]
     devices: tuple[str, ...]
+    times: tuple[float, ...]
 
 
 def claim_commits(session: Session, project_id: int, shas: Sequence[str]) -> None:
@@ -147,8 +153,15 @@ def _measured_commits(project_id: int) -> Select[str, int]:
 def _read_branch_series(
     session: Session, rows_by_id: Mapping[int, SeriesRow], branch_position_of: Mapping[int, int]
 ) -> Iterator[BranchSeries]:
-    """Read all series' commits in one statement."""
+    """Read all series' commits in one statement, and their times in another."""
     processes = col(ObservationRow.processes)
+    is_counted = (
+        col(ObservationRow.series_id).in_(rows_by_id),
+        col(ObservationRow.position) >= min(branch_position_of, default=0),
+        col(ObservationRow.center).between(-LARGEST, LARGEST),
+        col(UploadRow.status).in_(COUNTED_STATUSES),
+        IS_BELIEVED,
+    )
     rows = session.exec(
         select(
             ObservationRow.series_id,
@@ -157,29 +170,49 @@ def _read_branch_series(
             func.max(UploadRow.environment_hash),
         )
         .join(UploadRow)
-        .where(
-            col(ObservationRow.series_id).in_(rows_by_id),
-            col(ObservationRow.position) >= min(branch_position_of, default=0),
-            col(ObservationRow.center).between(-LARGEST, LARGEST),
-            col(UploadRow.status).in_(COUNTED_STATUSES),
-            IS_BELIEVED,
-        )
+        .where(*is_counted)
         .group_by(col(ObservationRow.series_id), col(ObservationRow.position))
         .order_by(col(ObservationRow.series_id))
     )
     of_branch = [row for row in rows if row[1] in branch_position_of]
     machines = _machines(session, {key for _, _, _, key in of_branch})
+    times = _times(session, is_counted)
     for series_id, group in groupby(of_branch, key=lambda row: row[0]):
         row = rows_by_id[series_id]
-        points = sorted((branch_position_of[at], center, key) for _, at, center, key in group)
+        points = sorted(
+            (branch_position_of[at], center, key, times[series_id, at])
+            for _, at, center, key in group
+        )
         yield BranchSeries(
             id=series_id,
             series=Series(row.workload, _metric(row), row.device_class),
-            positions=tuple(position for position, _, _ in points),
-            values=tuple(center for _, center, _ in points),
-            environments=tuple(epoch_key(machines[key]) for _, _, key in points),
-            devices=tuple(_device(machines[key], row.device_class) for _, _, key in points),
+            positions=tuple(position for position, _, _, _ in points),
+            values=tuple(center for _, center, _, _ in points),
+            environments=tuple(epoch_key(machines[key]) for _, _, key, _ in points),
+            devices=tuple(_device(machines[key], row.device_class) for _, _, key, _ in points),
+            times=tuple(seconds for _, _, _, seconds in points),
         )
+
+
+def _times(
+    session: Session, is_counted: Sequence[ColumnElement[bool]]
+) -> dict[tuple[int, int], float]:
+    """Return when each series' commits were measured, NaN for several times of day."""
+    rows = session.exec(
+        select(
+            ObservationRow.series_id,
+            ObservationRow.position,
+            func.min(UploadRow.measured_at),
+            func.max(UploadRow.measured_at),
+        )
+        .join(UploadRow)
+        .where(*is_counted)
+        .group_by(col(ObservationRow.series_id), col(ObservationRow.position))
+    )
+    return {
+        (series_id, position): first.timestamp() if last - first <= SAME_HOUR else math.nan
+        for series_id, position, first, last in rows
+    }
 
 
 def _machines(session: Session, hashes: Collection[str]) -> dict[str, Machine]:

@@ -11,16 +11,18 @@ from perfledger_baselines.history.detection.changes import SeriesFindings, Suspe
 class MeasuredSeries:
     """A history: one value per point in order, NaN for a gap.
 
-    `errors` are the values' standard errors, NaN if one is unknown, empty if all are. `labels` name
-    the points (commits, dates); empty without names. `epochs` are the indices at which the machine
-    changed: no change is detected across them. `series` identifies the series, if known;
-    `environments` then are the machine's environments by point.
+    `errors` are the values' standard errors and `times` when they were measured, in seconds since
+    the epoch, NaN if one is unknown, empty if all are. `labels` name the points (commits, dates);
+    empty without names. `epochs` are the indices at which the machine changed: no change is
+    detected across them. `series` identifies the series, if known; `environments` then are the
+    machine's environments by point.
     """
 
     name: str
     unit: str  # "" where the file does not say
     values: tuple[float, ...]
     errors: tuple[float, ...] = ()
+    times: tuple[float, ...] = ()
     labels: tuple[str, ...] = ()
     epochs: tuple[int, ...] = ()
     series: Series | None = None

@@ -1,4 +1,6 @@
+import math
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -118,6 +120,17 @@ def test_the_head_of_a_pull_request_is_no_commit_of_the_branch(any_engine, judge
 
     with read_session(any_engine) as session:
         assert commits_of_branch(session, 1) == (sha(0), sha(1), sha(2))
+
+
+def test_a_commit_has_the_time_of_its_measurement_unless_it_was_at_several_of_the_day(branch):
+    branch.measure(observation(0), observation(1), created_at="2026-11-20T11:00:00+00:00")
+    branch.measure(observation(0), created_at="2026-11-20T11:40:00+00:00")
+    branch.measure(observation(1), created_at="2026-11-20T23:00:00+00:00")
+
+    (series,) = branch.series()
+
+    noon = datetime(2026, 11, 20, 11, tzinfo=UTC).timestamp()
+    assert series.times == pytest.approx((noon, math.nan), nan_ok=True)
 
 
 def test_a_commit_has_one_value_weighted_by_the_processes_of_its_uploads(branch):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate, ConfirmationError
-from perfledger_baselines.history.detection.changes import Suspect
+from perfledger_baselines.history.detection.changes import ChangePoint, ConfoundedChange, Suspect
 from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
 
@@ -21,7 +21,8 @@ STRENGTH_OF_CHANGE = 10.0
 class CandidateSeries:
     """A series with one value per observation, and the increasing positions of their commits.
 
-    `devices` are those of the observations, "" where unknown.
+    `devices` are those of the observations, "" where unknown, and `times` when they were measured,
+    in seconds since the epoch, NaN where unknown. Empty without any.
     """
 
     series: Series
@@ -29,32 +30,48 @@ class CandidateSeries:
     values: tuple[float, ...]
     pair_seconds: float  # what an A/B pair of the workload takes
     devices: tuple[str, ...] = ()
+    times: tuple[float, ...] = ()
 
 
 def ab_candidates(all_series: Sequence[CandidateSeries]) -> tuple[AbCandidate, ...]:
-    """Return the candidates of each series: the suspect at its end, and its youngest change.
+    """Return the candidates of each series: the suspect at its end, and its youngest changes.
 
-    However old that change is, only an A/B makes an alert of it. A change relative to zero is not a
-    candidate: no A/B could confirm it. Raises SeriesError as `detect` does.
+    These are its youngest change and the youngest that a cycle may hide. However old they are, only
+    an A/B makes an alert of them. A change relative to zero is not a candidate: no A/B could
+    confirm it. Raises SeriesError as `detect` does.
     """
     values = [series.values for series in all_series]
+    times = [series.times for series in all_series]
     candidates: list[AbCandidate] = []
     newest = [len(series.values) - 1 for series in all_series]
     for series, odd, findings, last in zip(
-        all_series, tail_suspects(values), detect_many(values), newest, strict=True
+        all_series,
+        tail_suspects(values, times=times),
+        detect_many(values, times=times),
+        newest,
+        strict=True,
     ):
         if odd is not None:
             candidates += _candidates(series, odd, last=last)
         for change in findings.changes[-1:]:
             is_young = len(series.values) - change.index < YOUNG
-            suspect = Suspect(
-                index=change.index if is_young else change.earliest,
-                observations=len(series.values) - change.index,
-                change=change.change,
-                strength=STRENGTH_OF_CHANGE,
-            )
+            suspect = _suspect(series, change, first=change.index if is_young else change.earliest)
             candidates += _candidates(series, suspect, last=last if is_young else change.latest)
+        for hidden in findings.confounded_changes[-1:]:
+            suspect = _suspect(series, hidden, first=hidden.index)
+            candidates += _candidates(series, suspect, last=last)
     return tuple(candidates)
+
+
+def _suspect(
+    series: CandidateSeries, change: ChangePoint | ConfoundedChange, *, first: int
+) -> Suspect:
+    return Suspect(
+        index=first,
+        observations=len(series.values) - change.index,
+        change=change.change,
+        strength=STRENGTH_OF_CHANGE,
+    )
 
 
 def _candidates(series: CandidateSeries, suspect: Suspect, *, last: int) -> Iterator[AbCandidate]:

@@ -175,6 +175,8 @@ def _fit(levels: FloatArray, *, distance: float, spread: float) -> FloatArray:
     low, high = float(levels.min()) - distance, float(levels.max())
     size = min(int((high - low) / (GRID_SPREADS * spread)) + 2, LARGEST_GRID)
     grid = np.linspace(low, high, size)
+    # States far apart in little noise: no level is nearer to the grid than its spacing allows.
+    spread = max(spread, (high - low) / (size - 1))
     costs = ((levels[:, None] - grid) / spread, (levels[:, None] - grid - distance) / spread)
     nearest = np.minimum(np.minimum(costs[0] ** 2, costs[1] ** 2), CAP_SPREADS**2)
     return grid[cheapest_path(nearest, np.full(len(levels), STEP_PENALTY))]

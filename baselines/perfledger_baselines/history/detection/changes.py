@@ -80,6 +80,25 @@ class StateChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cycle:
+    """A cycle that was separated: values follow the time of day or of the week."""
+
+    period: str  # "day" or "week"
+    size: float  # half of its range, relative
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfoundedChange:
+    """A place at which the hours of measurement changed, so that a cycle may hide a step there.
+
+    `change` is what the cycle accounts for. It asks for an A/B run like a suspect; it is no alarm.
+    """
+
+    index: int
+    change: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesFindings:
     """The findings in one series."""
 
@@ -88,6 +107,8 @@ class SeriesFindings:
     drifts: tuple[Drift, ...] = ()
     spread_changes: tuple[SpreadChange, ...] = ()
     state_changes: tuple[StateChange, ...] = ()
+    cycles: tuple[Cycle, ...] = ()
+    confounded_changes: tuple[ConfoundedChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

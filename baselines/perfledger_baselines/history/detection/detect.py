@@ -8,6 +8,8 @@ import numpy as np
 
 from perfledger_baselines.history.detection.changes import (
     ChangePoint,
+    ConfoundedChange,
+    Cycle,
     Drift,
     SeriesFindings,
     SpreadChange,
@@ -22,45 +24,58 @@ NORMAL_QUANTILE = 1.96  # of a 95 % interval
 
 
 def detect(
-    values: Sequence[float], *, errors: Sequence[float] = (), epochs: Sequence[int] = ()
+    values: Sequence[float],
+    *,
+    errors: Sequence[float] = (),
+    times: Sequence[float] = (),
+    epochs: Sequence[int] = (),
 ) -> SeriesFindings:
     """Return the findings in one series: one value per commit, NaN where none was measured.
 
     `errors` are the values' standard errors in their unit, NaN where unknown: a value from more
-    processes counts for more. Without them all values count alike. `epochs` are indices at which
-    the class of machine changed: the pieces between them are searched separately. The indices of
-    findings are those of `values`: gaps are never filled. Fewer than 8 observations give no
-    findings. Raises SeriesError if nothing was measured, for an infinite value, and for invalid
-    errors or epochs.
+    processes counts for more. Without them all values count alike. `times` are when the values were
+    measured, in seconds since the epoch, NaN where unknown: with them a daily and weekly cycle is
+    separated. `epochs` are indices at which the class of machine changed: the pieces between them
+    are searched separately. The indices of findings are those of `values`: gaps are never filled.
+    Fewer than 8 observations give no findings. Raises SeriesError if nothing was measured, for an
+    infinite value, and for invalid errors, times or epochs.
     """
     if not epochs:
-        return _all_findings([observe(values, errors=errors)])[0]
+        return _all_findings([observe(values, errors=errors, times=times)])[0]
     bounds = [0, *epochs, len(values)]
     if any(later <= earlier for earlier, later in pairwise(bounds)):
         msg = f"epochs {tuple(epochs)} do not split {len(values)} commits: use increasing indices"
         raise SeriesError(msg)
     series = np.asarray(values, dtype=np.float64)
-    error_pieces = np.split(np.asarray(errors, dtype=np.float64), epochs)
+    error_pieces, time_pieces = (
+        np.split(np.asarray(each, dtype=np.float64), epochs) for each in (errors, times)
+    )
     pieces: list[Observations] = []
     parts = np.split(series, epochs)
-    for first, part, errors_of_part in zip(bounds[:-1], parts, error_pieces, strict=True):
+    for first, part, errors_of_part, times_of_part in zip(
+        bounds[:-1], parts, error_pieces, time_pieces, strict=True
+    ):
         if not np.isnan(part).all():
-            piece = observe(part, errors=errors_of_part)
+            piece = observe(part, errors=errors_of_part, times=times_of_part)
             pieces.append(replace(piece, places=piece.places + first))
     return _concatenated(_all_findings(pieces or [observe(series)]))
 
 
 def detect_many(
-    series: Sequence[Sequence[float]], *, errors: Sequence[Sequence[float]] = ()
+    series: Sequence[Sequence[float]],
+    *,
+    errors: Sequence[Sequence[float]] = (),
+    times: Sequence[Sequence[float]] = (),
 ) -> tuple[SeriesFindings, ...]:
     """Return the findings in each series, as `detect` does, equally long ones together.
 
-    `errors` has the standard errors of each series, in the same order.
+    `errors` and `times` have those of each series, in the same order.
     """
+    none: Sequence[Sequence[float]] = [()] * len(series)
     observed = [
-        observe(values, errors=series_errors, name=f"series {number}")
-        for number, (values, series_errors) in enumerate(
-            zip(series, errors or [()] * len(series), strict=True)
+        observe(values, errors=series_errors, times=series_times, name=f"series {number}")
+        for number, (values, series_errors, series_times) in enumerate(
+            zip(series, errors or none, times or none, strict=True)
         )
     ]
     return tuple(_all_findings(observed))
@@ -99,6 +114,8 @@ def _findings(reading: SeriesAnalysis) -> SeriesFindings:
             for change in reading.variance_changes
         ),
         state_changes=tuple(_state_changes(reading, places)),
+        cycles=tuple(_cycles(reading)),
+        confounded_changes=tuple(_confounded_changes(reading, places)),
     )
 
 
@@ -156,6 +173,25 @@ def _state_changes(reading: SeriesAnalysis, places: Sequence[int]) -> Iterator[S
         )
 
 
+def _cycles(reading: SeriesAnalysis) -> Iterator[Cycle]:
+    if reading.cycle is None:
+        return
+    observations = reading.observations
+    for period, half_range in (("day", reading.cycle.daily), ("week", reading.cycle.weekly)):
+        if half_range >= reading.floor:
+            size = observations.ratio(half_range, before=observations.value(0.0))
+            yield Cycle(period=period, size=size)
+
+
+def _confounded_changes(
+    reading: SeriesAnalysis, places: Sequence[int]
+) -> Iterator[ConfoundedChange]:
+    observations = reading.observations
+    for step in reading.cycle.confounded if reading.cycle else ():
+        size = observations.ratio(step.rise, before=observations.value(0.0))
+        yield ConfoundedChange(index=places[step.place], change=size)
+
+
 def _concatenated(histories: Sequence[SeriesFindings]) -> SeriesFindings:
     """Return the findings in the pieces of one series as one, in order."""
     return SeriesFindings(
@@ -164,4 +200,8 @@ def _concatenated(histories: Sequence[SeriesFindings]) -> SeriesFindings:
         drifts=tuple(drift for history in histories for drift in history.drifts),
         spread_changes=tuple(change for history in histories for change in history.spread_changes),
         state_changes=tuple(change for history in histories for change in history.state_changes),
+        cycles=tuple(cycle for history in histories for cycle in history.cycles),
+        confounded_changes=tuple(
+            change for history in histories for change in history.confounded_changes
+        ),
     )

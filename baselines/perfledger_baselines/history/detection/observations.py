@@ -27,12 +27,14 @@ class Observations:
     `places` are the indices in the series that was given. `levels` are natural logs if
     `is_relative`, else values divided by `unit`, the largest absolute value. The middle of the
     levels, `origin`, is taken off, so that sums over long series keep their digits. `errors` are
-    the standard errors of the levels, all zero where unknown.
+    the standard errors of the levels, all zero where unknown. `times` are when each was measured,
+    in seconds since the epoch, NaN where unknown.
     """
 
     places: IntArray
     levels: FloatArray
     errors: FloatArray
+    times: FloatArray
     origin: float
     unit: float
     is_relative: bool
@@ -59,15 +61,16 @@ def observe(
     values: Sequence[float] | FloatArray,
     *,
     errors: Sequence[float] | FloatArray = (),
+    times: Sequence[float] | FloatArray = (),
     name: str = "the series",
 ) -> Observations:
     """Return the observations of a series with one value per commit, NaN where none was measured.
 
-    `errors` are the values' standard errors in their unit, NaN where unknown. The scale is
-    logarithmic if every value is positive, so that a change is as large upward as back; a zero or a
-    negative value puts the whole series on the linear scale. Raises SeriesError for an infinite
-    value, for invalid errors, and for a series without any value: a series that was not measured
-    must not read as "nothing changed".
+    `errors` are the values' standard errors in their unit, `times` when they were measured, NaN
+    where unknown. The scale is logarithmic if every value is positive, so that a change is as large
+    upward as back; a zero or a negative value puts the whole series on the linear scale. Raises
+    SeriesError for an infinite value, for invalid errors or times, and for a series without any
+    value: a series that was not measured must not read as "nothing changed".
     """
     series = np.asarray(values, dtype=np.float64)
     places = (
@@ -93,6 +96,7 @@ def observe(
         errors=_on_scale(
             _errors(errors, series, name=name)[places], readings if is_relative else unit
         ),
+        times=_times(times, count=len(series), name=name)[places],
         origin=origin,
         unit=unit,
         is_relative=is_relative,
@@ -117,6 +121,20 @@ def _errors(errors: Sequence[float] | FloatArray, values: FloatArray, *, name: s
     return np.where(
         is_known, standard_errors, np.median(standard_errors[is_known]) if is_known.any() else 0.0
     )
+
+
+def _times(times: Sequence[float] | FloatArray, *, count: int, name: str) -> FloatArray:
+    """Return a time for each of so many values, NaN where unknown."""
+    seconds = np.asarray(times, dtype=np.float64)
+    if len(seconds) == 0:
+        return np.full(count, math.nan)
+    if len(seconds) != count:
+        msg = f"{name} has {len(seconds)} times for {count} values: use one for each"
+        raise SeriesError(msg)
+    if np.isinf(seconds).any():
+        msg = f"{name} has an infinite time: use NaN for unknown"
+        raise SeriesError(msg)
+    return seconds
 
 
 def _on_scale(errors: FloatArray, unit: FloatArray | float) -> FloatArray:

@@ -21,6 +21,7 @@ from perfledger_baselines.history.detection.description_length import (
     state_cost,
 )
 from perfledger_baselines.history.detection.observations import Observations
+from perfledger_baselines.history.detection.time_cycles import CycleBasis, TimedCycle, is_likely
 from perfledger_baselines.history.detection.variance_changes import (
     StateShareShift,
     VarianceChange,
@@ -40,7 +41,7 @@ MIN_CHANGE = 0.003
 # Two stretches of three observations, and one more on either side to estimate the noise.
 FEWEST_OBSERVATIONS = 8
 
-# Nats by which two states must tell a row shorter than one does: odds of 20,000 to 1.
+# Nats by which two states, or a cycle, must tell a row shorter than none: odds of 20,000 to 1.
 FAR_STRONGER = 10.0
 
 # Values per batch: the arrays of the scan are ten times as large, and should stay in a core's
@@ -76,12 +77,14 @@ class StableRow:
 class SeriesAnalysis:
     """One series and the findings in it, on the scale of its levels.
 
-    `floor` is the smallest change on that scale. `states` is None for a series in one state.
+    `floor` is the smallest change on that scale. `cycle` is None for a series without a daily or
+    weekly cycle, and `states` for one in one state.
     """
 
     observations: Observations
     floor: float
     stable: StableRow
+    cycle: TimedCycle | None
     states: BimodalRow | None
     variance_changes: tuple[VarianceChange, ...]
     share_shifts: tuple[StateShareShift, ...]
@@ -168,6 +171,12 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
     errors = np.stack([observations.errors for observations in block])
     floors = np.array([_floor(observations) for observations in block])
     rows = search_rows(levels, errors, floors=floors)
+    cycles: dict[int, TimedCycle] = {}
+    for number, observations in enumerate(block):
+        separated = _without_cycle(rows[number], observations.times, floor=float(floors[number]))
+        if separated is not None:
+            cycles[number], rows[number] = separated
+            levels[number] = rows[number].levels
     states: dict[int, BimodalRow] = {}
     for number, distance in _state_distances(rows, levels).items():
         two = separate_states(levels[number], distance=distance)
@@ -180,15 +189,41 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
         stable = remove_transients(row, floor=float(floors[number]))
         two_states = states.get(number)
         if two_states is not None:
-            stable = _with_wider_places(stable, observations.levels, two_states)
+            stable = _with_wider_places(stable, levels[number], two_states)
         yield SeriesAnalysis(
             observations=observations,
             floor=float(floors[number]),
             stable=stable,
+            cycle=cycles.get(number),
             states=two_states,
             variance_changes=variance_changes[number],
             share_shifts=find_share_shifts(two_states.is_upper) if two_states else (),
         )
+
+
+def _without_cycle(
+    row: SearchedRow, times: FloatArray, *, floor: float
+) -> tuple[TimedCycle, SearchedRow] | None:
+    """Return the daily and weekly cycle of a row, and the row without it; None without a cycle.
+
+    Fitted first as if nothing had changed, then beside the changes that show without it.
+    """
+    basis = CycleBasis(times)
+    if not basis.can_show_cycle:
+        return None
+    offsets = basis.offsets(row.levels, [])
+    if not is_likely(row.levels, offsets):
+        return None
+    floors = np.array([floor])
+    first = search_rows((row.levels - offsets)[None], row.errors[None], floors=floors)[0]
+    offsets = basis.offsets(row.levels, [move.place for move in first.shifts])
+    without = search_rows((row.levels - offsets)[None], row.errors[None], floors=floors)[0]
+    places = [move.place for move in without.shifts]
+    if description_length(row) - description_length(without) <= FAR_STRONGER:
+        return None
+    daily, weekly = basis.half_ranges(row.levels, places)
+    confounded = basis.confounded_steps(offsets, places, floor=floor)
+    return TimedCycle(daily=daily, weekly=weekly, confounded=confounded), without
 
 
 def _state_distances(rows: Sequence[SearchedRow], levels: FloatArray) -> dict[int, float]:

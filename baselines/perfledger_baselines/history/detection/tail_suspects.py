@@ -27,16 +27,23 @@ DRIFTS = 3.0
 FEWEST_BEFORE = 12
 
 
-def tail_suspects(series: Sequence[Sequence[float]]) -> tuple[Suspect | None, ...]:
+def tail_suspects(
+    series: Sequence[Sequence[float]], *, times: Sequence[Sequence[float]] = ()
+) -> tuple[Suspect | None, ...]:
     """Return the suspect at the end of each series, or None if the series ends as usual.
 
     The median of its last k observations is odd if it is ENOUGH standard errors and MIN_CHANGE off
     the stretch since the last change, and no k observations in a row of that stretch were as far
     off to that side. The series is its own yardstick: spikes, states and waves that it always had
     are not suspect. Of several k the strongest counts. Equally long series are analysed together.
-    Raises SeriesError as `detect` does.
+    `times` are when each series' values were measured, as in `detect`. Raises SeriesError as that
+    does.
     """
-    observed = [observe(values) for values in series]
+    none: Sequence[Sequence[float]] = [()] * len(series)
+    observed = [
+        observe(values, times=series_times)
+        for values, series_times in zip(series, times or none, strict=True)
+    ]
     suspects: list[Suspect | None] = [None] * len(observed)
     for number, analysis in analyse_series(observed):
         suspects[number] = _suspect(analysis)

@@ -33,18 +33,21 @@ def detect(
     error_column: Annotated[
         str | None, what("the column of the values' standard errors", metavar="NAME")
     ] = None,
+    time_column: Annotated[
+        str | None, what("the column of when each value was measured", metavar="NAME")
+    ] = None,
     output: ChartOutput,
 ) -> None:
     """Find where a history changed, drifted or became noisy.
 
     A CSV or JSON file has one value per commit; the bundles of a folder are ordered by date. Empty
-    cells and "nan" are gaps. Changes of one commit in several series are one event. Always exits
-    with 0 after a search.
+    cells and "nan" are gaps. With times, a machine's daily and weekly cycle is separated. Changes
+    of one commit in several series are one event. Always exits with 0 after a search.
     """
     from perfledger_service.rendering.history.detect import histories_document
     from perfledger_service.usecases.history.detect import events_of, search
 
-    series = search(file, column=column, epoch=epoch_column, error=error_column)
+    series = search(file, column=column, epoch=epoch_column, error=error_column, time=time_column)
     events = events_of(series)
 
     def document(searched: "Sequence[SearchedSeries]") -> "Document":

@@ -16,6 +16,7 @@ FEWEST_POINTS = 8
 # Marks of the change points under the picture, in order; further ones share the last mark.
 MARKS = "123456789abcdefghijklmnopqrstuvwxyz^"
 
+_CYCLE_NAMES = {"day": "daily", "week": "weekly"}
 _TO = " \N{RIGHTWARDS ARROW} "
 
 
@@ -42,6 +43,8 @@ def finding_rows(searched: SearchedSeries) -> tuple[FindingRow, ...]:
         *_drifts(searched),
         *_spread_changes(searched),
         *_state_changes(searched),
+        *_cycles(searched),
+        *_confounded_changes(searched),
         *_suspects(searched),
     )
     return tuple(sorted(rows, key=lambda row: row.index))
@@ -65,6 +68,8 @@ def findings_sentence(searched: SearchedSeries) -> str:
             (history.spread_changes, "change of the noise"),
             (history.state_changes, "change of states"),
             (history.transients, "transient"),
+            (history.cycles, "cycle of time"),
+            (history.confounded_changes, "change that a cycle may hide"),
         )
         if findings
     ]
@@ -165,6 +170,30 @@ def _state_changes(searched: SearchedSeries) -> Iterator[FindingRow]:
             size=_TO.join(shares),
             detail=f"of points in the upper state, {distance} above the other",
             confidence=number_format.confidence(change.confidence),
+        )
+
+
+def _cycles(searched: SearchedSeries) -> Iterator[FindingRow]:
+    for cycle in searched.history.cycles:
+        yield FindingRow(
+            index=0,
+            what=f"{_CYCLE_NAMES[cycle.period]} cycle",
+            label="",
+            place="throughout",
+            size=number_format.percent(cycle.size).replace("+", "\N{PLUS-MINUS SIGN}"),
+            detail="of the machine, by when each value was measured; left out of the rest",
+        )
+
+
+def _confounded_changes(searched: SearchedSeries) -> Iterator[FindingRow]:
+    for change in searched.history.confounded_changes:
+        yield FindingRow(
+            index=change.index,
+            what="suspect",
+            label=_label(searched, change.index),
+            place=f"from point {change.index + 1:,} on",
+            size=number_format.percent(change.change),
+            detail="measured at other hours from here on: a cycle or a change, an A/B decides",
         )
 
 

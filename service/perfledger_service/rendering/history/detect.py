@@ -128,6 +128,10 @@ def _record(searched: SearchedSeries) -> dict[str, object]:
         "drifts": [_finding(searched, one.first, one) for one in history.drifts],
         "spread_changes": [_finding(searched, one.index, one) for one in history.spread_changes],
         "state_changes": [_finding(searched, one.index, one) for one in history.state_changes],
+        "cycles": [attributes(one, *field_names(type(one))) for one in history.cycles],
+        "confounded_changes": [
+            _finding(searched, one.index, one) for one in history.confounded_changes
+        ],
         "suspect": suspect and _finding(searched, suspect.index, suspect),
     }
 

@@ -59,7 +59,8 @@ def _suspects(state: ConfirmationState, request: AbRequest) -> tuple[AbCandidate
 
 
 def _observed_series(series: Sequence[BranchSeries]) -> list[ObservedSeries]:
-    histories = detect_many([one.values for one in series])
+    times = [one.times for one in series]
+    histories = detect_many([one.values for one in series], times=times)
     return [
         ObservedSeries(
             series=one.series,

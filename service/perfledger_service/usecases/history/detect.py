@@ -15,19 +15,25 @@ from perfledger_service.values.measured_series import SearchedSeries
 
 
 def search(
-    path: Path, *, column: str | None = None, epoch: str | None = None, error: str | None = None
+    path: Path,
+    *,
+    column: str | None = None,
+    epoch: str | None = None,
+    error: str | None = None,
+    time: str | None = None,
 ) -> tuple[SearchedSeries, ...]:
     """Read and search the histories at `path`; raises NotFoundError, TooLargeError, UsageError.
 
     `epoch` is the column whose changes split a file's series, `error` the column of the values'
-    standard errors. An odd end with too few points for a change is a suspect.
+    standard errors, `time` that of when they were measured. An odd end with too few points for a
+    change is a suspect.
     """
-    histories = read_histories(path, column=column, epoch=epoch, error=error)
+    histories = read_histories(path, column=column, epoch=epoch, error=error, time=time)
     with translate_errors():
         if epoch is None:
             return _with_suspects(searched_series(histories))
         searched = tuple(
-            detect(series.values, errors=series.errors, epochs=series.epochs)
+            detect(series.values, errors=series.errors, times=series.times, epochs=series.epochs)
             for series in histories
         )
         return _with_suspects(tuple(map(SearchedSeries, histories, searched)))
@@ -46,9 +52,12 @@ def _with_suspects(histories: Sequence[SearchedSeries]) -> tuple[SearchedSeries,
     """Add the suspect at the end of each series, judged within its last epoch."""
     starts = [max(searched.series.epochs, default=0) for searched in histories]
     newest = [
-        searched.series.values[start:] for searched, start in zip(histories, starts, strict=True)
+        (searched.series.values[start:], searched.series.times[start:])
+        if _is_measured(searched.series.values[start:])
+        else ((0.0,), ())
+        for searched, start in zip(histories, starts, strict=True)
     ]
-    odd = tail_suspects([values if _is_measured(values) else (0.0,) for values in newest])
+    odd = tail_suspects([values for values, _ in newest], times=[times for _, times in newest])
     return tuple(
         replace(searched, suspect=one and replace(one, index=start + one.index))
         for searched, start, one in zip(histories, starts, odd, strict=True)

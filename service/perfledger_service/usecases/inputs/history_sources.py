@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
@@ -52,23 +53,29 @@ SHA_DIGITS = 10  # hexadecimal digits that tell a repository's commits apart
 
 
 def read_histories(
-    path: Path, *, column: str | None = None, epoch: str | None = None, error: str | None = None
+    path: Path,
+    *,
+    column: str | None = None,
+    epoch: str | None = None,
+    error: str | None = None,
+    time: str | None = None,
 ) -> tuple[MeasuredSeries, ...]:
     """Return the histories at `path`: one of a file, one per workload and metric of a folder.
 
     `column` is a file's column, or the full name of a series in a folder. `epoch` is the column
-    whose value changes with the machine, `error` the column of the values' standard errors.
-    Raises NotFoundError, TooLargeError, and UsageError for files without a history.
+    whose value changes with the machine, `error` the column of the values' standard errors, `time`
+    that of when they were measured. Raises NotFoundError, TooLargeError, and UsageError for files
+    without a history.
     """
     if path.is_dir():
-        if epoch is not None or error is not None:
+        if (epoch, error, time) != (None, None, None):
             msg = (
-                "--epoch-column and --error-column are only for a CSV or JSON file: bundles "
-                "contain their machine and processes"
+                "--epoch-column, --error-column and --time-column are only for a CSV or JSON file: "
+                "bundles contain their machine, processes and date"
             )
             raise UsageError(msg)
         return _select_series(bundles_histories(bundles_in(path)), column)
-    content = read_bundle_or_series(path, column=column, epoch=epoch, error=error)
+    content = read_bundle_or_series(path, column=column, epoch=epoch, error=error, time=time)
     if isinstance(content, Bundle):
         msg = (
             f"{display_name(path)} is one bundle, and a history needs several: give a folder of "
@@ -79,7 +86,12 @@ def read_histories(
 
 
 def read_bundle_or_series(
-    path: Path, *, column: str | None = None, epoch: str | None = None, error: str | None = None
+    path: Path,
+    *,
+    column: str | None = None,
+    epoch: str | None = None,
+    error: str | None = None,
+    time: str | None = None,
 ) -> Bundle | MeasuredSeries:
     """Read a bundle, or a series of a table; raise NotFoundError, TooLargeError and UsageError."""
     data = _bytes_of(path)
@@ -88,14 +100,14 @@ def read_bundle_or_series(
     name = display_name(path)
     text = text_of(data, name)
     if path.suffix.lower() != ".json" and not text.lstrip().startswith(("[", "{")):
-        return _series(read_csv(text, name), column, epoch=epoch, error=error)
+        return _series(read_csv(text, name), column, epoch=epoch, error=error, time=time)
     document = parse_json(text, name)
     if isinstance(document, dict):
         fields = cast("Mapping[str, object]", document)
         if fields.get("format") == BUNDLE_FORMAT:
             return _bundle_at(path)
-        return _series(columns_of(fields, name), column, epoch=epoch, error=error)
-    return _series(columns_of(document, name), column, epoch=epoch, error=error)
+        return _series(columns_of(fields, name), column, epoch=epoch, error=error, time=time)
+    return _series(columns_of(document, name), column, epoch=epoch, error=error, time=time)
 
 
 def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
@@ -122,12 +134,14 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
                     values.setdefault((workload, metric.name, machine), {})[place] = process_values
     has_one_machine = len({machine for _, _, machine in values}) == 1
     environments = tuple(epoch_key(bundle.machine) for bundle in ordered)
+    times = tuple(datetime.fromisoformat(bundle.created_at).timestamp() for bundle in ordered)
     return tuple(
         MeasuredSeries(
             name=f"{workload} {metric}" + ("" if has_one_machine else f" on {machine}"),
             unit=metrics[metric].unit,
             values=tuple(geometric_mean(points.get(place, ())) for place in range(len(ordered))),
             errors=_errors(points, len(ordered)),
+            times=times,
             labels=tuple(labels),
             series=Series(workload, metrics[metric], machine),
             environments=environments,
@@ -231,18 +245,20 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _series(
-    sheet: ColumnTable, name: str | None, *, epoch: str | None, error: str | None
+    sheet: ColumnTable, name: str | None, *, epoch: str | None, error: str | None, time: str | None
 ) -> MeasuredSeries:
     if len(sheet.places) > MAX_POINTS:
         msg = f"{sheet.source} has more than {MAX_POINTS:,} points: keep only the newest"
         raise TooLargeError(msg)
-    if name is not None and name in (epoch, error):
-        msg = f"{quote_text(name)} cannot be both the values and their epochs or errors"
+    if name is not None and name in (epoch, error, time):
+        msg = f"{quote_text(name)} cannot be both the values and their epochs, errors or times"
         raise UsageError(msg)
-    epoch_column = None if epoch is None else _column_named(sheet, epoch)
-    error_column = None if error is None else _column_named(sheet, error)
+    epoch_column, error_column, time_column = (
+        None if other is None else _column_named(sheet, other) for other in (epoch, error, time)
+    )
+    beside = (epoch_column, error_column, time_column)
     value_columns = tuple(
-        each for each in sheet.columns if each is not epoch_column and each is not error_column
+        each for each in sheet.columns if not any(each is column for column in beside)
     )
     sheet = replace(sheet, columns=value_columns)
     column = _column_named(sheet, name) if name is not None else _values_column(sheet)
@@ -258,6 +274,7 @@ def _series(
         unit="",
         values=values,
         errors=() if error_column is None else sheet.numbers(error_column),
+        times=() if time_column is None else sheet.times(time_column),
         labels=labels,
         epochs=epochs,
     )

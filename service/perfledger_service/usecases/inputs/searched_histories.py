@@ -11,7 +11,8 @@ from perfledger_service.values.measured_series import MeasuredSeries, SearchedSe
 def searched_series(histories: Sequence[MeasuredSeries]) -> tuple[SearchedSeries, ...]:
     """Search histories of one epoch each, all at once; raise SeriesError."""
     errors = [series.errors for series in histories]
-    changes = detect_many([series.values for series in histories], errors=errors)
+    times = [series.times for series in histories]
+    changes = detect_many([series.values for series in histories], errors=errors, times=times)
     return tuple(map(SearchedSeries, histories, changes))
 
 

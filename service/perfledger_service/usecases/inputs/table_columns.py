@@ -10,8 +10,9 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import cast
 
 from perfledger_service.errors import TooLargeError, UsageError
@@ -27,6 +28,9 @@ MAX_COLUMNS = 1000
 
 # What spreadsheets and data frames write where nothing was measured.
 GAPS = frozenset({"", "nan", "na", "n/a", "null", "none"})
+# Seconds since 1970: the year 5138. Milliseconds of our days are larger.
+LARGEST_TIME = 1e11
+
 # The accepted forms of a number: float() also takes "1_000", "infinity" and Thai digits.
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _DELIMITERS = (",", ";", "\t")
@@ -63,19 +67,29 @@ class ColumnTable:
 
     def numbers(self, column: TableColumn) -> tuple[float, ...]:
         """Return a column as numbers, NaN for gaps; raises UsageError naming the line."""
+        return self._read(number_of, column)
+
+    def times(self, column: TableColumn) -> tuple[float, ...]:
+        """Return a column as seconds since 1970, NaN for gaps; raises UsageError naming the line.
+
+        A time without a zone counts as UTC.
+        """
+        return self._read(time_of, column)
+
+    def names(self) -> str:
+        """Return the columns' names for an error."""
+        return quote_names(column.name for column in self.columns)
+
+    def _read(self, read: Callable[[Cell], float], column: TableColumn) -> tuple[float, ...]:
         numbers: list[float] = []
         for place, cell in zip(self.places, column.cells, strict=True):
             try:
-                numbers.append(number_of(cell))
+                numbers.append(read(cell))
             except ValueError as error:
                 where = f"{self.source}, column {quote_text(column.name)}, {self.row_word} {place}"
                 msg = f"{where}: {error}"
                 raise UsageError(msg) from error
         return tuple(numbers)
-
-    def names(self) -> str:
-        """Return the columns' names for an error."""
-        return quote_names(column.name for column in self.columns)
 
 
 def number_of(cell: Cell) -> float:
@@ -95,6 +109,25 @@ def number_of(cell: Cell) -> float:
         msg = "a number that is infinite or too large to be one"
         raise ValueError(msg)
     return number
+
+
+def time_of(cell: Cell) -> float:
+    """Return the time in a cell in seconds since 1970, NaN for a gap; raises ValueError."""
+    try:
+        seconds = number_of(cell)
+    except ValueError:
+        text = str(cell).strip()
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            msg = f"{quote_text(text)} is no time: write 2026-11-23T17:30:00Z or seconds since 1970"
+            raise ValueError(msg) from None
+        zone = moment.tzinfo or UTC
+        return moment.replace(tzinfo=zone).timestamp()
+    if abs(seconds) > LARGEST_TIME:
+        msg = f"{seconds:g} is no time in seconds since 1970: divide milliseconds by 1000"
+        raise ValueError(msg)
+    return seconds
 
 
 def quote_text(text: str) -> str:

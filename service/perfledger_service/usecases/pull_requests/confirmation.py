@@ -128,6 +128,7 @@ def _watched_series(series: BranchSeries, pair_seconds: float) -> CandidateSerie
         values=series.values,
         pair_seconds=pair_seconds,
         devices=series.devices,
+        times=series.times,
     )
 
 

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from perfledger.metrics import STEP_TIME
@@ -102,6 +103,21 @@ def test_many_series_are_suspected_as_each_alone(make):
     assert tail_suspects(series) == tuple(
         suspect for values in series for suspect in tail_suspects([values])
     )
+
+
+def test_a_step_that_a_cycle_may_hide_is_a_candidate(make):
+    day, count = 86_400.0, 300
+    rng = np.random.default_rng(2)
+    times = np.sort(rng.uniform(0, 56 * day, count))
+    times[200:] = np.floor(times[200:] / day) * day  # measured at midnight from here on
+    logs = make.noise(count, seed=3, sd=0.005) + 0.03 * np.cos(2 * np.pi * times / day)
+    series = replace(watched(make.series(logs)), times=tuple(times.tolist()))
+
+    [hidden] = ab_candidates([series])
+
+    assert hidden.bad == 299
+    assert 170 < hidden.good <= 200
+    assert 0.01 < hidden.change < 0.05
 
 
 @pytest.mark.parametrize("count", [1, 5])

@@ -132,9 +132,9 @@ def test_a_column_that_is_not_there_is_an_error(upgraded):
         detect(upgraded, "--epoch-column", "gpu")
 
 
-@pytest.mark.parametrize("option", ["--epoch-column", "--error-column"])
+@pytest.mark.parametrize("option", ["--epoch-column", "--error-column", "--time-column"])
 def test_a_folder_of_bundles_has_no_such_column(tmp_path, option):
-    with pytest.raises(UsageError, match="--epoch-column and --error-column are"):
+    with pytest.raises(UsageError, match="--epoch-column, --error-column and --time-column are"):
         detect(tmp_path, option, "driver")
 
 
@@ -152,6 +152,35 @@ def test_a_standard_error_that_is_none_names_what_is_wrong(history):
 
     with pytest.raises(UsageError, match="negative or infinite"):
         detect(path, "--error-column", "se")
+
+
+def test_a_column_of_times_is_kept_with_the_values(history):
+    path = history([(1.0, "1970-01-02"), (2.0, ""), (3.0, "172800")], header="ms,at")
+
+    (series,) = read_histories(path, time="at")
+
+    assert series.values == (1.0, 2.0, 3.0)
+    assert series.times == pytest.approx((86400.0, math.nan, 172800.0), nan_ok=True)
+
+
+def test_with_times_a_step_is_found_in_a_daily_and_weekly_cycle(history):
+    rng = np.random.default_rng(5)
+    times = np.sort(rng.uniform(0, 56 * 86400, 400))
+    logs = 0.005 * rng.standard_normal(400) + 0.02 * (np.arange(400) >= 250)
+    logs += 0.015 * (np.sin(2 * np.pi * times / 86400) + np.sin(2 * np.pi * times / 604800))
+    path = history(zip(10 * np.exp(logs), times, strict=True), header="ms,at")
+
+    plain, timed = (
+        json.loads(detect(path, "--column", "ms", "--format", "json", *arguments))["series"][0]
+        for arguments in ((), ("--time-column", "at"))
+    )
+    text = detect(path, "--column", "ms", "--time-column", "at")
+
+    assert plain["cycles"] == []
+    assert [one["period"] for one in timed["cycles"]] == ["day", "week"]
+    assert [one["index"] for one in timed["changes"]] == [pytest.approx(250, abs=3)]
+    assert "daily cycle" in text
+    assert "weekly cycle" in text
 
 
 def test_what_is_known_badly_makes_no_change(history):

@@ -3,7 +3,12 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger_baselines.history.detection.changes import SeriesFindings, Suspect
+from perfledger_baselines.history.detection.changes import (
+    ConfoundedChange,
+    Cycle,
+    SeriesFindings,
+    Suspect,
+)
 from perfledger_service.rendering.history.change_rows import (
     FEWEST_POINTS,
     count_phrase,
@@ -104,6 +109,27 @@ def test_an_odd_end_is_suspect_and_no_change(everything, observations, place, se
 
     assert (row.what, row.place, row.confidence) == ("suspect", place, "")
     assert findings_sentence(searched) == f"80 points: nothing moved; {sentence}"
+
+
+def test_a_cycle_and_what_it_may_hide_are_named(everything):
+    found = SeriesFindings(
+        changes=(),
+        cycles=(Cycle(period="day", size=0.015), Cycle(period="week", size=0.02)),
+        confounded_changes=(ConfoundedChange(index=40, change=0.03),),
+    )
+    searched = replace(everything, history=found)
+
+    daily, weekly, suspect = finding_rows(searched)
+
+    assert (daily.what, daily.size, weekly.what) == (
+        "daily cycle",
+        "\u00b11.5\u00a0%",
+        "weekly cycle",
+    )
+    assert (suspect.what, suspect.place) == ("suspect", "from point 41 on")
+    assert findings_sentence(searched) == (
+        "80 points: 2 cycles of time, 1 change that a cycle may hide"
+    )
 
 
 def test_everything_found_is_counted_in_one_sentence(everything):

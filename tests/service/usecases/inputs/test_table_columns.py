@@ -18,6 +18,7 @@ from perfledger_service.usecases.inputs.table_columns import (
     quote_text,
     read_csv,
     text_of,
+    time_of,
 )
 
 NAN = pytest.approx(math.nan, nan_ok=True)
@@ -293,3 +294,25 @@ def test_too_many_columns_are_no_table_of_measurements():
 )
 def test_the_first_names_of_many_are_listed(count, shown):
     assert quote_names(map(str, range(count))).endswith(shown)
+
+
+@pytest.mark.parametrize(
+    ("cell", "seconds"),
+    [
+        ("1970-01-02T00:00:00Z", 86400.0),
+        (" 1970-01-02 01:00:00+01:00 ", 86400.0),
+        ("1970-01-02", 86400.0),
+        ("86400", 86400.0),
+        (86400.0, 86400.0),
+        ("", NAN),
+        (None, NAN),
+    ],
+)
+def test_a_time_is_iso_8601_or_seconds(cell, seconds):
+    assert time_of(cell) == seconds
+
+
+@pytest.mark.parametrize("cell", ["noon", "2026-13-01", "1700000000000", 1.7e12, "1e400"])
+def test_what_is_no_time_is_an_error_that_says_what_to_write(cell):
+    with pytest.raises(ValueError, match="seconds since 1970"):
+        time_of(cell)

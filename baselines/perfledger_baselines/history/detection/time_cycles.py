@@ -1,0 +1,189 @@
+"""Separates the daily and weekly cycle of a machine from series whose times are known.
+
+A cycle predicts one week from the others. Each week is therefore corrected by what was fitted to
+other weeks: a step, which happens once, predicts no week, and times that mean nothing predict none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
+from perfledger_baselines.history.segmentation.noise import (
+    CLIP_SPREADS,
+    PSEUDO_SPREADS,
+    SMALLEST_SPREAD,
+)
+
+# Seconds.
+DAY, WEEK = 86_400.0, 604_800.0
+
+# Sines and cosines of each period: the third of a day tells hours of work from the rest.
+HARMONICS = 3
+
+# Weeks are dealt into so many groups, and each group is corrected by the others.
+FOLDS = 4
+
+# As many observations say that there is no cycle: times that say nothing of one leave it at none.
+RIDGE = 1.0
+
+# Rounds of reweighting until spikes and steps not found yet hardly count.
+ROUNDS = 5
+
+# Fewer observations with a time do not show a cycle.
+FEWEST_TIMED = 40
+
+# In standard errors: how much the differences of neighbours must follow those of a cycle before it
+# is worth a search. Two series without a cycle in a hundred do.
+LIKELY = 2.0
+
+# Observations on either side of a place where the hours of measurement may have changed.
+FEWEST_BESIDE = 12
+
+# Share of a step that the hours explain, beyond which they cannot be told apart.
+CONFOUNDED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ConfoundedStep:
+    """A place from which the cycle adds `rise`, for hours that were not measured before."""
+
+    place: int
+    rise: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedCycle:
+    """A daily and a weekly cycle of a row, each by half of its range.
+
+    `confounded` are steps that the cycle may have taken away: the hours of measurement changed at
+    the same place.
+    """
+
+    daily: float
+    weekly: float
+    confounded: tuple[ConfoundedStep, ...]
+
+
+class CycleBasis:
+    """The hours and weekdays of a series' observations, as regressors of their levels."""
+
+    def __init__(self, times: FloatArray) -> None:
+        """Take (N,) times in seconds since the epoch, NaN where unknown."""
+        self.is_timed: BoolArray = ~np.isnan(times)
+        seconds = np.where(self.is_timed, times, 0.0)
+        columns = _harmonics(seconds)
+        columns[~self.is_timed] = 0.0
+        self._middle: FloatArray = columns.sum(axis=0) / max(int(self.is_timed.sum()), 1)
+        self._columns: FloatArray = np.where(
+            self.is_timed[:, None], columns - self._middle, columns
+        )
+        self._fold: FloatArray = np.where(self.is_timed, np.floor(seconds / WEEK) % FOLDS, -1.0)
+
+    @property
+    def can_show_cycle(self) -> bool:
+        """Return whether there are enough observations, of more than one group of weeks."""
+        folds = np.unique(self._fold[self.is_timed])
+        return int(self.is_timed.sum()) >= FEWEST_TIMED and len(folds) > 1
+
+    def offsets(self, levels: FloatArray, places: Sequence[int]) -> FloatArray:
+        """Return what a cycle adds to (N,) levels that step at these places, each week by others.
+
+        Zero where the time is unknown.
+        """
+        starts = np.array([0, *places], dtype=np.int64)
+        offsets = np.zeros(len(levels))
+        for fold in np.unique(self._fold[self.is_timed]):
+            is_own = self._fold == fold
+            coefficients = self._coefficients(levels, starts, self.is_timed & ~is_own)
+            offsets[is_own] = self._columns[is_own] @ coefficients
+        return offsets
+
+    def half_ranges(self, levels: FloatArray, places: Sequence[int]) -> tuple[float, float]:
+        """Return half the range of the daily and of the weekly part of the cycle."""
+        starts = np.array([0, *places], dtype=np.int64)
+        daily, weekly = np.split(self._coefficients(levels, starts, self.is_timed), 2)
+        return _half_range(daily), _half_range(weekly)
+
+    def confounded_steps(
+        self, offsets: FloatArray, places: Sequence[int], *, floor: float
+    ) -> tuple[ConfoundedStep, ...]:
+        """Return the steps of at least `floor` that the cycle may have taken away, one per stretch.
+
+        At such a place the hours of measurement changed so much that they explain a step as well.
+        """
+        stretches = list(pairwise([0, *places, len(offsets)]))
+        columns = np.concatenate(
+            [
+                self._columns[first:stop] - self._columns[first:stop].mean(axis=0)
+                for first, stop in stretches
+            ]
+        )
+        products = columns.T @ columns + RIDGE * np.eye(columns.shape[1])
+        steps: list[ConfoundedStep] = []
+        for first, stop in stretches:
+            place = np.arange(FEWEST_BESIDE, stop - first - FEWEST_BESIDE)
+            if len(place) == 0:
+                continue
+            rest = stop - first - place
+            before = np.cumsum(columns[first:stop], axis=0)[place - 1]
+            explained = (before * np.linalg.solve(products, before.T).T).sum(axis=1)
+            sums = np.cumsum(offsets[first:stop])
+            rise = (sums[-1] - sums[place - 1]) / rest - sums[place - 1] / place
+            rise[explained < CONFOUNDED * place * rest / (stop - first)] = 0.0
+            best = int(np.abs(rise).argmax())
+            if abs(rise[best]) >= floor:
+                steps.append(ConfoundedStep(first + int(place[best]), float(rise[best])))
+        return tuple(steps)
+
+    def _coefficients(
+        self, levels: FloatArray, starts: IntArray, is_counted: BoolArray
+    ) -> FloatArray:
+        """Return the columns' coefficients by robust least squares, beside a level per stretch."""
+        counted: FloatArray = is_counted.astype(np.float64)
+        weights: FloatArray = counted
+        table: FloatArray = np.column_stack([self._columns, levels])
+        lengths = np.diff([*starts.tolist(), len(levels)])
+        size = int(self._columns.shape[1])
+        coefficients: FloatArray = np.zeros((size,))
+        for _ in range(ROUNDS):
+            totals: FloatArray = np.add.reduceat(weights[:, None] * table, starts, axis=0)
+            sizes = np.maximum(np.add.reduceat(weights, starts), SMALLEST_SPREAD)
+            off: FloatArray = table - np.repeat(totals / sizes[:, None], lengths, axis=0)
+            columns, rest = off[:, :-1], off[:, -1]
+            weighted = columns * weights[:, None]
+            coefficients[:] = np.linalg.solve(
+                weighted.T @ columns + RIDGE * np.eye(size), weighted.T @ rest
+            )
+            residuals = np.abs(rest - columns @ coefficients)
+            scale = max(float(np.median(residuals[is_counted])), SMALLEST_SPREAD)
+            weights = counted / (1 + (residuals / (PSEUDO_SPREADS * scale)) ** 2)
+        return coefficients
+
+
+def is_likely(levels: FloatArray, offsets: FloatArray) -> bool:
+    """Return whether differences of neighbours follow those of the offsets; steps hardly count."""
+    differences, expected = np.diff(levels), np.diff(offsets)
+    spread = max(float(np.median(np.abs(differences))), SMALLEST_SPREAD)
+    clipped = np.clip(differences, -CLIP_SPREADS * spread, CLIP_SPREADS * spread)
+    error = np.sqrt(float((clipped**2).mean()) * float((expected**2).sum()))
+    return float((clipped * expected).sum()) > LIKELY * float(error)
+
+
+def _harmonics(times: FloatArray) -> FloatArray:
+    """Return (N, 4 HARMONICS) sines and cosines: those of the day, then those of the week."""
+    columns: list[FloatArray] = []
+    for period in (DAY, WEEK):
+        turn = 2 * np.pi * (times % period) / period
+        for number in range(1, HARMONICS + 1):
+            columns += [np.sin(number * turn), np.cos(number * turn)]
+    return np.stack(columns, axis=1)
+
+
+def _half_range(coefficients: FloatArray) -> float:
+    """Return half the range of one period's part."""
+    turn = np.linspace(0.0, DAY, 97)
+    part = _harmonics(turn)[:, : len(coefficients)] @ coefficients
+    return float(np.ptp(part)) / 2

@@ -1,0 +1,134 @@
+"""Daily and weekly cycles: separated where each week predicts the others, and nowhere else."""
+
+import math
+
+import numpy as np
+import pytest
+
+from perfledger_baselines.history.detection.detect import detect, detect_many
+from perfledger_baselines.history.detection.observations import SeriesError
+from perfledger_baselines.history.detection.tail_suspects import tail_suspects
+from perfledger_baselines.history.detection.time_cycles import DAY, WEEK, CycleBasis
+
+COUNT, WEEKS = 400, 8
+RNG = np.random.default_rng(1)
+
+
+@pytest.fixture
+def timed():
+    """Return a function that makes logs in 0.5 % of noise with both cycles, and their times."""
+
+    def timed(seed, *, size=0.015):
+        rng = np.random.default_rng(seed)
+        times = np.sort(rng.uniform(0, WEEKS * WEEK, COUNT))
+        local = times + np.where(times > WEEKS / 2 * WEEK, 3600.0, 0.0)  # the clock changes
+        logs = 0.005 * rng.standard_normal(COUNT)
+        for period in (DAY, WEEK):
+            logs += size * np.sin(2 * np.pi * (local / period + rng.random()))
+        return logs, times
+
+    return timed
+
+
+def test_a_step_in_a_daily_and_weekly_cycle_is_found_once_times_are_known(timed, make):
+    made = [timed(seed) for seed in range(8)]
+    series = [make.series(logs, [(200, 0.02)]).tolist() for logs, _ in made]
+
+    plain = detect_many(series)
+    found = detect_many(series, times=[times.tolist() for _, times in made])
+
+    assert sum(near(history, 200) for history in plain) <= 1
+    assert sum(near(history, 200) for history in found) >= 7
+    assert sum(len(history.changes) for history in found) <= 9
+    for history in found:
+        assert [cycle.period for cycle in history.cycles] == ["day", "week"]
+        assert all(0.011 < cycle.size < 0.019 for cycle in history.cycles)
+
+
+def test_a_large_step_does_not_hide_the_cycle(timed, make):
+    logs, times = timed(3)
+
+    found = detect(make.series(logs, [(150, 0.4)]), times=times)
+
+    assert [change.index for change in found.changes] == [150]
+    assert found.changes[0].change == pytest.approx(0.4, abs=0.01)
+    assert len(found.cycles) == 2
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.full(COUNT, 1.7e9),
+        np.full(COUNT, math.nan),
+        np.arange(COUNT, dtype=np.float64),
+        RNG.uniform(0, WEEKS * WEEK, COUNT),
+        np.sort(RNG.uniform(0, WEEKS * WEEK, COUNT))[::-1],
+        RNG.choice([-1e300, 0.0, 1e300, math.nan], COUNT),
+    ],
+    ids=["equal", "unknown", "ordinals", "random", "backwards", "absurd"],
+)
+def test_times_that_mean_nothing_change_nothing(make, times):
+    values = make.series(make.noise(COUNT, seed=4), [(130, 0.03), (300, -0.05)])
+
+    assert detect(values, times=times) == detect(values)
+
+
+def test_no_step_is_taken_for_a_cycle_by_its_times(make):
+    logs = [make.noise(COUNT, seed=seed, dependence=0.5) for seed in range(6)]
+    series = [make.series(each, [(200, 0.05)]).tolist() for each in logs]
+    times = np.linspace(0, WEEKS * WEEK, COUNT).tolist()
+
+    assert detect_many(series, times=[times] * 6) == detect_many(series)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 6, 11])
+def test_times_that_are_forged_to_hide_a_step_make_it_a_suspect_at_best(timed, make, seed):
+    logs, times = timed(seed)
+    values = make.series(logs, [(200, 0.03)])
+    forged = np.where(np.arange(COUNT) < 200, times, np.floor(times / DAY) * DAY + 10_000)
+
+    plain, found = detect(values), detect(values, times=forged)
+
+    assert near(plain, 200, reach=10)
+    places = [change.index for change in found.changes]
+    places += [change.index for change in found.confounded_changes]
+    assert any(abs(place - 200) <= 15 for place in places)
+
+
+def test_commits_without_a_time_keep_their_values(timed):
+    logs, times = timed(1)
+    times[::10] = math.nan
+
+    offsets = CycleBasis(times).offsets(logs, [])
+
+    assert (offsets[::10] == 0).all()
+    assert np.std(logs - offsets) < 0.8 * np.std(logs)
+
+
+def test_the_end_of_a_cycle_is_no_suspect(timed, make):
+    made = [timed(seed) for seed in range(8)]
+    series = [make.series(logs).tolist() for logs, _ in made]
+
+    assert tail_suspects(series, times=[times.tolist() for _, times in made]) == (None,) * 8
+
+
+def test_a_series_of_one_week_shows_no_cycle(timed):
+    logs, times = timed(1)
+
+    assert not CycleBasis(times[times < WEEK]).can_show_cycle
+    assert not CycleBasis(times[:30] * 8).can_show_cycle
+    assert CycleBasis(times).can_show_cycle
+    assert len(logs) == COUNT
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [([0.0] * 9, "has 9 times for 10 values"), ([0.0] * 9 + [math.inf], "has an infinite time")],
+)
+def test_times_that_cannot_be_are_refused(times, message):
+    with pytest.raises(SeriesError, match=message):
+        detect([1.0] * 10, times=times)
+
+
+def near(history, place, *, reach=5):
+    return any(abs(change.index - place) <= reach for change in history.changes)
