@@ -55,12 +55,12 @@ class MessageType(StrEnum):
     NOTE = "note"  # LIST: text: what another tool's benchmarks ask for and do not get
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
-    SAMPLED = "sampled"  # workload: measured steps are over, profiled windows begin
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     # workload, started_at, samples, warmups_s, settling_s, left_out, turns, core_times, device,
-    # devices, packages, evidence, windows
+    # devices, packages, evidence
     RUN = "run"
+    WINDOWS = "windows"  # workload, windows: what was profiled after its run, where requested
     # workload, tool, trace, repeats, shapes and lines (paths), steps (kept), step_seconds
     PROFILED = "profiled"
     COUNTED = "counted"  # workload, counts, limits, program: the fields of a StepWork
@@ -106,6 +106,7 @@ class ChildRequest:
     effort: MeasuringEffort = field(default_factory=MeasuringEffort)
     trace_folder: str = ""
     windows: int = 0  # MEASURE: profiled windows of each workload after its measured steps
+    unprofiled: tuple[str, ...] = ()  # workloads without windows
     is_interleaved: bool = (
         False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
     )
@@ -114,6 +115,10 @@ class ChildRequest:
     statement: Statement = field(default_factory=Statement)  # of its suite
     environment: str = ""  # the virtual environment that was built for this side; "": the user's
     version: int = PROTOCOL_VERSION
+
+    def has_windows(self, workload: str) -> bool:
+        """Return whether windows of the workload are profiled after its measured steps."""
+        return self.windows > 0 and workload not in self.unprofiled
 
     def write(self, path: Path) -> None:
         """Write the request for the child to read."""
@@ -136,7 +141,8 @@ def read_request(path: Path) -> ChildRequest:
             f"{PROTOCOL_VERSION}: start both from the same perfledger"
         )
         raise RequestError(msg)
-    fields |= {name: tuple(fields[name]) for name in ("import_paths", "paths", "workloads")}
+    names = ("import_paths", "paths", "workloads", "unprofiled")
+    fields |= {name: tuple(fields[name]) for name in names}
     fields["params"] = {
         workload: {name: tuple(values) for name, values in chosen.items()}
         for workload, chosen in fields["params"].items()

@@ -53,7 +53,7 @@ def measure(
     after_step: Callable[[], None] = lambda: None,
     turn: Callable[[], None] | None = None,
     on_result: Callable[[object], None] = lambda _: None,
-    on_sampled: Callable[[TimedStep], None] = lambda _: None,
+    on_sampled: Callable[[TimedStep, StepSamples], None] = lambda _step, _samples: None,
     host: HostProbe = THIS_HOST,
 ) -> StepSamples:
     """Set up and warm up, call `on_sampling`, then time the step until the samples suffice.
@@ -90,7 +90,7 @@ def measure(
         is_prepared=bench.is_prepared,
         empty_step_s=bench.empty_step_s,
     )
-    on_sampled(bench)
+    on_sampled(bench, samples)
     return samples
 
 

@@ -189,7 +189,9 @@ def _answer(
                 case Command.LOAD:
                     return MessageType.LOADED, bound.run(partial(_load, context))
                 case Command.MEASURE | Command.LIST:
-                    return MessageType.RUN, bound.run(partial(measure_workload, context))
+                    fields = bound.run(partial(measure_workload, context))
+                    is_sent = context.request.has_windows(name)  # the run, before its windows
+                    return MessageType.WINDOWS if is_sent else MessageType.RUN, fields
     except BaseException as error:  # a boundary: no workload may end the others' run
         context.channel.leave_if_forked()
         if not isinstance(error, UnmeasurableError):

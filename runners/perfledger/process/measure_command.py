@@ -38,7 +38,11 @@ MAX_WINDOW_SECONDS = 1.0
 
 
 def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
-    """Measure a workload; return the fields of its run."""
+    """Measure a workload; return the fields of its run.
+
+    Where windows are profiled after it, the run is sent before them, and the fields are theirs: a
+    profiler that hangs, or ends the process, loses the windows alone.
+    """
     channel, name = context.channel, bound.spec.id
     device, meter = choose_meter(bound.spec, requested=context.request.device)
     started_at = datetime.now(UTC).isoformat()
@@ -52,10 +56,26 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
         results = _Results(bound.workload)
         windows: list[Fields] = []
 
-        def record(bench: TimedStep) -> None:
+        def run_fields(sampled: StepSamples) -> Fields:
+            cores = sampled.cores if device is Device.CPU else _beside_device(sampled)
+            return {
+                "started_at": started_at,
+                "samples": _samples(sampled, peaks.first(), device),
+                "warmups_s": sampled.warmups_s,
+                "settling_s": sampled.settling_s,
+                "left_out": cores.left_out,
+                "turns": sampled.turns,
+                "core_times": asdict(cores.times),
+                "device": device,
+                "devices": meter.devices(),
+                "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
+                "evidence": asdict(results.evidence(sampled)),
+            }
+
+        def record(bench: TimedStep, sampled: StepSamples) -> None:
             peaks.keep()
-            if context.request.windows:
-                channel.send(MessageType.SAMPLED, {"workload": name})
+            if context.request.has_windows(name):
+                channel.send(MessageType.RUN, {"workload": name, **run_fields(sampled)})
                 windows.append(record_windows(context, bound, bench, meter))
 
         sampled = measure(
@@ -69,22 +89,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             on_result=results.examine,
             on_sampled=record,
         )
-        samples = _samples(sampled, peaks.first(), device)
-    cores = sampled.cores if device is Device.CPU else _beside_device(sampled)
-    return {
-        "started_at": started_at,
-        "samples": samples,
-        "warmups_s": sampled.warmups_s,
-        "settling_s": sampled.settling_s,
-        "left_out": cores.left_out,
-        "turns": sampled.turns,
-        "core_times": asdict(cores.times),
-        "device": device,
-        "devices": meter.devices(),
-        "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
-        "evidence": asdict(results.evidence(sampled)),
-        "windows": windows[0] if windows else {},
-    }
+    return {"windows": windows[0]} if windows else run_fields(sampled)
 
 
 def record_windows(
@@ -95,8 +100,7 @@ def record_windows(
 ) -> Fields:
     """Profile the requested windows of a measured step; return their files, or why there are none.
 
-    An exception under the profiler is such a reason and fails nothing. The run's own message
-    follows the windows: if a profiler hangs, or ends the process, the run is lost with it.
+    An exception under the profiler is such a reason and fails nothing.
     """
     if bench.is_prepared:
         return {"reason": PREPARED_REASON}
@@ -117,7 +121,8 @@ def record_windows(
     name = secrets.token_hex(8)  # unread files of an earlier child stay
     try:
         traced = meter.trace(next_step, trace_folder(context), name, effort=effort)
-    except Exception as error:
+    except BaseException as error:  # the run is measured, whatever the step does now
+        context.channel.leave_if_forked()
         return {"reason": detail_of(error, root=context.root)}
     if traced is None:
         return {"reason": NO_PROFILER_REASON}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
-from perfledger.protocol import ChildRequest
+from perfledger.protocol import PROTOCOL_VERSION, ChildRequest
 from perfledger.records import FailureReason
 from perfledger_runners.children.child import Child
 from perfledger_runners.children.harness import Harness, python_of
@@ -25,13 +25,15 @@ from perfledger_runners.children.protocol_parser import (
     GarbageError,
     LoadedMessage,
     ProfiledMessage,
-    ProtocolState,
     ReadyMessage,
     RunMessage,
     StartedMessage,
     TurnMessage,
+    WindowsMessage,
     failed_message,
 )
+from perfledger_runners.children.protocol_state import ProtocolState
+from perfledger_runners.children.window_files import WindowFiles
 from perfledger_runners.safe_text import MAX_DETAIL, last_line
 
 # 2,000 workloads with 200 samples each are a tenth of it.
@@ -66,9 +68,10 @@ def run_request(
 ) -> Generator[AnyMessage | ChildContinuation | ChildExit]:
     """Yield a result for each of the request's workloads, from as many children as needed.
 
-    A child that dies fails only its current workload: the remaining ones get another child. A child
-    that dies before its first workload fails all of them. Every child's messages end with
-    ChildExit. `first` is a child that was started with this request.
+    A child that dies fails only its current workload, or after its run loses only its profiled
+    windows: the remaining workloads get another child. A child that dies before its first workload
+    fails all of them. Every child's messages end with ChildExit. `first` is a child that was
+    started with this request.
     """
     waiting: tuple[str, ...] = request.workloads
     while waiting:
@@ -180,8 +183,9 @@ def start_early(harness: Harness, request: ChildRequest, stack: ExitStack) -> Ch
 def _messages_of(
     child: Child, harness: Harness, request: ChildRequest
 ) -> Iterator[AnyMessage | ChildContinuation]:
-    state = ProtocolState(request.command, frozenset(request.workloads))
-    watch = LimitWatch(child, harness)
+    windowed = frozenset(filter(request.has_windows, request.workloads))
+    state = ProtocolState(request.command, frozenset(request.workloads), windowed)
+    watch = LimitWatch(child, harness, windowed=windowed)
     rest, total = b"", 0
     while True:
         is_over = child.has_exited()  # checked first, so that all of its output is readable
@@ -200,10 +204,10 @@ def _messages_of(
         trouble = watch.trouble()
         if trouble is not None:
             if not state.is_done:
-                yield failed_message(state.current if state.is_in_workload else "", *trouble)
+                yield _lost(state, *trouble)
             return
     if not state.is_done:
-        yield _failure_at_exit(child, state.current if state.is_in_workload else "")
+        yield _lost(state, *_trouble_at_exit(child, is_in_workload=state.is_in_workload))
 
 
 def _pass_on(
@@ -226,19 +230,27 @@ def _check_size(rest: bytes, total: int) -> None:
         raise GarbageError(msg)
 
 
-def _failure_at_exit(child: Child, workload: str) -> FailedMessage:
+def _lost(state: ProtocolState, reason: FailureReason, detail: str) -> AnyMessage:
+    """Return what a dead child loses: its workload, or the windows of one that has its run."""
+    if state.is_in_windows:
+        lost = WindowFiles(reason=f"{reason}: {detail}"[:MAX_DETAIL])
+        return WindowsMessage(version=PROTOCOL_VERSION, workload=state.current, windows=lost)
+    return failed_message(state.current if state.is_in_workload else "", reason, detail)
+
+
+def _trouble_at_exit(child: Child, *, is_in_workload: bool) -> tuple[FailureReason, str]:
+    """Return why a child ended before it was done."""
     status = child.close()
-    printed = child.log_tail(since=child.log_from if workload else 0)
+    printed = child.log_tail(since=child.log_from if is_in_workload else 0)
     last = last_line(printed)[:MAX_LAST_LINE] or "it printed nothing"
     if status >= 0:
         detail = f"the process ended with exit status {status} before it was done: {last}"
-        return failed_message(workload, FailureReason.RAISED, detail)
+        return FailureReason.RAISED, detail
     name = _signal_name(-status)
     if -status == signal.SIGKILL:
-        detail = f"{name}: probably the out-of-memory killer, or a limit of the machine; {last}"
-    else:
-        detail = f"{name}: {last}"
-    return failed_message(workload, FailureReason.KILLED, detail)
+        cause = "probably the out-of-memory killer, or a limit of the machine"
+        return FailureReason.KILLED, f"{name}: {cause}; {last}"
+    return FailureReason.KILLED, f"{name}: {last}"
 
 
 def _signal_name(number: int) -> str:

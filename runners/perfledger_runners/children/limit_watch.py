@@ -1,5 +1,7 @@
 """Watches the limits of one child: its time, its memory and the budget of the check."""
 
+from collections.abc import Collection
+
 from perfledger.records import FailureReason
 from perfledger_runners.children.child import POLL_S, Child
 from perfledger_runners.children.harness import Harness
@@ -8,7 +10,7 @@ from perfledger_runners.children.protocol_parser import (
     AnyMessage,
     DoneMessage,
     ReadyMessage,
-    SampledMessage,
+    RunMessage,
     SamplingMessage,
     ServedMessage,
     StartedMessage,
@@ -19,13 +21,14 @@ from perfledger_runners.children.protocol_parser import (
 GRACE_S = 15.0
 # The rest is for the agent, the system, and errors of the kernel's estimate.
 MEMORY_SHARE = 0.9
+PROFILED = "being profiled"
 
 
 class LimitWatch:
-    """A watch over the limits of one child."""
+    """A watch over the limits of one child; the runs of `windowed` workloads precede windows."""
 
-    def __init__(self, child: Child, harness: Harness) -> None:
-        self._child = child
+    def __init__(self, child: Child, harness: Harness, *, windowed: Collection[str] = ()) -> None:
+        self._child, self._windowed = child, windowed
         self._limits = harness.limits
         self._clock, self._ends_at = harness.clock, harness.ends_at
         self._phase = "starting up"
@@ -40,8 +43,12 @@ class LimitWatch:
     def hear(self, message: AnyMessage) -> None:
         """Set the time limit of the child's current phase."""
         match message:
-            case SamplingMessage() | SampledMessage() | TurnMessage():
-                self._phase = "being measured"  # within the workload's limit, from its start
+            # Within the workload's limit, from its start.
+            case RunMessage() if message.workload in self._windowed:
+                self._phase = PROFILED
+                return
+            case SamplingMessage() | TurnMessage():
+                self._phase = PROFILED if self._phase == PROFILED else "being measured"
                 return
             case ReadyMessage():
                 return

@@ -1,7 +1,6 @@
 """Parses and validates the messages of a child."""
 
 import re
-from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,7 +9,7 @@ from msgspec import Meta, Struct
 from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, LoopKind
 from perfledger.metrics import CPU_TIME, METRICS
 from perfledger.package_code import MAX_PACKAGES
-from perfledger.protocol import PROTOCOL_VERSION, Command
+from perfledger.protocol import PROTOCOL_VERSION
 from perfledger.records import CoreTimes, Device, FailureReason, Framework, Param
 from perfledger.workload_faults import (
     MAX_ID_LENGTH,
@@ -139,12 +138,6 @@ class SamplingMessage(Message, frozen=True, kw_only=True, tag="sampling"):
     workload: Id
 
 
-class SampledMessage(Message, frozen=True, kw_only=True, tag="sampled"):
-    """The end of a workload's measured steps and begin of its profiled windows."""
-
-    workload: Id
-
-
 class ReadyMessage(Message, frozen=True, kw_only=True, tag="ready"):
     """The wait of an interleaved child before a workload's set-up, or with "" before its end."""
 
@@ -172,7 +165,13 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     core_times: CoreTimes = CoreTimes()
     packages: Annotated[tuple[PackageFiles, ...], Meta(max_length=MAX_PACKAGES)] = ()
     evidence: Evidence = Evidence()
-    windows: WindowFiles = WindowFiles()
+
+
+class WindowsMessage(Message, frozen=True, kw_only=True, tag="windows"):
+    """What was profiled after the run of a workload; the run came before it."""
+
+    workload: Id
+    windows: WindowFiles
 
 
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
@@ -256,9 +255,9 @@ AnyMessage = (
     | ReadyMessage
     | StartedMessage
     | SamplingMessage
-    | SampledMessage
     | TurnMessage
     | RunMessage
+    | WindowsMessage
     | ProfiledMessage
     | CountedMessage
     | ServedMessage
@@ -319,81 +318,3 @@ def _check_served(message: ServedMessage) -> None:
     ):
         msg = f"a point in {message.mode} loop with {count} requests that are impossible"
         raise GarbageError(msg)
-
-
-@dataclass(slots=True)
-class ProtocolState:
-    """The state of a child's answers, which decides what message may come next."""
-
-    command: Command
-    requested: frozenset[str]  # empty: any workload
-    current: str = ""  # the last workload that was started
-    finished: set[str] = field(default_factory=set[str])
-    is_done: bool = False
-
-    @property
-    def is_in_workload(self) -> bool:
-        """Return whether a workload has started and has no result yet."""
-        return self.current != "" and self.current not in self.finished
-
-    def accept(self, line: bytes) -> AnyMessage:
-        """Return the line's message if it may come now; raise GarbageError."""
-        message = decode_message(line)
-        if self.is_done or not self._may_come(message):
-            msg = f"the child sent {message.__struct_config__.tag!r} out of order"
-            raise GarbageError(msg)
-        match message:
-            case StartedMessage():
-                self.current = message.workload
-            case (
-                RunMessage()
-                | ProfiledMessage()
-                | CountedMessage()
-                | LoadedMessage()
-                | FailedMessage()
-            ):
-                self.finished.add(message.workload)
-            case DoneMessage():
-                self.is_done = True
-            case (
-                FactsMessage()
-                | WorkloadMessage()
-                | BrokenMessage()
-                | LeftOutMessage()
-                | NoteMessage()
-                | ReadyMessage()
-                | SamplingMessage()
-                | SampledMessage()
-                | TurnMessage()
-                | ServedMessage()
-            ):
-                pass
-        return message
-
-    def _may_come(self, message: AnyMessage) -> bool:
-        match message:
-            case FactsMessage():
-                return self.current == ""
-            case WorkloadMessage() | BrokenMessage() | LeftOutMessage() | NoteMessage():
-                return self.command is Command.LIST
-            case ReadyMessage(workload="") | DoneMessage():
-                return not self.is_in_workload
-            case ReadyMessage() | StartedMessage():
-                is_new = self._is_open(message.workload) and not self.is_in_workload
-                return is_new and self.command is not Command.LIST
-            case (
-                SamplingMessage()
-                | SampledMessage()
-                | TurnMessage()
-                | RunMessage()
-                | ProfiledMessage()
-                | CountedMessage()
-                | ServedMessage()
-                | LoadedMessage()
-            ):
-                return self.is_in_workload and message.workload == self.current
-            case FailedMessage():
-                return self._is_open(message.workload)
-
-    def _is_open(self, workload: str) -> bool:
-        return workload not in self.finished and (not self.requested or workload in self.requested)

@@ -12,7 +12,7 @@ TracePath = Annotated[str, Meta(max_length=4096, pattern=NO_CONTROLS)]
 
 
 class WindowFiles(Struct, frozen=True, kw_only=True):
-    """The files of profiled windows, or why there are none; empty where none were requested."""
+    """The files of profiled windows, or why there are none."""
 
     tool: ShortText = ""
     traces: Annotated[tuple[TracePath, ...], Meta(max_length=MAX_WINDOWS)] = ()

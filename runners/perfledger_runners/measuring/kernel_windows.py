@@ -16,7 +16,7 @@ from perfledger_profiles.diff.kernel_times import (
     step_seconds,
 )
 from perfledger_runners.children.harness import Harness
-from perfledger_runners.children.protocol_parser import RunMessage
+from perfledger_runners.children.protocol_parser import WindowsMessage
 from perfledger_runners.measuring.profile_runs import (
     MAX_NOTE,
     READERS,
@@ -41,7 +41,9 @@ class RunWindows:
     failure: str = ""
 
 
-def read_run_windows(harness: Harness, message: RunMessage, *, side: Side, pair: int) -> RunWindows:
+def read_run_windows(
+    harness: Harness, message: WindowsMessage, *, side: Side, pair: int
+) -> RunWindows:
     """Return the windows that a child recorded after a run; their files are removed."""
     workload, files = message.workload, message.windows
     if files.tool not in READERS:
@@ -78,6 +80,21 @@ def match_kernels(
         _match_workload(workload, [run for run in runs if run.workload == workload])
         for workload in workloads
     )
+
+
+def lost_window_notes(
+    kernels: Iterable[WorkloadKernels], runs: Sequence[RunWindows]
+) -> tuple[str, ...]:
+    """Return a note for each workload of which some pairs have windows and others lost theirs."""
+    notes: list[str] = []
+    for each in kernels:
+        lost = {run.pair for run in runs if run.workload == each.workload} - set(each.pairs)
+        if each.pairs and lost:
+            notes.append(
+                f"{each.workload}: the kernels of {len(lost)} of {len(lost) + len(each.pairs)} "
+                f"profiled pairs are missing: {each.failure}"
+            )
+    return tuple(notes)
 
 
 def _match_workload(workload: str, runs: Sequence[RunWindows]) -> WorkloadKernels:

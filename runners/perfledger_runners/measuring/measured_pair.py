@@ -1,6 +1,6 @@
 """Measures one pair: a child for each side, with workloads of one framework."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -20,9 +20,9 @@ from perfledger_runners.children.protocol_parser import (
     DoneMessage,
     FailedMessage,
     RunMessage,
-    SampledMessage,
     SamplingMessage,
     StartedMessage,
+    WindowsMessage,
 )
 from perfledger_runners.machine.telemetry import Telemetry, throttling_failure, with_telemetry
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
@@ -103,11 +103,17 @@ class PairMeasurement:
     kernel_pairs: int = 0  # the first pairs, which have profiled windows of kernels
 
     def measure(
-        self, workloads: Sequence[str], *, pair: int, first: Side, process: int
+        self,
+        workloads: Sequence[str],
+        *,
+        pair: int,
+        first: Side,
+        process: int,
+        unprofiled: Collection[str] = (),
     ) -> MeasuredPair:
         """Run one pair of children, `first` being the side that begins.
 
-        `process` is the number of the first child.
+        `process` is the number of the first child; workloads of `unprofiled` have no windows.
         """
         places = tuple(
             _Place(side=side, pair=pair, position=position)
@@ -115,12 +121,15 @@ class PairMeasurement:
         )
         clock = self.harness.clock
         children = _PairOfChildren(
-            measurement=self, watch=_Stopwatch(clock=clock, since=clock()), processes=process
+            measurement=self,
+            watch=_Stopwatch(clock=clock, since=clock()),
+            processes=process,
+            unprofiled=tuple(name for name in workloads if name in unprofiled),
         )
         children.run(tuple(workloads), places)
         windows = tuple(
             read_run_windows(self.harness, message, side=side, pair=pair)
-            for side, message in (children.run_messages if pair < self.kernel_pairs else ())
+            for side, message in children.windows
         )
         return MeasuredPair(
             pair=pair,
@@ -209,13 +218,14 @@ class _PairOfChildren:
     measurement: PairMeasurement
     watch: _Stopwatch
     processes: int  # the number of the next one
+    unprofiled: tuple[str, ...]
     runs: list[Run] = field(default_factory=list[Run])
     failures: dict[tuple[str, Side], Failure] = field(
         default_factory=dict[tuple[str, Side], Failure]
     )
     logs: dict[str, str] = field(default_factory=dict[str, str])
-    run_messages: list[tuple[Side, RunMessage]] = field(
-        default_factory=list[tuple[Side, RunMessage]]
+    windows: list[tuple[Side, WindowsMessage]] = field(
+        default_factory=list[tuple[Side, WindowsMessage]]
     )
 
     def run(self, workloads: tuple[str, ...], places: Sequence[_Place]) -> None:
@@ -239,7 +249,12 @@ class _PairOfChildren:
         if place.pair >= measurement.kernel_pairs:
             return request
         folder = trace_folder(measurement.harness, place.side)
-        return replace(request, windows=KERNEL_WINDOWS, trace_folder=str(folder))
+        return replace(
+            request,
+            windows=KERNEL_WINDOWS,
+            unprofiled=self.unprofiled,
+            trace_folder=str(folder),
+        )
 
     def _measure_side(  # noqa: C901 - one case for each kind of message
         self, workloads: tuple[str, ...], place: _Place, child: Child | None
@@ -269,6 +284,8 @@ class _PairOfChildren:
                 match message:
                     case RunMessage():
                         self._keep(message, place, process)
+                    case WindowsMessage():
+                        self.windows.append((place.side, message))
                     case FailedMessage():
                         failed.append(message)
                     case ChildExit():
@@ -286,8 +303,6 @@ class _PairOfChildren:
                 self.measurement.progress.measuring(message.workload, place.side, place.pair)
             case SamplingMessage():
                 self.measurement.telemetry.start()
-            case SampledMessage():
-                self.measurement.telemetry.stop()
             case _:
                 pass
 
@@ -307,7 +322,6 @@ class _PairOfChildren:
         )
         if failure is not None:
             self.failures.setdefault((run.workload, run.side), failure)
-        self.run_messages.append((place.side, message))
         self.runs.append(with_telemetry(run, readings, settling_s=message.settling_s))
 
     def _end(

@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -30,6 +31,9 @@ COST_SHARE = 0.5
 # A profile of both sides takes about as long as so many pairs: PROFILE_PAIRS of time are kept for
 # each regression and each faster step.
 PROFILE_PAIRS = 2
+# A workload that lost so many of its profiled windows gets no more: hanging ones would take the
+# whole budget, and after a crash the other workloads need a new process.
+MOST_LOST_WINDOWS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +199,11 @@ class _Check:
         before_s = self.spent()
         measured = self._without_cut(
             self.measurement.measure(
-                workloads, pair=pair, first=self.order[pair], process=self.processes
+                workloads,
+                pair=pair,
+                first=self.order[pair],
+                process=self.processes,
+                unprofiled=self._unprofiled(),
             )
         )
         spent_s = self.spent()
@@ -205,6 +213,11 @@ class _Check:
         if self.journal is not None and measured.workloads:
             self.journal.append(saved)
         self._take(saved)
+
+    def _unprofiled(self) -> frozenset[str]:
+        """Return the workloads of which no more windows are profiled."""
+        lost = Counter(each.workload for each in self.windows if each.failure)
+        return frozenset(name for name, count in lost.items() if count >= MOST_LOST_WINDOWS)
 
     def _without_cut(self, measured: MeasuredPair) -> MeasuredPair:
         """Return a pair without the workloads that the end of the budget cut off.

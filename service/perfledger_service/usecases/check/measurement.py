@@ -34,7 +34,7 @@ from perfledger_runners.machine.telemetry import GpuTelemetry
 from perfledger_runners.measuring.changed_code import mark_changed_lines
 from perfledger_runners.measuring.count_work import count_both
 from perfledger_runners.measuring.discovery import Discovery
-from perfledger_runners.measuring.kernel_windows import match_kernels
+from perfledger_runners.measuring.kernel_windows import lost_window_notes, match_kernels
 from perfledger_runners.measuring.pair_journal import JournalHeader, PairJournal
 from perfledger_runners.measuring.paired_runs import PairedRuns, measure_pairs
 from perfledger_runners.measuring.profile_runs import profile_both
@@ -178,7 +178,12 @@ def measure_change(
         + (journal.notes() if journal else ()),
         perfledger=version("perfledger"),
     )
-    bundle = replace(bundle, notes=bundle.notes + budget_notes(bundle, paired_runs))
+    bundle = replace(
+        bundle,
+        notes=bundle.notes
+        + lost_window_notes(bundle.kernels, paired_runs.windows)
+        + budget_notes(bundle, paired_runs),
+    )
     requests = interleaved_requests(site.requests, machine.device)
     lines_of = partial(changed_lines, site.repository.root, bundle.base.sha, bundle.head.sha)
     bundle = with_profiles(

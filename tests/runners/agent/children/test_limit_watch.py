@@ -5,11 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from perfledger.records import FailureReason
+from perfledger.records import Device, FailureReason
 from perfledger_runners.children.child import POLL_S
 from perfledger_runners.children.harness import ChildLimits, Harness
 from perfledger_runners.children.limit_watch import LimitWatch
-from perfledger_runners.children.protocol_parser import StartedMessage
+from perfledger_runners.children.protocol_parser import (
+    RunMessage,
+    StartedMessage,
+    TurnMessage,
+)
 
 
 class Hand:
@@ -40,6 +44,35 @@ def child(memory=0):
 
 def started():
     return StartedMessage(version=2, workload="m:f", log_bytes=0)
+
+
+def run():
+    return RunMessage(
+        version=2,
+        workload="m:f",
+        started_at="2026-11-20T00:00:00Z",
+        samples={"step_time_p50": (1.0,)},
+        device=Device.CPU,
+    )
+
+
+@pytest.mark.parametrize(
+    ("windowed", "words"),
+    [
+        (["m:f"], "no end within 100 s while being profiled"),
+        ([], "no end within 30 s while between workloads"),
+    ],
+)
+def test_windows_share_the_limit_of_the_run_before_them(harness, clock, windowed, words):
+    watch = LimitWatch(child(), harness, windowed=windowed)
+    watch.hear(started())
+    clock.now = 90.0
+    watch.hear(run())
+    if windowed:
+        watch.hear(TurnMessage(version=2, workload="m:f"))
+    clock.now = 121.0
+
+    assert watch.trouble() == (FailureReason.HUNG, words)
 
 
 @pytest.mark.parametrize(("now", "is_over"), [(30.0, False), (30.1, True)])

@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.package_code import MAX_PACKAGES, CompiledModule, LoadedPackage
-from perfledger.protocol import PROTOCOL_VERSION, Command, MessageType
+from perfledger.protocol import PROTOCOL_VERSION, MessageType
 from perfledger.records import Device, FailureReason
 from perfledger_runners.children.protocol_parser import (
     DECODER,
     AnyMessage,
     FailedMessage,
     GarbageError,
-    ProtocolState,
     RunMessage,
     decode_message,
 )
@@ -135,7 +134,7 @@ def test_every_event_of_the_protocol_has_a_message():
         run_line(**packages(compiled={"size_bytes": -1})),
         run_line(**packages(compiled={"digest": "a" * 64 + "\n"})),
         run_line(**packages(compiled={"path": 5})),
-        run_line(windows={"tool": "torch.profiler", "traces": ["a\0b"]}),
+        line("windows", workload="w", windows={"tool": "torch.profiler", "traces": ["a\0b"]}),
         line("profiled", workload="w", tool="torch.profiler", trace="a\nb"),
     ],
 )
@@ -188,62 +187,3 @@ def test_a_detail_is_cleaned_and_cut():
         reason=FailureReason.RAISED,
         detail="\ufffd" + "x" * 3999,
     )
-
-
-def talk(*lines, command=Command.MEASURE, asked=("w", "v")):
-    conversation = ProtocolState(command, frozenset(asked))
-    for each in lines:
-        conversation.accept(each)
-    return conversation
-
-
-def test_a_whole_conversation_is_accepted():
-    done = talk(
-        line("facts"),
-        line("started", workload="w"),
-        line("sampling", workload="w"),
-        run_line(),
-        line("started", workload="v"),
-        line("failed", workload="v", reason="raised"),
-        line("done"),
-    )
-
-    assert done.is_done
-    assert done.finished == {"w", "v"}
-
-
-def test_a_workload_is_under_way_from_its_start_to_its_result():
-    assert not talk(line("facts")).is_in_workload
-    assert talk(line("started", workload="w")).is_in_workload
-    assert not talk(line("started", workload="w"), run_line()).is_in_workload
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        pytest.param([run_line()], id="a result before its start"),
-        pytest.param([line("sampling", workload="w")], id="samples before a start"),
-        pytest.param([line("started", workload="x")], id="one that was not asked for"),
-        pytest.param([line("failed", workload="x", reason="raised")], id="a stranger's failure"),
-        pytest.param([line("started", workload="w")] * 2, id="started twice"),
-        pytest.param(
-            [line("started", workload="w"), line("started", workload="v")], id="two at once"
-        ),
-        pytest.param([line("started", workload="w"), run_line(), run_line()], id="two results"),
-        pytest.param(
-            [line("started", workload="w"), run_line(workload="v")], id="another's result"
-        ),
-        pytest.param([line("started", workload="w"), line("facts")], id="facts too late"),
-        pytest.param([line("started", workload="w"), line("done")], id="done in the middle"),
-        pytest.param([line("done"), line("done")], id="done twice"),
-        pytest.param([line("broken", path="x.py")], id="a listing, unasked"),
-    ],
-)
-def test_a_message_out_of_order_is_garbage(lines):
-    with pytest.raises(GarbageError, match="out of order"):
-        talk(*lines)
-
-
-def test_a_listing_measures_nothing():
-    with pytest.raises(GarbageError, match="'started' out of order"):
-        talk(line("started", workload="w"), command=Command.LIST, asked=())

@@ -7,12 +7,13 @@ import pytest
 
 from perfledger.profile import Bucket
 from perfledger.protocol import PROTOCOL_VERSION
-from perfledger.records import Device, Framework, Side, WorkloadSpec
+from perfledger.records import Framework, Side, WorkloadSpec
 from perfledger_profiles.diff.kernel_times import SideKernel
-from perfledger_runners.children.protocol_parser import RunMessage
+from perfledger_runners.children.protocol_parser import WindowsMessage
 from perfledger_runners.children.window_files import WindowFiles
 from perfledger_runners.measuring.kernel_windows import (
     RunWindows,
+    lost_window_notes,
     match_kernels,
     read_run_windows,
 )
@@ -37,6 +38,32 @@ def breaks():
         next(calls)
         return torch.ones(4)
     return step
+"""
+
+
+# What a step does once the profiler runs, and what is said of it.
+UNDER_PROFILER = {
+    "ends": ("os.kill(os.getpid(), signal.SIGTERM)", "killed: SIGTERM"),
+    "hangs": (
+        "open(os.environ['HANG_NOTE'], 'w').write(str(os.getpid())); signal.pause()",
+        "hung: no end within 1800 s while being profiled",
+    ),
+}
+LEAVES = """
+import os, signal
+import torch
+@perfledger.workload(framework="torch")
+def first():
+    def step():
+        if torch.autograd._profiler_enabled():
+            {}
+        return torch.ones(4)
+    return step
+"""
+PLAIN = """
+@perfledger.workload()
+def plain():
+    return list
 """
 
 
@@ -82,14 +109,7 @@ def run(pair, side, *, failure="", seconds=(1.0, 2.0)):
 
 
 def message(**windows):
-    return RunMessage(
-        version=PROTOCOL_VERSION,
-        workload="w",
-        started_at="2026-11-20T00:00:00Z",
-        samples={"step_time_p50": (1.0,)},
-        device=Device.CPU,
-        windows=WindowFiles(**windows),
-    )
+    return WindowsMessage(version=PROTOCOL_VERSION, workload="w", windows=WindowFiles(**windows))
 
 
 def test_pairs_with_windows_of_both_sides_are_matched():
@@ -108,6 +128,21 @@ def test_pairs_with_windows_of_both_sides_are_matched():
     assert (kernels.base_steps, kernels.head_steps) == (((1.0, 2.0),), ((3.0,),))
     assert [(one.base, one.head) for one in kernels.kernels] == [(((1.0, 2.0),), ((3.0,),))]
     assert kernels.failure == "the reader was killed (head, pair 2)"
+
+
+def test_pairs_that_lost_their_windows_are_noted_with_the_reason():
+    runs = [
+        *(run(pair, side) for pair in (0, 2) for side in Side),
+        run(1, Side.BASE),
+        run(1, Side.HEAD, failure="killed: SIGSEGV"),
+    ]
+
+    notes = lost_window_notes(match_kernels(["w"], runs), runs)
+
+    assert notes == (
+        "w: the kernels of 1 of 3 profiled pairs are missing: killed: SIGSEGV (head, pair 2)",
+    )
+    assert lost_window_notes(match_kernels(["w"], runs[:4]), runs[:4]) == ()
 
 
 def test_a_workload_without_windows_is_listed_without_kernels():
@@ -220,3 +255,57 @@ def test_a_step_that_fails_under_the_profiler_keeps_its_measured_run(
     assert len(measured.runs) == 2
     assert len(measured.windows) == 2
     assert all(each.failure.startswith("StopIteration (benchmarks") for each in measured.windows)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("trouble", UNDER_PROFILER)
+def test_a_process_that_ends_or_hangs_in_a_window_loses_its_windows_alone(
+    harness, write_benchmarks, request_for, tmp_path, trouble
+):
+    step, reason = UNDER_PROFILER[trouble]
+    roomy = replace(harness, limits=replace(harness.limits, memory_bytes=None))
+    requests = {
+        side: replace(
+            request_for(write_benchmarks(tmp_path / side, w=LEAVES.format(step))),
+            is_interleaved=True,
+        )
+        for side in Side
+    }
+
+    measured = measure_pairs(
+        roomy,
+        requests,
+        [spec("first")],
+        TwoPairs(),
+        seed=1,
+        max_pairs=1,
+        budget_s=1e9,
+        kernel_pairs=1,
+    )
+
+    assert measured.failures == ()
+    assert len(measured.runs) == 2
+    (kernels,) = match_kernels(["benchmarks.w:first"], measured.windows)
+    assert kernels.failure.startswith(reason)
+    assert (kernels.pairs, len(measured.windows)) == ((), 2)
+
+
+def test_a_workload_that_lost_its_windows_twice_is_not_profiled_again(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    requests = {side: request_for(write_benchmarks(tmp_path / side, w=PLAIN)) for side in Side}
+
+    measured = measure_pairs(
+        harness,
+        requests,
+        [spec("plain", framework=Framework.HOST)],
+        TwoPairs(),
+        seed=1,
+        max_pairs=2,
+        budget_s=3600,
+        kernel_pairs=2,
+    )
+
+    assert len(measured.runs) == 4
+    assert [(each.pair, bool(each.failure)) for each in measured.windows] == [(0, True)] * 2

@@ -106,7 +106,8 @@ def context(tmp_path):
         trace_folder=str(tmp_path / "traces"),
         windows=3,
     )
-    return SimpleNamespace(request=request, root=tmp_path, channel=None)
+    channel = SimpleNamespace(leave_if_forked=lambda: None)
+    return SimpleNamespace(request=request, root=tmp_path, channel=channel)
 
 
 def measured(step, *, readings_s=(0.2, 0.2)):
@@ -146,12 +147,13 @@ def test_short_steps_have_more_of_them_in_a_window_and_none_records_shapes(conte
     assert MOST_KERNEL_STEPS < MOST_WINDOW_STEPS
 
 
-def test_an_error_under_the_profiler_is_a_reason_and_no_failure(context):
-    meter = RecordingMeter(error=RuntimeError("CUPTI is taken"))
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit])
+def test_an_error_under_the_profiler_is_a_reason_and_no_failure(context, kind):
+    meter = RecordingMeter(error=kind("CUPTI is taken"))
 
-    assert record_windows(context, BOUND, measured(list), meter) == {
-        "reason": "RuntimeError: CUPTI is taken"
-    }
+    fields = record_windows(context, BOUND, measured(list), meter)
+
+    assert fields == {"reason": f"{kind.__name__}: CUPTI is taken"}
 
 
 def test_steps_with_preparations_and_plain_python_have_no_windows(context):
@@ -163,18 +165,23 @@ def test_steps_with_preparations_and_plain_python_have_no_windows(context):
     }
 
 
-@pytest.mark.parametrize(("windows", "reason"), [(0, None), (2, NO_PROFILER_REASON)])
-def test_a_run_has_windows_where_it_was_asked_for_them(
-    write, send_command, tmp_path, windows, reason
+@pytest.mark.parametrize(
+    ("request_fields", "reasons"),
+    [
+        ({"windows": 0}, []),
+        ({"windows": 2}, [NO_PROFILER_REASON]),
+        ({"windows": 2, "unprofiled": ("benchmarks.w:plain",)}, []),
+    ],
+)
+def test_a_run_is_followed_by_its_windows_where_they_were_asked_for(
+    write, send_command, tmp_path, request_fields, reasons
 ):
     answer = send_command(
         write({"benchmarks/w.py": PLAIN}),
         Command.MEASURE,
-        windows=windows,
         trace_folder=str(tmp_path / "traces"),
+        **request_fields,
     )
 
-    run = answer.about("benchmarks.w:plain")
-    assert run["event"] == "run"
-    assert run["windows"].get("reason") == reason
-    assert len(answer.of("sampled")) == (windows > 0)
+    assert len(answer.of("run")) == 1
+    assert [each["windows"]["reason"] for each in answer.of("windows")] == reasons

@@ -1,0 +1,124 @@
+"""Follows a child's messages, and rejects one that comes out of order."""
+
+from dataclasses import dataclass, field
+
+from perfledger.protocol import Command
+from perfledger_runners.children.protocol_parser import (
+    AnyMessage,
+    BrokenMessage,
+    CountedMessage,
+    DoneMessage,
+    FactsMessage,
+    FailedMessage,
+    GarbageError,
+    LeftOutMessage,
+    LoadedMessage,
+    NoteMessage,
+    ProfiledMessage,
+    ReadyMessage,
+    RunMessage,
+    SamplingMessage,
+    ServedMessage,
+    StartedMessage,
+    TurnMessage,
+    WindowsMessage,
+    WorkloadMessage,
+    decode_message,
+)
+
+
+@dataclass(slots=True)
+class ProtocolState:
+    """The state of a child's answers, which decides what message may come next.
+
+    The windows of a workload of `windowed` follow its run: until then it has no result.
+    """
+
+    command: Command
+    requested: frozenset[str]  # empty: any workload
+    windowed: frozenset[str] = frozenset()
+    current: str = ""  # the last workload that was started
+    finished: set[str] = field(default_factory=set[str])
+    is_in_windows: bool = False  # the current workload's, which has its run
+    is_done: bool = False
+
+    @property
+    def is_in_workload(self) -> bool:
+        """Return whether a workload has started and has no result yet."""
+        return self.current != "" and self.current not in self.finished
+
+    def accept(self, line: bytes) -> AnyMessage:
+        """Return the line's message if it may come now; raise GarbageError."""
+        message = decode_message(line)
+        if self.is_done or not self._may_come(message):
+            msg = f"the child sent {message.__struct_config__.tag!r} out of order"
+            raise GarbageError(msg)
+        match message:
+            case StartedMessage():
+                self.current = message.workload
+            case RunMessage() if message.workload in self.windowed:
+                self.is_in_windows = True
+            case (
+                RunMessage()
+                | WindowsMessage()
+                | ProfiledMessage()
+                | CountedMessage()
+                | LoadedMessage()
+                | FailedMessage()
+            ):
+                self.finished.add(message.workload)
+                self.is_in_windows = False
+            case DoneMessage():
+                self.is_done = True
+            case (
+                FactsMessage()
+                | WorkloadMessage()
+                | BrokenMessage()
+                | LeftOutMessage()
+                | NoteMessage()
+                | ReadyMessage()
+                | SamplingMessage()
+                | TurnMessage()
+                | ServedMessage()
+            ):
+                pass
+        return message
+
+    def _may_come(self, message: AnyMessage) -> bool:
+        match message:
+            case FactsMessage():
+                return self.current == ""
+            case WorkloadMessage() | BrokenMessage() | LeftOutMessage() | NoteMessage():
+                return self.command is Command.LIST
+            case ReadyMessage(workload="") | DoneMessage():
+                return not self.is_in_workload
+            case ReadyMessage() | StartedMessage():
+                is_new = self._is_open(message.workload) and not self.is_in_workload
+                return is_new and self.command is not Command.LIST
+            case (
+                SamplingMessage()
+                | TurnMessage()
+                | RunMessage()
+                | WindowsMessage()
+                | ProfiledMessage()
+                | CountedMessage()
+                | ServedMessage()
+                | LoadedMessage()
+            ):
+                is_current = self.is_in_workload and message.workload == self.current
+                return is_current and self._is_in_place(message)
+            case FailedMessage():
+                return self._is_open(message.workload)
+
+    def _is_in_place(self, message: AnyMessage) -> bool:
+        """Return whether a run precedes windows, and windows follow a run."""
+        match message:
+            case RunMessage():
+                return not self.is_in_windows
+            case WindowsMessage():
+                return self.is_in_windows
+            case _:
+                return True
+
+    def _is_open(self, workload: str) -> bool:
+        return workload not in self.finished and (not self.requested or workload in self.requested)

@@ -1,0 +1,123 @@
+import json
+
+import pytest
+
+from perfledger.protocol import PROTOCOL_VERSION, Command
+from perfledger_runners.children.protocol_parser import GarbageError
+from perfledger_runners.children.protocol_state import ProtocolState
+
+
+def line(event, **fields):
+    return json.dumps({"version": PROTOCOL_VERSION, "event": event, **fields}).encode()
+
+
+def run_line(workload="w"):
+    return line(
+        "run",
+        workload=workload,
+        started_at="2026-11-20T12:00:00+00:00",
+        samples={"step_time_p50": [0.5]},
+        device="cpu",
+    )
+
+
+WINDOWS = line("windows", workload="w", windows={"reason": "no memory"})
+
+
+def talk(*lines, command=Command.MEASURE, asked=("w", "v"), windowed=()):
+    conversation = ProtocolState(command, frozenset(asked), frozenset(windowed))
+    for each in lines:
+        conversation.accept(each)
+    return conversation
+
+
+def test_a_whole_conversation_is_accepted():
+    done = talk(
+        line("facts"),
+        line("started", workload="w"),
+        line("sampling", workload="w"),
+        run_line(),
+        line("started", workload="v"),
+        line("failed", workload="v", reason="raised"),
+        line("done"),
+    )
+
+    assert done.is_done
+    assert done.finished == {"w", "v"}
+
+
+def test_a_workload_is_under_way_from_its_start_to_its_result():
+    assert not talk(line("facts")).is_in_workload
+    assert talk(line("started", workload="w")).is_in_workload
+    assert not talk(line("started", workload="w"), run_line()).is_in_workload
+
+
+def test_a_workload_with_windows_has_its_result_when_they_came():
+    lines = [line("started", workload="w"), run_line(), line("turn", workload="w")]
+
+    conversation = talk(*lines, windowed=["w"])
+
+    assert conversation.is_in_windows
+    assert conversation.is_in_workload
+    conversation.accept(WINDOWS)
+    assert conversation.finished == {"w"}
+    assert not conversation.is_in_windows
+
+
+def test_a_teardown_may_fail_after_the_windows():
+    conversation = talk(
+        line("started", workload="w"),
+        run_line(),
+        line("failed", workload="w", reason="raised"),
+        line("started", workload="v"),
+        windowed=["w"],
+    )
+
+    assert conversation.finished == {"w"}
+    assert not conversation.is_in_windows
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([WINDOWS], id="windows before the run"),
+        pytest.param([run_line(), run_line()], id="two runs"),
+        pytest.param([run_line(), WINDOWS, WINDOWS], id="windows twice"),
+        pytest.param([run_line(), line("done")], id="no windows"),
+    ],
+)
+def test_windows_out_of_order_are_garbage(lines):
+    with pytest.raises(GarbageError, match="out of order"):
+        talk(line("started", workload="w"), *lines, windowed=["w"])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([run_line()], id="a result before its start"),
+        pytest.param([line("sampling", workload="w")], id="samples before a start"),
+        pytest.param([line("started", workload="x")], id="one that was not asked for"),
+        pytest.param([line("failed", workload="x", reason="raised")], id="a stranger's failure"),
+        pytest.param([line("started", workload="w")] * 2, id="started twice"),
+        pytest.param(
+            [line("started", workload="w"), line("started", workload="v")], id="two at once"
+        ),
+        pytest.param([line("started", workload="w"), run_line(), run_line()], id="two results"),
+        pytest.param(
+            [line("started", workload="w"), run_line(workload="v")], id="another's result"
+        ),
+        pytest.param([line("started", workload="w"), run_line(), WINDOWS], id="windows, unasked"),
+        pytest.param([line("started", workload="w"), line("facts")], id="facts too late"),
+        pytest.param([line("started", workload="w"), line("done")], id="done in the middle"),
+        pytest.param([line("done"), line("done")], id="done twice"),
+        pytest.param([line("broken", path="x.py")], id="a listing, unasked"),
+    ],
+)
+def test_a_message_out_of_order_is_garbage(lines):
+    with pytest.raises(GarbageError, match="out of order"):
+        talk(*lines)
+
+
+def test_a_listing_measures_nothing():
+    with pytest.raises(GarbageError, match="'started' out of order"):
+        talk(line("started", workload="w"), command=Command.LIST, asked=())
