@@ -24,9 +24,12 @@ LOCK_FILE = re.compile(
     r"|environment\.ya?ml|Pipfile|constraints[\w.-]*\.txt"
 )
 REQUIREMENTS_FILE = re.compile(r"requirements[\w.-]*\.txt")
-UV_LOCK = "uv.lock"
-UV_PACKAGE = re.compile(
-    r'^\[\[package\]\]\nname = "([^"]+)"\n((?:version = .*\n)?(?:source = .*\n)?)', re.MULTILINE
+# Of a lock file of uv, Poetry or PDM: what follows is one package.
+LOCKED_PACKAGE = "[[package]]"
+LOCKED_FACT = re.compile(
+    r"^(name|version|source|type|url|git|path|ref|revision|reference|resolved_reference"
+    r"|subdirectory) = (.+)",
+    re.MULTILINE,
 )
 COMMENT = re.compile(r"(^|\s)#.*")
 # Of a requirements file: these also decide what a single requirement becomes.
@@ -58,6 +61,14 @@ class DeclaredDependencies:
 
 
 NOTHING_DECLARED = DeclaredDependencies()
+
+
+@dataclass(frozen=True, slots=True)
+class LockedPackage:
+    """The versions of a package in a lock file, and where they come from if the file says so."""
+
+    versions: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +111,26 @@ def declared_dependencies(path: str, content: bytes) -> DeclaredDependencies:
             return _of_requirements(text)
 
 
-def locked_packages(text: str) -> dict[str, str]:
-    """Return the versions and sources of the packages of a uv.lock, by name."""
-    packages: dict[str, str] = {}
-    for name, facts in UV_PACKAGE.findall(text):
-        packages[name] = packages.get(name, "") + facts
+def locked_packages(text: str) -> dict[str, LockedPackage]:
+    """Return the packages of a lock file of uv, Poetry or PDM, by their normalized names."""
+    packages: dict[str, LockedPackage] = {}
+    for part in text.split(LOCKED_PACKAGE)[1:]:
+        facts: list[tuple[str, str]] = LOCKED_FACT.findall(part)
+        values = dict(reversed(facts))  # the first of each: later tables may have such keys
+        name = re.sub(r"[-_.]+", "-", values.pop("name", "")).strip('"').lower()
+        version = values.pop("version", "").strip('"')
+        before = packages.get(name, LockedPackage())
+        packages[name] = LockedPackage(
+            before.versions | ({version} if version else set()),
+            before.sources | {f"{key} = {value}" for key, value in values.items()},
+        )
     return packages
 
 
 def project_build(pyproject: bytes | None, setup_file: bytes | None) -> ProjectBuild:
     """Return how the project of these files is installed; None stands for a missing file."""
     document = _document((pyproject or b"").decode(errors="replace"))
+    poetry = table(document, "tool", "poetry")
     backend = table(document, "build-system").get("build-backend")
     names = {
         name
@@ -119,9 +139,12 @@ def project_build(pyproject: bytes | None, setup_file: bytes | None) -> ProjectB
     }
     is_compiling = any(name.endswith("Extension") or name == "cythonize" for name in names)
     return ProjectBuild(
-        is_installable=setup_file is not None
-        or any(table(document, *keys) for keys in (("project",), ("build-system",)))
-        or bool(table(document, "tool", "poetry")),
+        is_installable=poetry.get("package-mode") is not False
+        and (
+            setup_file is not None
+            or any(table(document, *keys) for keys in (("project",), ("build-system",)))
+            or bool(poetry)
+        ),
         is_compiled=is_compiling
         or bool(names & COMPILING_ARGUMENTS)
         or (isinstance(backend, str) and backend.startswith(COMPILING_BACKENDS))

@@ -115,8 +115,8 @@ CHILD_VARIABLES = (
 # What a build gets beside these. An index's address may hold a password: pip and uv need it.
 BUILD_VARIABLES = (
     VariableGroup(
-        "which index, cache and options pip and uv install with",
-        ("PIP_*", "UV_*", "PIP_KEYRING_PROVIDER", "UV_KEYRING_PROVIDER"),
+        "which index, cache and options pip, uv, Poetry and PDM install with",
+        ("PIP_*", "UV_*", "POETRY_*", "PDM_*", "PIP_KEYRING_PROVIDER", "UV_KEYRING_PROVIDER"),
     ),
     VariableGroup(
         "compilers' options",

@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 
 from perfledger_runners.checkouts.dependency_files import (
     NOTHING_DECLARED,
-    UV_LOCK,
+    LockedPackage,
+    ProjectBuild,
     is_lock,
     locked_packages,
 )
@@ -22,9 +23,8 @@ from perfledger_runners.checkouts.source_tree import (
     listed,
 )
 from perfledger_runners.environments.build import BuildError
+from perfledger_runners.environments.lock_tool import LockTool, lock_tool
 
-# uv's environment must not be editable: its checkout is gone after the check.
-UV_SYNC = "uv sync --frozen --no-editable"
 REQUIREMENTS = "requirements.txt"
 ADVICE = "set `build` in [tool.perfledger] to the command that installs a checkout"
 EXACT_PIN = re.compile(r"==[^*,;]+(;|$)")
@@ -39,13 +39,15 @@ class BuildInputs:
 
     `dependencies` are files that declare packages, `sources` those that are compiled into an
     installed one. `common` has the requirements that all revisions share, by file and without lower
-    bounds; `locked` has the names of packages that differ in uv.lock.
+    bounds; `locked` has the names of packages that differ in the lock file, and `new_sources` those
+    of them that differ in their source alone.
     """
 
     dependencies: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     common: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     locked: frozenset[str] = frozenset()
+    new_sources: frozenset[str] = frozenset()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -58,7 +60,8 @@ def build_inputs(base: SourceTree, head: SourceTree, *, paths: Sequence[str]) ->
     dependencies = tuple(
         path for path in changed_dependencies(base, head) if is_needed(path, base, head, paths)
     )
-    before, after = (_locked(tree) for tree in (base, head))
+    before, after = (packages_in_lock(tree) for tree in (base, head))
+    locked = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     return BuildInputs(
         dependencies=dependencies,
         sources=tuple(
@@ -70,7 +73,12 @@ def build_inputs(base: SourceTree, head: SourceTree, *, paths: Sequence[str]) ->
         common={
             path: _requirements(base, path) & _requirements(head, path) for path in dependencies
         },
-        locked=frozenset(name for name in before | after if before.get(name) != after.get(name)),
+        locked=frozenset(locked),
+        new_sources=frozenset(
+            name
+            for name in locked & before.keys() & after.keys()
+            if before[name].versions == after[name].versions
+        ),
     )
 
 
@@ -88,14 +96,15 @@ def derived_build(tree: SourceTree, inputs: BuildInputs) -> str:
 
     Raises BuildError if what differs may not be installed by it.
     """
-    if UV_LOCK in tree.hashes:
-        is_locked = UV_LOCK in inputs.dependencies
+    tool = lock_tool(tree.hashes)
+    if tool is not None:
+        is_locked = tool.lock in inputs.dependencies
         uninstallable = [
             path
             for path in _present(tree, inputs)
             if not (is_locked or (_is_project_file(path) and tree.project_of(path) == "."))
         ]
-        command = UV_SYNC
+        command = " && ".join(_locked_commands(tool, tree.projects["."]))
     else:
         uninstallable = [path for path in _present(tree, inputs) if is_lock(path)]
         command = " && ".join(_pip_commands(tree, inputs))
@@ -108,15 +117,32 @@ def derived_build(tree: SourceTree, inputs: BuildInputs) -> str:
     return command
 
 
+def packages_in_lock(tree: SourceTree) -> Mapping[str, LockedPackage]:
+    """Return the packages of the lock file that makes a revision's environment, by name."""
+    tool = lock_tool(tree.hashes)
+    declared = tree.dependencies.get(tool.lock, NOTHING_DECLARED) if tool else NOTHING_DECLARED
+    return locked_packages(declared.rest)
+
+
+def _locked_commands(tool: LockTool, project: ProjectBuild) -> Iterator[str]:
+    yield tool.command
+    if project.is_installable and not tool.has_project:
+        yield _install(project, "--no-deps", ".")
+
+
+def _install(project: ProjectBuild, *arguments: str) -> str:
+    """Return pip's command that installs a project."""
+    options = ("--no-build-isolation",) if project.needs_installed else ()
+    return shlex.join(["pip", "install", *options, *arguments])
+
+
 def _pip_commands(tree: SourceTree, inputs: BuildInputs) -> Iterator[str]:
     if REQUIREMENTS in tree.hashes:
         yield f"pip install -r {REQUIREMENTS}"
     changed = {tree.project_of(path) for path in inputs.files}
     for folder, build in sorted(tree.projects.items()):
         if build.is_installable and (folder == "." or folder in changed):
-            options = ["--no-build-isolation"] if build.needs_installed else []
-            place = "." if folder == "." else f"./{folder}"
-            yield shlex.join(["pip", "install", *options, place])
+            yield _install(build, "." if folder == "." else f"./{folder}")
     for path in _present(tree, inputs):
         yield from _changed_requirements(tree, path, inputs)
 
@@ -183,7 +209,3 @@ def _option_words(line: str, path: str) -> list[str]:
 
 def _is_project_file(path: str) -> bool:
     return PurePosixPath(path).name in PROJECT_FILES
-
-
-def _locked(tree: SourceTree) -> dict[str, str]:
-    return locked_packages(tree.dependencies.get(UV_LOCK, NOTHING_DECLARED).rest)

@@ -50,8 +50,11 @@ PIP_SCRIPT = """#!/bin/sh
 "{0}" -c 'import pip' 2>/dev/null || "{0}" -m ensurepip || exit
 exec "{0}" -m pip "$@"
 """
-# Variables by which a user's pip would install elsewhere.
-MISLEADING = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONHOME", "CONDA_PREFIX")
+# Variables by which a user's pip, Poetry or PDM would install elsewhere.
+MISLEADING = (
+    *("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONHOME", "CONDA_PREFIX"),
+    *("PDM_IGNORE_ACTIVE_VENV", "PDM_PYTHON", "PDM_PROJECT", "PDM_USE_VENV"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +137,7 @@ def environment_distributions(venv: Path, request: BuildRequest) -> EnvironmentD
 
 
 def installer_variables(venv: Path, request: BuildRequest) -> dict[str, str]:
-    """Return the variables with which pip and uv install into the virtual environment."""
+    """Return the variables with which installers install into the virtual environment."""
     variables = build_variables(request.environment, named=request.variable_names)
     for name in MISLEADING:
         variables.pop(name, None)

@@ -4,6 +4,7 @@ from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shutil import which
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import FailureReason, Side
@@ -13,11 +14,12 @@ from perfledger_runners.children.interpreter import Interpreter
 from perfledger_runners.environments.build import BuildError
 from perfledger_runners.environments.derived_build import (
     ADVICE,
-    UV_SYNC,
     BuildInputs,
     derived_build,
+    packages_in_lock,
 )
 from perfledger_runners.environments.environment_cache import EnvironmentCache
+from perfledger_runners.environments.lock_tool import lock_tool
 from perfledger_runners.environments.side_environment import (
     BuildRequest,
     EnvironmentDistributions,
@@ -31,8 +33,8 @@ from perfledger_runners.user_folders import cache_folder
 from perfledger_service.settings.check import CheckSettings
 
 NO_BUILD_NOTE = (
-    "{} has no uv.lock, requirements.txt, pyproject.toml or setup.py to build an environment from: "
-    "it ran with what is installed; set `build` in [tool.perfledger]"
+    "{} has no lock file, requirements.txt, pyproject.toml or setup.py to build an environment "
+    "from: it ran with what is installed; set `build` in [tool.perfledger]"
 )
 SAME_VERSIONS_NOTE = "{} changed, but both environments have the same versions of all packages"
 OWN_ENVIRONMENT_NOTE = "{} changed: each side ran in an environment of its own, made by {}"
@@ -117,7 +119,7 @@ def build_code(
     code = BuiltCode(request=replace(request, packages=tree.tracked()), tree=tree, inputs=inputs)
     with ExitStack() as stack:
         try:
-            code = replace(code, command=_command(tree, settings, inputs))
+            code = replace(code, command=_command(tree, settings, inputs, environment))
             if code.command:
                 build = BuildRequest(
                     command=code.command,
@@ -129,7 +131,8 @@ def build_code(
                 )
                 folder = stack.enter_context(_environment(build, Path(request.root)))
                 distributions = environment_distributions(folder, build)
-                _check_locked(distributions, code.command, inputs)
+                if not settings.build:
+                    check_locked(distributions, tree, inputs)
                 code = replace(
                     code,
                     request=replace(code.request, environment=str(folder)),
@@ -164,14 +167,55 @@ def pair_code(base: BuiltCode, head: BuiltCode, settings: CheckSettings) -> Side
     )
 
 
-def _command(tree: SourceTree, settings: CheckSettings, inputs: BuildInputs) -> str:
+def check_locked(
+    distributions: EnvironmentDistributions, tree: SourceTree, inputs: BuildInputs
+) -> None:
+    """Raise BuildError if packages that differ in the lock file would be those of neither side.
+
+    What is inherited serves in the locked version, unless the sides have it from other places.
+    """
+    tool, packages = lock_tool(tree.hashes), packages_in_lock(tree)
+    names = sorted((distributions.inherited.keys() - distributions.built) & inputs.locked)
+    foreign = [name for name in names if name not in packages]
+    left_out = [
+        name
+        for name in names
+        if name in packages
+        and (
+            name in inputs.new_sources
+            or distributions.inherited[name] not in packages[name].versions
+        )
+    ]
+    if tool is None or not (foreign or left_out):
+        return
+    msg = (
+        f"`{tool.command}` leaves out {listed(left_out)}, which differs in {tool.lock} and would "
+        "run as installed: set `build` in [tool.perfledger] to one that installs its extra or "
+        f"group, such as `{tool.command} {tool.options}`"
+        if left_out
+        else f"{listed(foreign)} is installed and both sides inherit it, but {tool.lock} has it on "
+        "one side alone: set `python` in [tool.perfledger] to an environment without it"
+    )
+    raise BuildError(msg)
+
+
+def _command(
+    tree: SourceTree,
+    settings: CheckSettings,
+    inputs: BuildInputs,
+    environment: Mapping[str, str],
+) -> str:
     """Return the command that builds a side, "" if it runs with what is installed."""
     if settings.build or not needs_build(settings, inputs):
         return settings.build
     if settings.sandbox and not settings.isolated:
         msg = OUTSIDE_SANDBOX.format(listed(inputs.files))
         raise BuildError(msg)
-    return derived_build(tree, inputs)
+    command, tool = derived_build(tree, inputs), lock_tool(tree.hashes)
+    if tool is not None and not which(tool.program, path=environment.get("PATH")):
+        msg = f"{tool.lock} needs {tool.program}, which is not on PATH: install it, or {ADVICE}"
+        raise BuildError(msg)
+    return command
 
 
 @contextmanager
@@ -180,22 +224,6 @@ def _environment(build: BuildRequest, checkout: Path) -> Generator[Path]:
     with side_environment(cache, build, checkout) as folder:
         cache.clean()
         yield folder
-
-
-def _check_locked(
-    distributions: EnvironmentDistributions, command: str, inputs: BuildInputs
-) -> None:
-    """Raise BuildError if packages that differ in uv.lock would be those of neither side."""
-    if command != UV_SYNC:
-        return
-    names = tuple(sorted((distributions.inherited.keys() - distributions.built) & inputs.locked))
-    if names:
-        msg = (
-            f"`{UV_SYNC}` leaves out {listed(names)}, which differs in uv.lock and would run as "
-            "installed: set `build` in [tool.perfledger] to one that installs its extra or group, "
-            f"such as `{UV_SYNC} --all-extras`"
-        )
-        raise BuildError(msg)
 
 
 def _explained(error: BuildError, inputs: BuildInputs) -> BuildError:

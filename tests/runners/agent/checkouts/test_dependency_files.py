@@ -3,6 +3,7 @@ import pytest
 from perfledger_runners.checkouts.dependency_files import (
     NOTHING_DECLARED,
     DeclaredDependencies,
+    LockedPackage,
     ProjectBuild,
     declared_dependencies,
     is_dependency_file,
@@ -20,6 +21,42 @@ optional-dependencies.gpu = ["flash-attn==2.5"]
 dev = ["ruff", {include-group = "test"}]
 [tool.perfledger]
 paths = ["%d"]
+"""
+POETRY_LOCK = """
+[[package]]
+name = "Zope.Interface"
+version = "1.2"
+description = "interfaces"
+groups = ["main"]
+files = [
+    {file = "zope.interface-1.2.tar.gz", hash = "sha256:0"},
+]
+
+[package.dependencies]
+version = "*"
+
+[[package]]
+name = "mine"
+version = "2.0"
+optional = false
+
+[package.source]
+type = "git"
+url = "https://x/mine.git"
+reference = "main"
+resolved_reference = "abc"
+
+[metadata]
+lock-version = "2.1"
+"""
+PDM_LOCK = """
+[[package]]
+name = "mine"
+version = "2.0"
+requires_python = ">=3.9"
+git = "https://x/mine.git"
+revision = "abc"
+summary = ""
 """
 LOCK = """version = 1
 
@@ -117,8 +154,34 @@ def test_locked_packages_have_all_their_versions_and_sources():
     packages = locked_packages(LOCK)
 
     assert list(packages) == ["numpy", "mine"]
-    assert packages["numpy"].count("version") == 2
-    assert packages["mine"] == 'source = { virtual = "." }\n'
+    assert len(packages["numpy"].versions) == 2
+    assert packages["mine"] == LockedPackage(sources=frozenset({'source = { virtual = "." }'}))
+
+
+def test_a_lock_of_poetry_names_versions_and_sources():
+    packages = locked_packages(POETRY_LOCK)
+
+    assert packages == {
+        "zope-interface": LockedPackage(versions=frozenset({"1.2"})),
+        "mine": LockedPackage(
+            versions=frozenset({"2.0"}),
+            sources=frozenset(
+                {
+                    'type = "git"',
+                    'url = "https://x/mine.git"',
+                    'reference = "main"',
+                    'resolved_reference = "abc"',
+                }
+            ),
+        ),
+    }
+
+
+def test_a_lock_of_pdm_names_versions_and_sources():
+    assert locked_packages(PDM_LOCK)["mine"] == LockedPackage(
+        versions=frozenset({"2.0"}),
+        sources=frozenset({'git = "https://x/mine.git"', 'revision = "abc"'}),
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,6 +191,7 @@ def test_locked_packages_have_all_their_versions_and_sources():
         (b"[tool.ruff]\nline-length = 1", None, ProjectBuild()),
         (b"[project]\nname = 'a'", None, ProjectBuild(is_installable=True)),
         (b"[tool.poetry]\nname = 'a'", None, ProjectBuild(is_installable=True)),
+        (b"[project]\nname = 'a'\n[tool.poetry]\npackage-mode = false", None, ProjectBuild()),
         (None, b"setup()", ProjectBuild(is_installable=True)),
         (
             b"[build-system]\nbuild-backend = 'maturin'",

@@ -74,7 +74,11 @@ def test_what_repositories_compute_with_reaches_children_and_builds(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["PIP_INDEX_URL", "UV_CACHE_DIR", "CFLAGS", "MAX_JOBS", "https_proxy", "SSL_CERT_FILE"]
+    "name",
+    [
+        *("PIP_INDEX_URL", "UV_CACHE_DIR", "POETRY_CACHE_DIR", "PDM_CACHE_DIR", "CFLAGS"),
+        *("MAX_JOBS", "https_proxy", "SSL_CERT_FILE"),
+    ],
 )
 def test_what_installers_need_reaches_builds_alone(name):
     assert build_variables({name: "x"}) == {name: "x"}

@@ -11,9 +11,11 @@ from perfledger_runners.environments.derived_build import (
     build_inputs,
     derived_build,
 )
+from perfledger_runners.environments.lock_tool import LOCK_TOOLS
 
 PROJECT = "[project]\nname = 'a'\ndependencies = ['torch', 'numpy{}']\n"
 UV = "uv sync --frozen --no-editable"
+POETRY = "poetry install --no-interaction --no-root"
 LOCK = '[[package]]\nname = "numpy"\nversion = "{}"\nsource = {{ registry = "x" }}\n'
 
 
@@ -48,6 +50,17 @@ def commands(base, head, *, paths=("benchmarks",), projects=(".",)):
     ("files", "command"),
     [
         ({"uv.lock": "", "pyproject.toml": PROJECT, "requirements.txt": "a"}, UV),
+        ({"poetry.lock": "", "uv.lock": ""}, UV),
+        (
+            {"poetry.lock": "", "pyproject.toml": PROJECT},
+            f"{POETRY} && pip install --no-deps .",
+        ),
+        ({"poetry.lock": "", "pyproject.toml": "[tool.poetry]\npackage-mode = false"}, POETRY),
+        (
+            {"poetry.lock": "", "setup.py": "import torch.utils.cpp_extension\nsetup()"},
+            f"{POETRY} && pip install --no-build-isolation --no-deps .",
+        ),
+        ({"pdm.lock": "", "pyproject.toml": PROJECT}, "pdm sync --no-editable"),
         ({"requirements.txt": "a"}, "pip install -r requirements.txt"),
         ({"pyproject.toml": PROJECT}, "pip install ."),
         ({"pyproject.toml": "[tool.ruff]"}, ""),
@@ -73,14 +86,29 @@ def test_nothing_differs_between_files_that_install_the_same():
     assert build_inputs(base, head, paths=()).files == ()
 
 
-def test_a_changed_lock_is_installed_by_uv_and_its_changed_packages_are_known():
-    files = {"pyproject.toml": PROJECT.format("")}
-    base, head = (tree(files | {"uv.lock": LOCK.format(version)}) for version in (1, 2))
+@pytest.mark.parametrize("tool", LOCK_TOOLS, ids=lambda tool: tool.program)
+def test_a_changed_lock_is_installed_by_its_tool_and_its_changed_packages_are_known(tool):
+    base, head = (tree({tool.lock: LOCK.format(version)}) for version in (1, 2))
 
     inputs = build_inputs(base, head, paths=())
 
-    assert (inputs.dependencies, inputs.locked) == (("uv.lock",), frozenset({"numpy"}))
-    assert derived_build(head, inputs) == UV
+    assert (inputs.dependencies, inputs.locked) == ((tool.lock,), frozenset({"numpy"}))
+    assert inputs.new_sources == frozenset()
+    assert derived_build(head, inputs) == tool.command
+
+
+def test_a_package_of_one_version_from_elsewhere_has_moved():
+    base, head = (tree({"uv.lock": LOCK.format(1).replace('"x"', name)}) for name in "xy")
+
+    inputs = build_inputs(base, head, paths=())
+
+    assert inputs.locked == inputs.new_sources == frozenset({"numpy"})
+
+
+def test_a_change_of_tools_is_made_by_that_of_each_side():
+    base, head = {"poetry.lock": LOCK.format(1)}, {"uv.lock": LOCK.format(1)}
+
+    assert commands(base, head) == [POETRY, UV]
 
 
 def test_an_exact_pin_is_installed_and_what_pip_would_keep_is_replaced():
@@ -114,7 +142,7 @@ def test_extras_and_further_requirements_are_installed_if_they_changed():
 @pytest.mark.parametrize(
     ("base", "head", "words"),
     [
-        ({"poetry.lock": "1"}, {"poetry.lock": "2"}, "poetry.lock changed, and perfledger cannot"),
+        ({"pixi.lock": "1"}, {"pixi.lock": "2"}, "pixi.lock changed, and perfledger cannot"),
         (
             {"uv.lock": "", "requirements.txt": "a"},
             {"uv.lock": "", "requirements.txt": "b"},

@@ -42,17 +42,6 @@ NAMED = """
         from pathlib import Path
         assert Path("requirements.txt").read_text()[2:5] == late.NAME
 """
-UV_PROJECT = """
-[project]
-name = "mine"
-version = "1"
-requires-python = ">=3.11"
-dependencies = ["slowdep=={}"]
-[tool.uv]
-package = false
-no-index = true
-find-links = ["wheels"]
-"""
 LIBRARY_WORKLOAD = """
 import perfledger
 
@@ -189,7 +178,7 @@ def test_a_dependency_of_the_same_version_from_elsewhere_replaces_the_installed_
             ("no-such==1", "no-such==2"),
             "failed: exit status 1 (req",
         ),
-        ("poetry.lock", ("1", "2"), "poetry.lock changed, and perfledger cannot install from it"),
+        ("pixi.lock", ("1", "2"), "pixi.lock changed, and perfledger cannot install from it"),
     ],
 )
 def test_changed_dependencies_that_cannot_be_installed_are_not_measured(
@@ -216,29 +205,6 @@ def test_a_build_that_no_setting_asks_for_is_not_made_outside_a_sandbox(project)
 
     assert all("a build runs outside the sandbox" in failure.detail for failure in failures)
     assert failures
-
-
-def test_a_changed_lock_is_installed_by_uv(project, require_system):
-    require_system("uv", package="uv", folders=[Path(sys.executable).parent])
-    mine = project()
-    mine.variables["UV_OFFLINE"] = "1"
-    mine.variables["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    mine.write(
-        "bench.py", mine.WORKLOAD.replace("from mypkg import late", "import slowdep as late")
-    )
-    mine.write("python/mypkg/late.py", WORK.format(10))
-    for version in (1, 2):
-        mine.write_wheel("slowdep", version, WORK.format(10 * version))
-        mine.write("pyproject.toml", UV_PROJECT.format(version))
-        command = ("uv", "lock", "-q", "--python", sys.executable)
-        subprocess.run(command, cwd=mine.root, check=True, env=mine.environment())
-        mine.commit()
-
-    _, failures, notes = mine.measure()
-
-    assert failures == ()
-    assert "made by `uv sync --frozen --no-editable`" in notes[0]
-    assert notes[1] == "dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
 
 
 def test_a_library_from_the_users_checkout_is_not_measured_if_its_source_changed(
