@@ -40,7 +40,7 @@ _PLAIN = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|{_SIGN})[)]?[,.;:?]?"
 
 def clean(text: str, *, limit: int = MAX_NAME) -> str:
     """Return `text` on one line, without invisible characters, at most `limit` characters long."""
-    line = " ".join("".join(map(_visible, text[: 16 * limit])).split())
+    line = " ".join(_visible(text[: 16 * limit]).split())
     if len(line) > limit or len(text) > 16 * limit:
         line = line[: limit - 1].rstrip() + ELLIPSIS
     return line or EMPTY
@@ -48,7 +48,7 @@ def clean(text: str, *, limit: int = MAX_NAME) -> str:
 
 def visible(text: str) -> str:
     """Return our lines, whose spaces matter, without terminal control sequences."""
-    return "\n".join("".join(map(_visible, line)) for line in text.split("\n"))
+    return "\n".join(_visible(line) for line in text.split("\n"))
 
 
 def cell(text: str) -> str:
@@ -56,7 +56,7 @@ def cell(text: str) -> str:
 
     Numbers, signed ones too, stay numbers; "-2+3" is a formula.
     """
-    content = "".join(map(_visible, text)).strip()
+    content = _visible(text).strip()
     is_formula = content[:1] in _FORMULAS and _NUMBER.fullmatch(content) is None
     return f"'{content}" if is_formula else content
 
@@ -144,7 +144,7 @@ def path(text: str) -> str:
 def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
     """Return the last lines of a log, without control sequences or markup."""
     lines = text[-4 * max_characters :].splitlines()[-max_lines:]
-    end = "\n".join("".join(map(_visible, line)).rstrip() for line in lines)[-max_characters:]
+    end = "\n".join(_visible(line).rstrip() for line in lines)[-max_characters:]
     return end.strip("\n") or EMPTY
 
 
@@ -152,7 +152,13 @@ def _stopped(text: str) -> str:
     return text if text.endswith((".", "!", "?", ELLIPSIS)) else f"{text}."
 
 
-def _visible(character: str) -> str:
+def _visible(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(map(_visible_character, text))
+
+
+def _visible_character(character: str) -> str:
     if character in "\t\n\r\v\f":
         return " "
     category = unicodedata.category(character)
