@@ -9,9 +9,11 @@ the share of all devices that is taken.
 """
 
 import argparse
+import csv
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +67,19 @@ def pack(jobs: JobTable, cluster: Cluster, placement: PlacementPolicy, *, seed: 
     )
 
 
+def read_pods(path: Path) -> JobTable:
+    """Read a list of pods; of some lists no times are published, and the order is drawn anyway."""
+    with path.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    for place, row in enumerate(rows):
+        row.setdefault("creation_time", str(place))
+    text = StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return read_job_log(text.getvalue()).jobs
+
+
 def arrival_order(jobs: JobTable, demand_milli: float, seed: int) -> IntArray:
     """Return rows that ask for so much in all: each job once, then draws of any."""
     rng = np.random.default_rng(seed)
@@ -97,7 +112,7 @@ def main() -> None:
     parser.add_argument("nodes", type=Path)
     parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()
-    jobs = read_job_log(options.pods.read_text(encoding="utf-8")).jobs
+    jobs = read_pods(options.pods)
     cluster = read_cluster(options.nodes.read_text(encoding="utf-8"), devices=DEVICES)
     print(
         f"{len(jobs):,} pods, {cluster.total_devices:,} devices: allocated, mean of "

@@ -25,7 +25,7 @@ from io import StringIO
 from pathlib import Path
 from random import Random
 
-from packing_experiment import pack
+from packing_experiment import pack, read_pods
 
 from perfledger_cost_models.job_logs.job_table import Job, JobTable, table_of
 from perfledger_cost_models.job_logs.readers import read_job_log
@@ -71,7 +71,7 @@ def print_allocations(folder: Path, workloads: list[str], seeds: int) -> None:
     worst, wrong = 0.0, 0
     print(f"allocated, %: ours (mean of {seeds} seeds) / published (mean of ten)")
     for workload in workloads or sorted(published):
-        jobs = read_job_log((folder / f"data/csv/{workload}.csv").read_text(encoding="utf-8")).jobs
+        jobs = read_pods(folder / f"data/csv/{workload}.csv")
         ours: dict[str, float] = {}
         for name, placement in PLACEMENTS.items():
             runs = [pack(jobs, cluster, placement, seed=seed) for seed in range(seeds)]

@@ -20,6 +20,7 @@ from perfledger_cost_models.quote import HourlyRate
 # P10 to P90 is the calibrated interval; P50 is a budget, P90 less P50 its contingency.
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 P10, _, P50, _, P90 = QUANTILES
+LOW, MIDDLE, HIGH = map(QUANTILES.index, (P10, P50, P90))
 
 # Earlier moments to forecast from: each takes a complete forecast.
 MAX_ORIGINS = 12

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
 from perfledger_cost_models.forecasting.forecast import (
-    QUANTILES,
+    HIGH,
+    LOW,
+    MIDDLE,
     Forecast,
     ForecastQuantity,
     Forecasts,
@@ -17,7 +19,6 @@ from perfledger_cost_models.review.review_document import QuarterForecast, Unkno
 from perfledger_cost_models.units import MONTHS_PER_YEAR
 
 NAME = "past against forecast against actual"
-_LOW, _MIDDLE, _HIGH = (QUANTILES.index(share) for share in (0.1, 0.5, 0.9))
 
 
 def quarter_forecasts(
@@ -58,9 +59,9 @@ def _quarter(series: Forecast, first: int) -> QuarterForecast:
         quantity=series.quantity,
         year_before=_sum(series, first - MONTHS_PER_YEAR),
         quarter_before=_sum(series, first - MONTHS),
-        low=total[_LOW],
-        forecast=total[_MIDDLE],
-        high=total[_HIGH],
+        low=total[LOW],
+        forecast=total[MIDDLE],
+        high=total[HIGH],
         actual=sum(series.past[first : first + MONTHS]),
     )
 

@@ -31,6 +31,7 @@ from perfledger_cost_models.units import HOURS_PER_YEAR
 
 WACC = "wacc"
 NO_BREAK_EVEN_USE = 1e9  # stands for infinity, which has no quantiles
+_CACHED_SERVERS = 16  # servers on their terms: a comparison has a few of them
 
 
 class ComparisonError(ValueError):
@@ -288,7 +289,7 @@ def owned_usd(
     return _yearly_usd(server, sheet, use, figures, terms) / hours
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=_CACHED_SERVERS)
 def idle_and_busy_usd(
     server: ServerSpec, sheet: HardwareInputSheet, terms: Ownership
 ) -> tuple[FloatArray, FloatArray]:

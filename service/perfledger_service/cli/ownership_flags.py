@@ -10,6 +10,7 @@ from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger_cost_models.energy.carbon_footprint import GridCarbon
+    from perfledger_cost_models.tco.npv import Horizon
     from perfledger_service.usecases.cost.purchase_options import CostRequest
     from perfledger_service.usecases.inputs.price_books import PriceBooks
 
@@ -41,6 +42,24 @@ class GridFlags:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HorizonFlags:
+    """The years that an investment is judged over."""
+
+    years: Annotated[int, how("horizon of NPV, payback and IRR: 3 or 5", metavar="YEARS")] = 5
+
+    @property
+    def horizon(self) -> "Horizon":
+        """Return the horizon; raises UsageError for years without a residual value."""
+        from perfledger_cost_models.tco.npv import Horizon
+
+        if self.years not in tuple(Horizon):
+            horizons = " or ".join(str(int(each)) for each in Horizon)
+            msg = f"--years {self.years}: give {horizons}, which have a residual value"
+            raise UsageError(msg)
+        return Horizon(self.years)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnershipFlags:
     """The use, location and support of an owned server."""
 
@@ -52,7 +71,6 @@ class OwnershipFlags:
             default="40, of the packaged inputs",
         ),
     ] = None
-    years: Annotated[int, how("horizon of NPV, payback and IRR: 3 or 5", metavar="YEARS")] = 5
     site: Annotated[ServerSite, how("location of an owned server")] = ServerSite.COLOCATION
     no_support: Annotated[
         bool,
@@ -65,17 +83,12 @@ class OwnershipFlags:
         float | None, how("measured mean power of an owned server", metavar="KW")
     ] = None
 
-    def request(self, books: "PriceBooks", grid: "GridCarbon") -> "CostRequest":
+    def request(self, books: "PriceBooks") -> "CostRequest":
         """Return the request as of today; raises UsageError for impossible values."""
-        from perfledger_cost_models.tco.npv import Horizon
         from perfledger_cost_models.tco.onprem import Ownership
         from perfledger_service.usecases.cost.purchase_options import CostRequest
         from perfledger_service.usecases.inputs.error_translation import translate_errors
 
-        if self.years not in tuple(Horizon):
-            horizons = " or ".join(str(int(each)) for each in Horizon)
-            msg = f"--years {self.years}: give {horizons}, which have a residual value"
-            raise UsageError(msg)
         with translate_errors():
             terms = Ownership(
                 site=self.site,
@@ -84,14 +97,7 @@ class OwnershipFlags:
                 drawn_kw=self.mean_kw,
             )
             use, assumed = self._use(books)
-        return CostRequest(
-            use=use,
-            assumed=assumed,
-            today=today(),
-            years=Horizon(self.years),
-            terms=terms,
-            grid=grid,
-        )
+        return CostRequest(use=use, assumed=assumed, today=today(), terms=terms)
 
     def _use(self, books: "PriceBooks") -> tuple[float, tuple[str, ...]]:
         """Return the useful share of hours, and the assumption about it in words."""

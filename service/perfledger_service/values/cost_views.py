@@ -7,6 +7,7 @@ from perfledger_cost_models.prices.price_sheet import Price
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_cost_models.tco.api_break_even import ApiPrice
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, CostSwing, OptionComparison
+from perfledger_cost_models.tco.hardware_inputs import HardwareInput
 from perfledger_cost_models.tco.npv import Investment
 from perfledger_cost_models.tco.onprem import Ownership
 from perfledger_cost_models.tco.payment_schedule import PaymentSchedule
@@ -32,6 +33,7 @@ class CostRow:
     owner: str = ""  # the server that owning is about, "" where nothing is owned
     is_same_work: bool = False  # the server is of another accelerator: the work is the same
     is_outdated: bool = False  # the price is older than prices of its kind stay valid
+    server_price: HardwareInput | None = None  # of an owned server
     warnings: tuple[str, ...] = ()
 
     @property

@@ -6,7 +6,7 @@ from typing import Annotated
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import what
 from perfledger_service.cli.output import DocumentOutput
-from perfledger_service.cli.ownership_flags import GridFlags, OwnershipFlags
+from perfledger_service.cli.ownership_flags import OwnershipFlags
 from perfledger_service.cli.price_flags import PriceFlags
 
 
@@ -37,7 +37,6 @@ def api(
         int, what("devices that serve one copy of the model", metavar="N")
     ] = 1,
     ownership: OwnershipFlags,
-    grid: GridFlags,
     price_flags: PriceFlags,
     output: DocumentOutput,
 ) -> None:
@@ -48,6 +47,6 @@ def api(
 
     books = price_flags.books
     price = api_price(input_usd=input_usd, output_usd=output_usd, output_percent=output_share)
-    request = replace(ownership.request(books, grid.grid), places=places_of(at))
+    request = replace(ownership.request(books), places=places_of(at))
     comparison = ApiComparison(price=price, devices_per_replica=devices_per_replica)
     output.write_document(api_break_evens(books, request, comparison), api_document)

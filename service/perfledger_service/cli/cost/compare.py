@@ -8,7 +8,7 @@ from perfledger_cost_models.units import MINUTES_PER_HOUR
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.output import ChartOutput
-from perfledger_service.cli.ownership_flags import GridFlags, OwnershipFlags
+from perfledger_service.cli.ownership_flags import GridFlags, HorizonFlags, OwnershipFlags
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
 
@@ -148,6 +148,7 @@ def compare(
     ] = None,
     spot: SpotFlags,
     ownership: OwnershipFlags,
+    horizon: HorizonFlags,
     grid: GridFlags,
     price_flags: PriceFlags,
     output: ChartOutput,
@@ -169,7 +170,9 @@ def compare(
     names = names or list(accelerators_at(books.sheet, books.servers, places))
     names = names or [DEFAULT_ACCELERATOR]
     request = replace(
-        ownership.request(books, grid.grid),
+        ownership.request(books),
+        years=horizon.horizon,
+        grid=grid.grid,
         accelerators=FAMILIES if ALL in names else tuple(dict.fromkeys(names)),
         places=places,
         shows_all=every_option,

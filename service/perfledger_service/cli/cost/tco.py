@@ -1,11 +1,12 @@
 """Computes the cost of owning a server."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
 from perfledger_service.cli.output import ChartOutput
-from perfledger_service.cli.ownership_flags import GridFlags, OwnershipFlags
+from perfledger_service.cli.ownership_flags import GridFlags, HorizonFlags, OwnershipFlags
 from perfledger_service.cli.price_flags import PriceFlags
 
 DEFAULT_SERVER = "onprem-8xH100"
@@ -24,6 +25,7 @@ def tco(
     ] = DEFAULT_SERVER,
     *,
     ownership: OwnershipFlags,
+    horizon: HorizonFlags,
     grid: GridFlags,
     price_flags: PriceFlags,
     output: ChartOutput,
@@ -37,8 +39,9 @@ def tco(
     from perfledger_service.usecases.cost.tco import cost_of_owning
 
     books = price_flags.books
+    request = replace(ownership.request(books), years=horizon.horizon, grid=grid.grid)
     output.write_document(
-        cost_of_owning(books, server, ownership.request(books, grid.grid)),
+        cost_of_owning(books, server, request),
         owning_document,
         svg=owning_svg,
     )

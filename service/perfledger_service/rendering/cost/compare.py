@@ -266,6 +266,8 @@ def origin_of(price: Price) -> str:
 
 
 def _price_origin(row: CostRow) -> str:
+    if row.server_price is not None:
+        return f"server price {row.server_price.dated}"
     return origin_of(row.price) if row.price else ""
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from perfledger_cost_models.prices.price_sheet import Price
 from perfledger_cost_models.prices.staleness import max_age_of
 from perfledger_cost_models.quote import price_origin
+from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_cost_models.tco.hourly_rates import PROVIDER_NAMES
 from perfledger_cost_models.tco.onprem import QUANTILES
 from perfledger_cost_models.tco.purchase_modes import terms_of
@@ -152,7 +153,8 @@ def _usd(row: CostRow) -> str:
 def _phrase(row: CostRow) -> str:
     """Return an option in words: "owned", "on AWS p5.48xlarge on demand"."""
     if row.price is None:
-        return f"owned ({row.cost.name})"
+        dated = f", server price {row.server_price.dated}" if row.server_price else ""
+        return f"owned ({row.cost.name}{dated})"
     terms = (row.price.pricing_model, row.price.option_term)
     provider = PROVIDER_NAMES.get(row.price.provider, row.price.provider)
     words = " ".join(term.replace("_", " ") for term in terms if term)
@@ -163,7 +165,7 @@ def _rivals(answer: CostAnswer, *, use: float) -> Iterator[str]:
     """Yield from which share on owning costs less than on demand and than a commitment."""
     on_demand, committed = answer.on_demand, answer.commitment
     if on_demand is not None and on_demand.break_even is not None:
-        yield f"than on demand ({_usd(on_demand)}) {_from(on_demand.break_even.p50)}"
+        yield f"than on demand ({_usd(on_demand)}) {_from(on_demand.break_even)}"
     if committed is not None and committed.break_even is not None and committed.price is not None:
         rate = usd_text(committed.cost.mode_usd * use)
         interest = " with interest on what is paid before" if _is_upfront(committed.price) else ""
@@ -171,7 +173,7 @@ def _rivals(answer: CostAnswer, *, use: float) -> Iterator[str]:
         phrase = "that commitment" if is_cheapest else _phrase(committed).removeprefix("on ")
         yield (
             f"than {phrase} ({rate} for every hour of the term{interest}) "
-            f"{_from(committed.break_even.p50)} if that is sized to the hours used"
+            f"{_from(committed.break_even)} if that is sized to the hours used"
             f"{_equal_size(committed.equal_size_chance)}"
         )
 
@@ -180,8 +182,17 @@ def _is_upfront(price: Price) -> bool:
     return terms_of(price).upfront_share > 0
 
 
-def _from(share: float | None) -> str:
-    return "at no share" if share is None else f"from {number_format.whole_share(share)} on"
+def _from(shares: BreakEven) -> str:
+    """Return the share from which owning is cheaper, with the ends of its 90 % interval."""
+    low, middle, high = (
+        "no share" if share is None else number_format.whole_share(share)
+        for share in (shares.p5, shares.p50, shares.p95)
+    )
+    if shares.p5 is None:
+        return "at no share"
+    if shares.p50 is None:
+        return f"at no share (or from {low} on, at the low end of its 90 % interval)"
+    return f"from {middle} on ({low} to {high})"
 
 
 def _equal_size(chance: float | None) -> str:

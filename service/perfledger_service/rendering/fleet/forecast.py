@@ -7,6 +7,9 @@ from decimal import Decimal
 
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
 from perfledger_cost_models.forecasting.forecast import (
+    HIGH,
+    LOW,
+    MIDDLE,
     QUANTILES,
     BudgetDay,
     Forecast,
@@ -31,7 +34,6 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.escape import clean
 
 _NAMES = tuple(f"p{round(100 * share)}" for share in QUANTILES)
-_LOW, _MIDDLE, _HIGH = (_NAMES.index(name) for name in ("p10", "p50", "p90"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +170,7 @@ def _amount(value: float) -> str:
 
 
 def _sentences(forecast: Forecast) -> Iterator[str]:
-    low, middle, high = (forecast.total[place] for place in (_LOW, _MIDDLE, _HIGH))
+    low, middle, high = (forecast.total[place] for place in (LOW, MIDDLE, HIGH))
     span = f"The next {len(forecast.periods)} {forecast.calendar.step}s"
     match forecast.quantity:
         case ForecastQuantity.HOURS:

@@ -139,8 +139,10 @@ def _best(sweep: CommitmentSweep) -> str:
     if best.devices == chosen:
         return f"{text}, which is the number that the options have."
     return (
-        f"{text}; the options have {chosen:,}, which cost {whole_usd(loss)} USD more on average "
-        f"over {YEARS} years."
+        f"{text}; the options have {chosen:,}, as the plan states or as the first year's most "
+        f"likely need fills, which cost {whole_usd(loss)} USD more on average over {YEARS} years, "
+        f"because need may grow or shrink. To decide on {best.devices:,}, state devices = "
+        f"{best.devices} in the plan."
     )
 
 

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfledger_cost_models.forecasting.forecast import (
-    QUANTILES,
+    HIGH,
+    LOW,
+    MIDDLE,
     Forecast,
     ForecastQuantity,
     Forecasts,
@@ -22,7 +24,6 @@ from perfledger_service.rendering.fleet.forecast_fan import forecast_picture
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.review.rows import plain_number, whole_usd
 
-_LOW, _MIDDLE, _HIGH = (QUANTILES.index(share) for share in (0.1, 0.5, 0.9))
 _BANDS = "Dark band: 50 % interval; light band: 80 % interval"
 
 
@@ -121,6 +122,6 @@ def _table(forecast: Forecast) -> ForecastTable:
 
 
 def _cells(forecast: Forecast, quantiles: Sequence[float]) -> tuple[str, ...]:
-    low, middle, high = (to_decimal(quantiles[place]) for place in (_LOW, _MIDDLE, _HIGH))
+    low, middle, high = (to_decimal(quantiles[place]) for place in (LOW, MIDDLE, HIGH))
     show = whole_usd if forecast.quantity is ForecastQuantity.USD else plain_number
     return tuple(map(show, (low, middle, high, high - middle)))

@@ -212,6 +212,7 @@ def _row(
             today=request.today,
             max_age=max_age_of(offer.price.pricing_model),
         ),
+        server_price=books.parameters.find(offer.server.price) if offer.server else None,
         warnings=price_warnings(books, offer.price, request.today),
     )
 

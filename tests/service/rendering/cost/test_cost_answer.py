@@ -4,6 +4,7 @@ import pytest
 
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, OptionComparison
+from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_service.rendering.cost.cost_answer import (
     answer_record,
     answer_sentences,
@@ -66,10 +67,18 @@ OWNED = row("onprem", 5.0)
 
 
 @pytest.mark.parametrize(
-    ("share", "words"), [(0.434, "from 43 % on"), (None, "at no share"), (1.0, "from 100 % on")]
+    ("shares", "words"),
+    [
+        ((0.35, 0.434, 0.53), "from 43 % on (35 % to 53 %)"),
+        ((0.9, 1.0, None), "from 100 % on (90 % to no share)"),
+        ((0.83, None, None), "at no share (or from 83 % on, at the low end of its 90 % interval)"),
+        ((None, None, None), "at no share"),
+    ],
 )
-def test_a_break_even_with_on_demand_is_a_share_or_none(share, words):
-    hourly = row("p5", 6.88, price=ON_DEMAND, break_even=from_share(share))
+def test_a_break_even_with_on_demand_is_a_share_or_none_with_its_interval(shares, words):
+    low, middle, high = shares
+    found = BreakEven(p5=low, p50=middle, p95=high, chance_ever=0.5)
+    hourly = row("p5", 6.88, price=ON_DEMAND, break_even=found)
 
     assert f"owning is cheaper than on demand (6.88) {words}." in sentence(OWNED, hourly)
 
@@ -93,9 +102,17 @@ def test_a_commitment_is_sized_to_hours_or_to_devices(chance, words):
     )
 
     assert (
-        "(3.00 for every hour of the term) from 70 % on if that is sized to the hours used; "
+        "(3.00 for every hour of the term) from 70 % on (70 % to 70 %) if that is sized to the "
+        "hours used; "
         f"sized to the devices owned, {words}."
     ) in sentence(OWNED, plan)
+
+
+def test_the_price_of_an_owned_server_has_its_day():
+    server_price = packaged_hardware_inputs().find("server_price_8xH100_SXM")
+    owned = row("onprem", 5.0, server_price=server_price)
+
+    assert f"owned (onprem, server price {server_price.dated}): 5.00 USD" in sentence(owned)
 
 
 def test_the_rate_of_what_is_paid_before_has_its_interest():
