@@ -11,7 +11,8 @@ class KernelTimes:
 
     On the host a kernel is an operator. `base[i]` and `head[i]` are the steps of pair i of the
     workload's; a side that does not run it took 0. `family` is the operator that runs it; where
-    that differs between the sides, both.
+    that differs between the sides, both. `base_undisturbed[i]` are the seconds of a step in which
+    each call of the kernel is at its shortest.
     """
 
     family: str
@@ -20,6 +21,8 @@ class KernelTimes:
     head_count: float
     base: tuple[StepSeconds, ...]
     head: tuple[StepSeconds, ...]
+    base_undisturbed: tuple[float, ...]  # one for each pair
+    head_undisturbed: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

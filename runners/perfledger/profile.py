@@ -248,8 +248,8 @@ class Profile:
     step_seconds: float  # mean over the kept steps, profiled
     operations: tuple[Operation, ...]
     dropped_events: int = 0
-    # Of each kept step, the seconds of each of `operations`; not in a bundle.
-    step_times: tuple[tuple[float, ...], ...] = ()
+    # Of each kept step, the seconds of the calls of each of `operations`; not in a bundle.
+    call_times: tuple[tuple[tuple[float, ...], ...], ...] = ()
     notes: tuple[str, ...] = ()
     has_steps: bool = True
     device: ProfiledDevice | None = None
@@ -279,7 +279,7 @@ class Profile:
             self,
             kernels=(),
             each_step=(),
-            step_times=(),
+            call_times=(),
             streams=(),
             readings=(),
             slices=(),

@@ -5,7 +5,7 @@ of the same code: of those after the first only the operations are printed. --sh
 of a window that recorded shapes, if the others did not, and --lines that of the lines which call
 operations and hold memory. An XLA profile has such lines itself: --root is the folder of the
 user's code, below which they are looked for. With --each-step only operations are printed, with the
-times of each step. With --speedscope the whole recording is written for that viewer, after a line
+times of their calls. With --speedscope the whole recording is written for that viewer, after a line
 that lists what is left out.
 
 The files are untrusted, so the caller limits memory and time. A file that cannot be read gives one
@@ -90,8 +90,8 @@ def _read_windows(options: argparse.Namespace) -> Sequence[Profile]:
         profiles[0] = with_instruction_lines(profiles[0], instruction_lines(programs))
         profiles[0] = with_peak_buffers(profiles[0], programs)
     if options.each_step:
-        return [replace(one.operations_only(), step_times=one.step_times) for one in profiles]
-    first = replace(profiles[0], step_times=())
+        return [replace(one.operations_only(), call_times=one.call_times) for one in profiles]
+    first = replace(profiles[0], call_times=())
     return [first, *(profile.operations_only() for profile in profiles[1:])]
 
 

@@ -1,8 +1,7 @@
 """Sums the profiled steps of kernels by family, with one value for each side and pair."""
 
-import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +9,12 @@ import numpy as np
 from perfledger.kernel_times import KernelTimes, StepSeconds, WorkloadKernels
 from perfledger_baselines.estimation.arrays import FloatArray
 
-# Of a side's steps in a pair: the shortest ones count, with their mean. Other load only lengthens a
-# step, and a profile of the host shows it as time of whatever operator was running. Beside five
-# times as many tasks as cores, the ratio of an unchanged pair was off by 10 % with the median step
-# and by 6 % with these (the median operator).
-SHORTEST_SHARE = 0.25
 # Relative. Mean counts of windows with different numbers of steps are rounded.
 SAME_COUNT = 0.01
+# Of fewer, the median may be that of the only one that changed.
+FEWEST_FAMILIES = 5
+# Of a family, over that of all others: no family is what all have in common.
+MOST_WEIGHT = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +40,38 @@ class PairedSeconds:
         """Return the longer side's median pair."""
         return max(self.base_seconds, self.head_seconds)
 
+    def relative_to(self, ratios: FloatArray) -> "PairedSeconds":
+        """Return the seconds as if head had not taken so many times as long in each pair."""
+        return PairedSeconds(name=self.name, base=self.base, head=self.head / ratios)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelFamily:
     """The kernels that one operator runs, together and one by one.
 
-    `total` is that of the shortest steps that run it. `over_all_steps` shows what these leave out:
-    the mean of all steps, and `total` times the share of steps that run it. `is_restructured` says
-    that one of its kernels is called another number of times: work that was added, removed or
-    moved.
+    `total` is that of a step with each call at its shortest, as other load only lengthens calls.
+    `over_all_steps` shows what this leaves out: the mean of all steps, and `total` times the share
+    of steps that run it. `is_restructured` says that one of its kernels is called another number of
+    times: work that was added, removed or moved. `median_seconds` are those
+    of the median step, on the longer side.
     """
 
     total: PairedSeconds
     over_all_steps: tuple[PairedSeconds, ...]
     kernels: tuple[PairedSeconds, ...]
     is_restructured: bool
+    median_seconds: float
+
+    def is_long(self, steps: PairedSeconds, median_step: float, *, share: float) -> bool:
+        """Return whether it takes such a share of a step that runs it, or of the median step.
+
+        Where most pairs lack it, it is its share on average.
+        """
+        by_share = self.over_all_steps[-1]
+        averages = (float(by_share.base.mean()), float(by_share.head.mean()))
+        seconds = max(self.total.most_seconds, *averages)
+        is_long = seconds >= share * steps.base_seconds
+        return is_long or self.median_seconds >= share * median_step
 
 
 def kernel_families(
@@ -66,18 +81,32 @@ def kernel_families(
     groups: defaultdict[str, list[KernelTimes]] = defaultdict(list)
     for kernel in kernels:
         groups[kernel.family].append(kernel)
-    families = [
-        KernelFamily(
-            total=_seconds_of(name, group, places, _shortest),
-            over_all_steps=tuple(
-                _seconds_of(name, group, places, mean) for mean in (_mean, _shortest_by_share)
-            ),
-            kernels=tuple(_seconds_of(one.name, [one], places, _shortest) for one in group),
-            is_restructured=any(map(_has_other_count, group)),
-        )
-        for name, group in groups.items()
-    ]
+    families = [_family(name, group, places) for name, group in groups.items()]
     return tuple(sorted(families, key=lambda family: -family.total.most_seconds))
+
+
+def common_ratios(families: Sequence[KernelFamily], *, pairs: int) -> FloatArray:
+    """Return how many times as long as on base the kernels took on head in each pair.
+
+    It is the median over the families that both sides run alike, of which longer ones are less
+    noisy and weigh more: the machine's state, or a change of all kernels alike, which the step
+    shows. It is 1 with fewer than FEWEST_FAMILIES.
+    """
+    alike = [
+        one.total
+        for one in families
+        if not one.is_restructured and min(one.total.base.min(), one.total.head.min()) > 0
+    ]
+    if len(alike) < FEWEST_FAMILIES:
+        return np.ones(pairs)
+    weights: FloatArray = np.sqrt([one.most_seconds for one in alike])
+    weights = np.minimum(weights, MOST_WEIGHT * (weights.sum() - weights.max()))
+    logs: FloatArray = np.log([one.head / one.base for one in alike])
+    order = np.argsort(logs, axis=0)
+    reached = np.cumsum(weights[order], axis=0)
+    middle = np.argmax(reached >= weights.sum() / 2, axis=0)
+    ratios: FloatArray = np.exp(np.take_along_axis(logs, order, axis=0)[middle, np.arange(pairs)])
+    return ratios
 
 
 def sum_of(name: str, parts: Collection[PairedSeconds]) -> PairedSeconds:
@@ -90,26 +119,51 @@ def sum_of(name: str, parts: Collection[PairedSeconds]) -> PairedSeconds:
 
 
 def whole_steps(windows: WorkloadKernels, *, places: Sequence[int]) -> PairedSeconds:
-    """Return the profiled steps in the pairs at these places."""
+    """Return the shortest profiled step of each side in the pairs at these places."""
     return PairedSeconds(
         name="step",
-        base=np.array([_shortest(np.array(windows.base_steps[place])) for place in places]),
-        head=np.array([_shortest(np.array(windows.head_steps[place])) for place in places]),
+        base=np.array([min(windows.base_steps[place]) for place in places]),
+        head=np.array([min(windows.head_steps[place]) for place in places]),
     )
 
 
-def _seconds_of(
-    name: str,
-    kernels: Sequence[KernelTimes],
-    places: Sequence[int],
-    location: Callable[[FloatArray], float],
-) -> PairedSeconds:
-    """Return kernels together, with the location of their sums in the steps of each pair."""
-    return PairedSeconds(
-        name=name,
-        base=np.array([location(_step_sums([one.base[at] for one in kernels])) for at in places]),
-        head=np.array([location(_step_sums([one.head[at] for one in kernels])) for at in places]),
+def _family(name: str, kernels: Sequence[KernelTimes], places: Sequence[int]) -> KernelFamily:
+    parts = tuple(
+        PairedSeconds(
+            name=one.name,
+            base=np.array([one.base_undisturbed[place] for place in places]),
+            head=np.array([one.head_undisturbed[place] for place in places]),
+        )
+        for one in kernels
     )
+    total = sum_of(name, parts)
+    base = [_step_sums([one.base[place] for one in kernels]) for place in places]
+    head = [_step_sums([one.head[place] for one in kernels]) for place in places]
+    return KernelFamily(
+        total=total,
+        over_all_steps=(
+            PairedSeconds(name=name, base=_means(base), head=_means(head)),
+            PairedSeconds(
+                name=name,
+                base=total.base * _busy_shares(base),
+                head=total.head * _busy_shares(head),
+            ),
+        ),
+        kernels=parts,
+        is_restructured=any(map(_has_other_count, kernels)),
+        median_seconds=max(_median(base), _median(head)),
+    )
+
+
+def median_step(windows: WorkloadKernels, *, places: Sequence[int]) -> float:
+    """Return the median profiled step of the longer side in the pairs at these places."""
+    sides = (windows.base_steps, windows.head_steps)
+    return max(_median([np.array(side[place]) for place in places]) for side in sides)
+
+
+def _median(pairs: Sequence[FloatArray]) -> float:
+    """Return the median pair's median step."""
+    return float(np.median([np.median(steps) for steps in pairs]))
 
 
 def _step_sums(kernels: Sequence[StepSeconds]) -> FloatArray:
@@ -117,19 +171,13 @@ def _step_sums(kernels: Sequence[StepSeconds]) -> FloatArray:
     return sums
 
 
-def _shortest(steps: FloatArray) -> float:
-    """Return the mean of the shortest steps that run it at all; 0 without any."""
-    busy = np.sort(steps[steps > 0])
-    count = math.ceil(SHORTEST_SHARE * len(busy))
-    return float(busy[:count].mean()) if count else 0.0
+def _means(pairs: Sequence[FloatArray]) -> FloatArray:
+    return np.array([steps.mean() for steps in pairs])
 
 
-def _mean(steps: FloatArray) -> float:
-    return float(steps.mean())
-
-
-def _shortest_by_share(steps: FloatArray) -> float:
-    return _shortest(steps) * float((steps > 0).mean())
+def _busy_shares(pairs: Sequence[FloatArray]) -> FloatArray:
+    """Return the share of each pair's steps that run it at all."""
+    return np.array([(steps > 0).mean() for steps in pairs])
 
 
 def _has_other_count(kernel: KernelTimes) -> bool:

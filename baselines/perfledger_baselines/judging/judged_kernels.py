@@ -24,14 +24,17 @@ MIN_STEP_SHARE = 0.0002
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedFamily:
-    """A family of kernels with its test, or several families together.
+    """A family of kernels with its tests, or several families together.
 
-    The test's differences are relative to the mean of both sides. `seconds` are those of the
-    shortest steps that run it; `over_all_steps` are as in KernelFamily.
+    A test's differences are relative to the mean of both sides. `seconds` and `result` are relative
+    to what all kernels have in common; `measured_seconds` and `measured_result` are not.
+    `over_all_steps` are as in KernelFamily.
     """
 
     seconds: PairedSeconds
     result: TTestResult
+    measured_seconds: PairedSeconds
+    measured_result: TTestResult
     over_all_steps: tuple[PairedSeconds, ...] = ()
     kernels: tuple[PairedSeconds, ...] = ()
     is_restructured: bool = False
@@ -49,8 +52,12 @@ class JudgedFamily:
 
     @property
     def reach_seconds(self) -> float:
-        """Return the most that it may add or save by the interval that decides equivalence."""
-        return self._seconds(abs(self.result.mean) + self.result.narrow_half_width)
+        """Return the most that it may add or save by the interval that decides equivalence.
+
+        That is as measured: what all kernels have in common may be a change of all of them.
+        """
+        result = self.measured_result
+        return self._seconds(abs(result.mean) + result.narrow_half_width)
 
     @property
     def delta_seconds(self) -> float:
@@ -66,12 +73,14 @@ class JudgedWorkload:
     """The families of one workload.
 
     `tested` are those long enough for a test of their own, and `restructured` the shorter ones
-    whose kernels are called another number of times.
+    whose kernels are called another number of times. `common_change` is what changed all kernels
+    alike, relative; None if nothing did for sure.
     """
 
     name: str
     pairs: int
     step_seconds: float  # base's, profiled
+    common_change: float | None
     tested: tuple[JudgedFamily, ...]
     restructured: tuple[JudgedFamily, ...]
 
@@ -80,60 +89,82 @@ class JudgedWorkload:
 class KernelShift:
     """The changed families: work that was added, work that was saved, and work that moved.
 
-    `pool` is all that may have passed work on, as one; None if nothing may.
+    `pool` is all that may have passed work on, as one; None if nothing may. `is_proven` is false
+    where `shifts` may have added work.
     """
 
     alarms: tuple[JudgedFamily, ...] = ()
     gains: tuple[JudgedFamily, ...] = ()
     shifts: tuple[JudgedFamily, ...] = ()
     pool: JudgedFamily | None = None
+    is_proven: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelTestRule:
-    """The level of one test of `tests` in all, with the floor and the confidence of intervals."""
+    """The level of one test of `tests` in all of a check, for the families of one workload.
+
+    `rule` has the floor and the confidence of intervals.
+    """
 
     level: float
     tests: int
     rule: DecisionRule
+    step_seconds: float
+    has_common_change: bool
 
     def test(self, seconds: PairedSeconds) -> JudgedFamily:
-        """Return something with its test."""
+        """Return something with its test, as measured."""
         (result,) = paired_kernel_tests([seconds], alpha=self.rule.alpha)
-        return JudgedFamily(seconds=seconds, result=result)
+        return JudgedFamily(
+            seconds=seconds, result=result, measured_seconds=seconds, measured_result=result
+        )
 
     def test_together(self, name: str, parts: Collection[JudgedFamily]) -> JudgedFamily:
-        """Return several families as one with its test; there is at least one."""
+        """Return several families as one with its tests; there is at least one."""
         over_all_steps = zip(*(part.over_all_steps for part in parts), strict=True)
-        return replace(
-            self.test(sum_of(name, [part.seconds for part in parts])),
-            over_all_steps=tuple(sum_of(name, seconds) for seconds in over_all_steps),
+        seconds = sum_of(name, [part.seconds for part in parts])
+        measured_seconds = sum_of(name, [part.measured_seconds for part in parts])
+        result, measured_result = paired_kernel_tests(
+            [seconds, measured_seconds], alpha=self.rule.alpha
+        )
+        return JudgedFamily(
+            seconds=seconds,
+            result=result,
+            measured_seconds=measured_seconds,
+            measured_result=measured_result,
+            over_all_steps=tuple(sum_of(name, each) for each in over_all_steps),
         )
 
-    def is_change(self, family: JudgedFamily, step_seconds: float) -> bool:
-        """Return whether something changed, by enough to matter."""
+    def is_change(self, family: JudgedFamily) -> bool:
+        """Return whether something changed, by enough to matter.
+
+        Where all kernels changed alike, one that did not would seem to have changed the other way:
+        it must then have changed as measured, too.
+        """
         change = relative_change(family.result.mean)
-        share = abs(family.delta_seconds) / step_seconds
-        return (
-            family.result.p_value < self.level
-            and abs(change) >= self.rule.floor
-            and share >= MIN_STEP_SHARE
-        )
+        share = abs(family.delta_seconds) / self.step_seconds
+        is_significant = family.result.p_value < self.level
+        if self.has_common_change:
+            is_same_way = family.result.mean * family.measured_result.mean > 0
+            is_significant &= is_same_way and family.measured_result.p_value < self.level
+        return is_significant and abs(change) >= self.rule.floor and share >= MIN_STEP_SHARE
 
-    def uneven_change(self, family: JudgedFamily, step_seconds: float) -> JudgedFamily | None:
+    def uneven_change(self, family: JudgedFamily) -> JudgedFamily | None:
         """Return the change over all steps that the shortest ones do not show; None without one.
 
         Such a family runs in another share of the steps, or only some of its steps changed. All
         these tests of a check have the alpha of intervals: one too many makes a check undecided,
         and one too few makes it green.
         """
-        shows_slower = family.is_slower if self.is_change(family, step_seconds) else None
+        measured = replace(family, seconds=family.measured_seconds, result=family.measured_result)
+        change = next((one for one in (family, measured) if self.is_change(one)), None)
+        shows_slower = None if change is None else change.is_slower
         level = self.rule.alpha / (self.tests * max(1, len(family.over_all_steps)))
         for one in map(self.test, family.over_all_steps):
             size = abs(relative_change(one.result.mean))
-            is_found = self.is_change(one, step_seconds) or (
-                replace(self, level=level).is_change(one, step_seconds)
-                and size > self.detectable(family)
+            is_found = self.is_change(one) or (
+                replace(self, level=level).is_change(one) and size > self.detectable(family)
             )
             if is_found and one.is_slower is not shows_slower:
                 return one
@@ -170,9 +201,7 @@ class KernelTestRule:
             smallest_detectable=self.detectable(family),
         )
 
-    def finding(
-        self, family: JudgedFamily, step_seconds: float, *, is_moved: bool
-    ) -> KernelFinding:
+    def finding(self, family: JudgedFamily, *, is_moved: bool) -> KernelFinding:
         """Return what is known of a changed family."""
         base, head = family.seconds.base_seconds, family.seconds.head_seconds
         low, high = family.bounds_seconds
@@ -184,7 +213,7 @@ class KernelTestRule:
             relative_change=relative_change(family.result.mean) if min(base, head) > 0 else None,
             low_seconds=low,
             high_seconds=high,
-            step_share=family.delta_seconds / step_seconds,
+            step_share=family.delta_seconds / self.step_seconds,
             adjusted_p=self.adjusted_p(family),
             is_moved=is_moved,
             kernels=self._changed_kernels(family),

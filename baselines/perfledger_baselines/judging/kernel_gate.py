@@ -6,19 +6,30 @@ not become faster, a slower kernel stands for itself; if they did, it must have 
 gained. A slower one is said to have work of the others only where they are proven to add less
 together than it does.
 
-The shortest steps of a pair count, as other load only lengthens steps. What they do not show, a
+Each call counts at its shortest, as other load only lengthens calls. What that does not show, a
 change of all steps on average, is no finding, but nothing is then called unchanged or improved.
+
+The state of the machine lengthens all kernels of a process. A family is therefore compared with
+what most families of its pair have in common; whether these changed all alike is for the step's own
+timing to judge. Nothing is called unchanged unless it is proven as measured.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from statistics import median
 from types import MappingProxyType
 
+import numpy as np
+
 from perfledger.kernel_times import WorkloadKernels
+from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.kernel_families import (
     KernelFamily,
+    PairedSeconds,
+    common_ratios,
     kernel_families,
+    median_step,
     whole_steps,
 )
 from perfledger_baselines.judging.judged_kernels import (
@@ -28,10 +39,19 @@ from perfledger_baselines.judging.judged_kernels import (
     KernelTestRule,
 )
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
-from perfledger_baselines.judging.kernel_wording import kernel_reason, uneven_reason, widest_reason
+from perfledger_baselines.judging.kernel_wording import (
+    UNPROVEN,
+    kernel_reason,
+    uneven_reason,
+    widest_reason,
+)
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_baselines.significance.kernel_tests import FEWEST_KERNEL_PAIRS, paired_kernel_tests
+from perfledger_baselines.significance.kernel_tests import (
+    FEWEST_KERNEL_PAIRS,
+    paired_kernel_tests,
+    relative_change,
+)
 
 # Of the step. Shorter families have no test of their own: 5 % of one is 0.01 % of the step. They
 # count where work moved.
@@ -60,9 +80,12 @@ def judge_kernels(
         and each.kernels
     }
     tests = max(1, sum(len(each.tested) + 1 for each in prepared.values()))
-    shared = KernelTestRule(level=level / tests, tests=tests, rule=rule)
     return tuple(
-        _judge(prepared[each.workload], shared, step_detectable.get(each.workload))
+        _judge(
+            prepared[each.workload],
+            _test_rule(prepared[each.workload], level=level, tests=tests, rule=rule),
+            step_detectable.get(each.workload),
+        )
         if each.workload in prepared
         else _without_enough(each, pairs[each.workload])
         for each in workloads
@@ -86,36 +109,70 @@ def _without_enough(windows: WorkloadKernels, pairs: Collection[int]) -> KernelJ
 
 def _prepare(windows: WorkloadKernels, places: Sequence[int], rule: DecisionRule) -> JudgedWorkload:
     families = kernel_families(windows.kernels, places=places)
-    step_seconds = whole_steps(windows, places=places).base_seconds
-    results = paired_kernel_tests([family.total for family in families], alpha=rule.alpha)
-    judged_families = [
-        (
-            _most_seconds(family) >= MIN_FAMILY_SHARE * step_seconds,
-            JudgedFamily(
-                seconds=family.total,
-                result=result,
-                over_all_steps=family.over_all_steps,
-                kernels=family.kernels,
-                is_restructured=family.is_restructured,
-            ),
-        )
-        for family, result in zip(families, results, strict=True)
+    steps = whole_steps(windows, places=places)
+    median_seconds = median_step(windows, places=places)
+    is_long = [one.is_long(steps, median_seconds, share=MIN_FAMILY_SHARE) for one in families]
+    tested = [*compress(families, is_long)]
+    ratios = common_ratios(tested, pairs=len(places))
+    restructured = [
+        one
+        for one, is_tested in zip(families, is_long, strict=True)
+        if one.is_restructured and not is_tested
     ]
     return JudgedWorkload(
         name=windows.workload,
         pairs=len(places),
-        step_seconds=step_seconds,
-        tested=tuple(one for is_long, one in judged_families if is_long),
-        restructured=tuple(
-            one for is_long, one in judged_families if not is_long and one.is_restructured
-        ),
+        step_seconds=steps.base_seconds,
+        common_change=_common_change(ratios, rule),
+        tested=_judged(tested, ratios, rule),
+        restructured=_judged(restructured, ratios, rule),
     )
 
 
-def _most_seconds(family: KernelFamily) -> float:
-    """Return how long it takes in a step that runs it; on average where most pairs lack it."""
-    means = (values.mean() for one in family.over_all_steps for values in (one.base, one.head))
-    return max(family.total.most_seconds, *map(float, means))
+def _judged(
+    families: Sequence[KernelFamily], ratios: FloatArray, rule: DecisionRule
+) -> tuple[JudgedFamily, ...]:
+    """Return families with their tests, relative to what is common to all and as measured."""
+    relative = [family.total.relative_to(ratios) for family in families]
+    measured = [family.total for family in families]
+    results, measured_results = (
+        paired_kernel_tests(seconds, alpha=rule.alpha) for seconds in (relative, measured)
+    )
+    return tuple(
+        JudgedFamily(
+            seconds=seconds,
+            result=result,
+            measured_seconds=family.total,
+            measured_result=measured_result,
+            over_all_steps=family.over_all_steps,
+            kernels=tuple(one.relative_to(ratios) for one in family.kernels),
+            is_restructured=family.is_restructured,
+        )
+        for family, seconds, result, measured_result in zip(
+            families, relative, results, measured_results, strict=True
+        )
+    )
+
+
+def _common_change(ratios: FloatArray, rule: DecisionRule) -> float | None:
+    """Return what changed all kernels alike, relative; None if nothing did for sure."""
+    common = PairedSeconds(name="", base=np.ones(len(ratios)), head=ratios)
+    (result,) = paired_kernel_tests([common], alpha=rule.alpha)
+    is_sure = result.p_value < rule.alpha
+    change = relative_change(result.mean)
+    return change if is_sure and abs(change) >= rule.floor else None
+
+
+def _test_rule(
+    workload: JudgedWorkload, *, level: float, tests: int, rule: DecisionRule
+) -> KernelTestRule:
+    return KernelTestRule(
+        level=level / tests,
+        tests=tests,
+        rule=rule,
+        step_seconds=workload.step_seconds,
+        has_common_change=workload.common_change is not None,
+    )
 
 
 def _judge(
@@ -123,7 +180,7 @@ def _judge(
 ) -> KernelJudgement:
     shift = _shift(workload, shared)
     findings = tuple(
-        shared.finding(one, workload.step_seconds, is_moved=group is shift.shifts)
+        shared.finding(one, is_moved=group is shift.shifts)
         for group in (shift.alarms, shift.gains, shift.shifts)
         for one in sorted(group, key=lambda each: -abs(each.delta_seconds))
     )
@@ -139,6 +196,7 @@ def _judge(
         findings=findings,
         detectable=median(detectable) if detectable else None,
         step_detectable=step_detectable,
+        common_change=workload.common_change,
         estimate=shared.estimate(decisive) if decisive is not None else None,
         adjusted_p=shared.adjusted_p(decisive) if decisive is not None else 1.0,
     )
@@ -147,7 +205,7 @@ def _judge(
 
 def _shift(workload: JudgedWorkload, shared: KernelTestRule) -> KernelShift:
     """Divide the changed families into alarms, gains, and cost that only moved."""
-    changed = [one for one in workload.tested if shared.is_change(one, workload.step_seconds)]
+    changed = [one for one in workload.tested if shared.is_change(one)]
     slower = tuple(one for one in changed if one.is_slower and not one.is_restructured)
     traded = tuple(one for one in changed if one not in slower)
     parts = (
@@ -157,18 +215,18 @@ def _shift(workload: JudgedWorkload, shared: KernelTestRule) -> KernelShift:
     if not parts:
         return KernelShift(alarms=slower)
     net = shared.test_together(TOGETHER, parts)
-    if not shared.is_change(net, workload.step_seconds):
-        shift = _shift_without_net_change(traded, net)
+    if not shared.is_change(net):
+        givers = (*traded, *workload.restructured)
+        shift = _shift_without_net_change(shared, traded, givers, net)
         return replace(shift, alarms=(*slower, *shift.alarms))
     if net.is_slower:
         added = tuple(one for one in traded if one.is_slower) or (net,)
         gains = tuple(one for one in traded if not one.is_slower)
         return KernelShift(alarms=(*slower, *added), gains=gains, pool=net)
-    return _shift_of_gains(workload, shared, slower, traded, net)
+    return _shift_of_gains(shared, slower, traded, net)
 
 
 def _shift_of_gains(
-    workload: JudgedWorkload,
     shared: KernelTestRule,
     slower: tuple[JudgedFamily, ...],
     traded: tuple[JudgedFamily, ...],
@@ -180,28 +238,37 @@ def _shift_of_gains(
     if not slower:
         return KernelShift(gains=gains, shifts=shifts, pool=net)
     total = shared.test_together(TOGETHER, (net, *slower))
-    if not shared.is_change(total, workload.step_seconds):
-        return _shift_without_net_change((*slower, *traded), total)
+    if not shared.is_change(total):
+        return _shift_without_net_change(shared, (*slower, *traded), traded, total)
     if total.is_slower:
         return KernelShift(alarms=slower, gains=gains, shifts=shifts, pool=total)
     return KernelShift(gains=gains, shifts=(*slower, *shifts), pool=total)
 
 
-def _shift_without_net_change(changed: tuple[JudgedFamily, ...], pool: JudgedFamily) -> KernelShift:
+def _shift_without_net_change(
+    shared: KernelTestRule,
+    changed: tuple[JudgedFamily, ...],
+    givers: tuple[JudgedFamily, ...],
+    pool: JudgedFamily,
+) -> KernelShift:
     """Divide changed families that did not change together.
 
-    A slower one has work of the others where all together add less than it does, by their bounds;
-    else it stands for itself.
+    A slower one has work of the others where all together add less than it does, by their bounds.
+    Where that is not sure, it stands for itself if none of `givers` became faster or less, or if it
+    lost more than these gained; else nobody knows.
     """
     _, most_seconds = pool.bounds_seconds
-    alarms = tuple(
+    unsure = tuple(
         one for one in changed if one.is_slower and one.bounds_seconds[0] <= most_seconds
     )
-    rest = tuple(one for one in changed if one not in alarms)
-    if not alarms:
-        return KernelShift(shifts=rest, pool=pool)
+    faster = tuple(one for one in givers if not one.is_slower)
+    total = shared.test_together(TOGETHER, (*unsure, *faster)) if unsure and faster else None
+    is_alarm = total is None or (total.is_slower and shared.is_change(total))
+    rest = tuple(one for one in changed if one not in unsure)
+    if not unsure or not is_alarm:
+        return KernelShift(shifts=changed, pool=pool, is_proven=not unsure)
     return KernelShift(
-        alarms=alarms,
+        alarms=unsure,
         gains=tuple(one for one in rest if not one.is_slower),
         shifts=tuple(one for one in rest if one.is_slower),
         pool=pool,
@@ -220,11 +287,9 @@ def _outcome(
         return Outcome.REGRESSED, max(shift.alarms, key=lambda one: one.delta_seconds), ""
     step_seconds = workload.step_seconds
     pool = () if shift.pool is None else (shift.pool,)
-    for family in (*workload.tested, *pool):
-        uneven = shared.uneven_change(family, step_seconds)
-        if uneven is not None:
-            reason = uneven_reason(family.seconds.name, share=uneven.delta_seconds / step_seconds)
-            return Outcome.UNDECIDED, uneven, reason
+    doubtful = _doubtful_change(workload, shift, shared)
+    if doubtful is not None:
+        return Outcome.UNDECIDED, *doubtful
     if shift.gains:
         return Outcome.IMPROVED, min(shift.gains, key=lambda one: one.delta_seconds), ""
     if not workload.tested:
@@ -235,3 +300,17 @@ def _outcome(
         return Outcome.UNCHANGED, None, ""
     reason = widest_reason(widest.seconds.name, share=widest.reach_seconds / step_seconds)
     return Outcome.UNDECIDED, widest, reason
+
+
+def _doubtful_change(
+    workload: JudgedWorkload, shift: KernelShift, shared: KernelTestRule
+) -> tuple[JudgedFamily, str] | None:
+    """Return what changed in some steps only, or may have been added, and why it is undecided."""
+    for family in (*workload.tested, *((shift.pool,) if shift.pool else ())):
+        uneven = shared.uneven_change(family)
+        if uneven is not None:
+            share = uneven.delta_seconds / workload.step_seconds
+            return uneven, uneven_reason(family.seconds.name, share=share)
+    if shift.is_proven:
+        return None
+    return max(shift.shifts, key=lambda one: one.delta_seconds), UNPROVEN

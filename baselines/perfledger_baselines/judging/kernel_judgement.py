@@ -50,7 +50,8 @@ class KernelJudgement:
     `findings` are the largest first. `detectable` is the relative change of a typical tested family
     that these pairs find, None if none was tested. `estimate` is that of the first alarm, or of the
     first finding if it improved, else of all tested kernels together. `step_detectable` is the
-    smallest change that the step's own timing finds.
+    smallest change that the step's own timing finds. `common_change` is what changed most kernels
+    alike, relative, None if nothing did for sure.
     """
 
     workload: str
@@ -62,5 +63,6 @@ class KernelJudgement:
     findings: tuple[KernelFinding, ...] = ()
     detectable: float | None = None
     step_detectable: float | None = None
+    common_change: float | None = None
     estimate: EffectEstimate | None = None
     adjusted_p: float = 1.0

@@ -8,6 +8,7 @@ from perfledger_baselines.judging.kernel_judgement import (
 )
 
 MAX_NAMED = 3
+UNPROVEN = "too noisy to tell whether none was added"
 
 
 def kernel_reason(judgement: KernelJudgement, *, doubt: str) -> str:
@@ -24,6 +25,8 @@ def kernel_reason(judgement: KernelJudgement, *, doubt: str) -> str:
         parts.append(_shift_sentence(shifts, is_proven=not doubt))
     if not (judgement.findings or doubt):
         parts.append(_quiet(judgement))
+    if judgement.common_change is not None:
+        parts.append(_common_sentence(judgement.common_change))
     return f"{'; '.join(filter(None, (*parts, doubt)))}, after {judgement.pairs} pairs"
 
 
@@ -48,6 +51,14 @@ def _shift_sentence(shifts: Sequence[KernelFinding], *, is_proven: bool) -> str:
     rest = f" and {len(shifts) - MAX_NAMED} more" if len(shifts) > MAX_NAMED else ""
     proof = ", and none was added" if is_proven else ""
     return f"cost moved between kernels{proof}: {named} of the step{rest}"
+
+
+def _common_sentence(change: float) -> str:
+    how = "longer" if change > 0 else "shorter"
+    return (
+        f"the typical kernel took {_percent(abs(change))} {how} on head: what is common to most is "
+        "for the step's own timing to judge"
+    )
 
 
 def _quiet(judgement: KernelJudgement) -> str:

@@ -2,12 +2,16 @@
 
 What one side calls by another name, fuses or splits is one kernel here: a change of its time is a
 change of the work's. Time outside kernels, such as the launch of one or Python, is not listed.
+
+Other load only lengthens calls, and most steps have some that it lengthened, but few calls are
+lengthened in all steps. The undisturbed time of a kernel is therefore put together from its calls,
+each at its shortest.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import ceil, fsum
 from statistics import fmean
 
 from perfledger.kernel_times import KernelTimes, StepSeconds
@@ -32,6 +36,7 @@ class SideKernel:
     path: str  # the operations around it
     count: float  # calls per step, mean over the windows
     seconds: StepSeconds
+    undisturbed: float  # seconds of a step with each call at its shortest
 
     @property
     def key(self) -> KernelKey:
@@ -45,36 +50,61 @@ def kernels_of_side(windows: Sequence[Profile]) -> tuple[SideKernel, ...]:
     A kernel that a step lacks took 0 there.
     """
     steps = [one for window in windows for one in _steps_of(window)]
-    calls: defaultdict[KernelKey, float] = defaultdict(float)
+    counts: defaultdict[KernelKey, float] = defaultdict(float)
     for window in windows:
         for one in window.operations:
             if one.bucket in DEVICE_ORDER:
-                calls[_key(one)] += one.count / len(windows)
+                counts[_key(one)] += one.count / len(windows)
+    calls = {key: [step.get(key, ()) for step in steps] for key in counts}
     return tuple(
         SideKernel(
             name=key[0],
             bucket=key[1],
             path=key[2],
-            count=calls[key],
-            seconds=tuple(round(step.get(key, 0.0), 9) for step in steps),
+            count=counts[key],
+            seconds=tuple(round(fsum(step), 9) for step in calls[key]),
+            undisturbed=undisturbed_seconds(calls[key]),
         )
-        for key in calls
+        for key in counts
     )
 
 
 def step_seconds(windows: Sequence[Profile]) -> StepSeconds:
     """Return the whole seconds of each step of one side of a pair."""
-    return tuple(fsum(step.values()) for window in windows for step in _steps_of(window))
+    return tuple(
+        fsum(seconds for calls in step.values() for seconds in calls)
+        for window in windows
+        for step in _steps_of(window)
+    )
 
 
-def _steps_of(window: Profile) -> list[Mapping[KernelKey, float]]:
-    """Return the seconds by operation of each step; of the mean step if single ones are unknown."""
-    steps = window.step_times or (tuple(one.seconds for one in window.operations),)
-    tables: list[Mapping[KernelKey, float]] = []
-    for seconds in steps:
-        table: dict[KernelKey, float] = {}
-        for one, own in zip(window.operations, seconds, strict=True):
-            table[_key(one)] = table.get(_key(one), 0.0) + own
+def undisturbed_seconds(steps: Sequence[Sequence[float]]) -> float:
+    """Return the seconds of a step's calls, each at its shortest; the calls are those of each step.
+
+    Steps without calls are left out. Where the others have different numbers of calls, it is not
+    known which belong together, and the shortest steps count.
+    """
+    busy = [calls for calls in steps if fsum(calls) > 0]
+    if len(set(map(len, busy))) == 1:
+        return fsum(_shortest(one) for one in zip(*busy, strict=True))
+    return _shortest(map(fsum, busy))
+
+
+def _shortest(seconds: Iterable[float]) -> float:
+    """Return the mean of the shortest quarter; 0 without any."""
+    ranked = sorted(seconds)
+    count = ceil(len(ranked) / 4)
+    return fsum(ranked[:count]) / count if count else 0.0
+
+
+def _steps_of(window: Profile) -> list[Mapping[KernelKey, Sequence[float]]]:
+    """Return the calls of each step by kernel; the mean step's sums if single ones are unknown."""
+    steps = window.call_times or (tuple((one.seconds,) for one in window.operations),)
+    tables: list[Mapping[KernelKey, Sequence[float]]] = []
+    for calls in steps:
+        table: dict[KernelKey, tuple[float, ...]] = {}
+        for one, own in zip(window.operations, calls, strict=True):
+            table[_key(one)] = (*table.get(_key(one), ()), *own)
         tables.append(table)
     return tables
 
@@ -104,6 +134,8 @@ def kernel_times(
             head_count=change.head_count,
             base=_seconds(change.base, before, widths[0]),
             head=_seconds(change.head, after, widths[1]),
+            base_undisturbed=_undisturbed(change.base, before),
+            head_undisturbed=_undisturbed(change.head, after),
         )
         for change in changes
     )
@@ -127,6 +159,7 @@ def _with_rest(pair: Sequence[SideKernel], longest: Collection[KernelKey]) -> li
             path=path,
             count=fsum(one.count for one in group),
             seconds=tuple(map(fsum, zip(*(one.seconds for one in group), strict=True))),
+            undisturbed=fsum(one.undisturbed for one in group),
         )
         for (name, bucket, path), group in groups.items()
     ]
@@ -180,10 +213,20 @@ def _seconds(
     widths: Sequence[int],
 ) -> tuple[StepSeconds, ...]:
     """Return the seconds of the operations together in each step of each pair."""
-    keys = {(one.name, one.bucket, one.path) for one in operations}
+    keys = set(map(_key, operations))
     return tuple(
         tuple(
             fsum(pair[key].seconds[place] for key in keys & pair.keys()) for place in range(width)
         )
         for pair, width in zip(pairs, widths, strict=True)
+    )
+
+
+def _undisturbed(
+    operations: Sequence[Operation], pairs: Sequence[Mapping[KernelKey, SideKernel]]
+) -> tuple[float, ...]:
+    """Return the undisturbed seconds of the operations together in each pair."""
+    keys = set(map(_key, operations))
+    return tuple(
+        round(fsum(pair[key].undisturbed for key in keys & pair.keys()), 9) for pair in pairs
     )

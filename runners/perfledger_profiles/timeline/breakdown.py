@@ -20,6 +20,7 @@ from perfledger_profiles.timeline.intervals import (
     cut_by_owner,
     nest,
     sum_by_index,
+    to_list,
     union,
 )
 
@@ -30,8 +31,8 @@ MIN_STEPS_TO_CHOOSE = 3
 MAX_OVER_MEDIAN = 1.5
 # Each step is kept, and this many are ten megabytes when printed.
 MAX_STEPS = 50_000
-# Seconds of single steps by operation: a window of a check has some thousand. More are not kept.
-MAX_STEP_TIMES = 1_000_000
+# Seconds of single calls: a window of a check has some ten thousand. More are not kept.
+MAX_CALL_TIMES = 1_000_000
 # The buckets of a device's own work, in order of priority.
 DEVICE_ORDER = (
     Bucket.COMPUTE,
@@ -189,7 +190,7 @@ def breakdown(
         steps=max(timeline.windows.owner.size for timeline in timelines),
         step_seconds=sum(spent_ns.values()) / windows / NS_PER_S,
         operations=listed,
-        step_times=_step_times(timelines[0], listed) if len(timelines) == 1 else (),
+        call_times=_call_times(timelines[0], listed) if len(timelines) == 1 else (),
         dropped_events=dropped_events,
         notes=tuple(notes),
         each_step=_each_step(timelines, steps_ns),
@@ -238,27 +239,42 @@ def _add(
     return by_step.reshape(steps, len(Bucket))
 
 
-def _step_times(
+def _call_times(
     timeline: CallTimeline, operations: Sequence[Operation]
-) -> tuple[tuple[float, ...], ...]:
-    """Return the seconds of each operation in each window; none if that would be very many."""
-    labels = (*timeline.labels, CallLabel(OUTSIDE_OPERATIONS, Bucket.OTHER))
-    windows = timeline.windows.owner
-    if len(labels) * windows.size > MAX_STEP_TIMES:
+) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Return the seconds of each operation's calls in each window, in the order of their starts.
+
+    A call that only others fill took 0. None are returned if they would be very many.
+    """
+    windows, calls = timeline.windows.owner, timeline.start_ns.size
+    size = calls + 1  # the last one for time that no call accounts for
+    if size * windows.size > MAX_CALL_TIMES:
         return ()
     rows = {_label_of(one): row for row, one in enumerate(operations)}
     rests = {one.bucket: row for row, one in enumerate(operations) if one.name == OTHER_OPERATIONS}
-    row_of = np.array(
-        [rows.get(label, rests.get(label.bucket, len(operations))) for label in labels],
-        dtype=np.int64,
+    labels = (*timeline.labels, CallLabel(OUTSIDE_OPERATIONS, Bucket.OTHER))
+    row_of_label = np.array(
+        [rows.get(label, rests.get(label.bucket, NO_CALL)) for label in labels], dtype=np.int64
     )
+    row_of = row_of_label[_label_numbers(timeline)]
     pieces = cut_by_owner(timeline.layers, timeline.windows)
-    size = len(operations) + 1  # the last one for what took no time
-    labelled = row_of[_label_numbers(timeline)[pieces.owner]]
-    place = np.searchsorted(windows, pieces.window) * size + labelled
+    owner = np.where(pieces.owner == NO_CALL, calls, pieces.owner)
+    place = np.searchsorted(windows, pieces.window) * size + owner
     spent = sum_by_index(place, pieces.length_ns, size=windows.size * size)
-    by_step = spent.reshape(windows.size, size)[:, :-1] / NS_PER_S
-    return tuple(tuple(step) for step in by_step.tolist())
+    spent = spent.reshape(windows.size, size)
+    first_window = np.append(timeline.windows.at(timeline.start_ns), NO_CALL)
+    is_in = (spent > 0) | (first_window == windows[:, np.newaxis])
+    order = np.append(np.argsort(timeline.start_ns, kind="stable"), calls)
+    steps: list[tuple[tuple[float, ...], ...]] = []
+    for seconds, is_call in zip(spent / NS_PER_S, is_in, strict=True):
+        times: list[list[float]] = [[] for _ in operations]
+        chosen = order[is_call[order]]
+        durations: list[float] = seconds[chosen].tolist()
+        for row, one in zip(to_list(row_of[chosen]), durations, strict=True):
+            if row != NO_CALL:
+                times[row].append(one)
+        steps.append(tuple(map(tuple, times)))
+    return tuple(steps)
 
 
 def _label_numbers(timeline: CallTimeline) -> IntArray:

@@ -51,7 +51,12 @@ def _check_workload(where: str, kernels: WorkloadKernels) -> None:
             times: Sequence[StepSeconds] = getattr(kernel, side)
             is_alike = tuple(map(len, times)) == shape
             require(is_alike, f"{where}.kernels: not one time of {side} for each of its steps")
-            is_possible = all(seconds >= 0 for windows in times for seconds in windows)
+            undisturbed: Sequence[float] = getattr(kernel, f"{side}_undisturbed")
+            is_whole = len(undisturbed) == len(kernels.pairs)
+            require(is_whole, f"{where}.kernels: not one undisturbed time of {side} for each pair")
+            is_possible = all(
+                seconds >= 0 for seconds in (*undisturbed, *(one for pair in times for one in pair))
+            )
             require(is_possible, f"{where}.kernels: a negative time on {side}")
     is_count = all(min(one.base_count, one.head_count) >= 0 for one in kernels.kernels)
     require(is_count, f"{where}.kernels: a negative count")

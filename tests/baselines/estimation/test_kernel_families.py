@@ -5,13 +5,16 @@ from hypothesis import given, strategies as st
 from perfledger.kernel_times import KernelTimes, WorkloadKernels
 from perfledger_baselines.estimation.kernel_families import (
     PairedSeconds,
+    common_ratios,
     kernel_families,
+    median_step,
     sum_of,
     whole_steps,
 )
 
 
 def kernel(family, base, head, *, name="k", counts=(1.0, 1.0)):
+    """Return a kernel with one call in each step, undisturbed in the shortest that runs it."""
     return KernelTimes(
         family=family,
         name=name,
@@ -19,48 +22,32 @@ def kernel(family, base, head, *, name="k", counts=(1.0, 1.0)):
         head_count=counts[1],
         base=base,
         head=head,
+        base_undisturbed=tuple(min(filter(None, steps), default=0.0) for steps in base),
+        head_undisturbed=tuple(min(filter(None, steps), default=0.0) for steps in head),
     )
 
 
-def test_the_kernels_of_a_family_are_summed_step_by_step_before_they_are_estimated():
+def test_the_undisturbed_kernels_of_a_family_are_summed():
     first = kernel("mm", ((1.0, 9.0, 1.0),), ((2.0, 2.0, 2.0),))
-    second = kernel("mm", ((9.0, 1.0, 9.0),), ((1.0, 1.0, 1.0),))
+    second = kernel("mm", ((9.0, 2.0, 9.0),), ((1.0, 1.0, 1.0),))
 
     (family,) = kernel_families([first, second], places=[0])
 
-    # Each sum is 10; the estimates of the parts alone are 3 and 7.
-    assert family.total.base.tolist() == [10.0]
+    assert family.total.base.tolist() == [3.0]
     assert family.total.head.tolist() == [3.0]
     assert [one.name for one in family.kernels] == ["k", "k"]
+    assert family.median_seconds == 10.0
 
 
-def test_other_load_in_most_steps_does_not_move_a_pair():
-    quiet, disturbed = (1.0,) * 5, (1.0, 9.0, 40.0, 1.0, 3.0)
-
-    (family,) = kernel_families([kernel("mm", (quiet,), (disturbed,))], places=[0])
-
-    assert family.total.head_seconds == family.total.base_seconds == 1.0
-
-
-def test_steps_that_do_not_run_it_say_nothing_of_its_time():
-    sometimes, never = (0.0, 3.0, 0.0, 0.0, 3.0), (0.0,) * 5
-
-    (family,) = kernel_families([kernel("sgd", (sometimes,), (never,))], places=[0])
-
-    assert family.total.base.tolist() == [3.0]
-    assert family.total.head.tolist() == [0.0]
-    assert family.total.most_seconds == 3.0
-
-
-def test_what_the_shortest_steps_leave_out_is_in_the_means_over_all_steps():
+def test_what_the_undisturbed_calls_leave_out_is_in_the_means_over_all_steps():
     one = kernel("sync", ((0.0, 3.0, 0.0, 0.0),), ((3.0, 3.0, 9.0, 9.0),))
 
     (family,) = kernel_families([one], places=[0])
-    mean, shortest_by_share = family.over_all_steps
+    mean, undisturbed_by_share = family.over_all_steps
 
     assert family.total.base_seconds == family.total.head_seconds == 3.0
     assert (mean.base_seconds, mean.head_seconds) == (0.75, 6.0)
-    assert (shortest_by_share.base_seconds, shortest_by_share.head_seconds) == (0.75, 3.0)
+    assert (undisturbed_by_share.base_seconds, undisturbed_by_share.head_seconds) == (0.75, 3.0)
 
 
 def test_only_the_chosen_pairs_count_and_pairs_may_have_different_numbers_of_steps():
@@ -70,6 +57,73 @@ def test_only_the_chosen_pairs_count_and_pairs_may_have_different_numbers_of_ste
 
     assert family.total.base.tolist() == [5.0, 2.0]
     assert family.total.head.tolist() == [7.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "is_long"),
+    [
+        ((0.01, 0.01), (0.01, 0.01), True),
+        ((0.001, 0.001), (0.001, 0.001), False),
+        ((0.0, 0.01), (0.0, 0.01), True),  # in the steps that run it
+        ((0.001, 0.1, 0.1), (0.001, 0.001, 0.001), True),  # in most of base's steps
+        ((0.001, 0.001, 0.1), (0.001, 0.001, 0.001), False),  # other load lengthened one
+    ],
+)
+def test_a_family_is_long_in_a_step_that_runs_it_or_in_the_median_step(base, head, is_long):
+    windows = WorkloadKernels(workload="w", pairs=(0,), base_steps=((1.0,),), head_steps=((1.5,),))
+    (family,) = kernel_families([kernel("mm", (base,), (head,))], places=[0])
+
+    steps = whole_steps(windows, places=[0])
+
+    assert family.is_long(steps, median_step(windows, places=[0]), share=0.005) is is_long
+
+
+def test_a_family_that_few_pairs_run_is_long_by_its_share_on_average():
+    windows = WorkloadKernels(
+        workload="w", pairs=(0, 1, 2), base_steps=((1.0,),) * 3, head_steps=((1.0,),) * 3
+    )
+    (family,) = kernel_families(
+        [kernel("mm", ((0.0,), (0.0,), (0.03,)), ((0.0,),) * 3)], places=[0, 1, 2]
+    )
+
+    steps = whole_steps(windows, places=[0, 1, 2])
+
+    assert family.is_long(steps, 1.0, share=0.005)
+    assert not family.is_long(steps, 1.0, share=0.02)
+
+
+def families_with(*ratios, seconds=(1.0,) * 9):
+    """Return families of which the n-th takes so many times as long on head as on base."""
+    return kernel_families(
+        [
+            kernel(f"f{n}", ((one,),), ((one * ratio,),))
+            for n, (one, ratio) in enumerate(zip(seconds, ratios, strict=False))
+        ],
+        places=[0],
+    )
+
+
+def test_what_most_families_have_in_common_is_no_change_of_one():
+    families = families_with(1.3, 1.3, 1.3, 1.3, 2.0)
+
+    ratios = common_ratios(families, pairs=1)
+
+    assert ratios.tolist() == pytest.approx([1.3])
+    relative = {one.total.name: one.total.relative_to(ratios) for one in families}
+    assert relative["f0"].head_seconds == pytest.approx(1.0)
+    assert relative["f4"].head_seconds == pytest.approx(2 / 1.3)
+
+
+def test_a_family_that_is_nearly_all_of_the_step_is_not_what_all_have_in_common():
+    families = families_with(1.1, 1.0, 1.0, 1.0, 1.0, seconds=(100.0, 0.1, 0.1, 0.1, 0.1))
+
+    assert common_ratios(families, pairs=1).tolist() == [1.0]
+
+
+def test_few_families_or_those_of_one_side_have_nothing_in_common():
+    assert common_ratios(families_with(1.3, 1.3, 1.3, 1.3), pairs=1).tolist() == [1.0]
+    assert common_ratios(families_with(1.3, 1.3, 1.3, 1.3, 0.0), pairs=1).tolist() == [1.0]
+    assert common_ratios((), pairs=3).tolist() == [1.0] * 3
 
 
 @pytest.mark.parametrize(
@@ -106,7 +160,7 @@ def test_things_together_add_what_their_parts_add(parts):
     assert together.head_seconds == pytest.approx(sum(one.head_seconds for one in seconds))
 
 
-def test_the_whole_step_has_one_value_for_each_pair():
+def test_the_shortest_step_of_each_pair_counts():
     windows = WorkloadKernels(
         workload="w", pairs=(0, 1), base_steps=((2.0, 4.0), (8.0,)), head_steps=((3.0,), (9.0,))
     )
@@ -115,3 +169,4 @@ def test_the_whole_step_has_one_value_for_each_pair():
 
     assert step.base.tolist() == [2.0, 8.0]
     assert step.head.tolist() == [3.0, 9.0]
+    assert median_step(windows, places=[0, 1]) == 6.0

@@ -8,6 +8,7 @@ import numpy as np
 from perfledger.kernel_times import KernelTimes, WorkloadKernels
 from perfledger_baselines.judging.kernel_gate import judge_kernels
 from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_profiles.diff.kernel_times import undisturbed_seconds
 
 RULE = DecisionRule(looks=(), alpha=0.04, margin=0.01, floor=0.003)
 PAIRS, STEPS = 12, 6
@@ -41,17 +42,36 @@ def workload(seed, *, noise=0.005, pairs=PAIRS, name="w", shares=SHARES):
         base_steps=rows(sum(sides["base"].values()) + rest),
         head_steps=rows(sum(sides["head"].values()) + rest),
         kernels=tuple(
-            KernelTimes(
-                family=family,
-                name=f"{family}_kernel",
-                base_count=4.0,
-                head_count=4.0,
-                base=rows(sides["base"][family]),
-                head=rows(sides["head"][family]),
-            )
+            times(family, rows(sides["base"][family]), rows(sides["head"][family]))
             for family in shares
         ),
     )
+
+
+def times(family, base, head, *, counts=(4.0, 4.0)):
+    """Return a kernel with one call in each step."""
+    return KernelTimes(
+        family=family,
+        name=f"{family}_kernel",
+        base_count=counts[0],
+        head_count=counts[1],
+        base=base,
+        head=head,
+        base_undisturbed=undisturbed(base),
+        head_undisturbed=undisturbed(head),
+    )
+
+
+def on_base(one, base, **values):
+    return replace(one, base=base, base_undisturbed=undisturbed(base), **values)
+
+
+def on_head(one, head, **values):
+    return replace(one, head=head, head_undisturbed=undisturbed(head), **values)
+
+
+def undisturbed(pairs):
+    return tuple(undisturbed_seconds([(seconds,) for seconds in steps]) for steps in pairs)
 
 
 def rows(values):
@@ -70,7 +90,7 @@ def with_kernels(windows, **changes):
 
 def slower(windows, family, factor):
     (one,) = (each for each in windows.kernels if each.family == family)
-    return with_kernels(windows, **{family: replace(one, head=scaled(one.head, factor))})
+    return with_kernels(windows, **{family: on_head(one, scaled(one.head, factor))})
 
 
 def kernel(windows, family):
@@ -89,4 +109,4 @@ def judge(*workloads, level=0.01, pairs=PAIRS, **options):
 
 
 def gone(one):
-    return replace(one, head_count=0.0, head=scaled(one.head, 0.0))
+    return on_head(one, scaled(one.head, 0.0), head_count=0.0)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,11 @@ from perfledger_baselines.judging.judged_kernels import MIN_STEP_SHARE, KernelTe
 from perfledger_baselines.significance.decision_rule import DecisionRule
 
 RULE = KernelTestRule(
-    level=0.001, tests=10, rule=DecisionRule(looks=(), alpha=0.05, margin=0.01, floor=0.003)
+    level=0.001,
+    tests=10,
+    rule=DecisionRule(looks=(), alpha=0.05, margin=0.01, floor=0.003),
+    step_seconds=1.0,
+    has_common_change=False,
 )
 
 
@@ -29,7 +35,25 @@ def seconds(change, *, scale=1.0, pairs=12, noise=1e-4):
     ],
 )
 def test_a_change_is_clear_above_the_floor_and_matters_to_the_step(change, step, is_change):
-    assert RULE.is_change(RULE.test(seconds(change)), step) is is_change
+    rule = replace(RULE, step_seconds=step)
+
+    assert rule.is_change(rule.test(seconds(change))) is is_change
+
+
+@pytest.mark.parametrize(
+    ("measured", "is_change"), [(0.05, True), (0.002, False), (-0.05, False), (0.0, False)]
+)
+def test_where_all_kernels_changed_a_change_must_be_one_as_measured_too(measured, is_change):
+    rule = replace(RULE, has_common_change=True)
+    as_measured = rule.test(seconds(measured, noise=1e-3))
+    family = replace(
+        rule.test(seconds(0.05)),
+        measured_seconds=as_measured.seconds,
+        measured_result=as_measured.result,
+    )
+
+    assert rule.is_change(family) is is_change
+    assert RULE.is_change(family)
 
 
 def test_a_p_value_is_corrected_for_all_tests_and_stays_one():
@@ -70,7 +94,7 @@ def test_the_smallest_detectable_change_is_found_about_as_often_as_it_says():
     )
     head = (1 + change) * np.exp(draw.normal(0, 0.01, sizes))
     found = [
-        RULE.is_change(RULE.test(PairedSeconds(name="k", base=one, head=other)), 1.0)
+        RULE.is_change(RULE.test(PairedSeconds(name="k", base=one, head=other)))
         for one, other in zip(base[:500], head[:500], strict=True)
     ]
 

@@ -1,11 +1,9 @@
 """What the gate of kernels calls neither unchanged nor moved: some steps, or noise, may hide it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from perfledger.kernel_times import KernelTimes, WorkloadKernels
+from perfledger.kernel_times import WorkloadKernels
 from perfledger_baselines.judging.kernel_gate import MIN_FAMILY_SHARE
 from perfledger_baselines.judging.verdict import Outcome
 from tests.baselines.judging.example_kernels import (
@@ -14,8 +12,11 @@ from tests.baselines.judging.example_kernels import (
     gone,
     judge,
     kernel,
+    on_base,
+    on_head,
     rows,
     scaled,
+    times,
     with_kernels,
     workload,
 )
@@ -24,19 +25,11 @@ from tests.baselines.judging.example_kernels import (
 def in_some_steps(windows, family, *, seconds, base, head, counts=(1.0, 1.0)):
     """Add a family with so many seconds in each step: `base` and `head` scale the steps in turn."""
     draw = np.random.default_rng(50)
-    times = [
+    sides = [
         rows(np.exp(draw.normal(0, 0.005, (PAIRS, len(steps)))) * seconds * np.array(steps))
         for steps in (base, head)
     ]
-    one = KernelTimes(
-        family=family,
-        name=family,
-        base_count=counts[0],
-        head_count=counts[1],
-        base=times[0],
-        head=times[1],
-    )
-    return with_kernels(windows, **{family: one})
+    return with_kernels(windows, **{family: times(family, *sides, counts=counts)})
 
 
 @pytest.mark.parametrize(
@@ -70,9 +63,7 @@ def test_a_renamed_kernel_of_which_only_some_steps_became_longer_is_undecided():
     windows = workload(41)
     old = kernel(windows, "gelu")
     uneven = rows(np.array(old.head) * np.array((1, 10, 10) * 2))
-    renamed = replace(
-        old, family="my_gelu", base_count=0.0, base=scaled(old.base, 0.0), head=uneven
-    )
+    renamed = on_base(on_head(old, uneven), scaled(old.base, 0.0), family="my_gelu", base_count=0.0)
     (judgement,) = judge(with_kernels(windows, gelu=gone(old), my_gelu=renamed))
 
     assert judgement.outcome is Outcome.UNDECIDED
@@ -83,15 +74,12 @@ def test_a_renamed_kernel_of_which_only_some_steps_became_longer_is_undecided():
 def test_a_slower_kernel_is_not_called_moved_where_the_others_are_too_noisy_to_tell(seed):
     draw = np.random.default_rng(60 + seed)
 
-    def times(family, base, head, *, noise, counts):
-        return KernelTimes(
-            family=family,
-            name=family,
-            base_count=counts[0],
-            head_count=counts[1],
-            base=rows(base * np.exp(draw.normal(0, noise, (PAIRS, 1)) + np.zeros(STEPS))),
-            head=rows(head * np.exp(draw.normal(0, noise, (PAIRS, 1)) + np.zeros(STEPS))),
+    def noisy(family, base, head, *, noise, counts):
+        sides = (
+            rows(seconds * np.exp(draw.normal(0, noise, (PAIRS, 1)) + np.zeros(STEPS)))
+            for seconds in (base, head)
         )
+        return times(family, *sides, counts=counts)
 
     steps = ((0.05,) * STEPS,) * PAIRS
     windows = WorkloadKernels(
@@ -100,8 +88,8 @@ def test_a_slower_kernel_is_not_called_moved_where_the_others_are_too_noisy_to_t
         base_steps=steps,
         head_steps=steps,
         kernels=(
-            times("mul", 1e-4, 2.5e-4, noise=0.005, counts=(1.0, 2.0)),
-            times("copy", 9e-3, 9e-3, noise=0.06, counts=(3.0, 4.0)),
+            noisy("mul", 1e-4, 2.5e-4, noise=0.005, counts=(1.0, 2.0)),
+            noisy("copy", 9e-3, 9e-3, noise=0.06, counts=(3.0, 4.0)),
         ),
     )
     (judgement,) = judge(windows)

@@ -19,6 +19,8 @@ from tests.baselines.judging.example_kernels import (
     gone,
     judge,
     kernel,
+    on_base,
+    on_head,
     rows,
     scaled,
     slower,
@@ -70,14 +72,13 @@ def test_what_the_step_times_itself_is_not_called_hidden():
 def added(windows, family, share, *, count=2.0):
     """Return a kernel that only head has."""
     source = kernel(windows, "add")
-    return replace(
-        source,
-        family=family,
-        base_count=0.0,
-        head_count=count,
-        base=scaled(source.base, 0.0),
-        head=scaled(source.head, share / SHARES["add"]),
-    )
+    head = scaled(source.head, share / SHARES["add"])
+    return renamed(on_head(source, head, head_count=count), family)
+
+
+def renamed(one, family):
+    """Return a kernel that only head has, by this name."""
+    return on_base(one, scaled(one.base, 0.0), base_count=0.0, family=family)
 
 
 def test_new_work_is_an_alarm_without_a_relative_change():
@@ -95,8 +96,7 @@ def test_new_work_is_an_alarm_without_a_relative_change():
 def test_a_renamed_kernel_is_cost_that_moved(seed):
     windows = workload(10 + seed)
     old = kernel(windows, "gelu")
-    renamed = replace(old, family="my_gelu", base_count=0.0, base=scaled(old.base, 0.0))
-    (judgement,) = judge(with_kernels(windows, gelu=gone(old), my_gelu=renamed))
+    (judgement,) = judge(with_kernels(windows, gelu=gone(old), my_gelu=renamed(old, "my_gelu")))
 
     assert judgement.outcome is Outcome.UNCHANGED
     assert {one.family for one in judgement.findings} == {"gelu", "my_gelu"}
@@ -107,14 +107,8 @@ def test_a_renamed_kernel_is_cost_that_moved(seed):
 def test_a_renamed_kernel_that_became_slower_is_work_added():
     windows = workload(6)
     old = kernel(windows, "gelu")
-    renamed = replace(
-        old,
-        family="my_gelu",
-        base_count=0.0,
-        base=scaled(old.base, 0.0),
-        head=scaled(old.head, 1.2),
-    )
-    (judgement,) = judge(with_kernels(windows, gelu=gone(old), my_gelu=renamed))
+    new = on_head(renamed(old, "my_gelu"), scaled(old.head, 1.2))
+    (judgement,) = judge(with_kernels(windows, gelu=gone(old), my_gelu=new))
 
     assert judgement.outcome is Outcome.REGRESSED
     assert [one.family for one in judgement.findings if one.is_alarm] == ["my_gelu"]
@@ -125,7 +119,7 @@ def test_small_kernels_that_were_fused_into_one_are_cost_that_moved():
     windows = workload(7, shares=SHARES | shares)
     small = [kernel(windows, family) for family in shares]
     total = sum(np.array(one.head) for one in small)
-    fused = replace(added(windows, "fused", 0.01), head=rows(total))
+    fused = on_head(added(windows, "fused", 0.01), rows(total))
     (judgement,) = judge(
         with_kernels(windows, fused=fused, **{one.family: gone(one) for one in small})
     )
@@ -162,8 +156,7 @@ def test_a_kernel_that_gained_more_than_another_lost_is_an_improvement():
 def test_a_slower_kernel_stands_for_itself_beside_a_rename():
     windows = slower(workload(11), "layer_norm", 1.1)
     old = kernel(windows, "add")
-    renamed = replace(old, family="my_add", base_count=0.0, base=scaled(old.base, 0.0))
-    (judgement,) = judge(with_kernels(windows, add=gone(old), my_add=renamed))
+    (judgement,) = judge(with_kernels(windows, add=gone(old), my_add=renamed(old, "my_add")))
 
     assert judgement.outcome is Outcome.REGRESSED
     assert [one.family for one in judgement.findings if one.is_alarm] == ["layer_norm"]
@@ -189,12 +182,7 @@ def test_the_kernels_of_a_changed_family_are_told_apart():
     windows = workload(14)
     one = kernel(windows, "layer_norm")
     split = tuple(
-        replace(
-            one,
-            name=name,
-            base=scaled(one.base, 0.5),
-            head=scaled(one.head, 0.5 * factor),
-        )
+        on_base(on_head(one, scaled(one.head, 0.5 * factor)), scaled(one.base, 0.5), name=name)
         for name, factor in (("block/norm", 1.15), ("head/norm", 1.0))
     )
     others = with_kernels(windows, layer_norm=None)
@@ -242,7 +230,7 @@ def test_pairs_that_cannot_be_compared_are_left_out():
     odd = (scaled(one.head[:1], 3.0)[0], *one.head[1:])
 
     (judgement,) = judge_kernels(
-        [with_kernels(windows, mm=replace(one, head=odd))],
+        [with_kernels(windows, mm=on_head(one, odd))],
         level=0.01,
         rule=RULE,
         pairs={"w": range(1, PAIRS)},
@@ -271,7 +259,7 @@ def test_the_unit_of_time_changes_no_judgement(seed, factor):
         base_steps=scaled(windows.base_steps, factor),
         head_steps=scaled(windows.head_steps, factor),
         kernels=tuple(
-            replace(one, base=scaled(one.base, factor), head=scaled(one.head, factor))
+            on_base(on_head(one, scaled(one.head, factor)), scaled(one.base, factor))
             for one in windows.kernels
         ),
     )
@@ -285,11 +273,70 @@ def test_the_unit_of_time_changes_no_judgement(seed, factor):
 @given(seed=st.integers(0, 10_000))
 def test_a_check_never_regresses_against_itself(seed):
     windows = workload(seed)
-    same = replace(windows, kernels=tuple(replace(one, head=one.base) for one in windows.kernels))
+    same = replace(windows, kernels=tuple(on_head(one, one.base) for one in windows.kernels))
 
     (judgement,) = judge(same)
 
     assert (judgement.outcome, judgement.findings) == (Outcome.UNCHANGED, ())
+
+
+def all_alike(windows, ratios):
+    """Return the workload with all kernels of each pair so many times as long on head."""
+    return replace(
+        windows,
+        kernels=tuple(
+            on_head(
+                one,
+                tuple(
+                    tuple(ratio * seconds for seconds in steps)
+                    for ratio, steps in zip(ratios, one.head, strict=True)
+                ),
+            )
+            for one in windows.kernels
+        ),
+    )
+
+
+def test_a_machine_that_slows_all_kernels_of_some_pairs_hides_no_change_of_one():
+    ratios = np.exp(np.random.default_rng(1).normal(0, 0.15, PAIRS))
+    windows = slower(workload(2), "layer_norm", 1.06)
+    (judgement,) = judge(all_alike(windows, ratios))
+
+    (finding,) = judgement.findings
+    assert (finding.family, judgement.common_change) == ("layer_norm", None)
+    assert finding.relative_change == pytest.approx(0.06, abs=0.02)
+
+
+def test_a_change_of_all_kernels_but_one_is_no_change_of_that_one():
+    windows = all_alike(workload(30), [1.1] * PAIRS)
+    (judgement,) = judge(slower(windows, "layer_norm", 1 / 1.1))
+
+    assert "layer_norm" not in {one.family for one in judgement.findings}
+    assert judgement.common_change == pytest.approx(0.1, abs=0.01)
+    assert "the typical kernel took 9.7 % longer on head" in judgement.reason
+    assert judgement.outcome is Outcome.UNDECIDED
+    assert "too noisy to tell: mm may add or save" in judgement.reason
+
+
+def test_a_noisy_kernel_that_was_renamed_is_undecided_and_no_alarm():
+    draw = np.random.default_rng(31)
+    reasons = []
+    for seed in range(31, 41):
+        windows = workload(seed)
+        old = kernel(windows, "gelu")
+        base, head = (
+            rows(np.array(side) * np.exp(draw.normal(0, 1.0, (PAIRS, 1))))
+            for side in (old.base, old.head)
+        )
+        old = on_base(on_head(old, head), base)
+        new = renamed(old, "my_gelu")
+        (judgement,) = judge(with_kernels(windows, gelu=gone(old), my_gelu=new))
+
+        assert judgement.outcome is Outcome.UNDECIDED
+        assert not any(one.is_alarm for one in judgement.findings)
+        reasons.append(judgement.reason)
+
+    assert any("too noisy to tell whether none was added" in reason for reason in reasons)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.kernel_times import KernelTimes, WorkloadKernels
+from perfledger.kernel_times import WorkloadKernels
 from perfledger.metrics import KERNELS, METRICS
 from perfledger.records import FailureReason, Side
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
@@ -12,6 +12,7 @@ from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.kernel_verdicts import NO_SHARE_REASON
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
+from tests.baselines.judging.example_kernels import on_head, times
 
 PAIRS = 6
 ASKED = (*METRICS.values(), KERNELS)
@@ -21,9 +22,7 @@ def kernels(build, *, ratio=1.0, pairs=PAIRS, workload="m:f", **values):
     """Return one kernel of a tenth of the step, whose head is so many times its base."""
     changed = build.changed(ratio, pairs=pairs)
     base, head = (tuple((0.1 * pair[side],) for pair in changed) for side in range(2))
-    one = KernelTimes(
-        family="aten::gelu", name="aten::gelu", base_count=2, head_count=2, base=base, head=head
-    )
+    one = times("aten::gelu", base, head)
     steps = ((1.0,),) * pairs
     return WorkloadKernels(
         workload=workload,
@@ -101,7 +100,7 @@ def test_noise_is_not_settled_by_more_pairs_than_have_windows(build):
     noisy = kernels(build)
     (one,) = noisy.kernels
     head = tuple((0.1 * factor,) for factor in (0.5, 2.0, 0.6, 1.7, 1.0, 1.4))
-    verdict = verdict_of(judged(build, replace(noisy, kernels=(replace(one, head=head),))))
+    verdict = verdict_of(judged(build, replace(noisy, kernels=(on_head(one, head),))))
     explanation = explain_verdict(verdict, build.plan())
 
     assert verdict.outcome is Outcome.UNDECIDED

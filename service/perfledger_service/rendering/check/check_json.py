@@ -90,7 +90,9 @@ def _verdict(verdict: Verdict, plan: Plan) -> Record:
 
 def _kernels(judgement: KernelJudgement) -> Record:
     names = ("workload", "outcome", "reason", "pairs", "families", "step_seconds")
-    return attributes(judgement, *names, "detectable", "step_detectable", "findings")
+    return attributes(
+        judgement, *names, "detectable", "step_detectable", "common_change", "findings"
+    )
 
 
 def _unit_cost(cost: UnitCost) -> Record:

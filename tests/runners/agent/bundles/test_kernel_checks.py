@@ -19,6 +19,8 @@ KERNEL = KernelTimes(
     head_count=2.0,
     base=((1e-3, 1e-3), (1e-3,)),
     head=((1e-3,), (0.0,)),
+    base_undisturbed=(1e-3, 1e-3),
+    head_undisturbed=(1e-3, 0.0),
 )
 BUNDLE = Bundle(
     id="0" * 32,

@@ -97,7 +97,14 @@ def spec(name, framework=Framework.TORCH):
 
 
 def run(pair, side, *, failure="", seconds=(1.0, 2.0)):
-    kernel = SideKernel(name="aten::mm", bucket=Bucket.COMPUTE, path="", count=1.0, seconds=seconds)
+    kernel = SideKernel(
+        name="aten::mm",
+        bucket=Bucket.COMPUTE,
+        path="",
+        count=1.0,
+        seconds=seconds,
+        undisturbed=min(seconds),
+    )
     return RunWindows(
         workload="w",
         side=side,

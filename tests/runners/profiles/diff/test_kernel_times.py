@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, strategies as st
 
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Side
@@ -10,6 +11,7 @@ from perfledger_profiles.diff.kernel_times import (
     kernel_times,
     kernels_of_side,
     step_seconds,
+    undisturbed_seconds,
 )
 from perfledger_profiles.timeline.breakdown import MAX_OPERATIONS, OTHER_OPERATIONS
 
@@ -30,7 +32,7 @@ def window(*operations, steps=()):
         steps=len(steps) or 1,
         step_seconds=sum(one.seconds for one in operations),
         operations=operations,
-        step_times=steps,
+        call_times=tuple(tuple((seconds,) for seconds in step) for step in steps),
     )
 
 
@@ -49,6 +51,40 @@ def test_every_step_of_every_window_is_a_sample():
 
     assert (mm.seconds, mm.count) == ((1.0, 3.0, 4.0), 3.0)
     assert step_seconds([first, second]) == (1.0, 3.0, 4.0)
+
+
+def test_each_call_counts_at_its_shortest_over_all_windows():
+    mm = operation("aten::mm", 2.0)
+    first = replace(window(mm), call_times=(((1.0, 9.0),), ((9.0, 2.0),)))
+    second = replace(window(mm), call_times=(((9.0, 9.0),), ((5.0, 3.0),)))
+
+    (one,) = kernels_of_side([first, second])
+
+    assert one.seconds == (10.0, 11.0, 18.0, 8.0)
+    assert one.undisturbed == 3.0
+
+
+@given(
+    st.lists(st.lists(st.floats(0.1, 9.0), min_size=3, max_size=3), min_size=1, max_size=9),
+    st.floats(1.0, 9.0),
+)
+def test_load_that_lengthens_one_call_of_each_step_moves_no_undisturbed_time_beyond_its_steps(
+    steps, load
+):
+    sums = sorted(map(sum, steps))
+    disturbed = [
+        [one + load * (n % 3 == at) for at, one in enumerate(calls)]
+        for n, calls in enumerate(steps)
+    ]
+
+    assert undisturbed_seconds(steps) <= sums[-1] + 1e-9
+    assert undisturbed_seconds(steps) <= undisturbed_seconds(disturbed) + 1e-9
+    assert undisturbed_seconds([*steps, [0.0, 0.0, 0.0], []]) == undisturbed_seconds(steps)
+
+
+def test_where_steps_have_different_numbers_of_calls_the_shortest_steps_count():
+    assert undisturbed_seconds([(1.0, 4.0), (2.0, 2.0, 2.0), (9.0,)]) == 5.0
+    assert undisturbed_seconds([(), (0.0,)]) == 0.0
 
 
 def test_a_window_without_single_steps_has_its_mean_step():

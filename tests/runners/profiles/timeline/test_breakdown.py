@@ -151,6 +151,27 @@ def test_each_step_has_its_own_buckets():
     assert second.seconds == sum(second.buckets) == pytest.approx(20e-9)
 
 
+def test_each_step_has_the_times_of_its_calls_in_the_order_of_their_starts():
+    labels = [CallLabel(name, Bucket.COMPUTE) for name in "abaa"]
+    # The second a lies wholly inside b, the third is cut by the end of the first step.
+    found = profile(timeline(labels, [4, 0, 1, 8], [6, 2, 1, 13], [(0, 10), (10, 20)]))
+
+    rows = [operation.name for operation in found.operations]
+    first, second = (dict(zip(rows, step, strict=True)) for step in found.call_times)
+    assert first["a"] == pytest.approx((0.0, 2e-9, 2e-9))
+    assert first["b"] == pytest.approx((2e-9,))
+    assert second["a"] == pytest.approx((3e-9,))
+    assert second["b"] == ()
+    assert first[OUTSIDE_OPERATIONS] == pytest.approx((4e-9,))
+
+
+def test_calls_of_several_devices_have_no_times_of_their_own():
+    label = [CallLabel("a", Bucket.COMPUTE)]
+    one = timeline(label, [0], [4], [(0, 10)])
+
+    assert profile(one, one).call_times == ()
+
+
 def test_a_step_is_the_mean_over_the_devices_that_have_it():
     label = [CallLabel("a", Bucket.COMPUTE)]
     one, other = (timeline(label, [0], [end], [(0, 10)]) for end in (10, 4))
