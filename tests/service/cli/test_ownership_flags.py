@@ -1,7 +1,7 @@
 import pytest
 
 from perfledger_cost_models.tco.server_site import ServerSite
-from perfledger_service.cli.ownership_flags import GridFlags, OwnershipFlags
+from perfledger_service.cli.ownership_flags import GridFlags, HorizonFlags, OwnershipFlags
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
 
@@ -12,34 +12,33 @@ def books():
 
 
 def test_percent_become_shares(books):
-    request = OwnershipFlags(allocated_share=60, availability_percent=99).request(
-        books, GridFlags().grid
-    )
+    request = OwnershipFlags(allocated_share=60, availability_percent=99).request(books)
 
     assert (request.use, request.terms.availability) == (0.6, 0.99)
 
 
 def test_without_a_utilization_it_is_the_inputs_and_is_named_as_assumed(books):
-    request = OwnershipFlags().request(books, GridFlags().grid)
+    request = OwnershipFlags().request(books)
 
     assert request.use == pytest.approx(0.4)
     assert len(request.assumed) == 1
 
 
 def test_terms_of_an_owned_server_are_taken(books):
-    flags = OwnershipFlags(site=ServerSite.FACILITY, no_support=True, mean_kw=6.5, years=3)
+    flags = OwnershipFlags(site=ServerSite.FACILITY, no_support=True, mean_kw=6.5)
 
-    request = flags.request(books, GridFlags().grid)
+    request = flags.request(books)
 
     assert request.terms.site is ServerSite.FACILITY
     assert not request.terms.has_support
-    assert int(request.years) == 3
 
 
 @pytest.mark.parametrize("years", [0, 4, 7])
-def test_a_horizon_without_a_residual_value_is_refused(books, years):
+def test_a_horizon_without_a_residual_value_is_refused(years):
+    assert int(HorizonFlags(years=3).horizon) == 3
+
     with pytest.raises(UsageError, match=f"--years {years}: give 3 or 5"):
-        OwnershipFlags(years=years).request(books, GridFlags().grid)
+        _ = HorizonFlags(years=years).horizon
 
 
 def test_a_grid_has_kilograms_and_a_share_of_contracts():
