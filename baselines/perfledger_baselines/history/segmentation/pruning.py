@@ -35,9 +35,9 @@ FEWEST = 3
 # stays, and every new commit tests again.
 SHORT_END, SHORT_END_EXTRA = 6, 0.7
 
-# In squared standard errors: by how much a step, or each of a stair of steps, must explain its
-# surroundings better than a straight line. With less, drift is found as a stair of steps.
-OVER_LINE = 5.0
+# In squared standard errors: by how much a step must explain its surroundings better than a line,
+# and each of a stair of steps in one direction, which fits drift nearly as well as a line does.
+OVER_LINE, STAIR_OVER_LINE = 3.0, 8.0
 
 # Changes are moved to their best place and tested again, this often at most.
 ROUNDS = 2
@@ -249,7 +249,10 @@ def score(row: PrefixSums, bounds: tuple[int, int, int, int, int], rules: Change
     unit = error * error * near_before * near_after / (near_before + near_after)
     # Lines are fitted by least squares: a step gets no credit for its better fit here.
     unit /= fit_gain(near_before, near_after, row.dependence)
-    if step_gain_over_line(row, bounds) >= OVER_LINE * unit:
+    gain, steps = step_gain_over_line(row, bounds)
+    if gain >= (OVER_LINE if steps == 1 else STAIR_OVER_LINE) * unit:
         return excess
     beside = math.sqrt(step_gain_beside_line(row, first, place, stop) / unit)
-    return excess if normal_quantile(beside, degrees) >= rules.need else WEAKEST
+    if normal_quantile(beside, degrees) >= rules.need:
+        return excess
+    return -1 / (1 + excess)  # of a stair the largest step is dropped last

@@ -166,13 +166,15 @@ def explained_by_line(row: PrefixSums, first: int, stop: int) -> tuple[float, fl
 
 
 @compiled
-def step_gain_over_line(row: PrefixSums, bounds: tuple[int, int, int, int, int]) -> float:
+def step_gain_over_line(
+    row: PrefixSums, bounds: tuple[int, int, int, int, int]
+) -> tuple[float, int]:
     """Return by how much a step explains its surroundings better than a straight line does.
 
     A sum of squares. `bounds` are the place, third, between its two neighbours on either side.
     Slow drift looks like a stair of steps, each of which fits better than a line between its
     neighbours alone. A step with neighbours in the same direction is therefore compared with one
-    line through all of them, and the gain is per step.
+    line through all of them, and the gain is per step, of which the number is returned as well.
     """
     start, first, place, stop, end = bounds
     levels = row.levels
@@ -196,7 +198,7 @@ def step_gain_over_line(row: PrefixSums, bounds: tuple[int, int, int, int, int])
     explained += (levels[place] - levels[first]) ** 2 / (place - first)
     explained += (levels[stop] - levels[place]) ** 2 / (stop - place)
     explained -= (levels[end] - levels[start]) ** 2 / (end - start)
-    return (explained - explained_by_line(row, start, end)[0]) / steps
+    return (explained - explained_by_line(row, start, end)[0]) / steps, steps
 
 
 @compiled

@@ -49,7 +49,7 @@ noises = pytest.mark.parametrize(
         (heavy_tailed, 0.5),
         (dependent, 0.5),
         (two_states, 0.6),
-        (drifting, 1.0),
+        (drifting, 0.3),
         (spiky, 0.5),
     ],
 )

@@ -107,18 +107,21 @@ def test_fitting_a_step_is_worth_most_in_short_dependent_stretches():
 def test_a_step_explains_itself_better_than_a_line_does_and_a_slope_does_not():
     step, slope = np.repeat([0.0, 1.0], 20), np.arange(40) / 40
 
-    gains = [step_gain_over_line(sums_of(levels), (0, 0, 20, 40, 40)) for levels in (step, slope)]
+    bounds = (0, 0, 20, 40, 40)
+    gains = [step_gain_over_line(sums_of(levels), bounds) for levels in (step, slope)]
 
-    assert gains[0] > 0 > gains[1]
+    assert gains[0][0] > 0 > gains[1][0]
+    assert [steps for _, steps in gains] == [1, 1]
 
 
 def test_a_stair_is_held_against_one_line_through_all_of_it():
     stair = np.repeat([0.0, 1.0, 2.0, 3.0], 20)
 
-    alone = step_gain_over_line(sums_of(stair[20:60]), (0, 0, 20, 40, 40))
-    among = step_gain_over_line(sums_of(stair), (0, 20, 40, 60, 80))
+    alone, steps_alone = step_gain_over_line(sums_of(stair[20:60]), (0, 0, 20, 40, 40))
+    among, steps_among = step_gain_over_line(sums_of(stair), (0, 20, 40, 60, 80))
 
     assert among < alone
+    assert (steps_alone, steps_among) == (1, 3)
 
 
 def test_on_top_of_a_line_only_a_step_is_left():
