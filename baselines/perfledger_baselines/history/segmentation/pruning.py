@@ -253,6 +253,5 @@ def score(row: PrefixSums, bounds: tuple[int, int, int, int, int], rules: Change
     if gain >= (OVER_LINE if steps == 1 else STAIR_OVER_LINE) * unit:
         return excess
     beside = math.sqrt(step_gain_beside_line(row, first, place, stop) / unit)
-    if normal_quantile(beside, degrees) >= rules.need:
-        return excess
-    return -1 / (1 + excess)  # of a stair the largest step is dropped last
+    is_beside = normal_quantile(beside, degrees) >= rules.need
+    return excess if is_beside else -1 / (1 + excess)  # a stair's largest step is dropped last
