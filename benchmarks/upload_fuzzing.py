@@ -27,7 +27,7 @@ from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpe
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_service.errors import UsageError
-from perfledger_service.web.webhooks import read_delivery
+from perfledger_service.web.webhooks import read_comment
 
 SECONDS_PER_BYTE = 1e-6  # a second a megabyte
 # Below it the budget is that of this many bytes: a call takes some microseconds whatever it reads.
@@ -66,7 +66,7 @@ def readers() -> tuple[FuzzedReader, ...]:
         FuzzedReader(
             name="gzipped bundle", seed=bundle, read=read_bundle, error=BundleError, is_gzip=True
         ),
-        FuzzedReader(name="webhook", seed=delivery, read=read_delivery, error=UsageError),
+        FuzzedReader(name="webhook", seed=delivery, read=read_comment, error=UsageError),
     )
 
 

@@ -4,6 +4,7 @@
 check runs, answers and refuses like GitHub, and is controlled under /_stand_in/:
 
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
+POST /_stand_in/permissions  {"repository": "o/r", "login": "mallory", "permission": "read"}
 POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
 POST /_stand_in/faults    {"count": 2, "method": "POST", "path": "/comments", "status": 502,
                            "headers": {"Retry-After": "1"}, "text": "<html>"} or {"drop": …}
@@ -35,6 +36,7 @@ MAX_BODY_BYTES = 4_000_000
 MAX_TEXT, MAX_COMMENT = 65_535, 65_536
 MAX_ANNOTATIONS = 50
 JWT_SECONDS = 600
+REACTIONS = frozenset(("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"))
 CONCLUSIONS = frozenset(
     ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
 )
@@ -93,6 +95,22 @@ def delete_comment(state: State, request: "Handler", name: str, comment: str) ->
     return 204, None
 
 
+def add_reaction(state: State, request: "Handler", name: str, comment: str) -> Reply:
+    get_comment(state, request, name, comment)
+    reaction = {"comment": int(comment), "content": request.document.get("content", "")}
+    if reaction["content"] not in REACTIONS:
+        refuse(422, "Validation Failed: content is not a reaction")
+    reactions = state.repository(name)["reactions"]
+    is_new = reaction not in reactions
+    reactions.extend([reaction] * is_new)
+    return 201 if is_new else 200, {"id": 1, "content": reaction["content"]}
+
+
+def get_permission(state: State, _request: "Handler", name: str, login: str) -> Reply:
+    permission = state.repository(name)["permissions"].get(login) or refuse(404, "Not Found")
+    return 200, {"permission": permission, "role_name": permission, "user": {"login": login}}
+
+
 def create_check(state: State, request: "Handler", name: str) -> Reply:
     repository = state.repository(name)
     document = valid_check(request)
@@ -135,6 +153,13 @@ def set_pull(state: State, request: "Handler") -> Reply:
     return 201, pull
 
 
+def set_permission(state: State, request: "Handler") -> Reply:
+    document = request.document
+    repository = state.repository(document["repository"], create=True)
+    repository["permissions"][document["login"]] = document["permission"]
+    return 201, document
+
+
 def post_comment(state: State, request: "Handler") -> Reply:
     document = request.document
     state.repository(document["repository"], create=True)
@@ -167,10 +192,13 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", REPOSITORY + r"/issues/comments/(\d+)", get_comment),
     ("PATCH", REPOSITORY + r"/issues/comments/(\d+)", update_comment),
     ("DELETE", REPOSITORY + r"/issues/comments/(\d+)", delete_comment),
+    ("POST", REPOSITORY + r"/issues/comments/(\d+)/reactions", add_reaction),
+    ("GET", REPOSITORY + r"/collaborators/([\w-]+)/permission", get_permission),
     ("POST", REPOSITORY + r"/check-runs", create_check),
     ("PATCH", REPOSITORY + r"/check-runs/(\d+)", update_check),
     ("GET", REPOSITORY + r"/commits/([0-9a-f]+)/check-runs", list_checks),
     ("POST", r"/_stand_in/pulls", set_pull),
+    ("POST", r"/_stand_in/permissions", set_permission),
     ("POST", r"/_stand_in/comments", post_comment),
     ("POST", r"/_stand_in/faults", add_fault),
     ("POST", r"/_stand_in/late", handle_late),

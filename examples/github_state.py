@@ -23,6 +23,8 @@ class Repository(TypedDict):
     pulls: dict[str, dict[str, object]]
     comments: dict[str, Comment]
     check_runs: dict[str, Document]
+    permissions: dict[str, str]
+    reactions: list[Document]
 
 
 class Answer(Exception):  # noqa: N818 - not an error: it ends a handler
@@ -70,7 +72,13 @@ class State:
 
     def repository(self, name: str, *, create: bool = False) -> Repository:
         if create:
-            empty: Repository = {"pulls": {}, "comments": {}, "check_runs": {}}
+            empty: Repository = {
+                "pulls": {},
+                "comments": {},
+                "check_runs": {},
+                "permissions": {},
+                "reactions": [],
+            }
             return self.repositories.setdefault(name, empty)
         return self.repositories.get(name) or refuse(404, "Not Found")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import PurePath
+from typing import TypeVar
 
 from dbos import (
     DBOS,
@@ -33,15 +34,16 @@ from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError
 WORKFLOW_VERSION = "1"
 WORKFLOW = "upload"
 CHECK_WORKFLOW = "check"
+COMMAND_WORKFLOW = "command"
 QUEUE = "pull_requests"
 POLL_S = 0.25
 # Pull requests that are processed at the same time.
 WORKERS = 4
 # Waits of 2, 4 and 8 seconds between attempts. What takes longer is deferred, and no worker waits.
 ATTEMPTS = 4
-# Of a check that is not posted: for a day, at most a quarter of an hour after each other.
-MAX_CHECK_ATTEMPTS = 100
-LEAST_CHECK_WAIT_S, MOST_CHECK_WAIT_S = 60.0, 900.0
+# Of a check that is not posted, or a command not carried out: for a day, every quarter of an hour.
+MAX_LATER_ATTEMPTS = 100
+LEAST_LATER_WAIT_S, MOST_LATER_WAIT_S = 60.0, 900.0
 RETRY_INTERVAL_S = 2.0
 # Longer than a step takes, unless it waits for GitHub.
 CLOSING_S = 10.0
@@ -55,12 +57,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowSteps:
-    """The steps of an upload's workflow, by its id; each may be called again after a crash.
+    """The steps of the workflows, by an upload's id; each may be called again after a crash.
 
     `judge` returns whether there is a report to post; `fail` records the reason of a failure.
-    `defer` records the reason of a failure that may pass and the seconds to wait at least, and
-    returns the next attempt, None if there were enough.
+    `defer` records that of one that may pass, and returns the next attempt, None after enough.
     `deadlines` returns the checks that are due later, and `post_check` posts one of them.
+    `carry_out` carries out a command by its id and returns the uploads to post again.
     """
 
     judge: Callable[[str], bool]
@@ -69,6 +71,8 @@ class WorkflowSteps:
     defer: Callable[[str, str, float | None], "QueuedUpload | None"]
     deadlines: Callable[[str], "tuple[QueuedCheck, ...]"]
     post_check: Callable[["QueuedCheck"], None]
+    carry_out: Callable[[int], "tuple[QueuedUpload, ...]"]
+    fail_command: Callable[[int, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,24 @@ class QueuedCheck:
         return f"check-{self.project_id}-{self.pull_request}-{self.head_sha}-{moment}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedCommand:
+    """A command in a comment, to carry out once, with the partition of its pull request."""
+
+    command_id: int
+    partition: str
+    due_at: datetime
+    attempt: int = 1
+
+    @property
+    def id(self) -> str:
+        """Return the id of the work: a command has one for each attempt."""
+        return f"command-{self.command_id}-{self.attempt}"
+
+
+_LaterWork = TypeVar("_LaterWork", QueuedCheck, QueuedCommand)
+
+
 class UploadWorkflow:
     """Workflow received → judged → posted of every upload; one instance per process."""
 
@@ -135,6 +157,7 @@ class UploadWorkflow:
         )
         self._workflow: Callable[[str], None] | None = None
         self._check_workflow: Callable[[QueuedCheck], None] | None = None
+        self._command_workflow: Callable[[QueuedCommand], None] | None = None
 
     @property
     def is_launched(self) -> bool:
@@ -163,7 +186,12 @@ class UploadWorkflow:
         def check_workflow(check: QueuedCheck) -> None:
             self._post_check(check)
 
+        @DBOS.workflow(name=COMMAND_WORKFLOW)
+        def command_workflow(command: QueuedCommand) -> None:
+            self._carry_out(command)
+
         self._check_workflow = check_workflow
+        self._command_workflow = command_workflow
         DBOS.launch()
         DBOS.register_queue(
             QUEUE, partition_concurrency=1, worker_concurrency=WORKERS, polling_interval_sec=POLL_S
@@ -184,24 +212,25 @@ class UploadWorkflow:
 
     def enqueue_check(self, check: QueuedCheck) -> None:
         """Enqueue a check to post at its time, which runs once, however often it is enqueued."""
-        if self._check_workflow is None:
-            msg = "the upload workflow is not running: launch it first"
-            raise PerfledgerError(msg)
-        delay_s = self._delay_s(check.due_at)
-        with (
-            SetWorkflowID(check.id),
-            SetEnqueueOptions(queue_partition_key=check.partition, delay_seconds=delay_s),
-        ):
-            DBOS.enqueue_workflow(QUEUE, self._check_workflow, check)
+        self._enqueue_later(self._check_workflow, check)
+
+    def enqueue_command(self, command: QueuedCommand) -> None:
+        """Enqueue a comment's command, which is carried out once, however often it is enqueued."""
+        self._enqueue_later(self._command_workflow, command)
 
     def sweep(
-        self, unfinished: Iterable[QueuedUpload], deadlines: Iterable[QueuedCheck] = ()
+        self,
+        unfinished: Iterable[QueuedUpload],
+        deadlines: Iterable[QueuedCheck] = (),
+        commands: Iterable[QueuedCommand] = (),
     ) -> None:
         """Enqueue work that was stored, but perhaps not enqueued, by the last process."""
         for work in unfinished:
             self.enqueue(work)
         for check in deadlines:
             self.enqueue_check(check)
+        for command in commands:
+            self.enqueue_command(command)
 
     def take_over(self, of_dead: Callable[[str], AbstractContextManager[bool]]) -> None:
         """Resume the work of other executors that died, in its queue and order.
@@ -253,8 +282,35 @@ class UploadWorkflow:
         except Exception as error:  # the next upload or deadline posts the check again, too
             _log.warning("a check is not posted: %s", _reason(error))
             cause = _passing_cause(error)
-            if cause is not None and check.attempt < MAX_CHECK_ATTEMPTS:
+            if cause is not None and check.attempt < MAX_LATER_ATTEMPTS:
                 self.enqueue_check(_next_attempt(check, wait_s=cause.wait_s))
+
+    def _carry_out(self, command: QueuedCommand) -> None:
+        carry_out = partial(self._steps.carry_out, command.command_id)
+        try:
+            for work in DBOS.run_step({**self._retries, "name": "carry_out"}, carry_out):
+                self.enqueue(work)
+        except Exception as error:  # this command fails, the service lives on
+            reason, cause = _reason(error), _passing_cause(error)
+            if cause is not None and command.attempt < MAX_LATER_ATTEMPTS:
+                self.enqueue_command(_next_attempt(command, wait_s=cause.wait_s))
+                return
+            _log.warning("a command is not carried out: %s", reason)
+            fail = partial(self._steps.fail_command, command.command_id, reason)
+            DBOS.run_step({**self._retries, "name": "fail_command"}, fail)
+
+    def _enqueue_later(
+        self, workflow: Callable[[_LaterWork], None] | None, work: _LaterWork
+    ) -> None:
+        if workflow is None:
+            msg = "the upload workflow is not running: launch it first"
+            raise PerfledgerError(msg)
+        delay_s = self._delay_s(work.due_at)
+        with (
+            SetWorkflowID(work.id),
+            SetEnqueueOptions(queue_partition_key=work.partition, delay_seconds=delay_s),
+        ):
+            DBOS.enqueue_workflow(QUEUE, workflow, work)
 
     def _delay_s(self, due_at: datetime) -> float | None:
         return max(0.0, (due_at - self._now()).total_seconds()) or None
@@ -312,11 +368,11 @@ def _may_help(error: BaseException) -> bool:
     )
 
 
-def _next_attempt(check: QueuedCheck, *, wait_s: float | None) -> QueuedCheck:
-    """Return the next attempt to post a check, which is the same work after a crash."""
-    backoff_s = min(MOST_CHECK_WAIT_S, LEAST_CHECK_WAIT_S * 2 ** (check.attempt - 1))
-    due_at = check.due_at + timedelta(seconds=max(backoff_s, wait_s or 0.0))
-    return replace(check, due_at=due_at, attempt=check.attempt + 1)
+def _next_attempt(work: _LaterWork, *, wait_s: float | None) -> _LaterWork:
+    """Return the next attempt of a work, which is the same one after a crash."""
+    backoff_s = min(MOST_LATER_WAIT_S, LEAST_LATER_WAIT_S * 2 ** (work.attempt - 1))
+    due_at = work.due_at + timedelta(seconds=max(backoff_s, wait_s or 0.0))
+    return replace(work, due_at=due_at, attempt=work.attempt + 1)
 
 
 def _passing_cause(error: Exception) -> GitHubError | None:

@@ -308,7 +308,7 @@ class RecordingJobs(UploadWorkflow):
     """Remembers what was enqueued and does none of it."""
 
     def __init__(self):
-        self.works, self.checks = [], []
+        self.works, self.checks, self.commands = [], [], []
         self._is_launched = False
 
     @property
@@ -324,6 +324,9 @@ class RecordingJobs(UploadWorkflow):
     def enqueue_check(self, check):
         self.checks.append(check)
 
+    def enqueue_command(self, command):
+        self.commands.append(command)
+
     def close(self):
         self._is_launched = False
         return True
@@ -335,8 +338,7 @@ def serving(app):
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        # Listens before the server does: whoever connects too early waits instead of failing.
-        listener.listen()
+        listener.listen()  # before the server: whoever connects too early waits, and does not fail
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

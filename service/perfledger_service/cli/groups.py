@@ -134,6 +134,7 @@ ROOT = Group(
                         "add": "server.project:add",
                         "actions": "server.project:actions",
                         "rename": "server.project:rename",
+                        "accepted": "server.project:accepted",
                         "list": "server.project:list_projects",
                     },
                 ),

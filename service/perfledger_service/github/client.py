@@ -19,6 +19,7 @@ from perfledger_service.github.documents import (
     COMPARISON,
     CREATED,
     LISTED_COMMITS,
+    PERMISSION,
     PULL_REQUEST,
     REPOSITORY,
     decode_answer,
@@ -88,6 +89,22 @@ class GitHub:
     def delete_comment(self, repository: str, comment_id: int) -> None:
         """Delete a comment, or leave it if it is gone."""
         self._is_there("DELETE", repository, f"issues/comments/{comment_id}")
+
+    def react(self, repository: str, comment_id: int) -> None:
+        """Put a thumb up under a comment, once; do nothing if it is gone."""
+        path = f"issues/comments/{comment_id}/reactions"
+        self._is_there("POST", repository, path, {"content": "+1"})
+
+    def permission(self, repository: str, login: str) -> str:
+        """Return what a person may do with a repository, in GitHub's words; "none" for nobody."""
+        path = f"collaborators/{quote(login, safe='')}/permission"
+        try:
+            return decode_answer(self._call("GET", repository, path), PERMISSION).permission
+        except GitHubError as error:
+            if error.github_status == NOT_FOUND:
+                self._require_repository(repository)
+                return "none"
+            raise
 
     def check_runs(self, repository: str, sha: str, name: str) -> tuple[int, ...]:
         """Return the ids of our check runs by that name on a commit, newest first.

@@ -80,6 +80,12 @@ class RepositoryDocument(msgspec.Struct):
     default_branch: str
 
 
+class RepositoryPermission(msgspec.Struct):
+    """What a person may do with a repository."""
+
+    permission: str
+
+
 class CommitComparison(msgspec.Struct):
     """How a commit stands to another: ahead, behind, diverged or identical."""
 
@@ -108,6 +114,7 @@ CHECK_RUNS = msgspec.json.Decoder(CheckRuns)
 CREATED = msgspec.json.Decoder(CreatedResource)
 LISTED_COMMITS = msgspec.json.Decoder(tuple[ListedCommit, ...])
 REPOSITORY = msgspec.json.Decoder(RepositoryDocument)
+PERMISSION = msgspec.json.Decoder(RepositoryPermission)
 COMPARISON = msgspec.json.Decoder(CommitComparison)
 INSTALLATION_TOKEN = msgspec.json.Decoder(InstallationToken)
 

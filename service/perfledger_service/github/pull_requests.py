@@ -65,6 +65,14 @@ class PullRequests(Protocol):
         """Delete a comment, or leave it if it is gone."""
         ...
 
+    def react(self, repository: str, comment_id: int) -> None:
+        """Put a thumb up under a comment, once; do nothing if it is gone."""
+        ...
+
+    def permission(self, repository: str, login: str) -> str:
+        """Return what a person may do with a repository, in GitHub's words; "none" for nobody."""
+        ...
+
     def check_runs(self, repository: str, sha: str, name: str) -> tuple[int, ...]:
         """Return the ids of our check runs by that name on a commit, newest first."""
         ...

@@ -36,10 +36,9 @@ class StoreRow(SQLModel, registry=registry(metadata=MetaData(naming_convention=_
         return _WORD_ENDS.sub("_", cls.__name__.removesuffix("Row")).lower()
 
     def to_value(self, decoder: msgspec.json.Decoder[Value], **other_fields: object) -> Value:
-        """Return a dataclass whose fields are the columns of the same names, and `other_fields`.
+        """Return a dataclass of the columns that its fields name, and of `other_fields`.
 
-        The dataclass's decoder, created at import, is asked for since msgspec crashes where several
-        threads are the first to decode a type.
+        Its decoder was created at import: msgspec crashes where threads create one at once.
         """
         kind = decoder.type
         names = type(self).model_fields.keys() & vars(kind)["__dataclass_fields__"].keys()
@@ -221,10 +220,7 @@ class ObservationRow(StoreRow, table=True):
 
 
 class PairSpreadRow(StoreRow, table=True):
-    """How much an upload's pairs differ in one series; `id` counts up as uploads are judged.
-
-    `differences` are log head - log base of each pair, as little-endian floats of 4 bytes.
-    """
+    """Log head - log base of an upload's pairs in a series, as little-endian floats of 4 bytes."""
 
     __table_args__ = (UniqueConstraint("upload_id", "series_id"), Index(None, "series_id", "id"))
 
@@ -269,10 +265,9 @@ class VerdictRow(StoreRow, table=True):
 
 
 class GateCheckRow(StoreRow, table=True):
-    """What a judged upload tells of its gate beside its verdicts.
+    """What a judged upload tells of its gate, and for how many seconds it held its machine.
 
-    `held_s` is how long the check held its machine; `is_shadow_false_alarm` is NULL where no test
-    was left whose sides could be exchanged.
+    `is_shadow_false_alarm` is NULL where no test was left whose sides could be exchanged.
     """
 
     upload_id: str = Field(foreign_key="upload.id", primary_key=True)
@@ -325,6 +320,41 @@ class ApprovalRow(StoreRow, table=True):
     reason: str = Field(sa_type=Text)
     approved_at: datetime = Field(sa_type=UtcTime)
     until: date
+
+
+class AcceptanceRow(StoreRow, table=True):
+    """A maintainer's acceptance of a workload's regression, or ("") of all of a commit's result."""
+
+    __table_args__ = (UniqueConstraint("project_id", "comment_id"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="project.id")
+    pull_request: int
+    head_sha: str
+    comment_id: int = Field(sa_type=BigInteger)
+    login: str
+    workload: str = Field(sa_type=Text)
+    reason: str = Field(sa_type=Text)
+    accepted_at: datetime = Field(sa_type=UtcTime)
+    until: date | None = None
+    merged_sha: str = ""
+
+
+class CommentCommandRow(StoreRow, table=True):
+    """A command in a comment under a pull request, with its answer; rows are never removed."""
+
+    __table_args__ = (UniqueConstraint("project_id", "comment_id"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="project.id")
+    pull_request: int
+    comment_id: int = Field(sa_type=BigInteger)
+    login: str
+    author: str
+    line: str = Field(sa_type=Text)
+    received_at: datetime = Field(sa_type=UtcTime)
+    status: str = Field(default="received", index=True)
+    answer: str = Field(default="", sa_type=Text)
 
 
 class ConfirmationStateRow(StoreRow, table=True):

@@ -6,6 +6,7 @@ from datetime import datetime
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate, AbRequest, Alert
 from perfledger_baselines.history.commits.grouping import GroupedChanges
 from perfledger_baselines.planning.gate_health import GateHealth
+from perfledger_service.values.acceptance import Acceptance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +74,4 @@ class BranchView:
     grouped_changes: GroupedChanges
     watched: int  # series
     gates: tuple[GateView, ...]
+    acceptances: tuple[Acceptance, ...] = ()  # newest first

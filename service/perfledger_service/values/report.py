@@ -16,6 +16,7 @@ from perfledger_cost_models.quote import ChangePrice, QueueEffect, SummedPrice, 
 from perfledger_profiles.bottleneck.classification import Recommendation
 from perfledger_profiles.diff.cause import StepTimeExplanation
 from perfledger_profiles.hardware.roofline import Roofline
+from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.check_options import NO_OPTIONS, CheckOptions
 from perfledger_service.values.projection_views import ProjectionView
 
@@ -136,6 +137,8 @@ class Report:
     options: CheckOptions = NO_OPTIONS
     held_s: float | None = None  # that the check held its machine
     kernels: tuple[KernelJudgement, ...] = ()  # where the check was asked for them
+    acceptances: tuple[Acceptance, ...] = ()  # of what regressed, where they count
+    takes_commands: bool = False  # whether comments under its pull request are read
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

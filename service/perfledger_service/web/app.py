@@ -13,6 +13,9 @@ from starlette.types import Scope
 
 from perfledger_service.rendering.check.web_pages import static_folder
 from perfledger_service.store.replicas import ReplicaLock
+from perfledger_service.usecases.pull_requests.comment_commands import (
+    unfinished_command_work,
+)
 from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines
 from perfledger_service.usecases.pull_requests.retry import due_work
 from perfledger_service.usecases.pull_requests.uploads import unfinished_work
@@ -85,7 +88,9 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
         state.replica.hold()  # before the first work, which nobody else may take for a dead one's
     state.workflow.launch()
     state.workflow.sweep(
-        unfinished_work(state.engine), unfinished_deadlines(state.engine, now=state.now())
+        unfinished_work(state.engine),
+        unfinished_deadlines(state.engine, now=state.now()),
+        unfinished_command_work(state.engine),
     )
     tasks = [RepeatedTask("sweep", partial(_sweep, state), every_s=SWEEP_S)]
     if state.replica is not None:
@@ -110,7 +115,9 @@ def _stop(state: AppState, tasks: tuple[RepeatedTask, ...]) -> bool:
 
 
 def _sweep(state: AppState) -> None:
-    state.workflow.sweep(due_work(state.engine, now=state.now()))
+    state.workflow.sweep(
+        due_work(state.engine, now=state.now()), commands=unfinished_command_work(state.engine)
+    )
 
 
 def _take_over(state: AppState, replica: ReplicaLock) -> None:

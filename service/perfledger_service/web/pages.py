@@ -8,7 +8,8 @@ from fastapi.responses import HTMLResponse
 from perfledger_service.rendering.check import web_pages
 from perfledger_service.rendering.fleet.capacity_page import capacity_page
 from perfledger_service.rendering.history.branch_page import branch_page
-from perfledger_service.store.approvals import approvals_of
+from perfledger_service.store.comments.acceptances import acceptances_of
+from perfledger_service.store.comments.approvals import approvals_of
 from perfledger_service.store.database import read_session
 from perfledger_service.store.page_queries import (
     index_view,
@@ -60,7 +61,8 @@ def run(state: CurrentAppState, upload_id: Annotated[str, Path(pattern=UPLOAD_ID
 
         # Approvals expire, so a page with approvals is not cached.
         has_approvals = bool(approvals_of(session, upload, today=today))
-        page = render() if has_approvals else state.pages.page(view, render)
+        acceptances = acceptances_of(session, upload.project_id, upload.pull_request)
+        page = render() if has_approvals else state.pages.page((view, acceptances), render)
     return HTMLResponse(page, headers={"Cross-Origin-Opener-Policy": web_pages.RUN_OPENER_POLICY})
 
 

@@ -21,6 +21,7 @@ from perfledger_service.store.upgrade import open_current
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.pull_requests.comment_commands import carry_out, fail_command
 from perfledger_service.usecases.pull_requests.machine_classes import deadline_work, head_of_work
 from perfledger_service.usecases.pull_requests.retry import defer_upload
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
@@ -80,7 +81,7 @@ def build_app(settings: ServiceSettings) -> Generator[FastAPI]:
 
 def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None) -> AppState:
     public_url = settings.public_url.rstrip("/")
-    reports = UploadReports(build_report)
+    reports = UploadReports(build_report, takes_commands=bool(settings.webhook_secret))
 
     def judge(upload_id: str) -> bool:
         return judge_upload(engine, upload_id, reports=reports, now=utc_now(), commits=github)
@@ -126,6 +127,8 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
             defer=defer,
             deadlines=partial(deadline_work, engine),
             post_check=post_check,
+            carry_out=partial(carry_out, engine, pull_requests=github, reports=reports),
+            fail_command=partial(fail_command, engine),
         ),
         executor_id=replica.executor_id if replica else None,
     )

@@ -1,29 +1,30 @@
-"""Serves `/webhooks/github`, which takes approvals from GitHub's signed deliveries."""
+"""Serves `/webhooks/github`, which takes commands from GitHub's signed deliveries."""
 
 import hmac
 import re
 from hashlib import sha256
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
 from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError, UsageError
-from perfledger_service.usecases.pull_requests.approvals import NewComment, receive_comment
-from perfledger_service.web.app_state import CurrentAppState
+from perfledger_service.usecases.pull_requests.comment_commands import (
+    NewComment,
+    receive_comment,
+    receive_merge,
+)
+from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.uploads import PROBLEMS
 
 # A comment and a pull request's text have 65,536 characters each, written as JSON.
 MAX_DELIVERY_BYTES = 4 * 2**20
-COMMENT_EVENT, CREATED_ACTION, USER_ACCOUNT, CLOSED_STATE = (
-    "issue_comment",
-    "created",
-    "User",
-    "closed",
-)
+COMMENT_EVENT, MERGE_EVENT = "issue_comment", "pull_request"
+CREATED_ACTION, USER_ACCOUNT, CLOSED_STATE = "created", "User", "closed"
 UNSIGNED_DELIVERY = "the delivery is not signed with PERFLEDGER_WEBHOOK_SECRET"
+_Fields = TypeVar("_Fields")
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"])
@@ -62,7 +63,7 @@ class _Comment(msgspec.Struct):
     user: _Person | None = None
 
 
-class _Delivery(msgspec.Struct):
+class _CommentDelivery(msgspec.Struct):
     """The fields of an `issue_comment` delivery that are read."""
 
     action: str
@@ -72,7 +73,22 @@ class _Delivery(msgspec.Struct):
     sender: _Person
 
 
-_DELIVERY_DECODER = msgspec.json.Decoder(_Delivery)
+class _ClosedPullRequest(msgspec.Struct):
+    number: int
+    merged: bool = False
+    merge_commit_sha: str | None = None
+
+
+class _MergeDelivery(msgspec.Struct):
+    """The fields of a `pull_request` delivery that are read."""
+
+    action: str
+    repository: _Repository
+    pull_request: _ClosedPullRequest
+
+
+_COMMENT_DECODER = msgspec.json.Decoder(_CommentDelivery)
+_MERGE_DECODER = msgspec.json.Decoder(_MergeDelivery)
 
 
 async def signed_body(request: Request, state: CurrentAppState) -> bytes:
@@ -99,21 +115,29 @@ async def signed_body(request: Request, state: CurrentAppState) -> bytes:
     "/github",
     status_code=202,
     responses={
+        200: {"model": CommentResponse, "description": "a comment that was delivered before"},
         400: {**PROBLEMS[400], "description": "signed, but not a delivery from GitHub"},
         401: {**PROBLEMS[401], "description": "not signed with the secret"},
         413: PROBLEMS[413],
     },
 )
 def receive_delivery(
-    state: CurrentAppState, request: Request, body: Annotated[bytes, Depends(signed_body)]
+    state: CurrentAppState,
+    request: Request,
+    response: Response,
+    body: Annotated[bytes, Depends(signed_body)],
 ) -> CommentResponse:
-    """Receive a comment on a pull request.
+    """Receive a comment on a pull request; its command is carried out after the answer.
 
-    Only new comments by people count: others may edit a comment later.
+    Only new comments by people count: others may edit a comment later. A comment that was delivered
+    before is answered with 200 and changes nothing.
     """
-    if request.headers.get("x-github-event") != COMMENT_EVENT:
-        return CommentResponse(is_accepted=False, reason="not a comment")
-    delivery = read_delivery(body)
+    event = request.headers.get("x-github-event")
+    if event == MERGE_EVENT:
+        return _receive_merge(state, read_merge(body))
+    if event != COMMENT_EVENT:
+        return CommentResponse(is_accepted=False, reason="not a comment or a merge")
+    delivery = read_comment(body)
     writer = delivery.comment.user
     is_from_person = delivery.action == CREATED_ACTION and delivery.sender.type == USER_ACCOUNT
     if writer is None or not is_from_person or writer.login != delivery.sender.login:
@@ -131,10 +155,22 @@ def receive_delivery(
         author=author.login if author else "",
         body=delivery.comment.body or "",
     )
-    result = receive_comment(state.engine, new_comment, now=state.now())
-    if result.work is not None:
-        state.workflow.enqueue(result.work)
-    return CommentResponse(is_accepted=result.work is not None, reason=result.reason)
+    receipt = receive_comment(state.engine, new_comment, now=state.now())
+    if receipt.work is not None:
+        state.workflow.enqueue_command(receipt.work)
+    if receipt.is_repeated:
+        response.status_code = 200
+    return CommentResponse(is_accepted=receipt.work is not None, reason=receipt.reason)
+
+
+def _receive_merge(state: AppState, delivery: _MergeDelivery) -> CommentResponse:
+    merged = delivery.pull_request
+    if delivery.action != CLOSED_STATE or not merged.merged or merged.merge_commit_sha is None:
+        return CommentResponse(is_accepted=False, reason="not a merge")
+    reason = receive_merge(
+        state.engine, delivery.repository.full_name, merged.number, merged.merge_commit_sha
+    )
+    return CommentResponse(is_accepted=not reason, reason=reason)
 
 
 async def _read_body(request: Request) -> bytes:
@@ -148,10 +184,19 @@ async def _read_body(request: Request) -> bytes:
     return bytes(body)
 
 
-def read_delivery(body: bytes) -> _Delivery:
-    """Return the fields of a delivery; raise UsageError if it is not one of GitHub's."""
+def read_comment(body: bytes) -> _CommentDelivery:
+    """Return the fields of a comment's delivery; raise UsageError if it is not one of GitHub's."""
+    return _read_delivery(body, _COMMENT_DECODER, event=COMMENT_EVENT)
+
+
+def read_merge(body: bytes) -> _MergeDelivery:
+    """Return the fields of a merge's delivery; raise UsageError if it is not one of GitHub's."""
+    return _read_delivery(body, _MERGE_DECODER, event=MERGE_EVENT)
+
+
+def _read_delivery(body: bytes, decoder: msgspec.json.Decoder[_Fields], *, event: str) -> _Fields:
     try:
-        return _DELIVERY_DECODER.decode(body)
+        return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        msg = f"the body is not an issue_comment delivery from GitHub: {error}"
+        msg = f"the body is not an {event} delivery from GitHub: {error}"
         raise UsageError(msg) from None

@@ -21,8 +21,10 @@ class Workflow(UploadWorkflow):
     def launch(self):
         self.calls.append("launch")
 
-    def sweep(self, unfinished, deadlines=()):
-        self.calls.append(f"sweep {len(tuple(unfinished)) + len(tuple(deadlines))}")
+    def sweep(self, unfinished, deadlines=(), commands=()):
+        self.calls.append(
+            f"sweep {sum(len(tuple(one)) for one in (unfinished, deadlines, commands))}"
+        )
 
     def close(self):
         self.calls.append("close")
@@ -133,7 +135,7 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
         "get /api/v1/uploads/{upload_id}": "200 401 403 404 422 502",
         "get /healthz": "200",
         "get /readyz": "200 503",
-        "post /api/v1/checks": "202 400 401 403 422 502",
-        "post /api/v1/uploads": "202 400 401 403 409 413 502",
-        "post /webhooks/github": "202 400 401 413",
+        "post /api/v1/checks": "202 400 401 403 422 429 502",
+        "post /api/v1/uploads": "202 400 401 403 409 413 429 502",
+        "post /webhooks/github": "200 202 400 401 413",
     }

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import http.client
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pydantic import SecretStr
@@ -66,19 +67,23 @@ def asked(site, judged, make_bundle):
     return upload
 
 
-def test_an_approval_is_taken_and_its_pull_request_enqueued(asked, deliver, site):
+@pytest.mark.usefixtures("asked")
+def test_a_command_is_stored_and_enqueued_and_not_carried_out(deliver, site):
     done = deliver(a_delivery())
 
     assert (done.status_code, done.json()) == (202, {"is_accepted": True, "reason": ""})
-    assert [work.upload_id for work in site.jobs.works] == [asked.id]
+    assert [command.partition for command in site.jobs.commands] == ["octo/models#7"]
+    assert site.jobs.works == []
 
 
 @pytest.mark.usefixtures("asked")
 def test_the_same_delivery_again_is_taken_once(deliver, site):
-    answers = [deliver(a_delivery()).json()["is_accepted"] for _ in range(2)]
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: deliver(a_delivery()), range(10)))
 
-    assert answers == [True, False]
-    assert len(site.jobs.works) == 1
+    assert sorted(answer.status_code for answer in answers) == [200] * 9 + [202]
+    assert sum(answer.json()["is_accepted"] for answer in answers) == 1
+    assert len(site.jobs.commands) == 1
 
 
 @pytest.mark.usefixtures("asked")
@@ -101,7 +106,7 @@ def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site
     done = deliver(a_delivery(**other))
 
     assert (done.status_code, done.json()) == (202, {"is_accepted": False, "reason": reason})
-    assert site.jobs.works == []
+    assert site.jobs.works == site.jobs.commands == []
 
 
 @pytest.mark.usefixtures("asked")
@@ -110,7 +115,6 @@ def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site
     [
         {"repository": {"full_name": "octo/unknown"}},
         {"issue": {"number": 2**40, "user": {"login": "bob"}, "pull_request": {}}},
-        {"issue": {"number": 8, "user": {"login": "bob"}, "pull_request": {}}},
         {"comment": {"id": 2**63, "body": YES, "user": {"login": "alice"}}},
         {"comment": {"id": 1, "body": None, "user": {"login": "alice"}}},
     ],
@@ -121,13 +125,13 @@ def test_a_comment_on_what_is_not_known_or_that_approves_nothing_has_a_reason(de
     assert done.status_code == 202
     assert not done.json()["is_accepted"]
     assert done.json()["reason"]
-    assert site.jobs.works == []
+    assert site.jobs.works == site.jobs.commands == []
 
 
 def test_other_events_are_taken_and_left(deliver):
     done = deliver({"zen": "ok"}, event="ping")
 
-    assert (done.status_code, done.json()["reason"]) == (202, "not a comment")
+    assert (done.status_code, done.json()["reason"]) == (202, "not a comment or a merge")
 
 
 @pytest.mark.parametrize(
@@ -208,3 +212,36 @@ def test_without_a_secret_there_are_no_webhooks(engine, start_site, secret):
 
     assert done.status_code == 404
     assert "PERFLEDGER_WEBHOOK_SECRET" in done.text
+
+
+def a_merge(**values):
+    pull_request = {"number": 7, "merged": True, "merge_commit_sha": "d" * 40}
+    return {
+        "action": "closed",
+        "repository": {"full_name": "octo/models"},
+        "pull_request": pull_request | values,
+    }
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    ("delivery", "is_accepted"),
+    [
+        (a_merge(), True),
+        (a_merge(merged=False), False),
+        (a_merge(merge_commit_sha=None), False),
+        (a_merge(merge_commit_sha="HEAD"), False),
+        (a_merge(number=2**40), False),
+        (a_merge() | {"action": "opened"}, False),
+        (a_merge() | {"repository": {"full_name": "octo/unknown"}}, False),
+    ],
+)
+def test_a_merge_is_received_and_nothing_else_of_a_pull_request(deliver, delivery, is_accepted):
+    done = deliver(delivery, event="pull_request")
+
+    assert (done.status_code, done.json()["is_accepted"]) == (202, is_accepted)
+    assert bool(done.json()["reason"]) != is_accepted
+
+
+def test_a_merge_that_is_none_is_answered_with_our_error(deliver):
+    assert deliver({"action": "closed"}, event="pull_request").status_code == 400

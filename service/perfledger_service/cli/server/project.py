@@ -128,6 +128,27 @@ def rename(
     typer.echo(f"{repository} is {new_name} now")
 
 
+@command(
+    examples=(
+        "perfledger server project accepted octo/models",
+        "perfledger server project accepted octo/models --json",
+    )
+)
+def accepted(
+    repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
+    *,
+    output: DocumentOutput,
+) -> None:
+    """List the regressions that were accepted in comments, newest first."""
+    from perfledger_service.rendering.server.project import accepted_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.pull_requests.projects import list_acceptances
+
+        acceptances = list_acceptances(engine, repository)
+    output.write_document(acceptances, partial(accepted_document, repository))
+
+
 @command(examples=("perfledger server project list", "perfledger server project list --json"))
 def list_projects(*, output: DocumentOutput) -> None:
     """List who may upload: tokens by their prefixes, and runs of GitHub Actions."""

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from perfledger_service.rendering.check import projection_rows
+from perfledger_service.rendering.check.acceptance_rows import (
+    acceptance_command,
+    acceptance_rows,
+)
 from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import (
@@ -182,6 +186,10 @@ def report_markdown(
             limits.prices,
             "policies on cost",
         ),
+        "acceptances": cut.first(
+            acceptance_rows(report.acceptances), limits.prices, "accepted regressions"
+        ),
+        "acceptance_command": acceptance_command(report, every),
         "quiet_prices": cut.first(quiet, limits.unit_costs, "yearly prices of what did not change"),
         "unknown": cut.first(unknown, limits.names, "workloads without a price"),
         "declared": price_rows.declared_workloads(unit_costs)[: limits.names],

@@ -15,6 +15,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import MetricKind
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.check import projection_rows
+from perfledger_service.rendering.check.acceptance_rows import acceptance_rows
 from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
@@ -146,6 +147,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         policy_evaluations=yearly_cost_rows.policy_evaluation_rows(
             report.policy_evaluations, head=report.head.sha if report.pull_request else ""
         )[:_MAX_ROWS],
+        acceptances=acceptance_rows(report.acceptances),
         unit_costs=_by_workload(price_rows.unit_cost_rows(report)[:_MAX_ROWS]),
         projected=projection_rows.projected_rows(report)[:_MAX_ROWS],
         sources=price_rows.source_rows(report),

@@ -26,6 +26,7 @@ def branch_page(view: BranchView, *, url: str) -> str:
         events=event_rows(view.grouped_changes, names)[:MAX_EVENTS],
         doubtful_events=doubtful_events_sentence(view.grouped_changes),
         gates=gate_rows(view.gates),
+        short_sha=provenance_facts.short_sha,
         label=vocabulary.metric_label,
         device=stored_verdict_rows.device,
     )

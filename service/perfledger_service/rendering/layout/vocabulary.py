@@ -159,6 +159,8 @@ def conclusion_mark(report: Report) -> str:
                 for evaluation in report.policy_evaluations
             )
             return mark(Outcome.REGRESSED if is_red else Outcome.NOT_MEASURED)
+        case Conclusion.NEUTRAL if report.acceptances:
+            return mark(Outcome.REGRESSED, is_warning=True)
         case Conclusion.ACTION_REQUIRED | Conclusion.NEUTRAL:
             return mark(Outcome.UNDECIDED)
         case Conclusion.SUCCESS:

@@ -11,6 +11,7 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
+from perfledger_service.values.acceptance import Acceptance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +54,32 @@ _ACTIONS_COLUMNS: tuple[Column[ActionsPermissionRow], ...] = (
 )
 
 
+_ACCEPTED_COLUMNS: tuple[Column[Acceptance], ...] = (
+    name("workload", "workload", lambda row: row.workload or "(ignored)", limit=200),
+    figure("pull_request", "pull request", lambda row: row.pull_request, str),
+    name("login", "by", lambda row: row.login),
+    figure("accepted_on", "on", lambda row: row.accepted_at.date().isoformat()),
+    figure("until", "until", lambda row: row.until.isoformat() if row.until else None),
+    name("merged_sha", "merged as", lambda row: row.merged_sha[:10]),
+    name("reason", "why", lambda row: row.reason, limit=300),
+)
+
+
 def new_token_document(repository: str, token: str) -> Document:
     """Return a new token, alone on a line."""
     return Document(
         name="perfledger-new-token",
         facts={"repository": repository, "token": token},
         blocks=(Preformatted(token),),
+    )
+
+
+def accepted_document(repository: str, acceptances: Sequence[Acceptance]) -> Document:
+    """Return the regressions of a project's pull requests that were accepted, newest first."""
+    return Document(
+        name="perfledger-accepted",
+        facts={"repository": repository},
+        blocks=(table(_ACCEPTED_COLUMNS, acceptances, key="accepted"),),
     )
 
 

@@ -63,7 +63,7 @@ def build_report(
         unmeasured=unmeasured_workloads(bundle, verdicts),
         approvals=approvals,
     )
-    measured = _ending(bundle, verdicts)
+    measured = conclude_verdicts(bundle, verdicts)
     ending = conclude_check(measured, cost.policy_evaluations)
     explanations, advice = explain_bundle(bundle, verdicts)
     is_priced = bool(bundle.pricing.fleet or bundle.pricing.declared)
@@ -114,7 +114,7 @@ def build_report(
     return replace(report, headline=f"{ending.title}: {words}" if is_by_policy else words)
 
 
-def _ending(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> CheckConclusion:
+def conclude_verdicts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> CheckConclusion:
     """Return the check's conclusion: it fails closed, and a regression goes before uncertainty."""
     outcomes, title = _deciding_outcomes(verdicts), _title(bundle, verdicts)
     if Outcome.REGRESSED in outcomes:

@@ -12,6 +12,7 @@ from perfledger_baselines.history.commits.confirmation_state import (
 )
 from perfledger_baselines.history.commits.grouping import group_changes
 from perfledger_baselines.history.detection.detect import detect_many
+from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
 from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
 from perfledger_service.store.projects import Project
@@ -30,6 +31,7 @@ def branch_view(session: Session, project: Project) -> BranchView:
         grouped_changes=group_changes(_observed_series(series)),
         watched=len(series),
         gates=gates_of(session, project.id),
+        acceptances=acceptances_of_project(session, project.id),
     )
 
 

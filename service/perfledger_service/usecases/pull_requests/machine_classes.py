@@ -6,6 +6,7 @@ missing is pending until its deadline, and then not measured: neither is ever gr
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from sqlalchemy import Engine
@@ -15,6 +16,7 @@ from perfledger_runners.bundles.bundle_checks import MAX_CLASSES
 from perfledger_service.errors import TooManyRequestsError, UsageError
 from perfledger_service.rendering.history.stored_verdict_rows import device
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.store.comments.acceptances import acceptances_of
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.expected_classes import (
     ExpectedClass,
@@ -143,7 +145,11 @@ def pull_request_report(
     missing = [
         _missing(one, now=now) for one in missing_classes(expected_classes(session, head), newest)
     ]
-    return conclude((*reported, *missing))
+    result = conclude((*reported, *missing))
+    acceptances = acceptances_of(session, head.project_id, head.pull_request)
+    if any(one.is_of_commit and one.head_sha == head.head_sha for one in acceptances):
+        return replace(result, conclusion=Conclusion.NEUTRAL)
+    return result
 
 
 def conclude(classes: Sequence[ClassReport]) -> PullRequestReport:

@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import IntegrityError
 
 from perfledger_service.errors import ConflictError, RefusedError, UsageError
+from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import (
     Project,
@@ -29,6 +30,7 @@ from perfledger_service.store.projects import (
     token_of_prefix,
     tokens,
 )
+from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.token_scope import TokenScope
 
 TOKEN = re.compile(r"(pl_[0-9a-f]{8})_[\w-]{43}", re.ASCII)
@@ -147,6 +149,12 @@ def list_projects(engine: Engine) -> tuple[Project, ...]:
     """Return all projects by name."""
     with read_session(engine) as session:
         return projects(session)
+
+
+def list_acceptances(engine: Engine, repository: str) -> tuple[Acceptance, ...]:
+    """Return what was accepted of a project's pull requests; raise NotFoundError for no project."""
+    with read_session(engine) as session:
+        return acceptances_of_project(session, project_named(session, repository).id)
 
 
 def revoke_token(engine: Engine, prefix: str, *, now: datetime) -> None:

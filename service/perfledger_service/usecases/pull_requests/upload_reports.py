@@ -17,10 +17,12 @@ from perfledger_baselines.significance.spread_prior import Priors
 from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.approvals import approvals_of
+from perfledger_service.store.comments.acceptances import acceptances_of
+from perfledger_service.store.comments.approvals import approvals_of
 from perfledger_service.store.uploads import StoredUpload, bundle_content, verdicts_of
 from perfledger_service.usecases.history.gate_health import gate_notes
 from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.pull_requests.acceptances import apply_acceptances
 from perfledger_service.usecases.pull_requests.spread_priors import priors_of_bundle
 from perfledger_service.values.report import Conclusion, Report
 
@@ -48,11 +50,19 @@ class UploadReports:
     """Reports of uploads: each is built once, and reused while it is recent; safe across threads.
 
     An upload's report depends on its bundle, the day of its verdict, its approvals, and the spreads
-    of the uploads before it. The last are fixed: the bundle names the newest of them.
+    of the uploads before it. The last are fixed: the bundle names the newest of them. With
+    `takes_commands`, comments with commands reach the service, and reports name them.
     """
 
-    def __init__(self, build: ReportBuilder, *, max_reports: int = MAX_REPORTS) -> None:
+    def __init__(
+        self,
+        build: ReportBuilder,
+        *,
+        max_reports: int = MAX_REPORTS,
+        takes_commands: bool = False,
+    ) -> None:
         self._build = build
+        self._takes_commands = takes_commands
         self._max_reports = max_reports
         self._reports: OrderedDict[
             tuple[str, int, date, tuple[Approval, ...]], tuple[Report, Bundle]
@@ -77,10 +87,11 @@ class UploadReports:
 
         If it is no longer at hand, all else (causes, prices as of the day of the verdict) is
         computed again with the stored spread priors. Approvals count as of `today`, by default the
-        day of the verdict; only they can change the conclusion, and never a failure. Raises
-        NotFoundError for an upload that is not judged.
+        day of the verdict; they change the conclusion, and never a failure. Acceptances of
+        regressions change a failure, too. Raises NotFoundError for an upload that is not judged.
         """
-        judged_on = _judged_at(upload).date()
+        judged_at = _judged_at(upload)
+        judged_on = judged_at.date()
         verdicts = verdicts_of(session, upload.id)
         approvals = tuple(approvals_of(session, upload, today=today or judged_on))
 
@@ -94,7 +105,12 @@ class UploadReports:
         report, bundle = self._report(
             session, upload, judged_on=judged_on, approvals=approvals, priors=priors
         )
-        report = replace(report, repository=upload.repository, verdicts=verdicts)
+        report = replace(
+            report,
+            repository=upload.repository,
+            verdicts=verdicts,
+            takes_commands=self._takes_commands,
+        )
         if not approvals or upload.conclusion == Conclusion.FAILURE:
             report = replace(
                 report,
@@ -102,7 +118,9 @@ class UploadReports:
                 title=upload.title,
                 headline=upload.headline,
             )
-        return report, bundle
+        acceptances = acceptances_of(session, upload.project_id, upload.pull_request)
+        covering = [one for one in acceptances if one.covers(upload.head_sha, judged_at)]
+        return apply_acceptances(report, bundle, covering), bundle
 
     def _report(
         self,

@@ -2,7 +2,10 @@ import json
 
 import pytest
 
-from perfledger_service.errors import UsageError
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.store.comments.acceptances import add_acceptance
+from perfledger_service.store.database import open_engine, write_session
+from perfledger_service.values.acceptance import Acceptance
 
 
 @pytest.fixture
@@ -64,3 +67,28 @@ def test_a_renamed_project_keeps_its_tokens(server):
     (row,) = json.loads(server("project", "list", "--json"))["tokens"]
     assert row["repository"] == "octo/kernels"
     assert token.startswith(row["prefix"])
+
+
+def test_accepted_regressions_are_listed_with_who_why_and_until(server, database_url, now):
+    server("project", "add", "octo/models")
+    acceptance = Acceptance(
+        pull_request=7,
+        head_sha="b" * 40,
+        login="alice",
+        workload="gpt:step",
+        reason="worth it",
+        accepted_at=now,
+        until=now.date(),
+    )
+    engine = open_engine(database_url)
+    with write_session(engine) as session:
+        add_acceptance(session, 1, acceptance, comment_id=1)
+        session.commit()
+    engine.dispose()
+
+    (row,) = json.loads(server("project", "accepted", "octo/models", "--json"))["accepted"]
+    assert (row["workload"], row["pull_request"], row["login"]) == ("gpt:step", 7, "alice")
+    assert (row["until"], row["reason"], row["merged_sha"]) == ("2026-11-20", "worth it", "")
+    assert "gpt:step" in server("project", "accepted", "octo/models")
+    with pytest.raises(NotFoundError):
+        server("project", "accepted", "octo/unknown")

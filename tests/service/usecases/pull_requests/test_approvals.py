@@ -12,12 +12,18 @@ from pydantic import SecretStr
 from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
 from perfledger.records import Device, Machine, Revision
 from perfledger_cost_models.change.cost_policy import Approval
-from perfledger_service.store.approvals import MAX_APPROVALS, add_approval
+from perfledger_service.store.comments.approvals import MAX_APPROVALS, add_approval
+from perfledger_service.store.comments.commands import command_by_id
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.approvals import parse_approval
 from perfledger_service.usecases.pull_requests.comment_and_check import post_report
+from perfledger_service.usecases.pull_requests.comment_commands import carry_out
+from perfledger_service.usecases.pull_requests.comment_grammar import (
+    ApprovalCommand,
+    command_line,
+    parse_command,
+)
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import judge_upload
 from perfledger_service.values.upload_views import UploadStatus
@@ -53,11 +59,23 @@ class Desk:
         return client.post(f"{self.url}/webhooks/github", content=body, headers=headers)
 
     def work(self):
-        """Do what was enqueued, as the workflow would."""
+        """Do what was enqueued, as the workflow would; return what was answered."""
+        ids = [command.command_id for command in self.jobs.commands]
+        for command_id in ids:
+            self.jobs.works += carry_out(
+                self.engine,
+                command_id,
+                pull_requests=self.github,
+                reports=self.reports,
+                now=self.clock,
+            )
         for work in self.jobs.works:
             judge_upload(self.engine, work.upload_id, reports=self.reports, now=self.clock())
             self.say(work.upload_id)
         self.jobs.works.clear()
+        self.jobs.commands.clear()
+        with read_session(self.engine) as session:
+            return [command_by_id(session, one).answer for one in ids]
 
     def say(self, upload_id):
         post_report(
@@ -121,8 +139,8 @@ def says(desk, site):
         }
         done = desk.deliver(document, client=site.client)
         assert done.status_code == 202, done.text
-        desk.work()
-        return done.json()
+        answers = desk.work()
+        return {"is_accepted": False, "reason": answers[0]} if any(answers) else done.json()
 
     return says
 
@@ -322,10 +340,9 @@ def test_an_approval_after_the_end_leaves_what_was_said_as_it_was(asked, says, d
 
 
 def test_amounts_and_days_are_read_as_they_are_written():
-    found = parse_approval(
-        "  /perfledger approve abcdef0 12,400.50 unpriced until 2026-12-31 : why \r\nmore"
-    )
+    comment = "  /perfledger approve abcdef0 12,400.50 unpriced until 2026-12-31 : why \r\nmore"
+    found = parse_command(command_line(comment))
 
-    assert found is not None
+    assert isinstance(found, ApprovalCommand)
     assert (str(found.usd_per_year), found.covers_unpriced) == ("12400.50", True)
     assert (str(found.until), found.reason) == ("2026-12-31", "why")

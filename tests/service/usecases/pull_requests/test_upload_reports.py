@@ -8,7 +8,7 @@ import pytest
 
 from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.approvals import add_approval
+from perfledger_service.store.comments.approvals import add_approval
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report

@@ -1,0 +1,59 @@
+"""Lays out which regressions were accepted, and the command that accepts one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_service.rendering.check.headline import telling_rows
+from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
+from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.report import Conclusion, Report
+
+# A longer command could not be copied whole.
+MAX_COMMAND = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptanceTableRow:
+    """An acceptance in words; login, workload and reason are untrusted."""
+
+    verb: str
+    login: str
+    workload: str  # "" for all that the check says
+    terms: str
+    reason: str
+
+
+def acceptance_rows(acceptances: Sequence[Acceptance]) -> tuple[AcceptanceTableRow, ...]:
+    """Return acceptances in words, in their order."""
+    return tuple(
+        AcceptanceTableRow(
+            verb="Ignored" if one.is_of_commit else "Accepted",
+            login=one.login,
+            workload=one.workload,
+            terms=acceptance_terms(one),
+            reason=one.reason,
+        )
+        for one in acceptances
+    )
+
+
+def acceptance_terms(acceptance: Acceptance) -> str:
+    """Return for what an acceptance counts."""
+    if acceptance.until is not None:
+        return f"until {acceptance.until}"
+    day = acceptance.accepted_at.date()
+    return f"on {day}" if acceptance.is_of_commit else f"as measured by {day}"
+
+
+def acceptance_command(report: Report, every: Sequence[VerdictTableRow]) -> str:
+    """Return the comment that accepts the worst regression of a failed check, "" if none does.
+
+    `every` are the rows of all verdicts.
+    """
+    rows = telling_rows(report, every)
+    is_failed = report.conclusion is Conclusion.FAILURE and report.takes_commands
+    if not is_failed or not rows or rows[0].outcome is not Outcome.REGRESSED:
+        return ""
+    command = f"/perfledger accept {rows[0].workload} --reason \N{HORIZONTAL ELLIPSIS}"
+    return command if len(command) <= MAX_COMMAND else ""

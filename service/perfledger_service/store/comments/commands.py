@@ -1,0 +1,117 @@
+"""Stores the commands in comments."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+from sqlalchemy import func, update
+from sqlmodel import Session, col, select
+
+from perfledger_service.store.tables import CommentCommandRow, ProjectRow
+
+# Under one pull request within a day; further ones are neither carried out nor answered.
+MAX_COMMANDS = 50
+COUNTED_PERIOD = timedelta(days=1)
+
+
+class CommandStatus(StrEnum):
+    """Status of a command: what it changes is stored with `decided`, then it is answered."""
+
+    RECEIVED = "received"
+    DECIDED = "decided"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCommand:
+    """A new comment's command, with its writer and the pull request's author."""
+
+    project_id: int
+    pull_request: int
+    comment_id: int
+    login: str
+    author: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCommand(NewCommand):
+    """A command as it is stored; `answer` is "" where it is carried out without words."""
+
+    id: int
+    repository: str
+    received_at: datetime
+    status: CommandStatus
+    answer: str
+
+
+_STORED_COMMAND_DECODER = msgspec.json.Decoder(StoredCommand)
+
+
+def is_known_comment(session: Session, project_id: int, comment_id: int) -> bool:
+    """Return whether a comment's command is stored."""
+    is_it = col(CommentCommandRow.comment_id) == comment_id
+    of_project = col(CommentCommandRow.project_id) == project_id
+    return session.exec(select(CommentCommandRow.id).where(of_project, is_it)).first() is not None
+
+
+def add_command(session: Session, command: NewCommand, *, now: datetime) -> StoredCommand | None:
+    """Store a new comment's command; return None for one too many.
+
+    The caller holds the project's lock.
+    """
+    of_project = col(CommentCommandRow.project_id) == command.project_id
+    count = select(func.count()).where(
+        of_project,
+        col(CommentCommandRow.pull_request) == command.pull_request,
+        col(CommentCommandRow.received_at) > now - COUNTED_PERIOD,
+    )
+    if session.exec(count).one() >= MAX_COMMANDS:
+        return None
+    row = CommentCommandRow(
+        project_id=command.project_id,
+        pull_request=command.pull_request,
+        comment_id=command.comment_id,
+        login=command.login,
+        author=command.author,
+        line=command.line,
+        received_at=now,
+    )
+    session.add(row)
+    session.flush()
+    return command_by_id(session, row.id or 0)
+
+
+def command_by_id(session: Session, command_id: int) -> StoredCommand:
+    """Return a command."""
+    row, repository = session.exec(
+        select(CommentCommandRow, ProjectRow.repository)
+        .join(ProjectRow)
+        .where(col(CommentCommandRow.id) == command_id)
+    ).one()
+    return row.to_value(_STORED_COMMAND_DECODER, repository=repository)
+
+
+def unfinished_commands(session: Session) -> tuple[StoredCommand, ...]:
+    """Return the commands that are not carried out or not answered yet, oldest first."""
+    rows = session.exec(
+        select(CommentCommandRow, ProjectRow.repository)
+        .join(ProjectRow)
+        .where(col(CommentCommandRow.status).in_((CommandStatus.RECEIVED, CommandStatus.DECIDED)))
+        .order_by(col(CommentCommandRow.id))
+    )
+    return tuple(
+        row.to_value(_STORED_COMMAND_DECODER, repository=repository) for row, repository in rows
+    )
+
+
+def set_command(
+    session: Session, command_id: int, status: CommandStatus, *, answer: str | None = None
+) -> None:
+    """Record a command's status and, where it is given, its answer."""
+    values = {"status": status} | ({} if answer is None else {"answer": answer})
+    session.exec(
+        update(CommentCommandRow).where(col(CommentCommandRow.id) == command_id).values(**values)
+    )

@@ -1,0 +1,325 @@
+"""Receives commands in comments, carries them out once and answers them.
+
+The webhook only stores a command. A workflow, which may begin again at any point, carries it out:
+what it changes is stored together with its answer, and the answer is found again by its marker.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import chain
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger_runners.bundles.bundle_checks import SHA
+from perfledger_service.errors import NotFoundError
+from perfledger_service.github.pull_requests import PullRequests
+from perfledger_service.rendering.check import command_answers
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.store.comments.acceptances import add_acceptance, set_merged
+from perfledger_service.store.comments.commands import (
+    MAX_COMMANDS,
+    CommandStatus,
+    NewCommand,
+    StoredCommand,
+    add_command,
+    command_by_id,
+    is_known_comment,
+    set_command,
+    unfinished_commands,
+)
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.projects import lock_project, project_named
+from perfledger_service.store.uploads import (
+    StoredUpload,
+    newest_judged,
+    restart_upload,
+    upload_by_id,
+    uploads_of_head,
+)
+from perfledger_service.usecases.pull_requests.acceptances import acceptable_workloads
+from perfledger_service.usecases.pull_requests.approvals import approve
+from perfledger_service.usecases.pull_requests.comment_grammar import (
+    MAX_LINE,
+    AcceptCommand,
+    ApprovalCommand,
+    InvalidCommand,
+    QuestionCommand,
+    command_line,
+    parse_command,
+)
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST, work_on
+from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.workflows import QueuedCommand, QueuedUpload
+
+MAX_COMMENT_ID = 2**63 - 1
+# How far ahead an acceptance may reach: until then somebody looks again.
+MOST_DAYS = 366
+# GitHub's words for those who may push to the repository.
+WRITERS = frozenset({"admin", "maintain", "write"})
+LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewComment:
+    """A new comment with its writer and the pull request's author."""
+
+    repository: str
+    pull_request: int
+    comment_id: int
+    login: str
+    author: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommentReceipt:
+    """The work that a comment causes, or the reason why there is none."""
+
+    work: QueuedCommand | None
+    reason: str = ""
+    is_repeated: bool = False
+
+
+def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> CommentReceipt:
+    """Store the command in a comment, once however often it is delivered."""
+    line = command_line(comment.body)
+    if not line:
+        return CommentReceipt(None, "not a command")
+    is_possible = (
+        0 < comment.pull_request <= MAX_PULL_REQUEST
+        and 0 < comment.comment_id <= MAX_COMMENT_ID
+        and LOGIN.fullmatch(comment.login)
+    )
+    if not is_possible:
+        return CommentReceipt(None, "no such pull request, comment or login")
+    with write_session(engine) as session:
+        try:
+            project = project_named(session, comment.repository)
+        except NotFoundError as error:
+            return CommentReceipt(None, str(error))
+        lock_project(session, project.id)
+        if is_known_comment(session, project.id, comment.comment_id):
+            return CommentReceipt(None, "the comment was received before", is_repeated=True)
+        command = add_command(
+            session,
+            NewCommand(
+                project_id=project.id,
+                pull_request=comment.pull_request,
+                comment_id=comment.comment_id,
+                login=comment.login,
+                author=comment.author,
+                line=line,
+            ),
+            now=now,
+        )
+        session.commit()
+    if command is None:
+        return CommentReceipt(None, f"more than {MAX_COMMANDS} commands within a day")
+    return CommentReceipt(work_on_command(command))
+
+
+def receive_merge(engine: Engine, repository: str, pull_request: int, merged_sha: str) -> str:
+    """Record the commit that a pull request became; return why it is not recorded, or ""."""
+    if not (0 < pull_request <= MAX_PULL_REQUEST and SHA.fullmatch(merged_sha)):
+        return "no such pull request or commit"
+    with write_session(engine) as session:
+        try:
+            project = project_named(session, repository)
+        except NotFoundError as error:
+            return str(error)
+        set_merged(session, project.id, pull_request, merged_sha)
+        session.commit()
+    return ""
+
+
+def unfinished_command_work(engine: Engine) -> tuple[QueuedCommand, ...]:
+    """Return the commands that are stored and not carried out or not answered yet."""
+    with read_session(engine) as session:
+        return tuple(work_on_command(command) for command in unfinished_commands(session))
+
+
+def work_on_command(command: StoredCommand) -> QueuedCommand:
+    """Return the queue entry of a command."""
+    return QueuedCommand(
+        command_id=command.id,
+        partition=f"{command.repository}#{command.pull_request}",
+        due_at=command.received_at,
+    )
+
+
+def carry_out(
+    engine: Engine,
+    command_id: int,
+    *,
+    pull_requests: PullRequests | None,
+    reports: UploadReports,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> tuple[QueuedUpload, ...]:
+    """Carry out a command and answer it, and return the uploads to post again.
+
+    Can be repeated at any point: what is decided stays so, and it is answered once. Raises
+    GitHubError.
+    """
+    with read_session(engine) as session:
+        command = command_by_id(session, command_id)
+    if command.status is CommandStatus.RECEIVED:
+        _decide(engine, command, pull_requests=pull_requests, reports=reports, now=now())
+        with read_session(engine) as session:
+            command = command_by_id(session, command_id)
+    if command.status is CommandStatus.DECIDED and pull_requests is not None:
+        _answer(command, pull_requests)
+        with write_session(engine) as session:
+            set_command(session, command_id, CommandStatus.DONE)
+            session.commit()
+    with read_session(engine) as session:
+        upload = newest_judged(session, command.project_id, command.pull_request)
+        uploads = _judged_of_head(session, upload) if upload else ()
+    return tuple(work_on(one) for one in uploads if one.retry_at is not None)
+
+
+def fail_command(engine: Engine, command_id: int, reason: str) -> None:
+    """Record that a command could not be carried out, and why."""
+    with write_session(engine) as session:
+        set_command(session, command_id, CommandStatus.FAILED, answer=reason)
+        session.commit()
+
+
+def _decide(
+    engine: Engine,
+    command: StoredCommand,
+    *,
+    pull_requests: PullRequests | None,
+    reports: UploadReports,
+    now: datetime,
+) -> None:
+    """Store what a command changes together with its answer, "" where it is carried out."""
+    order = parse_command(command.line)
+    may_write = isinstance(order, AcceptCommand) and _may_write(command, pull_requests)
+    # Before the lock: a report may have to be computed.
+    head = _judged_head(engine, command, reports=reports, now=now) if may_write else None
+    with write_session(engine) as session:
+        lock_project(session, command.project_id)
+        if isinstance(order, InvalidCommand):
+            answer = command_answers.invalid_answer(order.problem)
+        elif isinstance(order, QuestionCommand):
+            answer = command_answers.question_answer(order.name)
+        elif isinstance(order, ApprovalCommand):
+            answer = command_answers.refusal_answer(approve(session, command, order, now=now))
+        elif may_write:
+            answer = _accept(session, command, order, head=head, now=now)
+        else:
+            answer = command_answers.no_write_access_answer(command.login, command.repository)
+        set_command(session, command.id, CommandStatus.DECIDED, answer=answer)
+        session.commit()
+
+
+def _may_write(command: StoredCommand, pull_requests: PullRequests | None) -> bool:
+    """Return whether GitHub says that a command's writer may push to the repository."""
+    return (
+        pull_requests is not None
+        and pull_requests.permission(command.repository, command.login) in WRITERS
+    )
+
+
+def _accept(
+    session: Session,
+    command: StoredCommand,
+    order: AcceptCommand,
+    *,
+    head: "_JudgedHead | None",
+    now: datetime,
+) -> str:
+    """Store an acceptance and restart what it covers; return why it is refused, or ""."""
+    if order.until is not None and not _is_near(order.until, now=now):
+        return command_answers.refusal_answer(
+            f"--until {order.until} is not within {MOST_DAYS} days from today"
+        )
+    if head is None:
+        return command_answers.refusal_answer("nothing of this pull request is judged yet")
+    all_workloads = tuple(dict.fromkeys(chain.from_iterable(head.workloads.values())))
+    workload = next((name for name in all_workloads if _is_name(order.workload, name)), "")
+    if order.workload and not workload:
+        return command_answers.unknown_workload_answer(order.workload, all_workloads)
+    acceptance = Acceptance(
+        pull_request=command.pull_request,
+        head_sha=head.sha,
+        login=command.login,
+        workload=workload,
+        reason=order.reason,
+        accepted_at=now,
+        until=order.until,
+    )
+    if not add_acceptance(session, command.project_id, acceptance, comment_id=command.comment_id):
+        return command_answers.refusal_answer("too much of this pull request is accepted already")
+    for upload_id, names in head.workloads.items():
+        if not workload or workload in names:
+            restart_upload(session, upload_by_id(session, upload_id), retry_at=now)
+    return ""
+
+
+def _is_name(text: str, workload: str) -> bool:
+    """Return whether a text is a workload's id, as far as a comment can show one."""
+    return clean(text, limit=MAX_LINE) == clean(workload, limit=MAX_LINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgedHead:
+    """A head commit, and the workloads of each of its newest uploads that can be accepted."""
+
+    sha: str
+    workloads: Mapping[str, tuple[str, ...]]
+
+
+def _judged_head(
+    engine: Engine, command: StoredCommand, *, reports: UploadReports, now: datetime
+) -> _JudgedHead | None:
+    """Return the head of a pull request's newest judged upload, None without one."""
+    with read_session(engine) as session:
+        newest = newest_judged(session, command.project_id, command.pull_request)
+        if newest is None:
+            return None
+        workloads = {
+            upload.id: acceptable_workloads(reports.report(session, upload, today=now.date())[0])
+            for upload in _judged_of_head(session, newest)
+        }
+    return _JudgedHead(newest.head_sha, workloads)
+
+
+def _judged_of_head(session: Session, newest: StoredUpload) -> tuple[StoredUpload, ...]:
+    """Return each machine class's newest judged upload of the head of an upload."""
+    if newest.head is None:
+        return ()
+    by_class: dict[str, StoredUpload] = {}
+    for upload in uploads_of_head(session, newest.head):
+        if upload.judged_at is not None:
+            by_class.setdefault(upload.device_class, upload)
+    return tuple(by_class.values())
+
+
+def _is_near(until: date, *, now: datetime) -> bool:
+    return now.date() <= until <= now.date() + timedelta(days=MOST_DAYS)
+
+
+def _answer(command: StoredCommand, pull_requests: PullRequests) -> None:
+    """Answer a command once: a thumb where it is carried out, else a comment.
+
+    Nothing is answered to our own login, which could answer itself.
+    """
+    repository, me = command.repository, pull_requests.me()
+    if command.login == me:
+        return
+    if not command.answer:
+        pull_requests.react(repository, command.comment_id)
+        return
+    marker = command_answers.answer_marker(command.comment_id)
+    is_answered = any(
+        comment.author == me and comment.body.startswith(marker)
+        for comment in pull_requests.comments(repository, command.pull_request)
+    )
+    if not is_answered:
+        body = f"{marker}\n{command.answer}"
+        pull_requests.create_comment(repository, command.pull_request, body)

@@ -1,0 +1,153 @@
+"""Reads the commands that people write under a pull request.
+
+    /perfledger accept benchmarks.gpt:step --reason the larger batch is worth it --until 2026-12-31
+    /perfledger ignore --reason the machine was being repaired
+    /perfledger approve b1946ac 12400 until 2026-12-31: the larger batch is worth it
+    /perfledger rerun | bisect | help
+
+Only the first line of a comment is read, and only if it begins with the command.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
+
+from perfledger_service.rendering.layout.escape import clean
+
+MAX_REASON = 300
+# A workload's id may have that many characters; more than one line of a comment is not read.
+MAX_LINE = 2000
+PREFIX = "/perfledger"
+_IS_COMMAND = re.compile(rf"{PREFIX}(?!\S)")
+_APPROVAL = re.compile(
+    r"approve +(?P<commit>[0-9a-f]{7,40}) +(?P<usd>[0-9][0-9,]{0,15}(?:\.[0-9]{1,2})?)"
+    r"(?P<unpriced> +unpriced)?(?: +until +(?P<until>[0-9]{4}-[0-9]{2}-[0-9]{2}))? *: *"
+    r"(?P<reason>[^ ].*)"
+)
+# Phones and word processors write two hyphens as a dash.
+_OPTION = re.compile(r"(?:^|\s)(?:--|[\u2013\u2014])(?P<name>reason|until)(?:=|\s+|$)")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptCommand:
+    """Accept the regression of a workload, "" for all that a commit's check says."""
+
+    workload: str
+    reason: str
+    until: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalCommand:
+    """An approval as it was written in a comment."""
+
+    commit: str  # a prefix
+    usd_per_year: Decimal
+    covers_unpriced: bool
+    until: date | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionCommand:
+    """A command that is only answered: help, rerun or bisect."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidCommand:
+    """A command that cannot be carried out as it is written, and why."""
+
+    problem: str
+
+
+CommentCommand = AcceptCommand | ApprovalCommand | QuestionCommand | InvalidCommand
+
+
+def command_line(body: str) -> str:
+    """Return the line of a comment that is a command, "" for other comments."""
+    lines = body[: 2 * MAX_LINE].strip().splitlines()
+    line = lines[0].rstrip()[:MAX_LINE] if lines else ""
+    return line if _IS_COMMAND.match(line) else ""
+
+
+def parse_command(line: str) -> CommentCommand:
+    """Return the command in a line that begins with the prefix."""
+    words = line.removeprefix(PREFIX).strip()
+    name, _, rest = words.partition(" ")
+    match name:
+        case "accept":
+            return _acceptance(rest)
+        case "ignore":
+            return _acceptance(rest, is_of_commit=True)
+        case "approve":
+            return _approval(words)
+        case "help" | "rerun" | "bisect" if not rest.strip():
+            return QuestionCommand(name)
+        case "":
+            return QuestionCommand("help")
+        case _:
+            return InvalidCommand(f"{clean(words)!r} is not a command")
+
+
+def _acceptance(text: str, *, is_of_commit: bool = False) -> AcceptCommand | InvalidCommand:
+    """Return an acceptance with its options, which may stand in any order after the workload."""
+    options = list(_OPTION.finditer(text))
+    parts = pairwise((*options, None))
+    values = {
+        option["name"]: _unquoted(text[option.end() : following.start() if following else None])
+        for option, following in parts
+        if option
+    }
+    workload = _unquoted(text[: options[0].start()] if options else text)
+    until = _day(values.get("until", ""))
+    problems = (
+        (is_of_commit and workload, "ignore takes no workload: it is about the whole commit"),
+        (is_of_commit and "until" in values, "ignore takes no day: it is about this commit alone"),
+        (not (is_of_commit or workload), "name the workload to accept"),
+        (len(options) > len(values), "give each option once"),
+        (not re.search(r"\w", values.get("reason", "")), "give a reason: --reason WHY"),
+        ("until" in values and until is None, "give the last day as --until YYYY-MM-DD"),
+    )
+    for is_there, problem in problems:
+        if is_there:
+            return InvalidCommand(problem)
+    reason = clean(values["reason"], limit=MAX_REASON)
+    return AcceptCommand(workload=workload, reason=reason, until=until)
+
+
+def _approval(words: str) -> ApprovalCommand | InvalidCommand:
+    match = _APPROVAL.fullmatch(words)
+    until = _day(match["until"]) if match and match["until"] else None
+    if match is None or (match["until"] and until is None):
+        return InvalidCommand(
+            "an approval names the commit, the USD a year and, after a colon, why"
+        )
+    return ApprovalCommand(
+        commit=match["commit"],
+        usd_per_year=Decimal(match["usd"].replace(",", "")),
+        covers_unpriced=match["unpriced"] is not None,
+        until=until,
+        reason=clean(match["reason"], limit=MAX_REASON),
+    )
+
+
+def _day(text: str) -> date | None:
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _unquoted(text: str) -> str:
+    """Return a text without spaces, or one pair of quotes, around it."""
+    word = text.strip()
+    is_quoted = len(word) > 1 and word[-1] == _QUOTES.get(word[0])
+    return word[1:-1].strip() if is_quoted else word

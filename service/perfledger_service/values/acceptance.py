@@ -1,0 +1,37 @@
+"""Holds what a maintainer accepted of a pull request's regressions."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """A maintainer's word that a regression is intended, or that a commit's result does not count.
+
+    `workload` is the one that may be slower, "" where all of `head_sha` is ignored. `merged_sha` is
+    the commit that the pull request became on the default branch, "" until it is merged.
+    """
+
+    pull_request: int
+    head_sha: str
+    login: str
+    workload: str
+    reason: str
+    accepted_at: datetime
+    until: date | None
+    merged_sha: str = ""
+
+    @property
+    def is_of_commit(self) -> bool:
+        """Return whether all of one commit is ignored."""
+        return not self.workload
+
+    def covers(self, head_sha: str, judged_at: datetime) -> bool:
+        """Return whether it counts for a head that was judged at a time.
+
+        An acceptance counts for what was judged before it, and until its last day if it has one.
+        """
+        if self.is_of_commit:
+            return head_sha == self.head_sha
+        is_in_time = self.until is not None and judged_at.date() <= self.until
+        return judged_at <= self.accepted_at or is_in_time

@@ -1,0 +1,352 @@
+"""Commands under a pull request: who may, what they change, and that each is answered once."""
+
+from datetime import timedelta
+
+import pytest
+
+from perfledger.records import Device, Failure, FailureReason, Machine, Revision, Side
+from perfledger_service.errors import GitHubError
+from perfledger_service.store.comments.acceptances import acceptances_of
+from perfledger_service.store.comments.commands import CommandStatus, command_by_id
+from perfledger_service.store.database import read_session
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests.comment_and_check import post_report
+from perfledger_service.usecases.pull_requests.comment_commands import (
+    NewComment,
+    carry_out,
+    fail_command,
+    receive_comment,
+    receive_merge,
+    unfinished_command_work,
+)
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+
+PUBLIC_URL = "https://ledger.example"
+ACCEPT = "/perfledger accept gpt:step --reason the larger batch is worth it"
+NEWER_SHA = "c" * 40
+
+
+class Discussion:
+    """A pull request's comments at the stand-in, and the service that hears of them."""
+
+    def __init__(self, engine, github, at_github, *, now):
+        self.engine, self.github, self.at_github, self.now = engine, github, at_github, now
+        self.reports = UploadReports(build_report, takes_commands=True)
+
+    def post(self, upload_id):
+        post_report(
+            self.engine,
+            upload_id,
+            pull_requests=self.github,
+            reports=self.reports,
+            public_url=PUBLIC_URL,
+            now=self.now,
+        )
+
+    def receive(self, login, body):
+        comment = self.at_github.add_comment(login, body)
+        return receive_comment(
+            self.engine,
+            NewComment(
+                repository="octo/models",
+                pull_request=7,
+                comment_id=comment["id"],
+                login=login,
+                author="bob",
+                body=body,
+            ),
+            now=self.now,
+        )
+
+    def carry_out(self, receipt):
+        works = carry_out(
+            self.engine,
+            receipt.work.command_id,
+            pull_requests=self.github,
+            reports=self.reports,
+            now=lambda: self.now,
+        )
+        for work in works:
+            self.post(work.upload_id)
+        return works
+
+    def say(self, login, body):
+        """Have somebody comment, and do what follows; return the command as it is stored then."""
+        receipt = self.receive(login, body)
+        self.carry_out(receipt)
+        with read_session(self.engine) as session:
+            return command_by_id(session, receipt.work.command_id)
+
+    @property
+    def check(self):
+        return self.at_github.checks[-1]
+
+    @property
+    def answers(self):
+        """What was answered to commands."""
+        bodies = [one["body"] for one in self.at_github.comments]
+        return [body for body in bodies if body.startswith("<!-- perfledger:answer:")]
+
+    @property
+    def comment(self):
+        return next(
+            one["body"] for one in self.at_github.comments if "perfledger:comment" in one["body"]
+        )
+
+
+@pytest.fixture
+def discussion(engine, github, at_github, now):
+    at_github.open_pull()
+    for login, permission in (("alice", "write"), ("mallory", "read")):
+        at_github.tell("permissions", {"login": login, "permission": permission})
+    return Discussion(engine, github, at_github, now=now)
+
+
+@pytest.fixture
+def regressed(discussion, judged, make_bundle):
+    """Judge and post a regression of each of the workloads."""
+
+    def regressed(*workloads, upload_id="1" * 32, **values):
+        bundle = make_bundle(ratio=1.2, workloads=workloads or ("gpt:step",), **values)
+        upload = judged(discussion.engine, bundle, upload_id=upload_id, now=discussion.now)
+        discussion.post(upload.id)
+        return upload
+
+    return regressed
+
+
+def test_an_accepted_regression_is_neutral_and_named_wherever_it_is_shown(regressed, discussion):
+    regressed()
+    assert discussion.check["conclusion"] == "failure"
+    assert "`/perfledger accept gpt:step --reason …`" in discussion.comment
+    command = discussion.say("alice", ACCEPT)
+
+    assert command.status is CommandStatus.DONE
+    assert discussion.check["conclusion"] == "neutral"
+    assert discussion.check["output"]["title"] == "Performance regressed, accepted"
+    for shown in (discussion.comment, discussion.check["output"]["summary"]):
+        assert "**Accepted** by `alice`" in shown
+        assert "`the larger batch is worth it`" in shown
+        assert "/perfledger accept gpt:step" not in shown
+    assert discussion.answers == []
+    assert [one["content"] for one in discussion.at_github.state["reactions"]] == ["+1"]
+
+
+def test_the_command_that_the_comment_prints_is_enough(regressed, discussion):
+    regressed("bench.gpt:step[dtype='bf16',batch=8]")
+    printed = discussion.comment.split("may comment `")[1].split("`")[0]
+    discussion.say("alice", printed.replace("…", "worth it"))
+
+    assert discussion.check["conclusion"] == "neutral"
+
+
+def test_who_may_not_write_is_told_so_and_changes_nothing(regressed, discussion):
+    upload = regressed()
+    for login in ("mallory", "stranger"):
+        discussion.say(login, ACCEPT)
+
+    first, second = discussion.answers
+    assert "this needs write access to `octo/models`, which `mallory` does not have." in first
+    assert "stranger" in second
+    assert discussion.check["conclusion"] == "failure"
+    with read_session(discussion.engine) as session:
+        assert acceptances_of(session, upload.project_id, 7) == ()
+
+
+def test_another_regression_still_fails_the_check(regressed, discussion):
+    regressed("a:f", "b:f")
+    discussion.say("alice", "/perfledger accept a:f --reason worth it")
+
+    assert discussion.check["conclusion"] == "failure"
+    assert "**Accepted** by `alice`" in discussion.comment
+    discussion.say("alice", "/perfledger accept b:f --reason worth it too")
+    assert discussion.check["conclusion"] == "neutral"
+
+
+def test_a_newer_push_needs_another_word_unless_a_day_is_given(regressed, discussion):
+    regressed()
+    discussion.say("alice", ACCEPT)
+    discussion.now += timedelta(hours=1)
+    discussion.at_github.open_pull(head_sha=NEWER_SHA)
+    regressed(upload_id="2" * 32, seed=1, head=Revision(sha=NEWER_SHA))
+    assert discussion.check["conclusion"] == "failure"
+    discussion.say("alice", f"{ACCEPT} --until 2026-11-21")
+    discussion.now += timedelta(hours=1)
+    regressed(upload_id="3" * 32, seed=2, head=Revision(sha=NEWER_SHA))
+    assert discussion.check["conclusion"] == "neutral"
+    assert "until 2026-11-21" in discussion.comment
+    discussion.now += timedelta(days=2)
+    regressed(upload_id="4" * 32, seed=3, head=Revision(sha=NEWER_SHA))
+
+    assert discussion.check["conclusion"] == "failure"
+
+
+@pytest.mark.parametrize("until", ["2026-11-19", "2028-01-01"])
+def test_an_acceptance_reaches_neither_back_nor_years_ahead(regressed, discussion, until):
+    regressed()
+    discussion.say("alice", f"{ACCEPT} --until {until}")
+
+    [answer] = discussion.answers
+    assert "is not within 366 days" in answer
+    assert discussion.check["conclusion"] == "failure"
+
+
+def test_a_workload_that_did_not_regress_is_answered_with_those_that_did(regressed, discussion):
+    regressed("a:f", "b:f[x='`']")
+    discussion.say("alice", "/perfledger accept c:f --reason worth it")
+
+    [answer] = discussion.answers
+    assert "`c:f` did not regress" in answer
+    assert "- `a:f`" in answer
+    assert "- ``b:f[x='`']``" in answer
+
+
+def test_a_workload_that_head_removed_may_be_accepted(discussion, judged, make_bundle):
+    removed = Failure(
+        workload="old:f", side=Side.HEAD, why=FailureReason.MISSING, detail="not registered"
+    )
+    bundle = make_bundle(ratio=1.0, failures=(removed,))
+    discussion.post(judged(discussion.engine, bundle).id)
+    assert discussion.check["conclusion"] == "failure"
+    discussion.say("alice", "/perfledger accept old:f --reason replaced by gpt:step")
+
+    assert discussion.check["conclusion"] == "neutral"
+
+
+def test_a_workload_that_broke_may_not_be_accepted(discussion, judged, make_bundle):
+    broken = Failure(
+        workload="old:f", side=Side.HEAD, why=FailureReason.RAISED, detail="ValueError: no"
+    )
+    discussion.post(judged(discussion.engine, make_bundle(ratio=1.0, failures=(broken,))).id)
+    discussion.say("alice", "/perfledger accept old:f --reason never mind")
+
+    assert discussion.check["conclusion"] == "failure"
+    assert "did not regress" in discussion.answers[0]
+
+
+def test_what_is_ignored_is_neutral_on_every_machine_class_for_that_commit(regressed, discussion):
+    regressed()
+    other = Machine(device=Device.CPU, model="Other CPU")
+    regressed(upload_id="2" * 32, seed=1, machine=other)
+    discussion.say("alice", "/perfledger ignore --reason the cooling failed")
+    assert discussion.check["conclusion"] == "neutral"
+    assert "**Ignored** by `alice`" in discussion.comment
+    discussion.at_github.open_pull(head_sha=NEWER_SHA)
+    regressed(upload_id="3" * 32, seed=2, head=Revision(sha=NEWER_SHA))
+
+    assert discussion.check["conclusion"] == "failure"
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        ("/perfledger", "/perfledger accept WORKLOAD --reason WHY"),
+        ("/perfledger help", "/perfledger accept WORKLOAD --reason WHY"),
+        ("/perfledger rerun", "**Re-run jobs**"),
+        ("/perfledger bisect", "perfledger history bisect"),
+        ("/perfledger frobnicate @octo", "/perfledger accept WORKLOAD --reason WHY"),
+        ("/perfledger accept", "ame the workload to accept"),
+    ],
+)
+def test_a_question_and_what_is_no_command_have_one_answer(
+    discussion, received, body, answer, make_bundle
+):
+    received(discussion.engine, make_bundle())
+    receipt = discussion.receive("mallory", body)
+    for _ in range(3):
+        discussion.carry_out(receipt)
+
+    [text] = discussion.answers
+    assert answer in text
+    assert not text.splitlines()[1].startswith("/perfledger")
+    assert "`'frobnicate @octo'`" in text or "@octo" not in text
+
+
+def test_a_lost_answer_is_found_again(discussion, received, make_bundle):
+    received(discussion.engine, make_bundle())
+    receipt = discussion.receive("mallory", "/perfledger help")
+    discussion.at_github.fail_next(method="POST", path="/comments", drop="after")
+    with pytest.raises(GitHubError):
+        discussion.carry_out(receipt)
+    [work] = unfinished_command_work(discussion.engine)
+    assert work.command_id == receipt.work.command_id
+    discussion.carry_out(receipt)
+
+    assert len(discussion.answers) == 1
+    assert unfinished_command_work(discussion.engine) == ()
+
+
+def test_an_answer_that_waits_for_github_does_not_delay_what_was_decided(regressed, discussion):
+    upload = regressed()
+    receipt = discussion.receive("alice", ACCEPT)
+    discussion.at_github.fail_next(method="POST", path="/reactions", status=403)
+    with pytest.raises(GitHubError):
+        discussion.carry_out(receipt)
+    discussion.post(upload.id)
+
+    assert discussion.check["conclusion"] == "neutral"
+
+
+def test_our_own_login_is_never_answered(discussion, received, make_bundle):
+    received(discussion.engine, make_bundle())
+    me = discussion.github.me().removesuffix("[bot]")
+    discussion.github.me = lambda: me
+    discussion.say(me, "/perfledger frobnicate")
+
+    assert discussion.answers == []
+
+
+def test_without_github_nobody_may_accept(engine, judged, make_bundle, discussion):
+    upload = judged(engine, make_bundle(ratio=1.2))
+    receipt = discussion.receive("alice", ACCEPT)
+    carry_out(
+        engine,
+        receipt.work.command_id,
+        pull_requests=None,
+        reports=discussion.reports,
+        now=lambda: discussion.now,
+    )
+
+    with read_session(engine) as session:
+        assert acceptances_of(session, upload.project_id, 7) == ()
+        assert "needs write access" in command_by_id(session, receipt.work.command_id).answer
+
+
+def test_a_failed_command_keeps_its_reason_and_is_not_begun_again(
+    discussion, received, make_bundle
+):
+    received(discussion.engine, make_bundle())
+    receipt = discussion.receive("alice", ACCEPT)
+    fail_command(discussion.engine, receipt.work.command_id, "GitHub answered 403")
+
+    assert discussion.carry_out(receipt) == ()
+    assert discussion.answers == []
+    with read_session(discussion.engine) as session:
+        command = command_by_id(session, receipt.work.command_id)
+    assert (command.status, command.answer) == (CommandStatus.FAILED, "GitHub answered 403")
+
+
+def test_a_hostile_reason_is_shown_as_text(regressed, discussion):
+    regressed()
+    discussion.say(
+        "alice", f"{ACCEPT} `</code><script>alert(1)</script> @octo [x](http://e.vil) \u202e"
+    )
+
+    assert "``the larger batch is worth it `</code><script>" in discussion.comment
+    assert "\u202e" not in discussion.comment
+
+
+def test_a_merge_is_recorded_with_what_was_accepted(regressed, discussion):
+    upload = regressed()
+    discussion.say("alice", ACCEPT)
+
+    assert receive_merge(discussion.engine, "OCTO/models", 7, "d" * 40) == ""
+    for repository, number, sha in (
+        ("octo/unknown", 7, "e" * 40),
+        ("octo/models", 2**40, "e" * 40),
+        ("octo/models", 7, "HEAD"),
+    ):
+        assert receive_merge(discussion.engine, repository, number, sha)
+    with read_session(discussion.engine) as session:
+        [acceptance] = acceptances_of(session, upload.project_id, 7)
+    assert acceptance.merged_sha == "d" * 40
