@@ -22,6 +22,7 @@ def steps():
 """
 # What a check may say of a change that is not right: never "unchanged", never "improved".
 REGRESSED = "regressed"
+NOT_GREEN = "not green"  # one or the other, as far as other load lets it see
 NOT_MEASURED = "not measured"
 SILENT = "silent"
 

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fault_case import NOT_MEASURED, REGRESSED, SILENT, FaultCase
+from fault_case import NOT_GREEN, NOT_MEASURED, REGRESSED, SILENT, FaultCase
 from fault_cases_code import DISTURBANCE, ENVIRONMENT, INSTALLED
 from fault_cases_process import CONTROLS, DYING, HANGING, MISSING
 from fault_cases_work import NO_WORK, SLOW, WRONG_WORK
@@ -36,7 +36,7 @@ CASES = (
     *(*HANGING, *DYING, *MISSING, *SLOW, *CONTROLS),
 )
 LIMIT_S = 600.0
-EXIT_STATUS = {REGRESSED: {1}, NOT_MEASURED: {3}, SILENT: {0}}
+EXIT_STATUS = {REGRESSED: {1}, NOT_MEASURED: {3}, NOT_GREEN: {1, 3}, SILENT: {0}}
 UNDECIDED = 3
 
 

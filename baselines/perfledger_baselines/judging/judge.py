@@ -75,8 +75,7 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
     deciding, untested = _family(bundle, tests, failures)
     spreads = priors_of_plan(bundle.plan) if priors is None else priors
     decisions = decide_tests(deciding, rule=rule, untested=untested, priors=spreads)
-    gains = _gains(deciding, decisions) | _unjudged_gains(bundle, deciding)
-    unproven = unproven_gains(bundle, gains)
+    unproven = unproven_gains(bundle, _gains(bundle, deciding, decisions))
     proven = [
         pair for pair in zip(deciding, decisions, strict=True) if pair[0].workload not in unproven
     ]
@@ -162,29 +161,39 @@ def _family(
     return deciding, sum(test.is_noisy for name in failures for test in tests[name])
 
 
-def _gains(tests: Sequence[PairedTest], decisions: Sequence[Decision]) -> dict[str, float]:
-    """Return the share of the step time that each workload's head saves, where it is known."""
-    return {
-        test.workload: -decision.estimate.change
+def _gains(
+    bundle: Bundle, tests: Sequence[PairedTest], decisions: Sequence[Decision]
+) -> dict[str, float]:
+    """Return the share of the step time that each workload's head saves, by its judgement or else.
+
+    What became slower saves nothing, and has its verdict.
+    """
+    timed = {
+        test.workload: decision
         for test, decision in zip(tests, decisions, strict=True)
-        if test.metric.name == STEP_TIME.name and decision.estimate is not None
+        if test.metric.name == STEP_TIME.name
     }
+    slower = {name for name, each in timed.items() if each.outcome is Outcome.REGRESSED}
+    judged = {
+        name: -each.estimate.change for name, each in timed.items() if each.estimate is not None
+    }
+    unjudged = {test.workload for test in tests} - judged.keys()
+    gains = judged | _unjudged_gains(bundle, unjudged)
+    return {name: gain for name, gain in gains.items() if name not in slower}
 
 
-def _unjudged_gains(bundle: Bundle, tests: Sequence[PairedTest]) -> dict[str, float]:
-    """Return the same of the workloads that are not judged by their step time.
+def _unjudged_gains(bundle: Bundle, workloads: Collection[str]) -> dict[str, float]:
+    """Return the same of workloads whose step time is not judged, or has too few pairs yet.
 
     A step that does nothing needs less memory and CPU time, too.
     """
-    timed = {test.workload for test in tests if test.metric.name == STEP_TIME.name}
-    untimed = {test.workload for test in tests} - timed
     gains: dict[str, float] = {}
-    for workload, runs in match_runs(bundle.runs).items() if untimed else ():
-        if workload in untimed:
+    for workload, runs in match_runs(bundle.runs).items() if workloads else ():
+        if workload in workloads:
             ratios = [
                 pair.head[STEP_TIME.name] / pair.base[STEP_TIME.name]
                 for pair in estimate_pairs(runs, (STEP_TIME,))
-                if pair.base.get(STEP_TIME.name, 0.0) > 0 and STEP_TIME.name in pair.head
+                if all(side.get(STEP_TIME.name, 0.0) > 0 for side in (pair.base, pair.head))
             ]
             gains[workload] = 1 - median(ratios) if ratios else 0.0
     return gains

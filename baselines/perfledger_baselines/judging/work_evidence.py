@@ -20,6 +20,8 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 LEAST_WORK = 0.1
 # Of the step time. Below it, missing work would show in the counts or hardly pay.
 LARGE_GAIN = 0.5
+# Of the step time: less is not called faster.
+LEAST_GAIN = 0.005
 # Of the step time: even with equal counts it is worth a look, and without counts it needs a check.
 HUGE_GAIN = 0.9
 # A step that takes less than this many empty steps cannot be told from one.
@@ -59,7 +61,8 @@ def unproven_gains(bundle: Bundle, gains: Mapping[str, float]) -> dict[str, Fail
             doubt = doubt or _lost_check_doubt(pairs.get(name, {}))
             doubt = doubt or _count_doubt(bundle, name, gain)
         if doubt:
-            detail = f"{DOUBT}: it is {100 * gain:.0f} % faster, and {doubt}; {WAY_ON}"
+            share = f"it is {100 * gain:.0f} % faster, and " if gain > LEAST_GAIN else ""
+            detail = f"{DOUBT}: {share}{doubt}; {WAY_ON}"
             failures[name] = _failure(name, FailureReason.UNPROVEN, detail)
     return failures
 

@@ -38,3 +38,4 @@ class ProjectFacts:
     has_workloads: bool = False  # registered with perfledger, in its folder of benchmarks
     has_other_benchmarks: bool = False  # Python files in that folder without a workload
     has_environment: bool = False  # a .venv
+    unignored_environments: tuple[str, ...] = ()  # that `git add` would add

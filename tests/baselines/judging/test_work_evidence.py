@@ -253,6 +253,31 @@ def test_a_gain_is_doubted_if_head_may_compute_between_its_steps(checked, base, 
     assert doubt in "".join(failure.detail for failure in judgement_of(bundle).failures)
 
 
+@pytest.mark.parametrize(("ratio", "words"), [(0.8, "it is 20 % faster, and it keeps"), (1.0, "")])
+def test_a_step_that_computes_afterwards_is_called_faster_only_if_it_is(checked, ratio, words):
+    evidence = (StepEvidence(paused_cores=0.0), StepEvidence(paused_cores=0.5))
+
+    (failure,) = judgement_of(checked(ratio=ratio, base=evidence[0], head=evidence[1])).failures
+
+    assert failure.detail.startswith(
+        f"cannot tell whether head still does the work: {words or 'it keeps'} 0.5 cores busy"
+    )
+
+
+def test_a_slower_step_that_computes_afterwards_too_is_regressed(checked):
+    evidence = (StepEvidence(paused_cores=0.0), StepEvidence(paused_cores=0.5))
+
+    assert outcome(checked(ratio=1.5, base=evidence[0], head=evidence[1])) is Outcome.REGRESSED
+
+
+def test_one_pair_is_enough_to_doubt_a_gain_that_its_counts_do_not_confirm(checked):
+    bundle = checked(ratio=0.05, counts=([count(FLOPS, 1e8)], [count(FLOPS, 1e6)]))
+    first = replace(bundle, runs=tuple(run for run in bundle.runs if run.pair == 0))
+
+    assert outcome(first) is Outcome.NOT_MEASURED
+    assert whys(first) == [FailureReason.UNPROVEN]
+
+
 def test_a_check_that_head_removes_confirms_no_gain(checked):
     answered = StepEvidence(answer={"": 1.0})
     lost = checked(ratio=0.3, base=answered)

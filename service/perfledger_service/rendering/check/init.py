@@ -51,6 +51,12 @@ def advice(facts: ProjectFacts) -> tuple[str, ...]:
             "There is no .venv here: workloads would run on perfledger's own Python. Make one, or "
             f"name yours: PERFLEDGER_PYTHON={set_up.own_python} perfledger check"
         )
+    if facts.unignored_environments:
+        names = ", ".join(facts.unignored_environments)
+        lines = " and ".join(f"`/{name}/`" for name in facts.unignored_environments)
+        sentences.append(
+            f"git does not ignore {names}: add {lines} to .gitignore, or `git add` commits it"
+        )
     return tuple(sentences)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from perfledger.records import Framework
-from perfledger_runners.checkouts.git import RepositoryError
+from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
 from perfledger_runners.checkouts.package_layout import ASIDE
-from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.checkouts.repository import ENVIRONMENT_MARKS, Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree
 from perfledger_runners.children.interpreter import environment_python
 from perfledger_service.values.project_facts import (
@@ -28,6 +28,11 @@ WORKLOADS = re.compile(r"^\s*(?:import|from)\s+perfledger\b", re.MULTILINE)
 PYTEST_BENCHMARK = re.compile(
     r"^\s*def test_\w+\([^)]*\bbenchmark\b|\bpytest\.mark\.benchmark\b", re.MULTILINE
 )
+ENVIRONMENT = ".venv"
+# Those whose environment does not ignore itself.
+PLAIN_MANAGERS = frozenset({EnvironmentManager.PIP, EnvironmentManager.CONDA})
+NO_LITERAL_PATHS = {"GIT_LITERAL_PATHSPECS": "0"}  # check-ignore refuses them
+NOT_IGNORED = 1  # the exit status of `git check-ignore`
 PROJECT_TABLE = re.compile(rb"^\[(?:project|build-system|tool\.poetry)\]", re.MULTILINE)
 
 
@@ -54,17 +59,21 @@ def read_project_facts(root: Path) -> ProjectFacts:
         path: text for path, text in texts.items() if path.startswith(f"{BENCHMARK_FOLDER}/")
     }
     manager_file = next((name for name in MANAGER_FILES if (root / name).is_file()), "")
+    manager = MANAGER_FILES.get(manager_file, EnvironmentManager.PIP)
     return ProjectFacts(
         framework=_framework(texts.values()),
         packages=packages,
-        manager=MANAGER_FILES.get(manager_file, EnvironmentManager.PIP),
+        manager=manager,
         manager_file=manager_file,
         has_requirements=(root / "requirements.txt").is_file(),
         is_installable=_is_installable(root),
         benchmark_tools=_benchmark_tools(paths, texts),
         has_workloads=any(map(WORKLOADS.search, benchmarks.values())),
         has_other_benchmarks=not all(map(WORKLOADS.search, benchmarks.values())),
-        has_environment=environment_python(root / ".venv").exists(),
+        has_environment=environment_python(root / ENVIRONMENT).exists(),
+        unignored_environments=_unignored_environments(
+            root, usual=(ENVIRONMENT,) if manager in PLAIN_MANAGERS else ()
+        ),
     )
 
 
@@ -86,6 +95,33 @@ def _tracked(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if name not in ASIDE | {BENCHMARK_FOLDER} and not name.endswith("_tests")
     )
     return tuple(tree.hashes), tuple(sorted(set(packages)))
+
+
+def _unignored_environments(root: Path, *, usual: Iterable[str]) -> tuple[str, ...]:
+    """Return the environments in the top folder that git does not ignore.
+
+    `usual` are those that are made later, if they are not there.
+    """
+    environments = (
+        path.name
+        for path in sorted(root.iterdir())
+        if any(Path(f"{path}{mark}").is_file() for mark in ENVIRONMENT_MARKS)
+    )
+    return tuple(
+        name for name in dict.fromkeys((*usual, *environments)) if _is_unignored(root, name)
+    )
+
+
+def _is_unignored(root: Path, folder: str) -> bool:
+    """Return whether git would add what is in a folder; False outside of a repository."""
+    path = f"./{folder}{ENVIRONMENT_MARKS[0]}"
+    try:
+        git(root, "check-ignore", "--quiet", "--", path, environment=NO_LITERAL_PATHS)
+    except GitFailedError as error:
+        return error.status == NOT_IGNORED
+    except RepositoryError:
+        return False
+    return False
 
 
 def _texts(root: Path, paths: Iterable[str]) -> dict[str, str]:

@@ -157,3 +157,11 @@ def test_the_workflow_says_what_a_skipped_fork_means_and_runs_in_a_merge_queue()
     assert "GitHub counts a skipped job as\n# passed" in text
     for event in ("pull_request:", "merge_group:", "push:", "workflow_dispatch:"):
         assert f"\n  {event}" in text
+
+
+def test_environments_that_git_would_add_are_named_with_their_lines():
+    facts = ProjectFacts(has_environment=True, unignored_environments=(".venv", "env"))
+
+    (sentence,) = advice(facts)
+
+    assert sentence.startswith("git does not ignore .venv, env: add `/.venv/` and `/env/` to .git")

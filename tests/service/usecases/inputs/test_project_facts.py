@@ -17,14 +17,15 @@ IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
 
 @pytest.fixture
 def facts_of(tmp_path):
-    """Return a function that commits files, by path, and returns the repository's facts."""
+    """Return a function that writes and commits files, by path, and returns the facts."""
 
-    def facts_of(files):
+    def facts_of(files, *, is_committed=True):
         for name, text in files.items():
             file = tmp_path / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "a")):
+        commands = (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "a"))
+        for arguments in commands if is_committed else ():
             subprocess.run(["git", *IDENTITY, *arguments], cwd=tmp_path, check=True)
         return read_project_facts(tmp_path)
 
@@ -36,7 +37,7 @@ def test_scripts_without_a_project_file_have_a_framework_and_no_package(facts_of
         {"model.py": "import math\n\nimport torch\n", "train.py": "from torch import nn"}
     )
 
-    assert facts == ProjectFacts(framework=Framework.TORCH)
+    assert facts == ProjectFacts(framework=Framework.TORCH, unignored_environments=(".venv",))
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,25 @@ def test_the_framework_is_what_most_files_import(facts_of, sources, framework):
     files = {f"file{number}.py": text for number, text in enumerate(sources)}
 
     assert facts_of({"README.md": "", **files}).framework is framework
+
+
+@pytest.mark.parametrize(
+    ("files", "ignored", "unignored"),
+    [
+        ({}, "", (".venv",)),
+        ({}, ".venv/\n", ()),
+        ({"poetry.lock": ""}, "", ()),
+        ({".venv/pyvenv.cfg": "", ".venv/.gitignore": "*"}, "", ()),
+        ({"poetry.lock": "", ".venv/pyvenv.cfg": ""}, "", (".venv",)),
+        ({"env/conda-meta/history": ""}, "/.venv/", ("env",)),
+        ({"env/bin/python": ""}, "/.venv", ()),
+    ],
+)
+def test_environments_that_git_would_add_are_known(facts_of, files, ignored, unignored):
+    committed = {name: text for name, text in files.items() if name == "poetry.lock"}
+    facts_of({".gitignore": ignored, **committed})
+
+    assert facts_of(files, is_committed=False).unignored_environments == unignored
 
 
 def test_packages_are_those_that_the_repository_imports_from_its_own_folders(facts_of):
