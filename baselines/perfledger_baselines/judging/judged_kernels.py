@@ -6,7 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfledger_baselines.estimation.kernel_families import PairedSeconds, sum_of
-from perfledger_baselines.judging.kernel_judgement import KernelChange, KernelFinding
+from perfledger_baselines.judging.kernel_judgement import (
+    KernelChange,
+    KernelFigures,
+    KernelFinding,
+)
 from perfledger_baselines.judging.verdict import EffectEstimate
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import looks_until
@@ -199,6 +203,17 @@ class KernelTestRule:
             pairs=family.result.pairs,
             p_value=family.result.p_value,
             smallest_detectable=self.detectable(family),
+        )
+
+    def figures(self, family: JudgedFamily) -> KernelFigures:
+        """Return what is known of a family, changed or not."""
+        base = family.seconds.base_seconds
+        return KernelFigures(
+            family=family.seconds.name,
+            base_seconds=base,
+            head_seconds=family.seconds.head_seconds,
+            base_share=base / self.step_seconds,
+            estimate=self.estimate(family),
         )
 
     def finding(self, family: JudgedFamily, *, is_moved: bool) -> KernelFinding:

@@ -194,6 +194,7 @@ def _judge(
         families=len(workload.tested),
         step_seconds=workload.step_seconds,
         findings=findings,
+        tested=tuple(map(shared.figures, workload.tested)),
         detectable=median(detectable) if detectable else None,
         step_detectable=step_detectable,
         common_change=workload.common_change,

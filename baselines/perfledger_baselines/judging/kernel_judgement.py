@@ -44,14 +44,29 @@ class KernelFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFigures:
+    """A tested family of kernels, in seconds of a step and as a share of base's step.
+
+    `estimate` is None for what is new or gone.
+    """
+
+    family: str
+    base_seconds: float
+    head_seconds: float
+    base_share: float
+    estimate: EffectEstimate | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelJudgement:
     """What is known of the kernels of one workload.
 
-    `findings` are the largest first. `detectable` is the relative change of a typical tested family
-    that these pairs find, None if none was tested. `estimate` is that of the first alarm, or of the
-    first finding if it improved, else of all tested kernels together. `step_detectable` is the
-    smallest change that the step's own timing finds. `common_change` is what changed most kernels
-    alike, relative, None if nothing did for sure.
+    `findings` are the largest first, and `tested` are all tested families, the longest first.
+    `detectable` is the relative change of a typical one that these pairs find, None if none was
+    tested. `estimate` is that of the first alarm, or of the first finding if it improved, else of
+    all tested kernels together. `step_detectable` is the smallest change that the step's own timing
+    finds. `common_change` is what changed most kernels alike, relative, None if nothing did for
+    sure.
     """
 
     workload: str
@@ -61,6 +76,7 @@ class KernelJudgement:
     families: int = 0  # tested
     step_seconds: float | None = None  # base's profiled step
     findings: tuple[KernelFinding, ...] = ()
+    tested: tuple[KernelFigures, ...] = ()
     detectable: float | None = None
     step_detectable: float | None = None
     common_change: float | None = None

@@ -91,7 +91,7 @@ def _verdict(verdict: Verdict, plan: Plan) -> Record:
 def _kernels(judgement: KernelJudgement) -> Record:
     names = ("workload", "outcome", "reason", "pairs", "families", "step_seconds")
     return attributes(
-        judgement, *names, "detectable", "step_detectable", "common_change", "findings"
+        judgement, *names, "detectable", "step_detectable", "common_change", "findings", "tested"
     )
 
 

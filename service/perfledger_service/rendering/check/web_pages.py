@@ -17,6 +17,7 @@ from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.check import projection_rows
 from perfledger_service.rendering.check.acceptance_rows import acceptance_rows
 from perfledger_service.rendering.check.first_screen import first_screen
+from perfledger_service.rendering.check.kernel_table import kernel_table
 from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.history import stored_verdict_rows
@@ -133,6 +134,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         head=stored_verdict_rows.upload_headline(upload),
         groups=verdict_rows.group_by_workload(every[:_MAX_ROWS]),
         unsure=verdict_rows.uncertain_rows(every[:_MAX_ROWS]),
+        kernels=kernel_table(report),
         throughputs=verdict_rows.throughput_rows(report)[:_MAX_ROWS],
         work=verdict_rows.work_rows(report)[:_MAX_ROWS],
         counted=verdict_rows.count_groups(report)[:_MAX_COUNTED],

@@ -1,0 +1,75 @@
+"""Lists the tested families of kernels of a report, changed or not."""
+
+from dataclasses import dataclass
+
+from perfledger_baselines.judging.kernel_judgement import KernelFigures, KernelFinding
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Table,
+    TextStyle,
+    display,
+    name,
+    table,
+)
+from perfledger_service.values.report import Report
+
+_MOST_ROWS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FamilyRow:
+    """A family of kernels with its finding, None if it did not change."""
+
+    workload: str
+    figures: KernelFigures
+    finding: KernelFinding | None
+
+
+_COLUMNS: tuple[Column[_FamilyRow], ...] = (
+    name("", "Kernels", lambda row: row.figures.family),
+    display("Base", lambda row: number_format.seconds(row.figures.base_seconds)),
+    display("Head", lambda row: number_format.seconds(row.figures.head_seconds)),
+    display("Share of base's step", lambda row: number_format.share(row.figures.base_share)),
+    display("Change", lambda row: _change(row)),  # noqa: PLW0108 - defined below
+    display("Finding", lambda row: _word(row)),  # noqa: PLW0108 - defined below
+    display("Detectable", lambda row: _detectable(row)),  # noqa: PLW0108 - defined below
+)
+
+
+def kernel_table(report: Report) -> Table:
+    """Return the tested families of every workload, those with findings first."""
+    rows: list[_FamilyRow] = []
+    for each in report.kernels:
+        findings = {finding.family: finding for finding in each.findings}
+        of_workload = [
+            _FamilyRow(workload=each.workload, figures=one, finding=findings.get(one.family))
+            for one in each.tested
+        ]
+        rows += sorted(of_workload, key=lambda row: row.finding is None)
+    return table(_COLUMNS, rows, group=lambda row: row.workload, style=_style, most=_MOST_ROWS)
+
+
+def _change(row: _FamilyRow) -> str:
+    estimate = row.figures.estimate
+    if estimate is None:
+        return "new" if row.figures.base_seconds <= 0 else "gone"
+    change, interval = number_format.change(estimate.change, estimate.low, estimate.high)
+    return f"{change} ({interval})"
+
+
+def _word(row: _FamilyRow) -> str:
+    if row.finding is None:
+        return "none"
+    return "cost moved" if row.finding.is_moved else str(row.finding.change)
+
+
+def _detectable(row: _FamilyRow) -> str:
+    estimate = row.figures.estimate
+    return "" if estimate is None else number_format.share(estimate.smallest_detectable)
+
+
+def _style(row: _FamilyRow) -> TextStyle:
+    if row.finding is None or row.finding.is_moved:
+        return TextStyle.PLAIN
+    return TextStyle.WORSE if row.finding.is_alarm else TextStyle.BETTER
