@@ -37,12 +37,10 @@ CHECK_WORKFLOW = "check"
 COMMAND_WORKFLOW = "command"
 QUEUE = "pull_requests"
 POLL_S = 0.25
-# Pull requests that are processed at the same time.
-WORKERS = 4
+WORKERS = 4  # pull requests that are processed at the same time
 # Waits of 2, 4 and 8 seconds between attempts. What takes longer is deferred, and no worker waits.
 ATTEMPTS = 4
-# Of a check that is not posted, or a command not carried out: for a day, every quarter of an hour.
-MAX_LATER_ATTEMPTS = 100
+MAX_LATER_ATTEMPTS = 100  # of a check to post, or a command: for a day
 LEAST_LATER_WAIT_S, MOST_LATER_WAIT_S = 60.0, 900.0
 RETRY_INTERVAL_S = 2.0
 # Longer than a step takes, unless it waits for GitHub.
@@ -215,7 +213,7 @@ class UploadWorkflow:
         self._enqueue_later(self._check_workflow, check)
 
     def enqueue_command(self, command: QueuedCommand) -> None:
-        """Enqueue a comment's command, which is carried out once, however often it is enqueued."""
+        """Enqueue a command, which is carried out once, however often it is enqueued."""
         self._enqueue_later(self._command_workflow, command)
 
     def sweep(
@@ -288,8 +286,7 @@ class UploadWorkflow:
     def _carry_out(self, command: QueuedCommand) -> None:
         carry_out = partial(self._steps.carry_out, command.command_id)
         try:
-            for work in DBOS.run_step({**self._retries, "name": "carry_out"}, carry_out):
-                self.enqueue(work)
+            works = DBOS.run_step({**self._retries, "name": "carry_out"}, carry_out)
         except Exception as error:  # this command fails, the service lives on
             reason, cause = _reason(error), _passing_cause(error)
             if cause is not None and command.attempt < MAX_LATER_ATTEMPTS:
@@ -298,6 +295,9 @@ class UploadWorkflow:
             _log.warning("a command is not carried out: %s", reason)
             fail = partial(self._steps.fail_command, command.command_id, reason)
             DBOS.run_step({**self._retries, "name": "fail_command"}, fail)
+            return
+        for work in works if self.is_launched else ():  # or the next process finds them
+            self.enqueue(work)
 
     def _enqueue_later(
         self, workflow: Callable[[_LaterWork], None] | None, work: _LaterWork

@@ -128,21 +128,24 @@ def test_an_approval_commented_on_github_turns_the_check(
         finished(receipt.id)
         before = at_github.checks[0]["conclusion"]
         command = at_github.comments[0]["body"].split("may comment `")[1].split("`")[0]
+        comment_id = at_github.add_comment("alice", command)["id"]
         body = json.dumps(
             {
                 "action": "created",
                 "repository": {"full_name": "octo/models"},
                 "issue": {"number": 7, "user": {"login": "bob"}, "pull_request": {}},
-                "comment": {"id": 1, "body": command, "user": {"login": "alice"}},
+                "comment": {"id": comment_id, "body": command, "user": {"login": "alice"}},
                 "sender": {"login": "alice", "type": "User"},
             }
         ).encode()
         signed = f"sha256={hmac.new(b'canary', body, 'sha256').hexdigest()}"
         headers = {"X-GitHub-Event": "issue_comment", "X-Hub-Signature-256": signed}
         httpx.post(f"{root}/webhooks/github", content=body, headers=headers, timeout=600)
+        DBOS.retrieve_workflow("command-1-1").get_result(polling_interval_sec=POLL_S)
         finished(receipt.id, attempt=2)
 
-    [comment], [check] = at_github.comments, at_github.checks
+    [comment, _], [check] = at_github.comments, at_github.checks
+    assert at_github.state["reactions"] == [{"comment": comment_id, "content": "+1"}]
     assert (before, check["conclusion"]) == ("action_required", "success")
     assert "Approved by `alice`" in comment["body"]
 
