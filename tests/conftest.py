@@ -15,9 +15,10 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 
-# The same examples of a law on every machine, however busy: no test may flicker. CI tries more.
-EXAMPLES = 100 if os.environ.get("PERFLEDGER_ALL_EXAMPLES") == "1" else 25
-settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=EXAMPLES)
+from tests.tries import tries
+
+# The same examples of a law on every machine, however busy: no test may flicker.
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=tries(100))
 settings.load_profile("repeatable")
 
 POSTGRES_FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)

@@ -15,6 +15,7 @@ from perfledger_cost_models.scheduling.policy import (
     PlacementPolicy,
 )
 from perfledger_cost_models.scheduling.reservations import Reservation
+from tests.tries import tries
 
 BY_NAME = {policy.name: policy for policy in POLICIES}
 PLAIN = tuple(BY_NAME[name] for name in ("fifo", "fifo-pass", "easy", "sjf"))
@@ -75,7 +76,7 @@ def both(jobs, cluster, policy, until_ms=None):
     )
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=tries(250))
 @given(
     rows,
     st.sampled_from((*PLAIN, replace(BY_NAME["priority"], name="priority"))),

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from perfledger_profiles.formats import READERS
+from tests.tries import tries
 
-INPUTS = 400
+INPUTS = tries(400)
 SEED = 4
 
 

@@ -28,6 +28,7 @@ from perfledger_runners.measuring.pair_journal import (
 )
 from perfledger_runners.measuring.paired_runs import pair_order
 from tests.runners.agent.measuring.example_journal import HEADER
+from tests.tries import tries
 
 
 def run(workload, side, pair, process):
@@ -299,7 +300,7 @@ def a():
 def b():
     return lambda: sum(range(100))
 """
-KILLS = 30
+KILLS = tries(32)
 
 
 @pytest.mark.slow

@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
+from tests.tries import tries
+
 pytestmark = pytest.mark.slow
 
 SEED = 20261121
-FILES = 1000  # of each text, damaged
+FILES = tries(1000)  # of each text, damaged
 # Reads damaged files of each text; every answer is a profile or our own error.
 READER = """
 import importlib, json, random, sys

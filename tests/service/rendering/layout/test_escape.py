@@ -18,6 +18,7 @@ from perfledger_service.rendering.layout.escape import (
     readable_lines,
     sentence,
 )
+from tests.tries import tries
 
 FRAGMENTS = (
     "|", "||", "\\", "\\|", "`", "``", "```", "\n", "\r\n", "\n\n", "\t", " ", "\x00", "\x1b[31m",
@@ -70,7 +71,7 @@ def read(markdown: str) -> Reader:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300), deadline=None)
 @given(st.lists(hostile, min_size=10, max_size=10))
 def test_a_hostile_name_is_one_cell_of_code_and_is_shown_as_it_is(names):
     table = "| name | other |\n|--|--|\n" + "".join(f"| {code(name)} | x |\n" for name in names)
@@ -84,7 +85,7 @@ def test_a_hostile_name_is_one_cell_of_code_and_is_shown_as_it_is(names):
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300), deadline=None)
 @given(hostile)
 def test_a_hostile_name_in_a_line_is_shown_as_it_is_too(name):
     reader = read(f"- {code(name, in_table=False)}\n- x")
@@ -94,7 +95,7 @@ def test_a_hostile_name_in_a_line_is_shown_as_it_is_too(name):
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=tries(1000), deadline=None)
 @given(hostile, st.lists(hostile, max_size=3))
 def test_prose_shows_outside_code_only_plain_words_and_figures(text, names):
     said = prose(" ".join([text, *names, *names]), names=names, in_table=False)
@@ -107,7 +108,7 @@ def test_prose_shows_outside_code_only_plain_words_and_figures(text, names):
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=tries(500), deadline=None)
 @given(hostile)
 def test_nothing_in_a_log_ends_its_fence(text):
     log = f"{text}\n```\n{text}\n````\n</code></pre><b>"
