@@ -76,9 +76,12 @@ def test_usual():
 OTHERS = "tests.bench.test_sums:TestOthers."
 
 
-@pytest.fixture
-def ask(run_child, write):
-    root = write(FILES)
+@pytest.fixture(scope="module")
+def ask(run_child, tmp_path_factory):
+    root = tmp_path_factory.mktemp("suite") / "repository"
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
 
     def run(command, **changes):
         changes = {"paths": ("tests",), **changes}
@@ -87,15 +90,26 @@ def ask(run_child, write):
     return run
 
 
-def test_tests_with_the_fixture_are_listed_with_their_parameters_and_marks(ask):
-    answer = ask(Command.LIST)
+@pytest.fixture(scope="module")
+def listed(ask):
+    return ask(Command.LIST)
 
-    listed = {each["id"]: each["tags"] for each in answer.of("workload")}
-    assert {name: tags for name, tags in listed.items() if "Others" not in name} == {
+
+@pytest.fixture(scope="module")
+def measured(ask):
+    """What a child says that is asked for every test which does more than call the fixture."""
+    names = ("pedantic", "wrong", "raises", "without_a_call", "skipped", "marked", "gone")
+    return ask(Command.MEASURE, workloads=tuple(f"{OTHERS}test_{name}" for name in names))
+
+
+def test_tests_with_the_fixture_are_listed_with_their_parameters_and_marks(listed):
+    tags = {each["id"]: each["tags"] for each in listed.of("workload")}
+
+    assert {name: marks for name, marks in tags.items() if "Others" not in name} == {
         f"tests.bench.test_sums:test_sum[{parameters}]": ["slow"]
         for parameters in ("list-10", "list-20", "tuple-10", "tuple-20")
     }
-    assert {name.removeprefix(OTHERS) for name in listed if "Others" in name} == {
+    assert {name.removeprefix(OTHERS) for name in tags if "Others" in name} == {
         "test_decorated",
         "test_pedantic",
         "test_wrong",
@@ -106,8 +120,8 @@ def test_tests_with_the_fixture_are_listed_with_their_parameters_and_marks(ask):
     }
 
 
-def test_a_test_that_needs_the_weaving_fixture_is_left_out_by_name(ask):
-    (left_out,) = ask(Command.LIST).of("left_out")
+def test_a_test_that_needs_the_weaving_fixture_is_left_out_by_name(listed):
+    (left_out,) = listed.of("left_out")
 
     assert left_out["name"] == f"{OTHERS}test_woven"
     assert "benchmark_weave is not supported" in left_out["reason"]
@@ -123,10 +137,8 @@ def test_each_requested_test_is_measured_where_it_calls_the_fixture(ask):
     assert [each["workload"] for each in answer.of("run")] == list(names)
 
 
-def test_a_pedantic_test_has_a_set_up_before_each_call(ask):
-    name = f"{OTHERS}test_pedantic"
-
-    run = ask(Command.MEASURE, workloads=(name,)).about(name)
+def test_a_pedantic_test_has_a_set_up_before_each_call(measured):
+    run = measured.about(f"{OTHERS}test_pedantic")
 
     assert run["event"] == "run", run
     assert run["left_out"] == {PREPARED: 1}
@@ -144,10 +156,8 @@ def test_a_pedantic_test_has_a_set_up_before_each_call(ask):
         ("test_gone", "missing", "is registered in this revision"),
     ],
 )
-def test_a_test_that_has_no_result_says_why(test, reason, detail, ask):
-    name = f"{OTHERS}{test}"
-
-    failed = ask(Command.MEASURE, workloads=(name,)).about(name)
+def test_a_test_that_has_no_result_says_why(test, reason, detail, measured):
+    failed = measured.about(f"{OTHERS}{test}")
 
     assert (failed["event"], failed["reason"]) == ("failed", reason)
     assert detail in failed["detail"]
@@ -221,7 +231,7 @@ def test_pytest_measures_the_working_folder_and_prints_a_table(write):
     assert "2 passed" in done.stdout
 
 
-@pytest.mark.parametrize("words", [("--collect-only",), ("-n", "2", "-k", "decorated")])
+@pytest.mark.parametrize("words", [("--collect-only",), ("-n", "1", "-k", "decorated")])
 def test_a_session_that_measures_nothing_itself_prints_no_empty_table(write, words):
     done = run_pytest(write(FILES), *words)
 
