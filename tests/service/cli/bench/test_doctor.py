@@ -42,6 +42,7 @@ def sums(size):
 def breaks():
     return lambda: 1 / 0
 """
+pytestmark = pytest.mark.usefixtures("short_runs")
 FEW = ("--pairs", "5", "--budget", "10h")  # however busy this machine is
 NO_TIME = ("--pairs", "5", "--budget", "1ms")
 BUSY = HostFinding(
@@ -74,8 +75,7 @@ class Stages:
 
     def __init__(self, at="", do=lambda: None):
         self.names = []
-        self.at = at
-        self.do = do
+        self.at, self.do = at, do
 
     def stage(self, name):
         self.names.append(name)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from perfledger_service.cli.app import app
 from perfledger_service.errors import UsageError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs")]
 
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
 WORKLOAD = """
