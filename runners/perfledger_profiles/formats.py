@@ -26,7 +26,7 @@ from perfledger_profiles.hardware.occupancy import with_occupancy
 from perfledger_profiles.nsight_compute.launches_to_profile import read_ncu
 from perfledger_profiles.nsight_systems.sqlite_reader import read_nsys_sqlite, read_nsys_trace
 from perfledger_profiles.nsight_systems.stats_reports import read_nsys_stats
-from perfledger_profiles.parsing.chrome_trace_json import MAX_UNPACKED_BYTES
+from perfledger_profiles.parsing.chrome_trace_json import MAX_UNPACKED_BYTES, max_unpacked_bytes
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.gzip_input import is_gzip, unpack_gzip, unpack_gzip_head
@@ -271,8 +271,9 @@ def _format_of(path: Path, requested: ProfileFormat | None) -> tuple[ProfileForm
         raise ProfileError(msg) from error
     format_, is_plain = requested or detect_format(head, path.name), not is_gzip(head)
     is_own = format_ in PATH_READERS and is_plain  # such a reader has its own limits
-    if size > MAX_UNPACKED_BYTES and not is_own:
-        msg = f"{path.name} is larger than {MAX_UNPACKED_BYTES} bytes: profile fewer steps"
+    most = max_unpacked_bytes() if format_ is ProfileFormat.KINETO else MAX_UNPACKED_BYTES
+    if size > most and not is_own:
+        msg = f"{path.name} is larger than {most} bytes: profile fewer steps"
         raise ProfileError(msg)
     return format_, is_plain
 

@@ -4,14 +4,17 @@ A collective ends for all ranks at once, so the last rank to join has the shorte
 show this without a common clock.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
 
 from perfledger.profile import Bucket, DeviceStep, Profile, ProfileReading
 from perfledger_profiles.bottleneck.communication_bound import MAX_SKEW, SKEW
+from perfledger_profiles.timeline.intervals import IntArray
 
 MIN_RANKS = 2
 
@@ -31,16 +34,29 @@ class RankLoad:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveLoad:
+    """One kind of collective, and the rank that the others wait for longest in it."""
+
+    name: str
+    calls: int
+    rank: int
+    last: int  # calls that it joined last
+    late_seconds: float  # per step, that the other ranks wait for it on average
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stragglers:
     """The imbalance of a job's ranks, in the order of their files.
 
     `skew` is the delay of the last rank to join a collective after the first, as a share of the
     collective's mean duration: the median over the `collectives` that all ranks ran, None without.
+    `by_collective` has the names in which ranks wait longest first.
     """
 
     ranks: tuple[RankLoad, ...]
     collectives: int
     skew: float | None
+    by_collective: tuple[CollectiveLoad, ...] = ()
 
     @property
     def slowest(self) -> RankLoad:
@@ -82,7 +98,7 @@ def stragglers_of(profiles: Sequence[Profile | DeviceStep]) -> Stragglers | None
     computes = [_compute_seconds(profile) for profile in profiles]
     if len(profiles) < MIN_RANKS or min(computes) <= 0:
         return None
-    calls, steps = _common_collectives(profiles)
+    names, calls, steps = _common_collectives(profiles)
     first = calls.min(axis=0)
     waits = (calls - first).sum(axis=1) / steps
     last = calls.argmin(axis=0)
@@ -90,6 +106,7 @@ def stragglers_of(profiles: Sequence[Profile | DeviceStep]) -> Stragglers | None
     # For a collective that one rank joined last, the mean wait of the others.
     late = (calls - first).sum(axis=0) / (len(profiles) - 1) / steps
     mean = calls.mean(axis=0)
+    numbers = _numbers(profiles)
     return Stragglers(
         ranks=tuple(
             RankLoad(
@@ -100,13 +117,35 @@ def stragglers_of(profiles: Sequence[Profile | DeviceStep]) -> Stragglers | None
                 late_seconds=float(late[last == place].sum()),
                 wait_seconds=float(waits[place]),
             )
-            for place, (number, profile) in enumerate(
-                zip(_numbers(profiles), profiles, strict=True)
-            )
+            for place, (number, profile) in enumerate(zip(numbers, profiles, strict=True))
         ),
         collectives=calls.shape[1],
         skew=float(np.median((calls.max(axis=0) - first) / mean)) if mean.size else None,
+        by_collective=_by_collective(names, last, late, numbers),
     )
+
+
+def _by_collective(
+    names: Sequence[str], last: IntArray, late: Durations, numbers: Sequence[int]
+) -> tuple[CollectiveLoad, ...]:
+    """Return the latest rank of each name; `last` is by call the place of the rank joining last."""
+    calls_by_name: defaultdict[str, list[int]] = defaultdict(list)
+    for call, name in enumerate(names):
+        calls_by_name[name].append(call)
+    loads: list[CollectiveLoad] = []
+    for name, calls in calls_by_name.items():
+        late_by_rank = np.bincount(last[calls], weights=late[calls], minlength=len(numbers))
+        place = int(late_by_rank.argmax())
+        loads.append(
+            CollectiveLoad(
+                name=name,
+                calls=len(calls),
+                rank=numbers[place],
+                last=int(np.count_nonzero(last[calls] == place)),
+                late_seconds=float(late_by_rank[place]),
+            )
+        )
+    return tuple(sorted(loads, key=lambda load: (-load.late_seconds, load.name)))
 
 
 def with_late_device(profile: Profile) -> Profile:
@@ -141,10 +180,10 @@ def _numbers(profiles: Sequence[Profile | DeviceStep]) -> Sequence[int]:
 
 def _common_collectives(
     profiles: Sequence[Profile | DeviceStep],
-) -> tuple[Durations, int]:
-    """Return the durations of the collectives that all ranks ran, and their number of steps.
+) -> tuple[Sequence[str], Durations, int]:
+    """Return the collectives that all ranks ran: names, durations and the number of steps.
 
-    The durations have the shape (ranks, collectives).
+    The durations have the shape (ranks, collectives), and there are as many names.
     """
     tables = [_calls(profile, len(profiles)) for profile in profiles]
     shared = [
@@ -154,7 +193,13 @@ def _common_collectives(
     ]
     rows = (np.array([table[key] for table in tables]) for key in shared)
     calls = np.concatenate([np.empty((len(profiles), 0)), *rows], axis=1)
-    return calls[:, calls.sum(axis=0) > 0], max(len({step for _, step in shared}), 1)
+    names = [key[0] for key in shared for _ in tables[0][key]]
+    took_time = calls.sum(axis=0) > 0
+    return (
+        list(compress(names, took_time.tolist())),
+        calls[:, took_time],
+        max(len({step for _, step in shared}), 1),
+    )
 
 
 def _calls(

@@ -5,6 +5,7 @@ are not needed here, such as host and user names, are never decoded.
 """
 
 import re
+import resource
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import SEEK_END, BytesIO
@@ -13,6 +14,15 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
+from perfledger_profiles.parsing.chrome_trace_events import (
+    EMPTY_JSON,
+    UNREADABLE,
+    TraceEvent,
+    TraceEventBatch,
+    TraceHeader,
+    decode_event,
+    decode_events,
+)
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.gzip_input import (
     MAX_RATIO,
@@ -21,8 +31,9 @@ from perfledger_profiles.parsing.gzip_input import (
     is_gzip,
 )
 
+# Without a limit of the process's memory; with one a trace may take a third of it, if that is more.
 MAX_UNPACKED_BYTES = 512 * 2**20
-# The largest trace within the size limit has three million.
+# The largest trace within the size limits has four million.
 MAX_EVENTS = 5_000_000
 # Decoded at once, some 3,000 events: less costs time per call, more leaves the caches.
 BATCH_BYTES = 2**20
@@ -53,101 +64,13 @@ _NAME_END = re.compile(r'"\s*(?:,\s*"(?:ph|cat|pid|tid|ts|dur|args|id|s)"|$)')
 _BARE_QUOTE = re.compile(r'(?<!\\)"')
 
 Data = TypeVar("Data", bytes, bytearray)
-Scalar = int | float | str | None
-EMPTY_JSON = msgspec.Raw(b"")
-
-
-class TraceEventArgs(msgspec.Struct, gc=False):
-    """The arguments that are used; rare or shared ones stay JSON until needed."""
-
-    dims: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="Input Dims")
-    types: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="Input type")
-    stream: Scalar = -1
-    correlation: Scalar = -1
-    bytes: Scalar = -1
-    registers: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="registers per thread")
-    shared_memory: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="shared memory")
-    occupancy: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="est. achieved occupancy %")
-    grid: msgspec.Raw = EMPTY_JSON
-    block: msgspec.Raw = EMPTY_JSON
-    collective: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="Collective name")
-    elements: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="In msg nelems")
-    element_type: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="dtype")
-    ranks: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="Group size")
-    allocated: Scalar = msgspec.field(default=-1, name="Total Allocated")
-    reserved: Scalar = msgspec.field(default=-1, name="Total Reserved")
-    changed: Scalar = msgspec.field(default=None, name="Bytes")
-    device_id: Scalar = msgspec.field(default=-1, name="Device Id")
-    device_type: Scalar = msgspec.field(default=-1, name="Device Type")
-
-
-class TraceEvent(msgspec.Struct, gc=False):
-    """One trace event; times are microseconds, -1 where the event has none."""
-
-    cat: str = ""
-    name: str = ""
-    pid: int | str = 0
-    tid: int | str = 0
-    ts: float = -1.0
-    dur: float = -1.0
-    args: TraceEventArgs | None = None
-
-
-# An event's phase comes first and decides how much of the rest is decoded.
-class _Call(TraceEvent, tag_field="ph", tag="X"):
-    pass
-
-
-class _Instant(TraceEvent, tag_field="ph", tag="i"):
-    pass
-
-
-class _Arrow(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
-    """The begin of a flow; a third of a trace are arrows, which are not decoded."""
-
-
-class _ArrowStep(_Arrow, tag="t"):
-    pass
-
-
-class _ArrowEnd(_Arrow, tag="f"):
-    pass
-
-
-class _Label(_Arrow, tag="M"):
-    """The name or the sort order of a process or thread."""
-
-
-_DecodedEvent = _Call | _Instant | _Arrow | _ArrowStep | _ArrowEnd | _Label
-
-
-class TraceHeader(msgspec.Struct, gc=False):
-    """The fields beside the events, as JSON."""
-
-    devices: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="deviceProperties")
-    distributed: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="distributedInfo")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceEventBatch:
-    """The readable events of a piece, the number of unreadable ones, and notes on the damage."""
-
-    events: Sequence[TraceEvent] = ()
-    dropped: int = 0
-    notes: tuple[str, ...] = ()
-    header: TraceHeader | None = None
 
 
 class _FileTail(TraceHeader, gc=False):
     events: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="traceEvents")
 
 
-_EVENTS_OF_KNOWN_PHASE = msgspec.json.Decoder(list[_DecodedEvent])
-_EVENTS_OF_ANY_PHASE = msgspec.json.Decoder(list[TraceEvent])
-_SINGLE_EVENT = msgspec.json.Decoder(TraceEvent)
 _FILE_TAIL = msgspec.json.Decoder(_FileTail)
-# Everything that the parser raises for input it cannot read.
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_batches(source: bytes | Path) -> Iterator[TraceEventBatch]:
@@ -167,6 +90,14 @@ def read_batches(source: bytes | Path) -> Iterator[TraceEventBatch]:
         raise ProfileError(msg)
 
 
+def max_unpacked_bytes() -> int:
+    """Return how large a trace may be, by the limit of this process's memory."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return MAX_UNPACKED_BYTES
+    return max(MAX_UNPACKED_BYTES, limit // 3)
+
+
 def _open(source: bytes | Path) -> BinaryIO:
     return source.open("rb") if isinstance(source, Path) else BytesIO(source)
 
@@ -176,6 +107,8 @@ class _Cutter:
     """A splitter of a byte stream between events; an incomplete event waits in `buffer`."""
 
     buffer: bytearray = field(default_factory=bytearray)
+    waiting: list[bytes] = field(default_factory=list[bytes])  # pieces behind it
+    size: int = 0  # of both
     opening: bytes = b""  # what precedes the event list; b"" until the list is found
     border: re.Pattern[bytes] | None = None
     enough: int = field(default_factory=lambda: BATCH_BYTES)  # bytes to wait for before cutting
@@ -187,12 +120,20 @@ class _Cutter:
             if piece is None:
                 notes = (_CUT_OFF,)
                 break
-            self.buffer += piece
-            if len(self.buffer) >= self.enough:
+            self.waiting.append(piece)
+            self.size += len(piece)
+            if self.size >= self.enough:
+                self._gather()
                 yield from self._start()
                 yield from self._complete_events()
+                self.size = len(self.buffer)
+        self._gather()
         yield from self._start()
         yield self._last(notes)
+
+    def _gather(self) -> None:
+        self.buffer = bytearray().join([self.buffer, *self.waiting])
+        self.waiting.clear()
 
     def _start(self) -> Iterator[TraceEventBatch]:
         """Find the list of events and drop everything before its bracket."""
@@ -224,7 +165,7 @@ class _Cutter:
         batch[end:] = b"]"
         self.enough = BATCH_BYTES
         try:
-            yield TraceEventBatch(events=_events(_check_memory(batch)))
+            yield TraceEventBatch(events=decode_events(_check_memory(batch)))
         except UNREADABLE:
             yield _salvage(bytes(batch))
 
@@ -243,20 +184,12 @@ class _Cutter:
             return replace(_salvage(rest), notes=notes)
         try:
             if self.opening == b" ":
-                return TraceEventBatch(events=_events(rest), notes=notes)
+                return TraceEventBatch(events=decode_events(rest), notes=notes)
             last = _FILE_TAIL.decode(rest)
-            return TraceEventBatch(events=_events(last.events), notes=notes, header=last)
+            events = decode_events(bytes(last.events))
+            return TraceEventBatch(events=events, notes=notes, header=last)
         except UNREADABLE:
             return replace(_salvage(rest), notes=notes)
-
-
-def _events(array: bytes | bytearray | msgspec.Raw) -> Sequence[TraceEvent]:
-    """Decode a list of events, without the kinds that are never used."""
-    try:
-        events = _EVENTS_OF_KNOWN_PHASE.decode(array)
-    except msgspec.ValidationError:  # an event of an unknown phase, or of none
-        return _EVENTS_OF_ANY_PHASE.decode(array)
-    return [event for event in events if type(event) is _Call or type(event) is _Instant]
 
 
 def _check_memory(data: Data) -> Data:
@@ -298,8 +231,8 @@ def _pieces(file: BinaryIO) -> Iterator[bytes | None]:
 
 
 def _check_size(size: int, *, packed: int) -> None:
-    if size > MAX_UNPACKED_BYTES:
-        msg = f"the trace is larger than {MAX_UNPACKED_BYTES} bytes: profile fewer steps"
+    if size > max_unpacked_bytes():
+        msg = f"the trace is larger than {max_unpacked_bytes()} bytes: profile fewer steps"
         raise ProfileError(msg)
     if size > max(RATIO_APPLIES_BYTES, MAX_RATIO * packed):
         msg = f"the trace unpacks to more than {MAX_RATIO} times its size: no profiler writes that"
@@ -309,9 +242,9 @@ def _check_size(size: int, *, packed: int) -> None:
 def _salvage(piece: bytes) -> TraceEventBatch:
     """Read malformed events one by one, as far as possible."""
     text = piece.decode("utf-8", errors="replace")
-    read = [_event(chunk) for chunk in _chunks(text)]
-    events = [event for event in read if event is not None]
-    return TraceEventBatch(events=events, dropped=len(read) - len(events))
+    read = [_events_in(chunk) for chunk in _chunks(text)]
+    events = [event for one in read if one is not None for event in one]
+    return TraceEventBatch(events=events, dropped=read.count(None))
 
 
 def _chunks(text: str) -> Iterator[str | None]:
@@ -325,16 +258,17 @@ def _chunks(text: str) -> Iterator[str | None]:
     yield last[: end.start()] if end else None
 
 
-def _event(chunk: str | None) -> TraceEvent | None:
+def _events_in(chunk: str | None) -> Sequence[TraceEvent] | None:
+    """Return the event in a chunk, none of it if it is of no use; None if it is unreadable."""
     if chunk is None:
         return None
     try:
-        return _SINGLE_EVENT.decode("{" + chunk + "}")
+        return decode_event("{" + chunk + "}")
     except UNREADABLE:
         if len(chunk) > _MAX_REPAIRED_CHARACTERS:
             return None
     try:
-        return _SINGLE_EVENT.decode("{" + _repair(chunk) + "}")
+        return decode_event("{" + _repair(chunk) + "}")
     except UNREADABLE:
         return None
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from perfledger_profiles.parsing.chrome_trace_json import UNREADABLE
+from perfledger_profiles.parsing.chrome_trace_events import UNREADABLE
 from perfledger_profiles.parsing.safe_names import clean_name
 
 MAX_SHAPES = 200

@@ -20,7 +20,7 @@ from perfledger_profiles.hardware.efficiency_metrics import (
     arithmetic_intensity,
     roofline_attained,
 )
-from perfledger_profiles.parsing.chrome_trace_json import UNREADABLE
+from perfledger_profiles.parsing.chrome_trace_events import UNREADABLE
 from perfledger_profiles.parsing.operation_family import family_of, is_tensor_kernel
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.units import NS_PER_S

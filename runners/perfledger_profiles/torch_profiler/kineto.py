@@ -6,7 +6,8 @@ import msgspec
 
 from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
-from perfledger_profiles.parsing.chrome_trace_json import UNREADABLE, TraceHeader, read_batches
+from perfledger_profiles.parsing.chrome_trace_events import UNREADABLE, TraceHeader
+from perfledger_profiles.parsing.chrome_trace_json import read_batches
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name

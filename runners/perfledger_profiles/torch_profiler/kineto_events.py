@@ -5,18 +5,23 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import compress, repeat
 from operator import attrgetter
-from typing import TypeVar
+from typing import Annotated, TypeVar, cast
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from perfledger.profile import ProfiledDevice
-from perfledger_profiles.parsing.chrome_trace_json import (
+from perfledger_profiles.parsing.chrome_trace_events import (
+    INSTANTS,
+    MEMORY,
     UNREADABLE,
+    CallArgs,
+    InstantArgs,
     Scalar,
+    TraceCall,
     TraceEvent,
-    TraceEventArgs,
+    TraceInstant,
 )
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.intervals import BoolArray, IntArray
@@ -33,8 +38,6 @@ from perfledger_profiles.timeline.trace import (
     TraceLane,
 )
 
-_MEMORY = "[memory]"
-
 # The fields that identify a launch. JSON never contains the separator unescaped.
 _LAUNCH = attrgetter(
     *("grid", "block", "registers", "shared_memory", "occupancy"),
@@ -49,7 +52,14 @@ _MAX_TS_US = 4e15
 _MAX_DURATION_US = 1e12
 _NS_PER_US = 1000
 _PERCENT = 100
-_NO_ARGS = TraceEventArgs()
+_NO_ARGS = CallArgs()
+_NO_INSTANT_ARGS = InstantArgs()
+_Side = Annotated[int, msgspec.Meta(gt=0, lt=MAX_COUNT)]
+_COUNT = msgspec.json.Decoder(Annotated[int, msgspec.Meta(ge=0, lt=MAX_COUNT)])
+# 0 is unknown: it also stands for a failed estimate.
+_PERCENTAGE = msgspec.json.Decoder(Annotated[float, msgspec.Meta(gt=0, le=_PERCENT)])
+_TEXT = msgspec.json.Decoder(str)
+_SHAPE = msgspec.json.Decoder(tuple[_Side, _Side, _Side])
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -83,8 +93,6 @@ KINDS = {
     "Operator": CallKind.OPERATOR,
     "Runtime": CallKind.RUNTIME,
 }
-# Categories of memory events; an old version gives them none.
-INSTANTS = ("cpu_instant_event", "")
 UNUSED = len(CallKind)
 INSTANT = UNUSED + 1
 
@@ -117,15 +125,13 @@ class KinetoColumns:
         """Add the events with a duration and the memory events; ignore the rest."""
         categories = [event.cat for event in events]
         code = _integers(tuple(map(CODES.get, categories, repeat(UNUSED))))
-        is_call = code < UNUSED
-        if is_call.all():
-            self._add_calls(events, code)
-            return
-        self._add_calls(list(compress(events, is_call.tolist())), code[is_call])
-        instant_events = compress(events, (code == INSTANT).tolist())
-        instants = [event for event in instant_events if event.name == _MEMORY]
-        if instants:
-            self._add_memory(instants)
+        calls = compress(events, (code < UNUSED).tolist())
+        self._add_calls(cast("list[TraceCall]", list(calls)), code[code < UNUSED])
+        instants = compress(events, (code == INSTANT).tolist())
+        # By its category an instant may be a call of another name, whose arguments are others.
+        memory = [one for one in instants if one.name == MEMORY and not isinstance(one, TraceCall)]
+        if memory:
+            self._add_memory(memory)
 
     def trace(
         self,
@@ -184,7 +190,7 @@ class KinetoColumns:
             recorded if has_totals or not changed.any() else totals_from_changes(recorded, changed)
         )
 
-    def _add_calls(self, events: Sequence[TraceEvent], kind: IntArray) -> None:
+    def _add_calls(self, events: Sequence[TraceCall], kind: IntArray) -> None:
         ts = _floats([event.ts for event in events])
         duration = _floats([event.dur for event in events])
         is_sound = (ts >= 0) & (ts <= _MAX_TS_US) & (duration >= 0) & (duration <= _MAX_DURATION_US)
@@ -193,21 +199,28 @@ class KinetoColumns:
             events = list(compress(events, is_sound.tolist()))
             ts, duration, kind = ts[is_sound], duration[is_sound], kind[is_sound]
         args = [event.args or _NO_ARGS for event in events]
+        is_operator, is_kernel = kind == CallKind.OPERATOR, kind == CallKind.KERNEL
+        is_moving = (kind == CallKind.COPY) | (kind == CallKind.MEMSET)
+        # An operator, half of a trace, is linked with nothing by a number.
+        operators, linked, kernels, moving = (
+            list(compress(args, chosen.tolist()))
+            for chosen in (is_operator, ~is_operator, is_kernel, is_moving)
+        )
         self._floats["ts"].append(ts)
         self._floats["dur"].append(duration)
         for column, values in (
             ("kind", kind),
             ("name", _place_numbers([event.name for event in events], self._names)),
             ("lane", self._lane_places(events, kind <= LAST_ON_DEVICE)),
-            ("correlation", _integers_or_unknown([each.correlation for each in args])),
-            ("stream", _integers_or_unknown([each.stream for each in args])),
-            ("launch", self._launch_places(args, kind)),
-            ("input", self._input_places(args, kind)),
-            ("bytes", _moved_bytes(args, kind)),
+            ("correlation", _at(~is_operator, _numbers([each.correlation for each in linked]))),
+            ("stream", _at(~is_operator, _numbers([each.stream for each in linked]))),
+            ("launch", _at(is_kernel, self._launch_places(kernels))),
+            ("input", _at(is_operator, self._input_places(operators), missing=0)),
+            ("bytes", _at(is_moving, _sizes([each.bytes for each in moving]))),
         ):
             self._integers[column].append(values)
 
-    def _lane_places(self, events: Sequence[TraceEvent], on_device: BoolArray) -> IntArray:
+    def _lane_places(self, events: Sequence[TraceCall], on_device: BoolArray) -> IntArray:
         """Return each call's lane; neighbours in the file mostly share one."""
         processes, threads = [event.pid for event in events], [event.tid for event in events]
         try:
@@ -222,31 +235,25 @@ class KinetoColumns:
         places = _place_numbers(zip(*first, strict=True), self._lanes)
         return np.repeat(places, np.diff(begins, append=process.size))
 
-    def _launch_places(self, args: Sequence[TraceEventArgs], kind: IntArray) -> IntArray:
-        is_kernel = kind == CallKind.KERNEL
-        mine = list(compress(args, is_kernel.tolist()))
-        places = np.full(kind.shape, UNKNOWN, dtype=np.int64)
-        places[is_kernel] = _place_numbers(map(_SEAM.join, map(_LAUNCH, mine)), self._launches)
-        return places
+    def _launch_places(self, kernels: Sequence[CallArgs]) -> IntArray:
+        return _place_numbers(map(_SEAM.join, map(_LAUNCH, kernels)), self._launches)
 
-    def _input_places(self, args: Sequence[TraceEventArgs], kind: IntArray) -> IntArray:
-        is_operator = kind == CallKind.OPERATOR
-        mine = list(compress(args, is_operator.tolist()))
-        parts = zip([each.dims for each in mine], [each.types for each in mine], strict=True)
-        places = np.zeros(kind.shape, dtype=np.int64)
-        places[is_operator] = _place_numbers(map(_SEAM.join, parts), self._inputs)
-        return places
+    def _input_places(self, operators: Sequence[CallArgs]) -> IntArray:
+        parts = zip(
+            [each.dims for each in operators], [each.types for each in operators], strict=True
+        )
+        return _place_numbers(map(_SEAM.join, parts), self._inputs)
 
-    def _add_memory(self, instants: Sequence[TraceEvent]) -> None:
+    def _add_memory(self, instants: Sequence[TraceInstant]) -> None:
         used = [event for event in instants if 0 <= event.ts <= _MAX_TS_US]
         self._broken += len(instants) - len(used)
-        args = [event.args or _NO_ARGS for event in used]
+        args = [event.args or _NO_INSTANT_ARGS for event in used]
         device = [_device_name(each) for each in args]
         self._floats["memory"].append(_floats([event.ts for event in used]))
         for column, values in (
-            ("allocated", _integers_or_unknown([each.allocated for each in args])),
-            ("reserved", _integers_or_unknown([each.reserved for each in args])),
-            ("changed", _integers_or_unknown([each.changed or 0 for each in args])),
+            ("allocated", _numbers([each.allocated for each in args])),
+            ("reserved", _numbers([each.reserved for each in args])),
+            ("changed", _numbers([each.changed or 0 for each in args])),
             ("device", _place_numbers(device, self._devices)),
         ):
             self._integers[column].append(values)
@@ -276,12 +283,16 @@ def _floats(values: Sequence[float]) -> FloatArray:
     return np.frombuffer(struct.pack(f"{len(values)}d", *values), dtype=np.float64)
 
 
-def _integers_or_unknown(values: Sequence[Scalar]) -> IntArray:
+def _numbers(values: Sequence[Scalar]) -> IntArray:
     """Return the values as integers, UNKNOWN for those that are not."""
     try:
         return _integers(values)
     except struct.error:
         return _integers([_integer(value) for value in values])
+
+
+def _sizes(values: Sequence[Scalar]) -> IntArray:
+    return np.maximum(_numbers(values), UNKNOWN)
 
 
 def _integer(value: Scalar) -> int:
@@ -292,13 +303,11 @@ def _integer(value: Scalar) -> int:
     return number if abs(number) < MAX_COUNT else UNKNOWN
 
 
-def _moved_bytes(args: Sequence[TraceEventArgs], kind: IntArray) -> IntArray:
-    copies = np.flatnonzero((kind == CallKind.COPY) | (kind == CallKind.MEMSET))
-    sizes = np.full(kind.shape, UNKNOWN, dtype=np.int64)
-    sizes[copies] = np.maximum(
-        _integers_or_unknown([args[n].bytes for n in copies.tolist()]), UNKNOWN
-    )
-    return sizes
+def _at(chosen: BoolArray, values: IntArray, *, missing: int = UNKNOWN) -> IntArray:
+    """Return a column with the values at the chosen places."""
+    column = np.full(chosen.shape, missing, dtype=np.int64)
+    column[chosen] = values
+    return column
 
 
 def _nanoseconds(micros: FloatArray) -> IntArray:
@@ -317,7 +326,7 @@ def _nanoseconds_since(begin_us: float, micros: FloatArray) -> IntArray:
     return start_ns
 
 
-def _device_name(args: TraceEventArgs) -> str:
+def _device_name(args: InstantArgs) -> str:
     kind, number = _integer(args.device_type), _integer(args.device_id)
     name = _DEVICE_TYPES.get(kind, f"device type {kind}")
     return name if number < 0 else f"{name}:{number}"
@@ -333,44 +342,25 @@ def _launch(key: bytes) -> LaunchConfiguration:
     parts = key.split(_SEAM)
     grid, block, registers, shared, occupancy, *message = parts
     collective, elements, element_type, ranks = message
+    percent, text = _read(occupancy, _PERCENTAGE), _read(collective, _TEXT)
+    type_ = _read(element_type, _TEXT)
     return LaunchConfiguration(
-        grid=_shape(grid),
-        block=_shape(block),
-        registers=_count(registers),
-        shared_memory_bytes=_count(shared),
-        occupancy=_share(occupancy),
-        collective=_text(collective),
-        elements=_count(elements),
-        element_type=_text(element_type),
-        ranks=_count(ranks),
+        grid=_read(grid, _SHAPE),
+        block=_read(block, _SHAPE),
+        registers=_read(registers, _COUNT),
+        shared_memory_bytes=_read(shared, _COUNT),
+        occupancy=percent / _PERCENT if percent is not None else None,
+        collective=clean_name(text) if text else "",
+        elements=_read(elements, _COUNT),
+        element_type=clean_name(type_) if type_ else "",
+        ranks=_read(ranks, _COUNT),
     )
 
 
-def _read(data: bytes, kind: type[Value]) -> Value | None:
+def _read(data: bytes, decoder: msgspec.json.Decoder[Value]) -> Value | None:
     if not data:
         return None
     try:
-        return msgspec.json.decode(data, type=kind)
+        return decoder.decode(data)
     except UNREADABLE:
         return None
-
-
-def _count(data: bytes) -> int | None:
-    value = _read(data, int)
-    return value if value is not None and 0 <= value < MAX_COUNT else None
-
-
-def _share(data: bytes) -> float | None:
-    """Return a percentage as a share; 0 is unknown, it also stands for a failed estimate."""
-    percent = _read(data, float)
-    return percent / _PERCENT if percent is not None and 0 < percent <= _PERCENT else None
-
-
-def _text(data: bytes) -> str:
-    value = _read(data, str)
-    return clean_name(value) if value else ""
-
-
-def _shape(data: bytes) -> tuple[int, int, int] | None:
-    shape = _read(data, tuple[int, int, int])
-    return shape if shape is not None and all(0 < side < MAX_COUNT for side in shape) else None

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from perfledger_profiles import __main__ as command, formats
+from perfledger_profiles import __main__ as command
+from perfledger_profiles.parsing import chrome_trace_json
 
 
 def test_a_trace_becomes_json(trace, tmp_path, capsys):
@@ -97,7 +98,7 @@ def test_a_missing_file_is_one_line_and_status_1(tmp_path, capsys, reader, monke
 
 
 def test_a_file_above_the_limit_is_refused_unread(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(formats, "MAX_UNPACKED_BYTES", 3)
+    monkeypatch.setattr(chrome_trace_json, "MAX_UNPACKED_BYTES", 3)
     path = tmp_path / "trace.json"
     path.write_bytes(b"[{}]")
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from perfledger_profiles.bottleneck.communication_bound import MAX_SKEW
-from perfledger_profiles.bottleneck.stragglers import RankLoad, Stragglers
+from perfledger_profiles.bottleneck.stragglers import CollectiveLoad, RankLoad, Stragglers
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     CellKind,
@@ -14,6 +14,7 @@ from perfledger_service.rendering.layout.document import (
     display,
     fact,
     figure,
+    heading,
     name,
     record_facts,
     sentences,
@@ -25,7 +26,15 @@ from perfledger_service.rendering.trace.profile_json import classification_recor
 from perfledger_service.values.trace_views import RanksView, TraceView
 
 _MAX_NAME = 200
+MAX_COLLECTIVES = 10  # names; JSON has all
 _Rank = tuple[TraceView, RankLoad]
+_COLLECTIVES: tuple[Column[CollectiveLoad], ...] = (
+    figure("", "last rank", lambda load: load.rank, str),
+    display("late a step", lambda load: number_format.seconds(load.late_seconds)),
+    display("joins last", lambda load: f"{load.last} of {load.calls}"),
+    name("name", "collective", lambda load: load.name, limit=_MAX_NAME),
+    *record_facts(CollectiveLoad, lambda load: load, without=("name",)),
+)
 
 
 def ranks_document(view: RanksView) -> Document:
@@ -49,6 +58,14 @@ def ranks_document(view: RanksView) -> Document:
                     if stragglers.is_uneven and row[1] is stragglers.slowest
                     else TextStyle.PLAIN
                 ),
+            ),
+            *([heading("By collective")] if stragglers.by_collective else []),
+            table(
+                _COLLECTIVES,
+                stragglers.by_collective,
+                key="by_collective",
+                most=MAX_COLLECTIVES,
+                in_csv=False,
             ),
         ),
     )

@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from perfledger.measuring.core_use import usable_cores
 from perfledger.profile import Bucket, Profile
 from perfledger.records import Side
 from perfledger_profiles.bottleneck.stragglers import stragglers_of, with_late_device
@@ -31,13 +34,11 @@ def summarize(path: Path, *, choice: DeviceChoice = ANY_DEVICE) -> TraceView:
 def compare_ranks(paths: Sequence[Path], *, choice: DeviceChoice = ANY_DEVICE) -> RanksView:
     """Compare one profiler file per rank of a job: which rank do the others wait for.
 
-    Raises NotFoundError and UsageError.
+    As many files are read at once as there are cores. Raises NotFoundError and UsageError.
     """
     names = [display_name(path) for path in paths]
-    profiles = [
-        read_profile_file(path, workload=name, side=Side.HEAD, choice=choice)
-        for path, name in zip(paths, names, strict=True)
-    ]
+    with ThreadPoolExecutor(usable_cores()) as pool:  # each thread waits for a process
+        profiles = list(pool.map(partial(_read_rank, choice=choice), paths, names))
     stragglers = stragglers_of(profiles)
     if stragglers is None:
         idle = names[min(range(len(profiles)), key=lambda place: _compute_seconds(profiles[place]))]
@@ -53,6 +54,10 @@ def compare_ranks(paths: Sequence[Path], *, choice: DeviceChoice = ANY_DEVICE) -
         ),
         stragglers=stragglers,
     )
+
+
+def _read_rank(path: Path, name: str, *, choice: DeviceChoice) -> Profile:
+    return read_profile_file(path, workload=name, side=Side.HEAD, choice=choice)
 
 
 def export(path: Path) -> tuple[str, str]:

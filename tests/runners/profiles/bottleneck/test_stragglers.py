@@ -49,6 +49,33 @@ def test_the_rank_that_is_waited_for_is_named_with_how_often_and_how_long(rank):
     assert [one.wait_seconds for one in found.ranks] == pytest.approx([90e-6, 0.0, 90e-6])
 
 
+def test_each_collective_names_the_rank_that_is_waited_for_longest_in_it():
+    """Rank 0 is last in the gathers, rank 1 in the reductions, which wait longer."""
+    times: dict[str, list[tuple[float, ...]]] = {
+        "reduce": [(90e-6, 50e-6), (10e-6, 20e-6)],
+        "gather": [(5e-6,), (9e-6,)],
+    }
+    found = stragglers_of(
+        [
+            replace(
+                device(rank, compute=100e-6, waits=()),
+                collectives=tuple(
+                    CollectiveTimes(name=name, step=0, seconds=by_rank[rank])
+                    for name, by_rank in times.items()
+                ),
+            )
+            for rank in (0, 1)
+        ]
+    )
+
+    assert found is not None
+    reduce, gather = found.by_collective
+    assert (reduce.name, reduce.rank, reduce.last, reduce.calls) == ("reduce", 1, 2, 2)
+    assert reduce.late_seconds == pytest.approx(110e-6)
+    assert (gather.name, gather.rank, gather.last, gather.calls) == ("gather", 0, 1, 1)
+    assert gather.late_seconds == pytest.approx(4e-6)
+
+
 def test_uneven_ranks_make_it_a_straggler_that_a_step_waits_for(rank):
     ranks = [rank(0, compute=100, waits=(60,)), rank(1, compute=150, waits=(10,))]
 

@@ -1,12 +1,14 @@
 import gzip
 import random
+import resource
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger.records import Side
 from perfledger_profiles.parsing import chrome_trace_json, gzip_input
-from perfledger_profiles.parsing.chrome_trace_json import TraceEventBatch, read_batches
+from perfledger_profiles.parsing.chrome_trace_events import UNUSED, TraceEventBatch
+from perfledger_profiles.parsing.chrome_trace_json import max_unpacked_bytes, read_batches
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.torch_profiler.kineto import read_kineto
 
@@ -30,7 +32,7 @@ def read_events(source):
 
 
 def names(read):
-    return [event.name for event in read.events]
+    return [event.name for event in read.events if event.cat not in UNUSED]
 
 
 def test_a_bare_list_of_events_is_a_trace_too():
@@ -262,6 +264,39 @@ def test_a_trace_above_the_limit_is_refused(monkeypatch):
     for form in (data, gzip.compress(data)):
         with pytest.raises(ProfileError, match="larger than 200 bytes: profile fewer steps"):
             read_events(form)
+
+
+@pytest.mark.parametrize(
+    ("gibibytes", "mebibytes"), [(None, 512), (1, 512), (3, 1024), (4.5, 1536)]
+)
+def test_a_limit_of_the_processes_memory_raises_that_of_a_trace(monkeypatch, gibibytes, mebibytes):
+    limit = resource.RLIM_INFINITY if gibibytes is None else int(gibibytes * 2**30)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, resource.RLIM_INFINITY))
+
+    assert max_unpacked_bytes() == mebibytes * 2**20
+
+
+@given(batch=st.integers(1, 3000), plain=st.integers(1, 700), is_packed=st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_pieces_of_any_size_give_the_same_events(batch, plain, is_packed):
+    names_in_file = [f"op {number} {{}}, {{" for number in range(30)]
+    data = text_of(*names_in_file, tail='], "traceName": "t"}').encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chrome_trace_json, "BATCH_BYTES", batch)
+        patch.setattr(chrome_trace_json, "_PLAIN_BYTES", plain)
+        patch.setattr(gzip_input, "PIECE_BYTES", plain)
+
+        read = read_events(gzip.compress(data) if is_packed else data)
+
+    assert (names(read), read.dropped) == (names_in_file, 0)
+
+
+def test_a_name_of_megabytes_costs_its_length_not_its_square(monkeypatch):
+    monkeypatch.setattr(chrome_trace_json, "BATCH_BYTES", 1000)
+    monkeypatch.setattr(chrome_trace_json, "_PLAIN_BYTES", 500)
+    long = "x" * 4_000_000
+
+    assert names(read_events(text_of("a", long, "b").encode())) == ["a", long, "b"]
 
 
 def test_a_trace_of_too_many_events_is_refused(monkeypatch):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger_profiles.bottleneck.stragglers import RankLoad, Stragglers
+from perfledger_profiles.bottleneck.stragglers import CollectiveLoad, RankLoad, Stragglers
 from perfledger_service.rendering.layout.writers import (
     plain_lines,
     to_csv,
@@ -55,6 +55,24 @@ def test_the_rank_that_the_others_wait_for_is_named_with_what_it_costs(view):
         "links. The first and the last rank join a collective 40.0 % of its length apart, at the "
         "median of 20."
     )
+
+
+def test_each_collective_is_listed_with_the_rank_that_is_last(view):
+    reduce = CollectiveLoad(name="AllReduce", calls=20, rank=1, last=18, late_seconds=0.002)
+    document = ranks_document(view(replace(UNEVEN, by_collective=(reduce,))))
+
+    text = plain_lines(to_terminal(document), width=80).replace("\xa0", " ")
+    (record,) = json.loads(to_json(document))["by_collective"]
+
+    assert "2.00 ms" in text.partition("By collective")[2]
+    assert "18 of 20" in text.partition("By collective")[2]
+    assert record == {
+        "name": "AllReduce",
+        "calls": 20,
+        "rank": 1,
+        "last": 18,
+        "late_seconds": 0.002,
+    }
 
 
 def test_a_rank_that_computes_longer_is_told_to_look_at_its_work(view):
