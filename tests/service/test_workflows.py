@@ -9,6 +9,7 @@ from queue import Queue
 
 import pytest
 
+from perfledger_service import workflows
 from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError, UsageError
 from perfledger_service.workflows import (
     ATTEMPTS,
@@ -20,6 +21,13 @@ from perfledger_service.workflows import (
 )
 
 PATIENCE_S = 600
+CHECK = QueuedCheck(
+    project_id=1,
+    repository="o/r",
+    pull_request=7,
+    head_sha="b" * 40,
+    due_at=datetime(2026, 11, 20, 12, tzinfo=UTC),
+)
 
 
 class ScriptedSteps:
@@ -114,18 +122,11 @@ def test_an_upload_is_judged_and_then_said_once_however_often_it_is_enqueued(ste
 
 @pytest.mark.slow
 def test_a_deadline_that_an_upload_brings_posts_the_check_once(steps, launched):
-    check = QueuedCheck(
-        project_id=1,
-        repository="o/r",
-        pull_request=7,
-        head_sha="b" * 40,
-        due_at=datetime(2026, 11, 20, 12, tzinfo=UTC),
-    )
-    steps.deadlines = (check,)
+    steps.deadlines = (CHECK,)
     with launched(steps) as jobs:
         jobs.enqueue(work())
         assert {steps.next()[0], steps.next()[0]} == {"posted", "check"}
-        jobs.sweep([], [check])
+        jobs.sweep([], [CHECK])
         steps.deadlines = ()
         jobs.enqueue(work("2"))
         assert steps.next() == ("posted", "2")
@@ -136,11 +137,8 @@ def test_a_deadline_that_an_upload_brings_posts_the_check_once(steps, launched):
 @pytest.mark.slow
 def test_a_check_waits_for_its_time(steps, launched):
     distant = datetime(2126, 11, 20, 12, tzinfo=UTC)
-    later = QueuedCheck(
-        project_id=1, repository="o/r", pull_request=7, head_sha="b" * 40, due_at=distant
-    )
     with launched(steps) as jobs:
-        jobs.enqueue_check(later)
+        jobs.enqueue_check(replace(CHECK, due_at=distant))
         jobs.enqueue(work())
         assert steps.next() == ("posted", "1")
 
@@ -267,9 +265,7 @@ def test_a_check_that_github_did_not_take_is_posted_later(steps, launched):
 
     steps.on_check = refuse
     minutes_ago = datetime.now(UTC) - timedelta(minutes=5)
-    check = QueuedCheck(
-        project_id=1, repository="o/r", pull_request=7, head_sha="b" * 40, due_at=minutes_ago
-    )
+    check = replace(CHECK, due_at=minutes_ago)
     with launched(steps) as jobs:
         jobs.enqueue_check(check)
         later = replace(check, due_at=minutes_ago + timedelta(minutes=1))
@@ -385,3 +381,14 @@ def test_nothing_is_enqueued_before_the_launch(steps):
 )
 def test_the_engine_keeps_its_tables_apart(url, expected):
     assert workflow_database_url(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("attempt", "asked_s", "wait_s"),
+    [(1, None, 60), (2, None, 120), (4, None, 480), (5, None, 900), (99, None, 900), (1, 300, 300)],
+)
+def test_a_check_is_attempted_again_after_a_minute_and_ever_later(attempt, asked_s, wait_s):
+    later = workflows._next_attempt(replace(CHECK, attempt=attempt), wait_s=asked_s)
+
+    assert later.attempt == attempt + 1
+    assert later.due_at - CHECK.due_at == timedelta(seconds=wait_s)

@@ -262,7 +262,7 @@ def _clustering(free_devices: FreeDevices, request: ResourceRequest, nodes: IntA
     widest = free_devices.widest * WHOLE_DEVICE
     fill: IntArray = (_TOP // 4) * (widest - free_devices.total[nodes]) // widest
     kinds = free_devices.kinds[nodes]
-    count = (kinds[:, 1:] > 0).sum(axis=1) + (kinds[:, 0] > 0)
+    count = (kinds > 0).sum(axis=1)
     is_same = kinds[:, request.kind] > 0
     tier = np.where(is_same, np.where(count == 1, 3, 2), np.where(count == 0, 1, 0))
     scores: FloatArray = (fill + tier * (_TOP // 4)).astype(np.float64)

@@ -36,6 +36,24 @@ def test_a_row_has_the_median_and_the_spread_and_says_what_is_unknown():
     assert row.split() == ["1.00", "s", "15.0", "%", "unknown", "1.0", "MiB", "4"]
 
 
+def test_each_head_ends_where_its_figures_do():
+    result = LocalResult(workload="m:f", steps_s=(1.0, 1.0), cpu_time_s=0.5, peak_bytes=2.0**20)
+
+    heads, _, row = table_lines([result])
+
+    ends = [
+        (heads.index(head) + len(head), row.index(figure) + len(figure))
+        for head, figure in (
+            ("step time", "1.00 s"),
+            ("spread", "0.0 %"),
+            ("CPU time", "500 ms"),
+            ("peak memory", "1.0 MiB"),
+        )
+    ]
+    assert [head for head, _ in ends] == [figure for _, figure in ends]
+    assert len(heads) == len(row)
+
+
 def test_one_step_has_no_spread():
     result = LocalResult(workload="m:f", steps_s=(1.0,), cpu_time_s=0.5, peak_bytes=None)
 

@@ -212,6 +212,15 @@ def test_the_table_fits_a_terminal_and_markdown_is_a_table(tmp_path, make_bundle
     assert "Kalibera and Jones" in laid_out
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("tests", "is_shared"), [("1", False), ("2", True)])
+def test_one_test_shares_its_chance_of_a_false_change_with_no_other(tests, is_shared):
+    shown = power("--spread-percent", "1", "--tests", tests)
+
+    assert ("shared by 2 tests" in " ".join(shown.split())) is is_shared
+    assert ("shared" in shown) is is_shared
+
+
 def test_both_a_table_and_json_can_be_written_to_a_file(tmp_path):
     written = tmp_path / "power.txt"
 

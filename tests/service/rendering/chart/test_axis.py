@@ -8,6 +8,7 @@ from perfledger_service.rendering.chart.axis import (
     nice_ticks,
     places_axis,
     rows_axis,
+    share_axis,
     widened,
 )
 
@@ -89,3 +90,16 @@ def test_each_row_is_one_high_and_none_leave_an_axis(rows, low):
 
     assert (axis.low, axis.high) == (low, 0.0)
     assert [tick.value for tick in axis.ticks] == [0.5, 1.5][: len(rows)]
+
+
+def test_an_axis_of_shares_ends_at_none_and_all():
+    axis = share_axis()
+
+    assert (axis.low, axis.high) == (0.0, 1.0)
+    assert {tick.label: tick.value for tick in axis.ticks} == {
+        "0 %": 0.0,
+        "25 %": 0.25,
+        "50 %": 0.5,
+        "75 %": 0.75,
+        "100 %": 1.0,
+    }

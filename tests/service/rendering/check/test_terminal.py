@@ -139,3 +139,16 @@ def test_a_cause_says_what_a_step_takes_without_it(reports, make):
     printed = text.replace("\u00a0", " ")
     assert "each call is slower; another type: float[64,64] became double[64,64]" in printed
     assert "Without it a step takes 12.6 ms (-13.7 %)" in printed
+
+
+def test_a_log_keeps_its_indentation_and_its_first_400_characters(reports):
+    report = reports["not_measured"]
+    log = "\n".join(("\tx", "  y", 60 * " " + "z", "w" * 500))
+    failures = (replace(report.failures[0], log_tail=log), *report.failures[1:])
+
+    lines = plain_text(replace(report, failures=failures), width=600).splitlines()
+
+    indent = 4 * " "
+    assert {f"{indent}    x", f"{indent}  y", f"{indent}{40 * ' '}z"} <= set(lines)
+    (logged,) = (line for line in lines if line.startswith(f"{indent}www"))
+    assert logged.rstrip().count("w") == 399  # and a sign that there was more

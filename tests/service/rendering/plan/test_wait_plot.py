@@ -51,6 +51,7 @@ def test_with_an_objective_there_are_bars_of_who_meets_it(recorded, marks_of):
 
     assert bars.title == "Within the objective, 1 h"
     assert [bar.x for bar in marks_of(bars, BarMark)] == [(0.0, 0.5), (0.0, 1.0)]
+    assert [bar.y for bar in marks_of(bars, BarMark)] == [(0.15, 0.75), (1.15, 1.75)]
     assert [tick.figure.replace("\u00a0", " ") for tick in bars.y.ticks] == ["50.0 %", "100 %"]
 
 
