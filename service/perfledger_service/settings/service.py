@@ -25,6 +25,9 @@ class ServiceSettings(BaseSettings):
         description="who signs the tokens of GitHub Actions runs",
     )
     webhook_secret: SecretStr | None = Field(None, description="GitHub signs its webhooks with it")
+    public_read: bool = Field(
+        default=False, description="whoever reaches the service may read its pages"
+    )
 
 
 class UploadSettings(BaseSettings):

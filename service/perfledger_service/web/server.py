@@ -7,6 +7,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
+from ipaddress import ip_address
 
 import uvicorn
 from fastapi import FastAPI
@@ -42,9 +43,16 @@ def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
     """Serve until the process is interrupted, and print the address; port 0 takes a free one.
 
     Raises SettingsError for a database that is not reachable or not up to date, for invalid
-    credentials, and for an address that cannot be listened on.
+    credentials, for an address that cannot be listened on, and for one that others reach unless
+    everybody may read.
     """
     configure_logging(sys.stderr)
+    if not (settings.public_read or _is_loopback(host)):
+        msg = (
+            f"{host} is reachable by others and pages have no login: listen on 127.0.0.1 behind a "
+            "proxy with one, or set PERFLEDGER_PUBLIC_READ=true to let everybody read all projects"
+        )
+        raise SettingsError(msg)
     with build_app(settings) as app, _listening(host, port) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
         bound_host, bound_port = listener.getsockname()[:2]
@@ -141,6 +149,14 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
         actions=ActionsTokens(issuer=settings.actions_issuer, audience=public_url),
         replica=replica,
     )
+
+
+def _is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches an address; other names may lead anywhere."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Tests the application as a whole: what it serves, its start and its end."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -139,3 +140,18 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
         "post /api/v1/uploads": "202 400 401 403 409 413 429 502",
         "post /webhooks/github": "200 202 400 401 413",
     }
+
+
+def test_nothing_changes_without_a_token_or_a_signature(site):
+    """Everybody may read where `public_read` says so: every other method refuses strangers."""
+    changing = {"POST", "PUT", "PATCH", "DELETE"}
+    requests = [
+        (method, re.sub(r"\{.*?\}", "1", path))
+        for path, methods in site.get("/api/openapi.json").json()["paths"].items()
+        for method in changing & {word.upper() for word in methods}
+    ] + [(method, "/octo/models") for method in changing]
+    answers = [site.client.request(method, path, json={}) for method, path in requests]
+
+    assert len(requests) > len(changing)
+    assert {answer.status_code for answer in answers} <= {401, 404, 405}  # no webhooks here
+    assert site.jobs.works == site.jobs.checks == site.jobs.commands == []

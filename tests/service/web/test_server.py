@@ -206,3 +206,28 @@ def test_an_address_that_is_taken_is_said_so(settings_for, database_url):
         port = taken.getsockname()[1]
         with pytest.raises(SettingsError, match=f"cannot listen on 127.0.0.1:{port}"):
             serve(settings_for(database_url), host="127.0.0.1", port=port)
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "perf.example", ""])
+def test_an_address_that_others_reach_is_refused_unless_everybody_may_read(
+    settings_for, database_url, host
+):
+    with pytest.raises(SettingsError, match="PERFLEDGER_PUBLIC_READ=true"):
+        serve(settings_for(database_url), host=host, port=0)
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize(
+    ("host", "public_read"), [("127.0.0.1", False), ("127.8.8.8", False), ("0.0.0.0", True)]
+)
+def test_loopback_and_what_everybody_may_read_is_listened_on(
+    settings_for, database_url, host, public_read
+):
+    with socket.socket() as taken:  # so that it gets that far, and no further
+        taken.bind((host, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        settings = settings_for(database_url, public_read=public_read)
+        with pytest.raises(SettingsError, match="cannot listen on"):
+            serve(settings, host=host, port=port)

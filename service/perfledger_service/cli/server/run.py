@@ -15,7 +15,8 @@ def run(
 ) -> None:
     """Run the service until it is interrupted: uploads, comments, checks and pages.
 
-    Pages have no login in this version: listen on loopback, or put a proxy with one in front.
+    Pages have no login in this version: on an address that others reach the service starts only
+    with PERFLEDGER_PUBLIC_READ=true. Whatever changes something needs a token all the same.
     """
     from perfledger_service.settings.service import service_settings
 
