@@ -29,6 +29,7 @@ from perfledger_cost_models.scheduling.policy import PlacementPolicy
 
 LOAD = 1.3  # of the capacity, as the paper's: by then hardly anything fits any more
 DEVICES = 8  # of a node where the list does not say
+REQUESTS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
 _NODES = 1  # keeps the draw of the nodes' order apart from that of the jobs
 
 
@@ -68,11 +69,12 @@ def pack(jobs: JobTable, cluster: Cluster, placement: PlacementPolicy, *, seed: 
 
 
 def read_pods(path: Path) -> JobTable:
-    """Read a list of pods; of some lists no times are published, and the order is drawn anyway."""
+    """Read a list of pods by their requests; some lists have no times, and the order is drawn."""
     with path.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    for place, row in enumerate(rows):
-        row.setdefault("creation_time", str(place))
+        rows = [
+            {name: row[name] for name in REQUESTS if name in row} | {"creation_time": str(place)}
+            for place, row in enumerate(csv.DictReader(lines))
+        ]
     text = StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]))
     writer.writeheader()

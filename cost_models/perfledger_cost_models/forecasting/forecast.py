@@ -13,8 +13,13 @@ import numpy as np
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.forecasting.calendar_periods import PeriodCalendar
 from perfledger_cost_models.forecasting.past_periods import UsageHistory
-from perfledger_cost_models.forecasting.sample_paths import MIN_PERIODS, ForecastError, sample_paths
-from perfledger_cost_models.forecasting.seasonal_naive import seasonal_naive
+from perfledger_cost_models.forecasting.sample_paths import (
+    MIN_PERIODS,
+    ForecastError,
+    naive_paths,
+    sample_paths,
+)
+from perfledger_cost_models.forecasting.seasonal_naive import naive_lag, seasonal_naive
 from perfledger_cost_models.quote import HourlyRate
 
 # P10 to P90 is the calibrated interval; P50 is a budget, P90 less P50 its contingency.
@@ -34,12 +39,19 @@ class Backtest:
     periods: int  # over all origins
     inside: int  # periods in the 80 % interval
     loss: float
+    naive_inside: int
     naive_loss: float
+    is_naive_alike: bool  # the naive forecasts looked as far back as one from today does
+
+    @property
+    def is_naive_closer(self) -> bool:
+        """Return whether the seasonal naive forecast was closer, and is used."""
+        return self.is_naive_alike and self.naive_loss < self.loss
 
     @property
     def coverage(self) -> float:
-        """Return the share of periods in the 80 % interval."""
-        return self.inside / self.periods
+        """Return the share of periods in the 80 % interval of the forecast that is used."""
+        return (self.naive_inside if self.is_naive_closer else self.inside) / self.periods
 
 
 class ForecastQuantity(StrEnum):
@@ -110,13 +122,16 @@ def forecast_of(
 ) -> Forecast:
     """Forecast the next `horizon` periods. Raises ForecastError.
 
-    A budget needs a history of spend that covers its first day.
+    Where the seasonal naive forecast was closer in the backtest, it is used. A budget needs a
+    history of spend that covers its first day.
     """
     amounts = _amounts(history, quantity)
     calendar, count = history.calendar, len(amounts)
     daily = np.array(amounts) / _days(calendar, range(count))
     season = calendar.step.season
-    paths = sample_paths(daily, horizon=horizon, season=season)
+    tested = backtest(daily, horizon=horizon, season=season)
+    is_naive = tested is not None and tested.is_naive_closer
+    paths = (naive_paths if is_naive else sample_paths)(daily, horizon=horizon, season=season)
     draws = paths.paths * _days(calendar, range(count, count + horizon))
     return Forecast(
         quantity=quantity,
@@ -128,7 +143,7 @@ def forecast_of(
         has_season=paths.has_season,
         stretch=paths.stretch,
         origins=paths.origins,
-        backtest=backtest(daily, horizon=horizon, season=season),
+        backtest=tested,
         budget=None if budget is None else _budget_day(budget, history, draws),
     )
 
@@ -154,14 +169,16 @@ def backtest(series: FloatArray, *, horizon: int, season: int) -> Backtest | Non
     if not came:
         return None
     outcomes = np.concatenate(came)
-    quantiles = np.concatenate(predictions, axis=1)
+    quantiles, naive_quantiles = (np.concatenate(each, axis=1) for each in (predictions, naive))
     scale = float(series.mean()) or 1.0
     return Backtest(
         origins=count - first,
         periods=len(outcomes),
         inside=int(is_inside(outcomes, quantiles).sum()),
         loss=pinball(outcomes, quantiles) / scale,
-        naive_loss=pinball(outcomes, np.concatenate(naive, axis=1)) / scale,
+        naive_inside=int(is_inside(outcomes, naive_quantiles).sum()),
+        naive_loss=pinball(outcomes, naive_quantiles) / scale,
+        is_naive_alike=naive_lag(first, season=season) == naive_lag(count, season=season),
     )
 
 

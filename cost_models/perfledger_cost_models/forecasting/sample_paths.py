@@ -17,7 +17,11 @@ from perfledger_cost_models.forecasting.model_mixture import (
     ModelMixture,
     mixture_of,
 )
-from perfledger_cost_models.forecasting.seasonal_naive import MAX_AMOUNT, seasonal_naive
+from perfledger_cost_models.forecasting.seasonal_naive import (
+    MAX_AMOUNT,
+    naive_lag,
+    seasonal_naive,
+)
 
 PATHS = 4000  # the ends of an 80 % interval then hold to about a hundredth of its width
 COVERAGE = 0.8  # of the calibrated interval
@@ -78,6 +82,28 @@ def sample_paths(series: FloatArray, *, horizon: int, season: int) -> SamplePath
         has_season=mixture.has_season,
         stretch=width / one_step if one_step else 1.0,
         origins=origins,
+    )
+
+
+def naive_paths(series: FloatArray, *, horizon: int, season: int) -> SamplePaths:
+    """Return paths with the quantiles of the seasonal naive forecast, a year apart independent.
+
+    All periods of a year come out above or below the year before together, because the spread is
+    that between years. Raises ForecastError as `sample_paths`.
+    """
+    _check(series, horizon)
+    lag = naive_lag(len(series), season=season)
+    shares = (np.arange(PATHS) + 0.5) / PATHS
+    amounts = seasonal_naive(series, horizon=horizon, season=season, shares=shares.tolist())
+    years = np.arange(horizon) // lag
+    shocks = np.random.default_rng(SEED).normal(size=(PATHS, int(years[-1]) + 1))
+    ranks = shocks.cumsum(axis=1)[:, years].argsort(axis=0).argsort(axis=0)
+    return SamplePaths(
+        paths=np.take_along_axis(amounts, ranks, axis=0),
+        has_trend=False,
+        has_season=lag > 1,
+        stretch=1.0,
+        origins=0,
     )
 
 

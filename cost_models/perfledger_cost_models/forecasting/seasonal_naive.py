@@ -37,6 +37,11 @@ def seasonal_spread(*, horizon: int, season: int) -> FloatArray:
     return reach
 
 
+def naive_lag(count: int, *, season: int) -> int:
+    """Return how many periods ago the naive forecast's values are from: a year with two years."""
+    return season if season and count >= 2 * season else 1
+
+
 def seasonal_naive(
     series: FloatArray, *, horizon: int, season: int, shares: Sequence[float]
 ) -> FloatArray:
@@ -46,7 +51,7 @@ def seasonal_naive(
     """
     if not series.any():
         return np.zeros((len(shares), horizon))
-    lag = season if season and len(series) >= 2 * season else 1
+    lag = naive_lag(len(series), season=season)
     logs = np.log(np.maximum(series, float(series.mean()) * _LEAST_SHARE))
     steps = np.arange(horizon)
     spread = np.quantile(logs[lag:] - logs[:-lag], shares)[:, None]

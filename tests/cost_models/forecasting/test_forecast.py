@@ -10,11 +10,13 @@ from perfledger_cost_models.forecasting.forecast import (
     QUANTILES,
     ForecastQuantity,
     SpendingBudget,
+    backtest,
     forecast_of,
     longest_horizon,
 )
 from perfledger_cost_models.forecasting.past_periods import UsageHistory
 from perfledger_cost_models.forecasting.sample_paths import ForecastError, sample_paths
+from perfledger_cost_models.forecasting.seasonal_naive import seasonal_naive
 
 MIDDLE = QUANTILES.index(0.5)
 
@@ -65,7 +67,6 @@ def test_growth_is_gone_on_with():
 
     found = forecast_of(months(grown), ForecastQuantity.HOURS, horizon=3)
 
-    assert found.has_trend
     assert found.periods[0][MIDDLE] > grown[-1]
 
 
@@ -229,27 +230,62 @@ def test_the_last_year_of_the_airline_passengers_lies_in_its_interval():
         for (low, *_, high), real in zip(found.periods, PASSENGERS[-12:], strict=True)
     ]
     middles = [period[MIDDLE] for period in found.periods]
-    assert (found.has_trend, found.has_season) == (True, True)
     assert sum(inside) >= 9
     assert middles == pytest.approx(PASSENGERS[-12:], rel=0.15)
 
 
 def test_the_forecast_of_the_airline_passengers_has_known_figures():
     """They rest on every constant of the models, their mixture and the calibration."""
-    found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
+    history = months(PASSENGERS[:-12])
+    days = np.array([history.calendar.days(place) for place in range(len(PASSENGERS))])
+    daily = np.array(PASSENGERS[:-12]) / days[:-12]
 
-    assert found.periods[0] == pytest.approx(
+    found = sample_paths(daily, horizon=12, season=12)
+    draws = found.paths * days[-12:]
+    tested = backtest(daily, horizon=12, season=12)
+
+    assert np.quantile(draws[:, 0], QUANTILES) == pytest.approx(
         (379.444887, 393.867180, 409.709826, 427.081441, 442.084996), rel=1e-6
     )
-    assert found.total == pytest.approx(
+    assert np.quantile(draws.sum(axis=1), QUANTILES) == pytest.approx(
         (5522.331636, 5666.508630, 5831.286203, 5992.376875, 6162.818894), rel=1e-6
     )
     assert found.stretch == pytest.approx(1.147331776)
     assert found.origins == 94
-    backtest = found.backtest
-    assert backtest is not None
-    assert (backtest.origins, backtest.periods, backtest.inside) == (12, 78, 78)
-    assert (backtest.loss, backtest.naive_loss) == pytest.approx((0.0195406049, 0.0176445221))
+    assert (found.has_trend, found.has_season) == (True, True)
+    assert tested is not None
+    assert (tested.origins, tested.periods, tested.inside) == (12, 78, 78)
+    assert (tested.loss, tested.naive_loss) == pytest.approx((0.0195406049, 0.0176445221))
+
+
+def test_where_the_seasonal_naive_forecast_was_closer_it_is_used():
+    """As for the airline passengers, whose year before plus the growth of the years is closer."""
+    found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
+
+    assert found.backtest is not None
+    assert found.backtest.is_naive_closer
+    assert found.backtest.coverage == found.backtest.naive_inside / 78
+    days = np.array([found.calendar.days(place) for place in range(132, 144)])
+    past_days = np.array([found.calendar.days(place) for place in range(132)])
+    expected = seasonal_naive(
+        np.array(PASSENGERS[:-12]) / past_days, horizon=12, season=12, shares=QUANTILES
+    )
+    assert pytest.approx(expected * days, rel=1e-3) == np.array(found.periods).T
+
+
+def test_all_months_of_a_year_are_above_or_below_the_year_before_together():
+    found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
+
+    assert found.total == pytest.approx(np.sum(found.periods, axis=0), rel=1e-3)
+
+
+def test_a_naive_forecast_that_was_tested_without_its_year_is_not_used():
+    """Two years are known today, and were not at the earlier moments."""
+    tested = backtest(np.array([1.0] * 20 + [5.0] * 5), horizon=6, season=12)
+
+    assert tested is not None
+    assert not tested.is_naive_alike
+    assert not tested.is_naive_closer
 
 
 def test_a_weekly_forecast_looks_back_a_year_of_52_weeks():

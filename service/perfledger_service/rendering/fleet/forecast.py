@@ -106,6 +106,12 @@ def forecast_notes(view: Forecasts) -> Iterator[str]:
             f"(target: 80 %); pinball loss {number_format.share(tested.loss)} of the mean {step}, "
             f"seasonal naive {number_format.share(tested.naive_loss)}."
         )
+        if tested.is_naive_closer:
+            yield (
+                f"The seasonal naive forecast was closer, so that of {each.quantity} is it: the "
+                f"same {step}s a year before (without two years: the last {step}), with the spread "
+                "of their changes."
+            )
     if len(first.past) < 2 * step.season:
         yield "The history is shorter than two years, so the forecast has no yearly seasonality."
     if view.rate is not None:
