@@ -3,10 +3,10 @@
 python benchmarks/planted_causes.py [--kinds GLOB ...] [--seed N] [--keep FOLDER]
 
 Each kind is a step of torch or JAX code and a change to it. Each side is recorded in a process of
-its own, in windows, with the product's profilers on the CPU; then the product's readers and its
-diff do the rest. Goals: the planted cause is first in at least 90 %; the named causes explain at
-least 80 % of the change, or the answer is "not attributable"; about the same code nothing is said.
-The exit status is 1 when one is missed.
+its own, in windows in turns with the other side's as in a check, with the product's profilers on
+the CPU; then the product's readers and its diff do the rest. Goals: the planted cause is first in
+at least 90 %; the named causes explain at least 80 % of the change, or the answer is "not
+attributable"; about the same code nothing is said. The exit status is 1 when one is missed.
 """
 
 import argparse
@@ -92,22 +92,24 @@ class Answer:
 
 
 class Recorder:
-    """Has kinds recorded: one process imports the framework and forks for each recording."""
+    """Has kinds recorded: one process imports the framework and forks for each side."""
 
     def __init__(self, folder: Path, *, seed: int) -> None:
         self._folder = folder
         self._seed = seed
         self._running: dict[Framework, subprocess.Popen[str]] = {}
 
-    def record(self, kind: Kind, side: Side) -> Recording:
-        """Record one side, or read what an earlier run kept."""
+    def record(self, kind: Kind) -> tuple[Recording, Recording]:
+        """Record base and head, or read what an earlier run kept."""
         name = "".join(letter if letter.isalnum() else "_" for letter in kind.name)
-        folder = self._folder / name / side
-        kept = folder / "recording.json"
-        if not kept.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            self._ask(kind.framework, kind=kind.name, side=str(side), folder=str(folder))
-        said = json.loads(kept.read_text(encoding="utf-8"))
+        folder = self._folder / name
+        if not all((folder / side / "recording.json").exists() for side in Side):
+            self._ask(kind.framework, kind=kind.name, folder=str(folder))
+        base, head = (self._side(kind, side, folder / side) for side in Side)
+        return base, head
+
+    def _side(self, kind: Kind, side: Side, folder: Path) -> Recording:
+        said = json.loads((folder / "recording.json").read_text(encoding="utf-8"))
         windows = [_read(Path(trace), kind, side) for trace in said["traces"]]
         if said["shapes"]:
             shaped = _read(Path(said["shapes"]), kind, side)
@@ -146,8 +148,7 @@ def _read(trace: Path, kind: Kind, side: Side) -> Profile:
 
 def answer(kind: Kind, recorder: Recorder) -> Answer:
     """Record a kind and explain it."""
-    base = recorder.record(kind, Side.BASE)
-    head = recorder.record(kind, Side.HEAD)
+    base, head = recorder.record(kind)
     explanation = explain(
         base.windows[0],
         head.windows[0],
@@ -215,7 +216,9 @@ def main() -> int:
     print("|---|---|---|---|---|---|---|---|")
     print("\n".join(map(row, answers)))
     text, is_met = summary(answers)
-    print(f"\n{text}; seed {arguments.seed}; {time.perf_counter() - started:.0f} s")
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    seconds = time.perf_counter() - started
+    print(f"\n{text}; seed {arguments.seed}; load {load:.1f} per core; {seconds:.0f} s")
     return 0 if is_met else 1
 
 
