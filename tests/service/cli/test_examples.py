@@ -23,10 +23,10 @@ from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read
 from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.values.fleet_views import ImportKind
 from perfledger_service.values.report import ExitCode
-from tests.service.cli.golden_commands import GOLDEN
+from tests.service.cli.golden_commands import COMMANDS as GOLDEN_COMMANDS, GOLDEN
 
 # Each runs a whole command; some start processes.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs")]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TOKEN = "pl_0a1b2c3d_" + "s" * 43  # its beginning is the one of the examples
@@ -62,6 +62,7 @@ OF_REPOSITORY = {"init", "config show", "bench list", "bench load", "bench docto
 OF_COMMITS = {"check", "history bisect"}  # their verdicts are measured
 FEW_PAIRS, NO_PAIRS = "--pairs 5 --budget 10h", "--pairs 0"
 FEW_PROCESSES = "--processes 3"
+WHOLE_CHECK = "perfledger check"  # the only one that has the time to measure
 NO_TIME = "--budget 1s"  # ends after the first pairs
 OF_SERVICE = {"upload", "history suspects", "history spreads"}
 OF_REPOSITORY_AND_SERVICE = {"announce"}
@@ -154,20 +155,34 @@ def repository(tmp_path, monkeypatch):
 
 
 def ordinary():
+    """Return the commands that need nothing but files."""
     others = OF_REPOSITORY | OF_COMMITS | OF_SERVICE | OF_REPOSITORY_AND_SERVICE | ONLY_PROCESS
     return [name for name in COMMANDS if name not in others]
 
 
+def without_golden_file():
+    """Return the examples whose table is no golden file: the tests of those run the others."""
+    golden = {
+        f"perfledger {command}"
+        for command, formats in GOLDEN_COMMANDS.values()
+        if "table" in formats
+    }
+    return [example for example in examples(ordinary()) if example not in golden]
+
+
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("example", examples(ordinary()))
+@pytest.mark.parametrize("example", without_golden_file())
 def test_an_example_ends_well(example):
+    if "bench time" in example and "--processes" not in example:
+        example += f" {FEW_PROCESSES}"
+
     done = run(example)
 
     assert done.exit_code == 0, done.output
 
 
 @pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize("example", [*examples(sorted(OF_REPOSITORY)), "perfledger check"])
+@pytest.mark.parametrize("example", [*examples(sorted(OF_REPOSITORY)), WHOLE_CHECK])
 def test_an_example_in_a_repository_ends_well(example):
     if "--request-rate" in example:
         example += f" {LOW_RATE}"
@@ -182,7 +197,9 @@ def test_an_example_in_a_repository_ends_well(example):
 
 
 @pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize("example", examples(sorted(OF_COMMITS)))
+@pytest.mark.parametrize(
+    "example", [each for each in examples(sorted(OF_COMMITS)) if each != WHOLE_CHECK]
+)
 def test_an_example_that_has_no_time_to_measure_ends_without_a_verdict(example):
     assert run(f"{example} {NO_TIME}").exit_code == ExitCode.UNCERTAIN
 
@@ -210,11 +227,10 @@ def ends_well(site, example):
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("example", examples(["server run"]))
-def test_an_example_that_serves_answers_until_it_is_interrupted(example):
+def test_the_example_that_serves_answers_until_it_is_interrupted():
+    # The other one has no option, and its usual port may be taken here.
+    (example,) = (each for each in examples(["server run"]) if each != "perfledger server run")
     words = shlex.split(example)[1:]
-    if "--port" not in words:  # its usual port may be taken here
-        words += ["--port", "0"]
     with subprocess.Popen(
         [sys.executable, "-m", "perfledger_service", *words], stdout=subprocess.PIPE, text=True
     ) as process:
@@ -230,12 +246,12 @@ def test_an_example_that_serves_answers_until_it_is_interrupted(example):
 
 
 def formats():
-    """Return each format of each command that no golden file is of, beside its first example."""
+    """Return each format but the table, the example's own, that no golden file is of."""
     for name in ordinary():
         help_text = CliRunner().invoke(app, [*name.split(), "--help"]).output
         found = FORMAT.search(help_text)
         for each in found[1].split("|") if found and name != "review" else ():
-            if not (GOLDEN / f"{name.replace(' ', '_')}.{each}").exists():
+            if each != "table" and not (GOLDEN / f"{name.replace(' ', '_')}.{each}").exists():
                 yield pytest.param(COMMANDS[name].examples[0], each, id=f"{name} {each}")
 
 

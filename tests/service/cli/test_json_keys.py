@@ -13,7 +13,7 @@ from perfledger_service.cli.app import app
 from tests.service.cli.golden_commands import GOLDEN
 from tests.service.git_history import GitHistory
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs")]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 # Each format and version, with the keys that it has promised.
