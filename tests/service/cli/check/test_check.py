@@ -123,6 +123,8 @@ def caches():
 """
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_runs")
 def test_no_work_is_not_fast_unless_the_workloads_own_check_agrees(repository):
     path = repository / "bench" / "sums.py"
     path.write_text(NO_WORK.format(empties=None, poisons=None, caches=None))
@@ -152,6 +154,8 @@ def test_no_work_is_not_fast_unless_the_workloads_own_check_agrees(repository):
     assert any("bench.sums:caches is 100 % faster" in note for note in report["notes"])
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_runs")
 def test_work_that_is_accepted_is_judged_as_it_is(repository):
     path = repository / "bench" / "sums.py"
     path.write_text(NO_WORK.format(empties=None, poisons=None, caches=None))

@@ -10,7 +10,6 @@ pytestmark = pytest.mark.slow
 # Each ends at its first pair, whatever else the machine does.
 QUICK = (
     "sources of a compiled module that nobody builds",
-    "an empty step",
     "NaN after ten steps",
     "a variable that head's settings ask for",
     "a crash",

@@ -7,6 +7,7 @@ import pytest
 
 from perfledger_runners.measuring.measured_pair import NoProgress
 from perfledger_service.errors import UsageError
+from perfledger_service.usecases.check import child_requests
 from perfledger_service.usecases.check.check import check
 from perfledger_service.usecases.check.measurement import CheckRequest
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
@@ -27,6 +28,12 @@ BENCHMARK = "def test_sum(benchmark):\n    benchmark(sum, range(1000))\n"
 class NoStages(NoProgress):
     def stage(self, name):
         pass
+
+
+@pytest.fixture(autouse=True)
+def short_turns(monkeypatch):
+    """Measure for a twentieth of the usual time: no verdict on a time is tested here."""
+    monkeypatch.setattr(child_requests, "INTERLEAVED_SECONDS", 0.04)
 
 
 @pytest.fixture
