@@ -112,6 +112,12 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
                 pass
 
 
+@pytest.fixture(scope="module")
+def names(trees) -> dict[Path, tuple[tuple[str, int, bool], ...]]:
+    """What every module binds."""
+    return {path: tuple(bound_names(tree)) for path, tree in trees.items()}
+
+
 def test_a_public_class_name_stands_for_one_class(trees):
     homes: defaultdict[str, list[str]] = defaultdict(list)
     for path, tree in trees.items():
@@ -136,12 +142,12 @@ def test_no_class_is_imported_by_a_private_name(trees):
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_no_result_is_named_by_a_bare_participle_or_pronoun(source, trees):
+def test_no_result_is_named_by_a_bare_participle_or_pronoun(source, names):
     bare = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path, tree in trees.items()
+        for path, bound in names.items()
         if path.is_relative_to(ROOT / source)
-        for name, line, in_loop in bound_names(tree)
+        for name, line, in_loop in bound
         if name.strip("_") in BARE_WORDS or (name.strip("_") in LOOP_WORDS and not in_loop)
     ]
 
@@ -160,11 +166,11 @@ def test_no_module_is_named_by_a_bare_participle_or_a_retired_word():
     ] == []
 
 
-def test_no_name_holds_a_retired_word(trees):
+def test_no_name_holds_a_retired_word(names):
     retired = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path, tree in trees.items()
-        for name, line, _ in bound_names(tree)
+        for path, bound in names.items()
+        for name, line, _ in bound
         if any(RETIRED_WORDS.fullmatch(part) for part in name.strip("_").split("_"))
     ]
 
