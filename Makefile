@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -n auto --dist worksteal
 EXTRAS := service,postgres,gpu,torch,jax,numba,review,parquet,dev
+# A process uses what another one compiled: without this, each would rewrite a thousand test files.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-pythons check bench docs format migration clean
 
