@@ -1,7 +1,7 @@
 """Checks commits of public repositories: one that is known to be faster, and refactorings.
 
-    git clone --mirror https://github.com/karpathy/nanoGPT MIRRORS/nanoGPT   (einops, optax alike)
-    pip install chex absl-py
+    git clone --mirror https://github.com/karpathy/nanoGPT MIRRORS/nanoGPT   (and the others alike)
+    pip install chex absl-py attrs
     python benchmarks/real_commits.py MIRRORS [--budget 2m] [--case NAME]
 
 Today's workload is laid over both revisions. nanoGPT's commit that takes torch's fused attention
@@ -106,6 +106,41 @@ def adamw():
 
     return step
 """
+ATTRS = """
+import perfledger
+
+@perfledger.workload(device="cpu")
+def make_classes():
+    import attr
+
+    names = list("abcdefgh")
+
+    def step():
+        return [attr.make_class("Point", names, slots=True) for _ in range(3)]
+
+    return step
+"""
+CATTRS = """
+import perfledger
+
+@perfledger.workload(device="cpu")
+def structure():
+    import attr
+    from cattrs import Converter
+
+    @attr.define
+    class Point:
+        x: int
+        y: float
+
+    converter = Converter()
+    rows = [{"x": 1, "y": 2.0}] * 2000
+
+    def step():
+        return converter.structure(rows, list[Point])
+
+    return step
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +167,12 @@ CASES = {
     ),
     "einops: simpler product": RealCommit(repository="einops", commit="68bc97f", workload=EINOPS),
     "optax: tree utilities": RealCommit(repository="optax", commit="a5710292", workload=OPTAX),
+    "attrs: setters in a function": RealCommit(
+        repository="attrs", commit="deb97638", workload=ATTRS
+    ),
+    "cattrs: simpler is_typeddict": RealCommit(
+        repository="cattrs", commit="aec154c", workload=CATTRS
+    ),
 }
 
 
@@ -177,7 +218,8 @@ def main() -> int:
         is_named = any(word in cause for word in case.cause.split() for cause in causes)
         is_right = step_time["outcome"] in case.outcomes and (is_named or not case.cause)
         wrong += not is_right
-        print(f"{'as expected' if is_right else 'OTHERWISE':>11}  {name}: {step_time['reason']}")
+        other = "undecided" if step_time["outcome"] == "undecided" else "OTHERWISE"
+        print(f"{'as expected' if is_right else other:>11}  {name}: {step_time['reason']}")
         if causes:
             print(f"{'':>11}  causes: {', '.join(causes)}", flush=True)
     return wrong

@@ -121,7 +121,7 @@ def locked_packages(text: str) -> dict[str, LockedPackage]:
         version = values.pop("version", "").strip('"')
         before = packages.get(name, LockedPackage())
         packages[name] = LockedPackage(
-            before.versions | ({version} if version else set()),
+            before.versions | frozenset(filter(None, (version,))),
             before.sources | {f"{key} = {value}" for key, value in values.items()},
         )
     return packages
