@@ -67,3 +67,4 @@ def test_the_figures_of_checks_come_from_the_stopping_rule_and_the_judge():
         source = (ROOT / "benchmarks" / f"{stem}.py").read_text()
         assert "measured_check(" in source
         assert names[stem] & {"judge_bundle", "judgement_of"}
+    assert "judgement_of" in names["kernel_gate"]

@@ -19,6 +19,8 @@ class KernelChange(StrEnum):
 class KernelFinding:
     """A family of kernels that changed, at the error rate of all families of the check.
 
+    All figures are relative to what most kernels have in common, which head's machine may have
+    slowed.
     `relative_change` is None where base took no time. `low` and `high` bound the seconds per step
     that it adds, at the plan's confidence, not adjusted for the family of tests. `is_moved` says
     that other kernels changed by as much the other way: cost moved, and none was added. `kernels`
