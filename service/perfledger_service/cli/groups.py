@@ -110,6 +110,7 @@ ROOT = Group(
                 "rightsize": "plan.rightsize:rightsize",
                 "queue": "plan.queue:queue",
                 "simulate": "plan.simulate:simulate",
+                "elastic": "plan.elastic:elastic",
             },
         ),
         "prices": Group(

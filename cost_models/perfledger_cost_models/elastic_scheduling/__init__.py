@@ -1,0 +1,1 @@
+"""Scheduling of jobs whose speed depends on the class and the number of their devices."""

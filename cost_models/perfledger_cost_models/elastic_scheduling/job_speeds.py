@@ -1,0 +1,84 @@
+"""Reads how fast jobs run by class and number of devices."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from perfledger_cost_models.csv_table import read_rows
+from perfledger_cost_models.job_logs.job_table import MAX_DEVICES, JobLogError
+
+COLUMNS = ("device_class", "devices", "speed")
+KIND = "team"  # of the log, whose jobs a row is about; "" is every other job
+
+
+@dataclass(frozen=True, slots=True)
+class JobConfiguration:
+    """Devices of one class that a job can run on, with its speed there."""
+
+    device_class: str
+    devices: int
+    speed: float  # relative to whatever the table's speeds are relative to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedTable:
+    """The configurations of each kind of job; those of "" are for every other kind."""
+
+    kinds: Mapping[str, tuple[JobConfiguration, ...]]
+    classes: tuple[str, ...]  # in the order of the table
+
+    def configurations(self, kind: str) -> tuple[JobConfiguration, ...]:
+        """Return the configurations of a kind of job, none for one that is not in the table."""
+        return self.kinds.get(kind, self.kinds.get("", ()))
+
+
+def speed_on(
+    configurations: Sequence[JobConfiguration], device_class: str, devices: int
+) -> float | None:
+    """Return the speed on some devices of a class, None outside of the counts in the table.
+
+    Between two counts of the table the speed is linear.
+    """
+    points = [
+        (each.devices, each.speed) for each in configurations if each.device_class == device_class
+    ]
+    for (few, slow), (many, fast) in zip(points, points[1:] or points, strict=False):
+        if few <= devices <= many:
+            share = (devices - few) / (many - few) if many > few else 0.0
+            return slow + share * (fast - slow)
+    return None
+
+
+def read_speeds(text: str, name: str) -> SpeedTable:
+    """Read a CSV table of speeds by class and number of devices, and by team if it has them.
+
+    Raises PriceSheetError that names the cell, and JobLogError for an empty table.
+    """
+    rows: list[tuple[str, JobConfiguration]] = []
+    for row in read_rows(text, name, columns=COLUMNS, optional=(KIND,)):
+        kind = row.text(KIND, is_optional=True) if KIND in row.cells else ""
+        devices, speed = int(row.decimal("devices")), float(row.decimal("speed"))
+        if not 1 <= devices <= MAX_DEVICES:
+            row.reject("devices", f"is no number of devices from 1 to {MAX_DEVICES}")
+        if not speed:
+            row.reject("speed", "is no speed above 0")
+        configuration = JobConfiguration(row.text("device_class"), devices, speed)
+        if any((kind, configuration.device_class, devices) == _key(each) for each in rows):
+            row.reject("devices", "is there twice for this class and team")
+        rows.append((kind, configuration))
+    if not rows:
+        msg = f"{name!r} has no speeds: add rows of device_class, devices and speed"
+        raise JobLogError(msg)
+    rows.sort(key=lambda each: (each[0], each[1].device_class, each[1].devices))
+    return SpeedTable(
+        kinds={
+            kind: tuple(configuration for _, configuration in same)
+            for kind, same in groupby(rows, key=lambda each: each[0])
+        },
+        classes=tuple(dict.fromkeys(each.device_class for _, each in rows)),
+    )
+
+
+def _key(row: tuple[str, JobConfiguration]) -> tuple[str, str, int]:
+    kind, configuration = row
+    return kind, configuration.device_class, configuration.devices

@@ -1,0 +1,71 @@
+"""Replays a job log under policies that choose the class and the number of devices."""
+
+from pathlib import Path
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.file_or_store import Source, log_of
+from perfledger_service.cli.option_groups import how, what
+from perfledger_service.cli.option_values import today
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.plan.job_log_flags import JobLog, JobLogFormat
+from perfledger_service.cli.price_flags import PriceFlags
+
+
+@command(
+    examples=(
+        "perfledger plan elastic jobs.csv --speeds speeds.csv --devices A100-80GB=8",
+        (
+            "perfledger plan elastic jobs.csv --speeds speeds.csv --devices A100-80GB=8 "
+            "--devices H100-80GB=4 --json"
+        ),
+    )
+)
+def elastic(
+    log: JobLog = None,
+    *,
+    source: Source = None,
+    log_format: JobLogFormat = None,
+    speeds: Annotated[
+        Path,
+        what("CSV of speeds: device_class, devices, speed, and team if need be", metavar="FILE"),
+    ],
+    devices: Annotated[
+        list[str], what("devices of a class: A100-80GB=16; repeatable", metavar="CLASS=COUNT")
+    ],
+    recorded_on: Annotated[
+        str, what("class that the log's jobs ran on", metavar="CLASS", default="the first")
+    ] = "",
+    restart_seconds: Annotated[
+        float, how("time that a job stands still when it gets other devices", metavar="SECONDS")
+    ] = 30.0,
+    purchase_option: Annotated[
+        list[str] | None,
+        how("an option that prices a class: p5.48xlarge/on_demand; repeatable", metavar="OPTION"),
+    ] = None,
+    price_flags: PriceFlags,
+    output: DocumentOutput,
+) -> None:
+    """Compare schedulers that know a job's speed by class and number of devices, with their cost.
+
+    Gavel's fair shares of time and Sia's elastic jobs beside first come, first served.
+    """
+    from perfledger_service.rendering.plan.elastic import elastic_document
+    from perfledger_service.usecases.plan.elastic import ElasticCluster, compare_elastic
+
+    output.write_document(
+        compare_elastic(
+            log_of(log, source),
+            ElasticCluster(
+                devices=devices,
+                speeds=speeds,
+                recorded_on=recorded_on,
+                restart_s=restart_seconds,
+            ),
+            price_flags.books,
+            purchase_option or (),
+            format_=log_format,
+            today=today(),
+        ),
+        elastic_document,
+    )

@@ -1,0 +1,113 @@
+"""Presents what policies that choose the class and the number of devices make of a log.
+
+Untrusted text is shown only as clean text.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perfledger_cost_models.elastic_scheduling.elastic_comparison import ElasticComparison
+from perfledger_cost_models.elastic_scheduling.elastic_simulation import ElasticOutcome
+from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Document,
+    display,
+    fact,
+    notes,
+    sentences,
+    table,
+    title,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean
+
+_P95 = 0.95
+
+
+def elastic_document(view: ElasticComparison) -> Document:
+    """Return completion times, device-hours and cost of each policy."""
+    return Document(
+        name="perfledger-elastic",
+        facts={
+            "log": clean(view.log),
+            "jobs": view.jobs,
+            "left_out": view.left_out,
+            "devices": dict(view.devices),
+        },
+        blocks=(
+            title(_title(view)),
+            *sentences(_sentences(view)),
+            table(
+                (
+                    words("policy", "policy", lambda row: str(row.policy)),
+                    display("mean completion", lambda row: _hours(_mean_s(row))),
+                    display("P95", lambda row: _hours(_p95_s(row))),
+                    display("all done after", lambda row: _hours(row.makespan_s)),
+                    display("device-hours", lambda row: f"{sum(row.device_hours.values()):,.1f}"),
+                    display("USD", lambda row: _usd(view.usd(row))),
+                    fact("completion_mean_s", _mean_s),
+                    fact("completion_p95_s", _p95_s),
+                    fact("makespan_s", lambda row: row.makespan_s),
+                    fact("device_hours", lambda row: dict(row.device_hours)),
+                    fact("usd", view.usd),
+                ),
+                view.outcomes,
+                key="policies",
+            ),
+            *notes(_notes(view)),
+        ),
+    )
+
+
+def _title(view: ElasticComparison) -> str:
+    devices = ", ".join(f"{count:,} {clean(name)}" for name, count in view.devices)
+    return f"{clean(view.log, limit=40)}: {view.jobs:,} jobs on {devices}"
+
+
+def _sentences(view: ElasticComparison) -> Iterator[str]:
+    """Yield how much sooner than under the first policy jobs end on average, and at what cost."""
+    first = view.outcomes[0]
+    for outcome in view.outcomes[1:]:
+        change = _mean_s(outcome) / _mean_s(first) - 1
+        usd, first_usd = view.usd(outcome), view.usd(first)
+        cost = (
+            "" if usd is None or first_usd is None else f", for {_usd(usd)} USD ({_usd(first_usd)})"
+        )
+        yield (
+            f"With {outcome.policy} a job ends {_hours(_mean_s(outcome))} after its submission on "
+            f"average, {abs(change):.0%} {'later' if change > 0 else 'sooner'} than with "
+            f"{first.policy}{cost}."
+        )
+
+
+def _notes(view: ElasticComparison) -> Iterator[str]:
+    yield (
+        "One replay of this log with the table's speeds, without nodes: there is no interval. "
+        "USD are those of the device-hours that jobs held."
+    )
+    if view.left_out:
+        yield f"Left out: {view.left_out:,} jobs without a run time, whole devices or a speed."
+    yield from (
+        f"{rate.label}: {number_format.usd(rate.usd_per_device_hour)} an hour, {rate.origin}."
+        for rate in view.rates
+    )
+    yield from (f"{rate.label}: {caveat}." for rate in view.rates for caveat in rate.caveats)
+
+
+def _mean_s(outcome: ElasticOutcome) -> float:
+    return float(outcome.completion_s.mean())
+
+
+def _p95_s(outcome: ElasticOutcome) -> float:
+    return float(np.quantile(outcome.completion_s, _P95))
+
+
+def _hours(seconds: float) -> str:
+    hours = seconds / SECONDS_PER_HOUR
+    return f"{hours:,.2f}{number_format.NBSP}h"
+
+
+def _usd(usd: float | None) -> str:
+    return number_format.NOTHING if usd is None else f"{usd:,.0f}"

@@ -1,0 +1,100 @@
+"""Replays a job log under policies that choose the class and the number of devices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from perfledger_cost_models.csv_table import MAX_SHEET_CHARS
+from perfledger_cost_models.elastic_scheduling.allocation import ElasticPolicy
+from perfledger_cost_models.elastic_scheduling.elastic_comparison import ElasticComparison
+from perfledger_cost_models.elastic_scheduling.elastic_simulation import (
+    elastic_jobs,
+    simulate_elastic,
+)
+from perfledger_cost_models.elastic_scheduling.job_speeds import read_speeds
+from perfledger_cost_models.job_logs.job_table import MAX_DEVICES
+from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.prices.price_sheet import PriceMissingError
+from perfledger_cost_models.quote import HourlyRate
+from perfledger_cost_models.tco.hourly_rates import rate_of
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.files import NamedBytes, read_text
+from perfledger_service.usecases.inputs.price_books import PriceBooks
+from perfledger_service.usecases.plan.job_logs import job_log_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElasticCluster:
+    """The devices of each class, what jobs do on them, and the class of the log."""
+
+    devices: Sequence[str]  # CLASS=COUNT
+    speeds: Path
+    recorded_on: str  # "" is the first class
+    restart_s: float
+
+
+@translate_errors()
+def compare_elastic(
+    file: NamedBytes,
+    cluster: ElasticCluster,
+    books: PriceBooks,
+    options: Sequence[str],
+    *,
+    format_: LogFormat | None,
+    today: date,
+) -> ElasticComparison:
+    """Replay a job log under every elastic policy; raises UsageError and NotFoundError."""
+    devices = dict(map(_class_of, cluster.devices))
+    if len(devices) < len(cluster.devices):
+        msg = "--devices names a class twice: give the sum"
+        raise UsageError(msg)
+    recorded_on = cluster.recorded_on or next(iter(devices))
+    speeds = read_speeds(
+        read_text(cluster.speeds, most_bytes=4 * MAX_SHEET_CHARS), cluster.speeds.name
+    )
+    for name in (*devices, recorded_on):
+        if name not in speeds.classes:
+            msg = (
+                f"no speed on {name!r} in {cluster.speeds.name}: it has {', '.join(speeds.classes)}"
+            )
+            raise UsageError(msg)
+    log = job_log_of(file, format_)
+    job_set = elastic_jobs(log.jobs, speeds, recorded_on=recorded_on, devices=devices)
+    rates = tuple(_rate(books, option, devices, today) for option in options)
+    return ElasticComparison(
+        log=file.name,
+        jobs=len(job_set.jobs),
+        left_out=job_set.left_out + sum(count for _, count in log.left_out),
+        devices=tuple(devices.items()),
+        outcomes=tuple(
+            simulate_elastic(job_set.jobs, devices, policy, restart_s=cluster.restart_s)
+            for policy in ElasticPolicy
+        ),
+        rates=rates,
+    )
+
+
+def _class_of(text: str) -> tuple[str, int]:
+    name, _, count = text.rpartition("=")
+    if (
+        not name
+        or not count.isascii()
+        or not count.isdecimal()
+        or not 1 <= int(count) <= MAX_DEVICES
+    ):
+        msg = f"--devices {text[:80]!r}: give CLASS=COUNT, such as A100-80GB=16"
+        raise UsageError(msg)
+    return name, int(count)
+
+
+def _rate(books: PriceBooks, option: str, devices: dict[str, int], today: date) -> HourlyRate:
+    try:
+        rate = rate_of(books.sheet, option, today=today)
+    except PriceMissingError as error:
+        raise NotFoundError(str(error)) from error
+    if rate.accelerator not in devices:
+        msg = f"{option} is a price of {rate.accelerator}: there are {', '.join(devices)}"
+        raise UsageError(msg)
+    return rate

@@ -1,0 +1,102 @@
+from itertools import product
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_cost_models.elastic_scheduling.allocation import (
+    SIA_POWER,
+    SIA_WAITING,
+    ElasticPolicy,
+    WaitingJob,
+    allocate,
+)
+from perfledger_cost_models.elastic_scheduling.job_speeds import JobConfiguration
+
+DEVICES = {"A100": 4, "H100": 2}
+
+
+def job(a100, h100, *, devices=1):
+    rigid = (JobConfiguration("A100", devices, a100), JobConfiguration("H100", devices, h100))
+    more = (JobConfiguration("A100", 2, a100 * 1.8), JobConfiguration("A100", 4, a100 * 3.0))
+    return WaitingJob(rigid=rigid, elastic=(*rigid, *more))
+
+
+def held(allocation, name):
+    return sum(
+        share.share * share.configuration.devices
+        for shares in allocation
+        for share in shares
+        if share.configuration.device_class == name
+    )
+
+
+jobs = st.lists(
+    st.builds(job, st.floats(0.5, 2), st.floats(0.5, 8), devices=st.sampled_from([1, 2])),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(st.sampled_from(ElasticPolicy), jobs)
+def test_no_policy_gives_a_device_or_a_jobs_time_twice(policy, waiting):
+    found = allocate(policy, waiting, DEVICES)
+
+    assert len(found) == len(waiting)
+    for name, most in DEVICES.items():
+        assert held(found, name) <= most + 1e-6
+    assert all(sum(each.share for each in shares) <= 1 + 1e-6 for shares in found)
+
+
+def test_fifo_takes_the_first_class_with_room_and_lets_nobody_pass():
+    wide = WaitingJob(rigid=(JobConfiguration("A100", 4, 1.0),), elastic=())
+
+    first, second, third = allocate(ElasticPolicy.FIFO, [job(1, 2), wide, job(1, 2)], DEVICES)
+
+    assert first[0].configuration.device_class == "A100"
+    assert (second, third) == ((), ())
+
+
+def test_gavel_gives_the_fast_class_to_the_job_that_gains_most_by_it():
+    """One of each: 10 times as fast on the H100, and 1.5 times."""
+    devices = {"A100": 1, "H100": 1}
+
+    gains, same = allocate(ElasticPolicy.GAVEL, [job(1, 10), job(1, 1.5)], devices)
+
+    on_fast = {
+        number: sum(each.share for each in shares if each.configuration.device_class == "H100")
+        for number, shares in enumerate((gains, same))
+    }
+    assert on_fast[0] > on_fast[1]
+
+
+def test_gavel_treats_equal_jobs_alike():
+    found = allocate(ElasticPolicy.GAVEL, [job(1, 3), job(1, 3), job(1, 3)], {"A100": 1, "H100": 1})
+    speeds = [sum(each.share * each.configuration.speed for each in shares) for shares in found]
+
+    assert speeds == pytest.approx([4 / 3] * 3, rel=1e-4)
+
+
+@given(jobs)
+def test_sia_is_the_best_of_all_choices(waiting):
+    waiting = waiting[:3]
+    best = 0.0
+    for choice in product(*[(None, *each.elastic) for each in waiting]):
+        taken = [each for each in choice if each is not None]
+        if all(
+            sum(each.devices for each in taken if each.device_class == name) <= most
+            for name, most in DEVICES.items()
+        ):
+            best = min(best, cost(waiting, choice))
+
+    found = allocate(ElasticPolicy.SIA, waiting, DEVICES)
+
+    taken_by = [shares[0].configuration if shares else None for shares in found]
+    assert cost(waiting, taken_by) == pytest.approx(best, abs=1e-4)
+
+
+def cost(waiting, choice):
+    return sum(
+        (each.speed / min(one.speed for one in job_.elastic)) ** SIA_POWER - SIA_WAITING
+        for job_, each in zip(waiting, choice, strict=True)
+        if each is not None
+    )

@@ -1,0 +1,72 @@
+"""`perfledger plan elastic` as a user runs it, on a log and speeds that are made up."""
+
+import json
+from functools import partial
+
+import pytest
+
+from perfledger_service.errors import NotFoundError, UsageError
+
+SPEEDS = (
+    "device_class,devices,speed\nA100-80GB,1,1\nA100-80GB,4,3.4\nH100-80GB,1,2\nH100-80GB,4,6\n"
+)
+
+
+@pytest.fixture
+def run(run, log, tmp_path):
+    speeds = tmp_path / "speeds.csv"
+    speeds.write_text(SPEEDS)
+    return partial(run, "plan", "elastic", log, "--speeds", speeds)
+
+
+def test_policies_are_compared_in_time_and_device_hours(run):
+    shown = run("--devices", "A100-80GB=4", "--devices", "H100-80GB=2")
+
+    assert "84 jobs on 4 A100-80GB, 2 H100-80GB" in shown
+    assert "With sia a job ends" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_what_jobs_held_is_priced_where_every_class_has_a_price(run):
+    words = ("--devices", "A100-80GB=4", "--devices", "H100-80GB=2", "--json")
+
+    some = json.loads(run(*words, "--purchase-option", "p5.48xlarge/on_demand"))["policies"]
+    both = json.loads(
+        run(
+            *words,
+            *("--purchase-option", "p5.48xlarge/on_demand"),
+            *("--purchase-option", "p4de.24xlarge/on_demand"),
+        )
+    )["policies"]
+
+    assert [row["policy"] for row in both] == ["fifo", "gavel", "sia"]
+    assert {row["usd"] for row in some} == {None}
+    for row in both:
+        hours = row["device_hours"]
+        expected = 6.88 * hours["H100-80GB"] + 27.44705 / 8 * hours["A100-80GB"]
+        assert row["usd"] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--devices", "A100-80GB"), "CLASS=COUNT"),
+        (("--devices", "A100-80GB=0"), "CLASS=COUNT"),
+        (("--devices", "B200=4"), "no speed on 'B200'"),
+        (("--devices", "A100-80GB=4", "--devices", "A100-80GB=4"), "twice"),
+        (("--devices", "A100-80GB=4", "--recorded-on", "T4"), "no speed on 'T4'"),
+        (("--devices", "A100-80GB=4", "--restart-seconds", "-1"), "restart of -1 s"),
+        (
+            ("--devices", "A100-80GB=4", "--purchase-option", "p5.48xlarge/on_demand"),
+            "price of H100-80GB",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_name(run, words, problem):
+    with pytest.raises(UsageError, match=problem):
+        run(*words)
+
+
+def test_an_option_without_a_price_is_not_found(run):
+    with pytest.raises(NotFoundError, match="no-such"):
+        run("--devices", "A100-80GB=4", "--purchase-option", "no-such/on_demand")
