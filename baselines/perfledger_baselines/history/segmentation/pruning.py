@@ -37,7 +37,7 @@ SHORT_END, SHORT_END_EXTRA = 6, 0.7
 
 # In squared standard errors: by how much a step must explain its surroundings better than a line,
 # and each of a stair of steps in one direction, which fits drift nearly as well as a line does.
-OVER_LINE, STAIR_OVER_LINE = 3.0, 8.0
+OVER_LINE, STAIR_OVER_LINE = 4.0, 8.0
 
 # Changes are moved to their best place and tested again, this often at most.
 ROUNDS = 2

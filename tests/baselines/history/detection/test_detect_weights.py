@@ -50,7 +50,7 @@ def test_weights_find_more_and_call_no_more_falsely(uneven):
     found = {"plain": 0, "weighed": 0}
     false = {"plain": 0, "weighed": 0}
     for seed in range(60):
-        for step, count in ((0.008, found), (0.0, false)):
+        for step, count in ((0.006, found), (0.0, false)):
             values, errors = uneven(seed=seed, step=step)
             count["plain"] += bool(detect(values).changes)
             count["weighed"] += bool(detect(values, errors=errors).changes)
