@@ -41,6 +41,7 @@ COMMANDS = (
 OF_DATABASE = (
     "server project add octo/models",
     "server project list",
+    "server project accepted octo/models",
     "server reorder octo/models --trust runners",
     "server retry",
     "server import usage usage.csv",
