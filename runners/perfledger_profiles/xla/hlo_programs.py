@@ -73,11 +73,14 @@ class Program:
         return (one for computation in self.computations.values() for one in computation)
 
 
+_UNKNOWN = Program(name="", computations={}, buffers=memoryview(b""))
+
+
 def read_programs(path: Path, *, root: Path) -> tuple[Program, ...]:
     """Return the programs in an xplane file, with the lines below `root`.
 
-    Decoding stops at bytes that are no program, and at MAX_INSTRUCTIONS; the reader of the events
-    decides whether that is an error.
+    Decoding stops at bytes that are no program, and at MAX_INSTRUCTIONS; what is behind them is an
+    unknown program. The reader of the events decides whether that is an error.
     """
     programs: list[Program] = []
     left = MAX_INSTRUCTIONS
@@ -88,10 +91,10 @@ def read_programs(path: Path, *, root: Path) -> tuple[Program, ...]:
                 program = _program(module, buffers, f"{root.resolve()}/")
                 left -= sum(map(len, program.computations.values()))
                 if left < 0:
-                    return tuple(programs)
+                    return (*programs, _UNKNOWN)
                 programs.append(program)
-    except (ValueError, IndexError):
-        pass  # what came before is sound
+    except (ValueError, IndexError):  # what came before is sound
+        return (*programs, _UNKNOWN)
     return tuple(programs)
 
 

@@ -9,6 +9,7 @@ from perfledger.meters import jax_profile
 from perfledger.meters.jax_clock import JaxClock
 from perfledger.profile import Profile
 from perfledger.records import Side
+from perfledger_profiles.xla import hlo_programs
 from perfledger_profiles.xla.hlo_programs import read_programs
 from perfledger_profiles.xla.peak_buffers import ARGUMENT, UNNAMED, with_peak_buffers
 from perfledger_profiles.xla.xplane import read_xplane
@@ -163,6 +164,17 @@ def test_of_several_programs_the_one_with_most_memory_counts(held):
 
 def test_with_a_program_whose_buffers_are_unknown_nothing_is_said(held):
     assert held(BUFFERS + ARGUMENT_AND_RESULT, programs=(PROGRAM, PROGRAM)) == {}
+
+
+def test_with_programs_that_cannot_be_read_or_are_too_many_nothing_is_said(held, monkeypatch):
+    sound = BUFFERS + ARGUMENT_AND_RESULT
+    assert held(sound, sound, programs=(PROGRAM, PROGRAM)) == ALONE
+    assert held(sound, sound, programs=(PROGRAM, b"\x07")) == {}
+
+    monkeypatch.setattr(hlo_programs, "MAX_INSTRUCTIONS", 4)  # those of one program
+
+    assert held(sound) == ALONE
+    assert held(sound, sound, programs=(PROGRAM, PROGRAM)) == {}
 
 
 @given(st.data())
