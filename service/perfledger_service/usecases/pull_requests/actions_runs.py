@@ -10,7 +10,7 @@ from perfledger_service.errors import RefusedError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.store.database import read_session
 from perfledger_service.store.projects import Project, project_of_actions
-from perfledger_service.usecases.pull_requests.projects import rename_project
+from perfledger_service.usecases.pull_requests.projects import give_name
 from perfledger_service.values.upload_views import UploadSender
 
 # Runs of the branch itself. One by hand has the branch's code, but inputs of whoever starts it.
@@ -38,7 +38,7 @@ def project_of_run(engine: Engine, run: ActionsRun) -> Project:
         raise RefusedError(msg)
     if project.repository.lower() == run.repository.lower():
         return project
-    rename_project(engine, project.repository, run.repository)
+    give_name(engine, project, run.repository)
     return replace(project, repository=run.repository)
 
 

@@ -139,9 +139,19 @@ def rename_project(engine: Engine, repository: str, new_name: str) -> None:
     Raises UsageError for an invalid name, NotFoundError for no project and ConflictError where
     another project has the name.
     """
+    with read_session(engine) as session:
+        project = project_named(session, repository)
+    give_name(engine, project, new_name)
+
+
+def give_name(engine: Engine, project: Project, new_name: str) -> None:
+    """Give a project a name, whichever it has by now.
+
+    Raises UsageError for an invalid name and ConflictError where another project has it.
+    """
     _check_name(new_name)
     with write_session(engine) as session:
-        store_name(session, project_named(session, repository), new_name)
+        store_name(session, project, new_name)
         session.commit()
 
 

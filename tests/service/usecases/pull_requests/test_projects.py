@@ -12,6 +12,7 @@ from perfledger_service.usecases.pull_requests.projects import (
     REPOSITORY,
     TOKEN,
     add_project,
+    give_name,
     let_actions_upload,
     list_projects,
     list_tokens,
@@ -152,6 +153,18 @@ def test_a_repository_takes_its_project_to_its_new_name(any_engine, now):
             rename_project(any_engine, "octo/kernels", name)
     with pytest.raises(NotFoundError):
         rename_project(any_engine, "octo/models", "octo/new")
+
+
+def test_a_project_that_was_renamed_meanwhile_is_named_and_no_namesake(any_engine, now):
+    """As when two jobs of one run upload after a rename, and each has read the old name."""
+    add_project(any_engine, "octo/models", token=new_token(), now=now)
+    [project] = list_projects(any_engine)
+    rename_project(any_engine, "octo/models", "octo/kernels")
+    add_project(any_engine, "octo/models", token=new_token(), now=now)
+    give_name(any_engine, project, "octo/kernels")
+    give_name(any_engine, project, "octo/ops")
+
+    assert [one.repository for one in list_projects(any_engine)] == ["octo/models", "octo/ops"]
 
 
 def test_a_project_that_no_longer_lets_runs_upload_leaves_its_number_to_others(any_engine, now):
