@@ -9,7 +9,7 @@ from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_service.store.tables import ApprovalRow
 from perfledger_service.store.uploads import StoredUpload
 
-# Of one commit; further comments are ignored.
+# Of one commit; further ones are refused.
 MAX_APPROVALS = 100
 
 
@@ -19,15 +19,16 @@ _APPROVAL_DECODER = msgspec.json.Decoder(Approval)
 def add_approval(
     session: Session, upload: StoredUpload, approval: Approval, *, comment_id: int
 ) -> bool:
-    """Store an approval of an upload's head, once per comment; return whether it is new.
+    """Store an approval of an upload's head, once per comment; return whether it is stored.
 
     The caller holds the project's lock.
     """
     assert upload.pull_request is not None  # noqa: S101 - a comment has one
     of_project = select(ApprovalRow).where(col(ApprovalRow.project_id) == upload.project_id)
     earlier = session.exec(of_project.where(col(ApprovalRow.comment_id) == comment_id)).first()
-    count = len(approvals_of(session, upload, today=approval.approved_at.date()))
-    if earlier is not None or count >= MAX_APPROVALS:
+    if earlier is not None:
+        return True
+    if len(approvals_of(session, upload, today=approval.approved_at.date())) >= MAX_APPROVALS:
         return False
     session.add(
         ApprovalRow(

@@ -10,7 +10,8 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.store.tables import CommentCommandRow, ProjectRow
 
-# Under one pull request within a day; further ones are neither carried out nor answered.
+# Of one person under one pull request within a day; further ones are neither carried out nor
+# answered.
 MAX_COMMANDS = 50
 COUNTED_PERIOD = timedelta(days=1)
 
@@ -58,7 +59,7 @@ def is_known_comment(session: Session, project_id: int, comment_id: int) -> bool
 
 
 def add_command(session: Session, command: NewCommand, *, now: datetime) -> StoredCommand | None:
-    """Store a new comment's command; return None for one too many.
+    """Store a new comment's command; return None for one too many of its writer.
 
     The caller holds the project's lock.
     """
@@ -66,6 +67,7 @@ def add_command(session: Session, command: NewCommand, *, now: datetime) -> Stor
     count = select(func.count()).where(
         of_project,
         col(CommentCommandRow.pull_request) == command.pull_request,
+        func.lower(CommentCommandRow.login) == command.login.lower(),
         col(CommentCommandRow.received_at) > now - COUNTED_PERIOD,
     )
     if session.exec(count).one() >= MAX_COMMANDS:

@@ -66,7 +66,9 @@ def test_a_comment_is_known_in_its_project_alone(session, command, now):
     assert not is_known_comment(session, other, 2**40)
 
 
-def test_a_pull_request_has_only_so_many_commands_a_day(session, command, now, monkeypatch):
+def test_a_person_has_only_so_many_commands_a_day_under_a_pull_request(
+    session, command, now, monkeypatch
+):
     monkeypatch.setattr(commands, "MAX_COMMANDS", 2)
 
     def add(number, **values):
@@ -74,5 +76,7 @@ def test_a_pull_request_has_only_so_many_commands_a_day(session, command, now, m
 
     assert [add(number) is not None for number in (1, 2, 3)] == [True, True, False]
     assert add(4, pull_request=8) is not None
+    assert add(6, login="Alice") is None
+    assert add(7, login="carol") is not None
     later = now + timedelta(days=1)
     assert add_command(session, replace(command, comment_id=5), now=later) is not None
