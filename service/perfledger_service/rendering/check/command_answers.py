@@ -21,9 +21,9 @@ _HELP = f"""\
 
 `accept` says that a regression of this pull request is intended: its check is neutral. That \
 counts for what is judged by now and, with `--until`, for later pushes until that day. `ignore` \
-makes the check of this commit neutral, whatever it says. Both need write access. `approve` is \
-for those whom a cost policy names. A command is the first line of a new comment; editing it \
-changes nothing.
+makes the check of this commit neutral, except where a cost policy stops it. Both need write \
+access. `approve` is for those whom a cost policy names. A command is the first line of a new \
+comment; editing it changes nothing.
 """
 _QUESTIONS = {
     "help": _HELP,

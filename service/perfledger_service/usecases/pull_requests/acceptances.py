@@ -1,7 +1,8 @@
 """Applies what maintainers accepted to the report of a pull request.
 
 A verdict stays as it is. A regression that is accepted no longer fails the check, which is neutral
-then and says who accepted it. Another regression, or what a cost policy says, still counts.
+then and says who accepted it; another regression still counts, unless the commit is ignored. What a
+cost policy says counts in any case: only those whom it names approve a cost.
 """
 
 from collections.abc import Sequence
@@ -52,7 +53,7 @@ def apply_acceptances(report: Report, bundle: Bundle, acceptances: Sequence[Acce
         ending = conclude_verdicts(bundle, decisive)
         if ending.conclusion in {Conclusion.SUCCESS, Conclusion.NEUTRAL}:
             ending = CheckConclusion(Conclusion.NEUTRAL, ExitCode.OK, f"{title}, accepted")
-        ending = conclude_check(ending, report.policy_evaluations)
+    ending = conclude_check(ending, report.policy_evaluations)
     words = headline(report)
     return replace(
         report,

@@ -118,7 +118,9 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
         )
         session.commit()
     if command is None:
-        return CommentReceipt(None, f"more than {MAX_COMMANDS} commands within a day")
+        return CommentReceipt(
+            None, f"more than {MAX_COMMANDS} commands of {comment.login} within a day"
+        )
     return CommentReceipt(work_on_command(command))
 
 
@@ -161,8 +163,8 @@ def carry_out(
 ) -> tuple[QueuedUpload, ...]:
     """Carry out a command and answer it, and return the uploads to post again.
 
-    Can be repeated at any point: what is decided stays so, and it is answered once. Raises
-    GitHubError.
+    Can be repeated at any point: what is decided stays so, and it is answered once. Without GitHub
+    (None) it is not answered. Raises GitHubError.
     """
     with read_session(engine) as session:
         command = command_by_id(session, command_id)
@@ -170,8 +172,9 @@ def carry_out(
         _decide(engine, command, pull_requests=pull_requests, reports=reports, now=now())
         with read_session(engine) as session:
             command = command_by_id(session, command_id)
-    if command.status is CommandStatus.DECIDED and pull_requests is not None:
-        _answer(command, pull_requests)
+    if command.status is CommandStatus.DECIDED:
+        if pull_requests is not None:
+            _answer(command, pull_requests)
         with write_session(engine) as session:
             set_command(session, command_id, CommandStatus.DONE)
             session.commit()
@@ -239,7 +242,9 @@ def _accept(
             f"--until {order.until} is not within {MOST_DAYS} days from today"
         )
     if head is None:
-        return command_answers.refusal_answer("nothing of this pull request is judged yet")
+        return command_answers.refusal_answer(
+            "no result of the newest commit of this pull request was there when this was written"
+        )
     all_workloads = tuple(dict.fromkeys(chain.from_iterable(head.workloads.values())))
     workload = next((name for name in all_workloads if _is_name(order.workload, name)), "")
     if order.workload and not workload:
@@ -250,7 +255,7 @@ def _accept(
         login=command.login,
         workload=workload,
         reason=order.reason,
-        accepted_at=now,
+        accepted_at=command.received_at,
         until=order.until,
     )
     if not add_acceptance(session, command.project_id, acceptance, comment_id=command.comment_id):
@@ -277,14 +282,19 @@ class _JudgedHead:
 def _judged_head(
     engine: Engine, command: StoredCommand, *, reports: UploadReports, now: datetime
 ) -> _JudgedHead | None:
-    """Return the head of a pull request's newest judged upload, None without one."""
+    """Return the head of a pull request's newest judged upload.
+
+    None where all of it was judged after the command was written, whose writer did not see it.
+    """
     with read_session(engine) as session:
         newest = newest_judged(session, command.project_id, command.pull_request)
-        if newest is None:
+        uploads = _judged_of_head(session, newest) if newest else ()
+        times = [upload.judged_at for upload in uploads if upload.judged_at is not None]
+        if newest is None or min(times, default=now) > command.received_at:
             return None
         workloads = {
             upload.id: acceptable_workloads(reports.report(session, upload, today=now.date())[0])
-            for upload in _judged_of_head(session, newest)
+            for upload in uploads
         }
     return _JudgedHead(newest.head_sha, workloads)
 

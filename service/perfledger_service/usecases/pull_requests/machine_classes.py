@@ -134,7 +134,10 @@ def head_of_work(check: QueuedCheck) -> CheckedHead:
 def pull_request_report(
     session: Session, head: CheckedHead, *, reports: UploadReports, now: datetime
 ) -> PullRequestReport:
-    """Return the reports of all machine classes on a head, and the conclusion from the worst."""
+    """Return the reports of all machine classes on a head, and the conclusion from the worst.
+
+    Of an ignored head the classes without a report do not count.
+    """
     newest: dict[str, StoredUpload] = {}
     # A measurement that is not judged yet does not take back the one before.
     for upload in sorted(uploads_of_head(session, head), key=lambda one: one.judged_at is None):
@@ -148,7 +151,8 @@ def pull_request_report(
     result = conclude((*reported, *missing))
     acceptances = acceptances_of(session, head.project_id, head.pull_request)
     if any(one.is_of_commit and one.head_sha == head.head_sha for one in acceptances):
-        return replace(result, conclusion=Conclusion.NEUTRAL)
+        of_reports = conclude([one for one in reported if one.report is not None])
+        return replace(result, conclusion=of_reports.conclusion or Conclusion.NEUTRAL)
     return result
 
 

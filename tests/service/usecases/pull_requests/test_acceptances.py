@@ -67,20 +67,23 @@ def test_an_acceptance_of_another_workload_is_not_shown(report_of):
     assert after == before
 
 
-def test_a_cost_above_a_policys_limit_still_fails(report_of):
+@pytest.mark.parametrize("workload", ["gpt:step", ""])
+def test_a_cost_above_a_policys_limit_still_fails(report_of, workload):
     fleet = FleetUse(
         workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0, source="x"
     )
     policy = CostPolicy(team="nlp", fail_above_usd_per_year=1.0, approvers=("Alice",))
     pricing = PricingConfig(fleet=(fleet,), policies=(policy,))
-    before, after = report_of(ACCEPTANCE, ratio=1.2, machine=H100, pricing=pricing)
+    acceptance = replace(ACCEPTANCE, workload=workload)
+    before, after = report_of(acceptance, ratio=1.2, machine=H100, pricing=pricing)
 
     assert (before.conclusion, after.conclusion) == (Conclusion.FAILURE, Conclusion.FAILURE)
     assert "accepted" not in after.title
-    assert after.acceptances == (ACCEPTANCE,)
+    assert "ignored" not in after.title
+    assert after.acceptances == (acceptance,)
 
 
-def test_an_ignored_commit_is_neutral_whatever_it_says(report_of):
+def test_an_ignored_commit_is_neutral_whether_it_regressed_or_not(report_of):
     ignored = replace(ACCEPTANCE, workload="")
     for ratio, title in ((1.2, "Performance regressed"), (1.0, "Performance unchanged")):
         _, after = report_of(ignored, ratio=ratio, pairs=10)

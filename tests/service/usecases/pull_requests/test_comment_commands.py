@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
 from perfledger.records import Device, Failure, FailureReason, Machine, Revision, Side
 from perfledger_service.errors import GitHubError
 from perfledger_service.store.comments.acceptances import acceptances_of
@@ -19,11 +20,17 @@ from perfledger_service.usecases.pull_requests.comment_commands import (
     receive_merge,
     unfinished_command_work,
 )
+from perfledger_service.usecases.pull_requests.machine_classes import announce_classes
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 
 PUBLIC_URL = "https://ledger.example"
 ACCEPT = "/perfledger accept gpt:step --reason the larger batch is worth it"
+IGNORE = "/perfledger ignore --reason the cooling failed"
 NEWER_SHA = "c" * 40
+OTHER = Machine(device=Device.CPU, model="Other CPU")
+H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=80 * 2**30)
+FLEET = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1e3, source="x")
+POLICY = CostPolicy(team="nlp", ask_above_usd_per_year=1.0, approvers=("carol",))
 
 
 class Discussion:
@@ -181,6 +188,30 @@ def test_a_newer_push_needs_another_word_unless_a_day_is_given(regressed, discus
     assert discussion.check["conclusion"] == "failure"
 
 
+@pytest.mark.parametrize("command", [ACCEPT, f"{ACCEPT} --until 2026-11-21", IGNORE])
+def test_what_was_judged_after_a_comment_is_not_accepted_by_it(regressed, discussion, command):
+    regressed()
+    receipt = discussion.receive("alice", command)
+    discussion.now += timedelta(seconds=1)
+    discussion.at_github.open_pull(head_sha=NEWER_SHA)
+    regressed(upload_id="2" * 32, seed=1, head=Revision(sha=NEWER_SHA))
+    discussion.carry_out(receipt)
+
+    assert discussion.check["conclusion"] == "failure"
+    assert "was there when this was written" in discussion.answers[0]
+
+
+def test_a_class_that_reports_after_a_comment_is_not_accepted_by_it(regressed, discussion):
+    regressed()
+    receipt = discussion.receive("alice", ACCEPT)
+    discussion.now += timedelta(seconds=1)
+    regressed(upload_id="2" * 32, seed=1, machine=OTHER)
+    discussion.carry_out(receipt)
+
+    assert discussion.check["conclusion"] == "failure"
+    assert "**Accepted** by `alice`" in discussion.comment
+
+
 @pytest.mark.parametrize("until", ["2026-11-19", "2028-01-01"])
 def test_an_acceptance_reaches_neither_back_nor_years_ahead(regressed, discussion, until):
     regressed()
@@ -226,15 +257,28 @@ def test_a_workload_that_broke_may_not_be_accepted(discussion, judged, make_bund
 
 def test_what_is_ignored_is_neutral_on_every_machine_class_for_that_commit(regressed, discussion):
     regressed()
-    other = Machine(device=Device.CPU, model="Other CPU")
-    regressed(upload_id="2" * 32, seed=1, machine=other)
-    discussion.say("alice", "/perfledger ignore --reason the cooling failed")
+    regressed(upload_id="2" * 32, seed=1, machine=OTHER)
+    discussion.say("alice", IGNORE)
     assert discussion.check["conclusion"] == "neutral"
     assert "**Ignored** by `alice`" in discussion.comment
     discussion.at_github.open_pull(head_sha=NEWER_SHA)
     regressed(upload_id="3" * 32, seed=2, head=Revision(sha=NEWER_SHA))
 
     assert discussion.check["conclusion"] == "failure"
+
+
+@pytest.mark.parametrize(
+    ("policies", "conclusion"), [((), "neutral"), ((POLICY,), "action_required")]
+)
+def test_an_ignored_commit_waits_for_no_class_but_for_the_approval_of_its_cost(
+    regressed, discussion, policies, conclusion
+):
+    upload = regressed(machine=H100, pricing=PricingConfig(fleet=(FLEET,), policies=policies))
+    now, later = discussion.now, discussion.now + timedelta(days=1)
+    announce_classes(discussion.engine, upload.head, ("tpu:*:1",), deadline=later, now=now)
+    discussion.say("alice", IGNORE)
+
+    assert discussion.check["conclusion"] == conclusion
 
 
 @pytest.mark.parametrize(
@@ -309,7 +353,10 @@ def test_without_github_nobody_may_accept(engine, judged, make_bundle, discussio
 
     with read_session(engine) as session:
         assert acceptances_of(session, upload.project_id, 7) == ()
-        assert "needs write access" in command_by_id(session, receipt.work.command_id).answer
+        command = command_by_id(session, receipt.work.command_id)
+    assert command.status is CommandStatus.DONE
+    assert "needs write access" in command.answer
+    assert unfinished_command_work(engine) == ()
 
 
 def test_a_failed_command_keeps_its_reason_and_is_not_begun_again(
