@@ -24,8 +24,8 @@ from perfledger_cost_models.elastic_scheduling.job_speeds import JobConfiguratio
 # Of Sia's published simulator: the power of the mean over jobs, and the cost of a job that waits.
 SIA_POWER = -0.5
 SIA_WAITING = 1.1
-_ROUNDING = 1e-9
 _SLACK = 1e-6  # of the least speed, which rounding may miss
+_LEAST_SHARE = 1e-4  # of a job's time: that slack moves less, and it is no sharing in time
 
 
 class ElasticPolicy(StrEnum):
@@ -163,6 +163,7 @@ def _shares(
 ) -> Allocation:
     shares: list[list[TimeShare]] = [[] for _ in range(jobs)]
     for (place, each), value in zip(pairs, values.tolist(), strict=True):
-        if value > _ROUNDING:
-            shares[place].append(TimeShare(each, min(value, 1.0)))
+        if value > _LEAST_SHARE:
+            share = value if value < 1 - _LEAST_SHARE else 1.0
+            shares[place].append(TimeShare(each, share))
     return tuple(map(tuple, shares))

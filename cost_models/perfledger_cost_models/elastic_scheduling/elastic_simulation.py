@@ -26,9 +26,8 @@ from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobLogError,
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 
 MAX_ELASTIC_JOBS = 2000  # each coming and end of a job solves one program over all that are there
-MAX_RESTART_S = 86_400.0
 ROUND_S = 360.0  # of Gavel: a job that shares a device in time moves once a round
-_DONE = 1e-6  # of a job's work: what rounding leaves
+MAX_RESTART_S = 300.0  # a job that moves every round must also run in it
 _MILLI = 1000.0
 
 
@@ -48,7 +47,7 @@ class ElasticOutcome:
 
     policy: ElasticPolicy
     completion_s: FloatArray  # of each job, from its submission
-    makespan_s: float
+    makespan_s: float  # from the first submission
     device_hours: Mapping[str, float]  # that jobs held, by class
 
 
@@ -128,9 +127,10 @@ def simulate_elastic(
         then = min(next_submit, *ends.values()) if ends else next_submit
         _run_all(running.values(), now, then, hours)
         now = then
-        for place in [place for place, each in running.items() if each.is_done]:
-            completion[place] = now - jobs[place].submit_s
-            del running[place]
+        for place, end in ends.items():
+            if end <= now:
+                completion[place] = now - jobs[place].submit_s
+                del running[place]
         while coming < len(jobs) and jobs[coming].submit_s <= now:
             running[coming] = _Running(jobs[coming], restart_s)
             coming += 1
@@ -141,7 +141,10 @@ def simulate_elastic(
             ):
                 each.move(shares)
     return ElasticOutcome(
-        policy=policy, completion_s=completion, makespan_s=now, device_hours=hours
+        policy=policy,
+        completion_s=completion,
+        makespan_s=now - jobs[0].submit_s,
+        device_hours=hours,
     )
 
 
@@ -172,11 +175,6 @@ class _Running:
         """Return the job as a policy sees it."""
         return WaitingJob(rigid=self._job.rigid, elastic=self._job.elastic, current=self.shares)
 
-    @property
-    def is_done(self) -> bool:
-        """Return whether no work is left."""
-        return self._left <= _DONE * self._job.work
-
     def end(self, now: float) -> float:
         """Return when the job ends on its devices."""
         speed = self._speed
@@ -200,5 +198,5 @@ class _Running:
     def _speed(self) -> float:
         speed = sum(each.share * each.configuration.speed for each in self.shares)
         is_shared = len(self.shares) > 1 or any(each.share < 1 for each in self.shares)
-        lost = min(self._restart_s / ROUND_S, 1.0) if is_shared else 0.0
+        lost = self._restart_s / ROUND_S if is_shared else 0.0
         return speed * (1 - lost)

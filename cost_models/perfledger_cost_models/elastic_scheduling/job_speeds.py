@@ -25,7 +25,7 @@ class SpeedTable:
     """The configurations of each kind of job; those of "" are for every other kind."""
 
     kinds: Mapping[str, tuple[JobConfiguration, ...]]
-    classes: tuple[str, ...]  # in the order of the table
+    classes: tuple[str, ...]
 
     def configurations(self, kind: str) -> tuple[JobConfiguration, ...]:
         """Return the configurations of a kind of job, none for one that is not in the table."""
@@ -54,31 +54,26 @@ def read_speeds(text: str, name: str) -> SpeedTable:
 
     Raises PriceSheetError that names the cell, and JobLogError for an empty table.
     """
-    rows: list[tuple[str, JobConfiguration]] = []
+    configurations: dict[tuple[str, str, int], JobConfiguration] = {}
     for row in read_rows(text, name, columns=COLUMNS, optional=(KIND,)):
         kind = row.text(KIND, is_optional=True) if KIND in row.cells else ""
-        devices, speed = int(row.decimal("devices")), float(row.decimal("speed"))
-        if not 1 <= devices <= MAX_DEVICES:
+        device_class, speed = row.text("device_class"), float(row.decimal("speed"))
+        devices = row.decimal("devices")
+        if devices % 1 or not 1 <= devices <= MAX_DEVICES:
             row.reject("devices", f"is no number of devices from 1 to {MAX_DEVICES}")
         if not speed:
             row.reject("speed", "is no speed above 0")
-        configuration = JobConfiguration(row.text("device_class"), devices, speed)
-        if any((kind, configuration.device_class, devices) == _key(each) for each in rows):
+        key = (kind, device_class, int(devices))
+        if key in configurations:
             row.reject("devices", "is there twice for this class and team")
-        rows.append((kind, configuration))
-    if not rows:
+        configurations[key] = JobConfiguration(device_class, int(devices), speed)
+    if not configurations:
         msg = f"{name!r} has no speeds: add rows of device_class, devices and speed"
         raise JobLogError(msg)
-    rows.sort(key=lambda each: (each[0], each[1].device_class, each[1].devices))
     return SpeedTable(
         kinds={
-            kind: tuple(configuration for _, configuration in same)
-            for kind, same in groupby(rows, key=lambda each: each[0])
+            kind: tuple(configurations[key] for key in same)
+            for kind, same in groupby(sorted(configurations), key=lambda key: key[0])
         },
-        classes=tuple(dict.fromkeys(each.device_class for _, each in rows)),
+        classes=tuple(dict.fromkeys(device_class for _, device_class, _ in configurations)),
     )
-
-
-def _key(row: tuple[str, JobConfiguration]) -> tuple[str, str, int]:
-    kind, configuration = row
-    return kind, configuration.device_class, configuration.devices

@@ -5,6 +5,7 @@ import pytest
 
 from perfledger_cost_models.elastic_scheduling.allocation import ElasticPolicy
 from perfledger_cost_models.elastic_scheduling.elastic_simulation import (
+    MAX_RESTART_S,
     ElasticJob,
     elastic_jobs,
     simulate_elastic,
@@ -69,6 +70,23 @@ def test_a_job_that_comes_while_nothing_runs_begins_then():
 
 
 @pytest.mark.parametrize("policy", ElasticPolicy)
+def test_a_job_ends_even_if_its_run_is_shorter_than_the_clock_can_tell(policy):
+    """1e9 s and a nanosecond are 1e9 s."""
+    late = replace(ALONE, submit_s=1e9, work=1e-9)
+
+    found = simulated([replace(late, submit_s=1e9 - 1, work=1.0 + 1e-7), late], {"A100": 1}, policy)
+
+    assert found.completion_s == pytest.approx([1, 0], abs=1e-6)
+    assert found.makespan_s == pytest.approx(1)
+
+
+def test_jobs_that_share_a_device_run_in_every_round_also_with_the_longest_restart():
+    found = simulated([ALONE, ALONE], {"A100": 1}, ElasticPolicy.GAVEL, restart_s=MAX_RESTART_S)
+
+    assert found.completion_s == pytest.approx([6 * 7200] * 2, rel=0.01)
+
+
+@pytest.mark.parametrize("policy", ElasticPolicy)
 def test_work_is_neither_lost_nor_made(policy):
     rng = np.random.default_rng(5)
     both = (SLOW, FAST)
@@ -113,6 +131,7 @@ def test_a_log_without_a_job_that_the_table_covers_is_refused():
         elastic_jobs(table, SPEEDS, recorded_on="A100", devices={"A100": 4})
 
 
-def test_a_restart_takes_a_time_within_a_day():
-    with pytest.raises(JobLogError, match="restart of -1 s"):
-        simulated([ALONE], {"A100": 1}, ElasticPolicy.SIA, restart_s=-1.0)
+@pytest.mark.parametrize("restart_s", [-1.0, 301.0, float("nan")])
+def test_a_restart_is_shorter_than_a_round(restart_s):
+    with pytest.raises(JobLogError, match=f"restart of {restart_s:g} s: give 0 to 300"):
+        simulated([ALONE], {"A100": 1}, ElasticPolicy.SIA, restart_s=restart_s)

@@ -47,6 +47,7 @@ def test_beyond_the_counts_of_the_table_the_speed_is_unknown(name, devices):
     [
         (TABLE + "A100,1,2\n", "twice"),
         (TABLE + "A100,0,2\n", "number of devices"),
+        (TABLE + "A100,1.5,2\n", "number of devices"),
         (TABLE + "A100,8,0\n", "speed above 0"),
         (TABLE + "A100,8,fast\n", "plain decimal"),
         ("devices,speed\n1,1\n", "columns"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from perfledger_cost_models.elastic_scheduling.elastic_comparison import ElasticComparison
 from perfledger_cost_models.elastic_scheduling.elastic_simulation import ElasticOutcome
+from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -46,7 +47,7 @@ def elastic_document(view: ElasticComparison) -> Document:
                     display("P95", lambda row: _hours(_p95_s(row))),
                     display("all done after", lambda row: _hours(row.makespan_s)),
                     display("device-hours", lambda row: f"{sum(row.device_hours.values()):,.1f}"),
-                    display("USD", lambda row: _usd(view.usd(row))),
+                    display("cost", lambda row: _usd(view.usd(row))),
                     fact("completion_mean_s", _mean_s),
                     fact("completion_p95_s", _p95_s),
                     fact("makespan_s", lambda row: row.makespan_s),
@@ -70,14 +71,12 @@ def _sentences(view: ElasticComparison) -> Iterator[str]:
     """Yield how much sooner than under the first policy jobs end on average, and at what cost."""
     first = view.outcomes[0]
     for outcome in view.outcomes[1:]:
-        change = _mean_s(outcome) / _mean_s(first) - 1
+        change = round(100 * (_mean_s(outcome) / _mean_s(first) - 1))
         usd, first_usd = view.usd(outcome), view.usd(first)
-        cost = (
-            "" if usd is None or first_usd is None else f", for {_usd(usd)} USD ({_usd(first_usd)})"
-        )
+        cost = "" if usd is None else f", for {_usd(usd)} ({_usd(first_usd)})"
         yield (
             f"With {outcome.policy} a job ends {_hours(_mean_s(outcome))} after its submission on "
-            f"average, {abs(change):.0%} {'later' if change > 0 else 'sooner'} than with "
+            f"average, {abs(change)}% {'sooner' if change < 0 else 'later'} than with "
             f"{first.policy}{cost}."
         )
 
@@ -110,4 +109,4 @@ def _hours(seconds: float) -> str:
 
 
 def _usd(usd: float | None) -> str:
-    return number_format.NOTHING if usd is None else f"{usd:,.0f}"
+    return number_format.NOTHING if usd is None else number_format.usd(to_decimal(usd))

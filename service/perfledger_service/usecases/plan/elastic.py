@@ -1,5 +1,6 @@
 """Replays a job log under policies that choose the class and the number of devices."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -23,6 +24,8 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.files import NamedBytes, read_text
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.usecases.plan.job_logs import job_log_of
+
+_CLASS_COUNT = re.compile(r"(?P<name>.+)=(?P<count>[1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,16 +80,11 @@ def compare_elastic(
 
 
 def _class_of(text: str) -> tuple[str, int]:
-    name, _, count = text.rpartition("=")
-    if (
-        not name
-        or not count.isascii()
-        or not count.isdecimal()
-        or not 1 <= int(count) <= MAX_DEVICES
-    ):
+    match = _CLASS_COUNT.fullmatch(text)
+    if match is None or int(match["count"]) > MAX_DEVICES:
         msg = f"--devices {text[:80]!r}: give CLASS=COUNT, such as A100-80GB=16"
         raise UsageError(msg)
-    return name, int(count)
+    return match["name"], int(match["count"])
 
 
 def _rate(books: PriceBooks, option: str, devices: dict[str, int], today: date) -> HourlyRate:
