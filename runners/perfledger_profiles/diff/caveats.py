@@ -158,9 +158,10 @@ def _unseen_seconds(evidence: ProfileComparison) -> float:
     """Return how far the profiled change is from the timed one, without the profiler's cost.
 
     A profiler costs about the same per recorded call, and a busier machine the same share of
-    everything. Both models are estimated from the two sides together and subtracted; the smaller
-    remainder is the part that the profiles do not show. A remainder within the timed change's
-    error is no disagreement.
+    everything. Both models are estimated from the two sides together, and the smaller disagreement
+    is the part that the profiles do not show: by the first the cost is taken out of the profiled
+    change, by the second the timed change is made as much longer as the profiled steps are. A
+    difference within the timed change's error is no disagreement.
     """
     if evidence.timing is None:
         return 0.0
@@ -174,9 +175,10 @@ def _unseen_seconds(evidence: ProfileComparison) -> float:
     calls = [sum(operation.count for operation in side.operations) for side in sides]
     by_call_s = max(0.0, fsum(extra)) / sum(calls) if sum(calls) > 0 else 0.0
     share = max(0.0, fsum(extra)) / (evidence.base.step_seconds + evidence.head.step_seconds)
-    expected = (change_s - by_call_s * (calls[1] - calls[0]), change_s * (1 - share))
-    unseen_s = min(abs((after - before) - without_s) for without_s in expected)
-    return max(0.0, unseen_s - evidence.timing_error_seconds)
+    error_s = evidence.timing_error_seconds
+    by_call = abs(after - before - change_s + by_call_s * (calls[1] - calls[0])) - error_s
+    by_share = (abs(after - before - change_s * (1 - share)) - error_s) / (1 - share)
+    return max(0.0, min(by_call, by_share))
 
 
 def _exchanged_seconds(changes: Sequence[OperationChange]) -> float:

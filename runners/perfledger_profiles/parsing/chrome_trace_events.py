@@ -204,7 +204,7 @@ def decode_events(array: bytes | bytearray) -> Sequence[TraceEvent]:
     """Decode a list of events; raise one of UNREADABLE.
 
     An event without a category, or of one that is not known, is decoded by its phase; one of
-    another phase is taken for a call. What is never used has no name and the category "".
+    another phase is taken for a call. What is never used has only a category or is left out.
     """
     try:
         events: Sequence[TraceEvent] = _BY_CATEGORY.decode(array)

@@ -126,10 +126,10 @@ def read_windows(
     """Return the profiles in traces of one code, read by a limited child of our interpreter.
 
     Those after the first have operations only; with `is_each_step` all have those, with the times
-    of each step. `shapes` is a trace with shapes, if the others have none, `lines` the file of the
-    lines that call operations, `root` the checkout that the lines of an XLA profile are looked for
-    in, and `choice` the devices. `environment` is the child's, without secrets. Nothing is written
-    beside the traces. Raises ReaderError.
+    of their calls. `shapes` is a trace with shapes, if the others have none, `lines` the file of
+    the lines that call operations, `root` the checkout that the lines of an XLA profile are looked
+    for in, and `choice` the devices. `environment` is the child's, without secrets. Nothing is
+    written beside the traces. Raises ReaderError.
     """
     options = {
         "shapes": shapes,

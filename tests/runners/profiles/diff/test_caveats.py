@@ -69,6 +69,20 @@ def test_a_profiler_that_doubles_the_step_is_taken_out_of_its_change(make):
     assert explanation.residual_seconds == pytest.approx(-1e-3)
 
 
+def test_a_slowdown_of_one_sides_profile_alone_is_no_cost_of_the_profiler(make):
+    base = make.operation("aten::mm", 2.5e-3)
+    head = replace(base, seconds=15.4e-3)
+
+    alone, both = (
+        explain(make.profile(base), make.profile(head), timing=timing)
+        for timing in ((2.5e-3, 4e-3), (0.7e-3, 4e-3))
+    )
+
+    assert not alone.is_attributable
+    assert "differs by 68 % of the profiled change" in alone.note
+    assert both.is_attributable
+
+
 def test_a_profile_of_another_length_altogether_explains_nothing(make):
     explanation = explain(*pair(make, planted=10e-3), timing=(0.5e-3, 1e-3))
 
