@@ -46,6 +46,7 @@ def detect(
     if any(later <= earlier for earlier, later in pairwise(bounds)):
         msg = f"epochs {tuple(epochs)} do not split {len(values)} commits: use increasing indices"
         raise SeriesError(msg)
+    observe(values, errors=errors, times=times)  # raises for the series as a whole
     series = np.asarray(values, dtype=np.float64)
     error_pieces, time_pieces = (
         np.split(np.asarray(each, dtype=np.float64), epochs) for each in (errors, times)
@@ -58,7 +59,7 @@ def detect(
         if not np.isnan(part).all():
             piece = observe(part, errors=errors_of_part, times=times_of_part)
             pieces.append(replace(piece, places=piece.places + first))
-    return _concatenated(_all_findings(pieces or [observe(series)]))
+    return _concatenated(_all_findings(pieces))
 
 
 def detect_many(
@@ -178,7 +179,7 @@ def _cycles(reading: SeriesAnalysis) -> Iterator[Cycle]:
         return
     observations = reading.observations
     for period, half_range in (("day", reading.cycle.daily), ("week", reading.cycle.weekly)):
-        if half_range >= reading.floor:
+        if 0 < half_range >= reading.floor:
             size = observations.ratio(half_range, before=observations.value(0.0))
             yield Cycle(period=period, size=size)
 

@@ -213,17 +213,29 @@ def _without_cycle(
     basis = CycleBasis(times)
     if not basis.can_show_cycle:
         return None
-    offsets = basis.offsets(row.levels, [])
+    offsets = basis.offsets(row.levels, []).sum(axis=0)
     if not is_likely(row.levels, offsets):
         return None
     floors = np.array([floor])
     first = search_rows((row.levels - offsets)[None], row.errors[None], floors=floors)[0]
-    offsets = basis.offsets(row.levels, [move.place for move in first.shifts])
-    without = search_rows((row.levels - offsets)[None], row.errors[None], floors=floors)[0]
+    parts = basis.offsets(row.levels, [move.place for move in first.shifts])
+    offsets = parts.sum(axis=0)
+    without, *without_one = search_rows(
+        row.levels - np.stack([offsets, *parts]),
+        np.stack([row.errors] * 3),
+        floors=floors.repeat(3),
+    )
     places = [move.place for move in without.shifts]
-    if description_length(row) - description_length(without) <= FAR_STRONGER:
+    length = description_length(without)
+    if description_length(row) - length <= FAR_STRONGER:
         return None
-    daily, weekly = basis.half_ranges(row.levels, places)
+    # Of two that gain so much together one gains half of it. The day alone shows the week's gain.
+    weekly, daily = (
+        half_range if description_length(rest) - length > FAR_STRONGER / 2 else 0.0
+        for half_range, rest in zip(
+            reversed(basis.half_ranges(row.levels, places)), without_one, strict=True
+        )
+    )
     confounded = basis.confounded_steps(offsets, places, floor=floor)
     return TimedCycle(daily=daily, weekly=weekly, confounded=confounded), without
 

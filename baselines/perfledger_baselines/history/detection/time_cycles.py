@@ -56,7 +56,7 @@ class ConfoundedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedCycle:
-    """A daily and a weekly cycle of a row, each by half of its range.
+    """A daily and a weekly cycle of a row, each by half of its range; 0 for one that is not seen.
 
     `confounded` are steps that the cycle may have taken away: the hours of measurement changed at
     the same place.
@@ -89,16 +89,22 @@ class CycleBasis:
         return int(self.is_timed.sum()) >= FEWEST_TIMED and len(folds) > 1
 
     def offsets(self, levels: FloatArray, places: Sequence[int]) -> FloatArray:
-        """Return what a cycle adds to (N,) levels that step at these places, each week by others.
+        """Return (2, N): what the day and what the week adds to levels that step at these places.
 
-        Zero where the time is unknown.
+        Each week by others, and zero where the time is unknown.
         """
         starts = np.array([0, *places], dtype=np.int64)
-        offsets = np.zeros(len(levels))
+        offsets = np.zeros((2, len(levels)))
         for fold in np.unique(self._fold[self.is_timed]):
             is_own = self._fold == fold
             coefficients = self._coefficients(levels, starts, self.is_timed & ~is_own)
-            offsets[is_own] = self._columns[is_own] @ coefficients
+            for part, columns, own in zip(
+                offsets,
+                np.split(self._columns[is_own], 2, axis=1),
+                np.split(coefficients, 2),
+                strict=True,
+            ):
+                part[is_own] = columns @ own
         return offsets
 
     def half_ranges(self, levels: FloatArray, places: Sequence[int]) -> tuple[float, float]:
