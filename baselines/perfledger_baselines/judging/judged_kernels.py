@@ -64,6 +64,11 @@ class JudgedFamily:
         return self._seconds(abs(result.mean) + result.narrow_half_width)
 
     @property
+    def is_proven_gain(self) -> bool:
+        """Return whether it takes less time on head as measured, by the same interval."""
+        return self.measured_result.mean + self.measured_result.narrow_half_width < 0
+
+    @property
     def delta_seconds(self) -> float:
         """Return the seconds that it adds to a step."""
         return self._seconds(self.result.mean)

@@ -11,7 +11,7 @@ change of all steps on average, is no finding, but nothing is then called unchan
 
 The state of the machine lengthens all kernels of a process. A family is therefore compared with
 what most families of its pair have in common; whether these changed all alike is for the step's own
-timing to judge. Nothing is called unchanged unless it is proven as measured.
+timing to judge. Nothing is called unchanged or improved unless it is proven as measured.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -41,6 +41,7 @@ from perfledger_baselines.judging.judged_kernels import (
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.kernel_wording import (
     UNPROVEN,
+    UNPROVEN_GAIN,
     kernel_reason,
     uneven_reason,
     widest_reason,
@@ -292,7 +293,7 @@ def _outcome(
     if doubtful is not None:
         return Outcome.UNDECIDED, *doubtful
     if shift.gains:
-        return Outcome.IMPROVED, min(shift.gains, key=lambda one: one.delta_seconds), ""
+        return Outcome.IMPROVED, _first_gain(shift.gains), ""
     if not workload.tested:
         return Outcome.NOT_MEASURED, None, ""
     apart = (one for one in workload.tested if not one.is_restructured and one not in shift.shifts)
@@ -306,12 +307,19 @@ def _outcome(
 def _doubtful_change(
     workload: JudgedWorkload, shift: KernelShift, shared: KernelTestRule
 ) -> tuple[JudgedFamily, str] | None:
-    """Return what changed in some steps only, or may have been added, and why it is undecided."""
+    """Return what changed in some steps only, or is not proven, and why it is undecided."""
     for family in (*workload.tested, *((shift.pool,) if shift.pool else ())):
         uneven = shared.uneven_change(family)
         if uneven is not None:
             share = uneven.delta_seconds / workload.step_seconds
             return uneven, uneven_reason(family.seconds.name, share=share)
-    if shift.is_proven:
-        return None
-    return max(shift.shifts, key=lambda one: one.delta_seconds), UNPROVEN
+    if not shift.is_proven:
+        return max(shift.shifts, key=lambda one: one.delta_seconds), UNPROVEN
+    if shift.gains and not _first_gain(shift.gains).is_proven_gain:
+        return _first_gain(shift.gains), UNPROVEN_GAIN
+    return None
+
+
+def _first_gain(gains: Collection[JudgedFamily]) -> JudgedFamily:
+    """Return the largest of the gains that are proven as measured, or else of all."""
+    return min(gains, key=lambda one: (not one.is_proven_gain, one.delta_seconds))

@@ -318,6 +318,21 @@ def test_a_change_of_all_kernels_but_one_is_no_change_of_that_one():
     assert "too noisy to tell: mm may add or save" in judgement.reason
 
 
+def test_where_most_became_slower_on_a_noisy_machine_the_others_are_no_improvement():
+    reasons = []
+    for seed in range(10):
+        ratios = np.exp(np.random.default_rng(seed).normal(0, 0.15, PAIRS))
+        windows = all_alike(workload(seed), ratios)
+        for family in ("mm", "attention", "gelu"):
+            windows = slower(windows, family, 1.05)
+        (judgement,) = judge(windows)
+
+        assert judgement.outcome is Outcome.UNDECIDED
+        reasons.append(judgement.reason)
+
+    assert any("whether these became faster or the others slower" in reason for reason in reasons)
+
+
 def test_a_noisy_kernel_that_was_renamed_is_undecided_and_no_alarm():
     draw = np.random.default_rng(31)
     reasons = []
