@@ -12,7 +12,7 @@ class KernelTimes:
     On the host a kernel is an operator. `base[i]` and `head[i]` are the steps of pair i of the
     workload's; a side that does not run it took 0. `family` is the operator that runs it; where
     that differs between the sides, both. `base_undisturbed[i]` are the seconds of a step in which
-    each call of the kernel is at its shortest.
+    each call of the kernel is at its shortest, or its shortest steps where calls cannot be matched.
     """
 
     family: str

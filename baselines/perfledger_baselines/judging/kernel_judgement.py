@@ -65,10 +65,10 @@ class KernelJudgement:
 
     `findings` are the largest first, and `tested` are all tested families, the longest first.
     `detectable` is the relative change of a typical one that these pairs find, None if none was
-    tested. `estimate` is that of the first alarm, or of the largest proven gain if it improved, else
-    of all tested kernels together. `step_detectable` is the smallest change that the step's own timing
-    finds. `common_change` is what changed most kernels alike, relative, None if nothing did for
-    sure.
+    tested. `estimate` is that of the first alarm, or of the largest proven gain if it improved,
+    else of all tested kernels together. `step_detectable` is the smallest change that the step's
+    own timing finds. `common_change` is what changed most kernels alike, relative, None if nothing
+    did for sure.
     """
 
     workload: str

@@ -5,7 +5,8 @@ change of the work's. Time outside kernels, such as the launch of one or Python,
 
 Other load only lengthens calls, and most steps have some that it lengthened, but few calls are
 lengthened in all steps. The undisturbed time of a kernel is therefore put together from its calls,
-each at its shortest.
+each at its shortest. Where it is not known which calls of the steps belong together, its shortest
+steps count, on both sides of the pair: they are longer.
 """
 
 from collections import defaultdict
@@ -36,12 +37,15 @@ class SideKernel:
     path: str  # the operations around it
     count: float  # calls per step, mean over the windows
     seconds: StepSeconds
-    undisturbed: float  # seconds of a step with each call at its shortest
+    undisturbed: float | None  # seconds of a step with each call at its shortest, if known
 
     @property
     def key(self) -> KernelKey:
         """Return what tells it from the other kernels of its side."""
         return self.name, self.bucket, self.path
+
+
+SideTable = Mapping[KernelKey, SideKernel]
 
 
 def kernels_of_side(windows: Sequence[Profile]) -> tuple[SideKernel, ...]:
@@ -78,16 +82,16 @@ def step_seconds(windows: Sequence[Profile]) -> StepSeconds:
     )
 
 
-def undisturbed_seconds(steps: Sequence[Sequence[float]]) -> float:
+def undisturbed_seconds(steps: Sequence[Sequence[float]]) -> float | None:
     """Return the seconds of a step's calls, each at its shortest; the calls are those of each step.
 
-    Steps without calls are left out. Where the others have different numbers of calls, it is not
-    known which belong together, and the shortest steps count.
+    Steps without calls are left out. None if the others have different numbers of calls: it is not
+    known which belong together.
     """
     busy = [calls for calls in steps if fsum(calls) > 0]
-    if len(set(map(len, busy))) == 1:
-        return fsum(_shortest(one) for one in zip(*busy, strict=True))
-    return _shortest(map(fsum, busy))
+    if len(set(map(len, busy))) > 1:
+        return None
+    return fsum(_shortest(one) for one in zip(*busy, strict=True))
 
 
 def _shortest(seconds: Iterable[float]) -> float:
@@ -127,17 +131,34 @@ def kernel_times(
     before, after = ([{one.key: one for one in pair} for pair in side] for side in (base, head))
     widths = [[_steps_in(pair) for pair in side] for side in (base, head)]
     return tuple(
-        KernelTimes(
-            family=_family_of(change),
-            name=_name_of(change),
-            base_count=change.base_count,
-            head_count=change.head_count,
-            base=_seconds(change.base, before, widths[0]),
-            head=_seconds(change.head, after, widths[1]),
-            base_undisturbed=_undisturbed(change.base, before),
-            head_undisturbed=_undisturbed(change.head, after),
+        _times_of(change, before, after, widths=(widths[0], widths[1])) for change in changes
+    )
+
+
+def _times_of(
+    change: OperationChange,
+    before: Sequence[SideTable],
+    after: Sequence[SideTable],
+    *,
+    widths: tuple[Sequence[int], Sequence[int]],
+) -> KernelTimes:
+    base = _seconds(change.base, before, widths[0])
+    head = _seconds(change.head, after, widths[1])
+    estimates = [
+        _undisturbed(change, sides, steps)
+        for sides, steps in zip(
+            zip(before, after, strict=True), zip(base, head, strict=True), strict=True
         )
-        for change in changes
+    ]
+    return KernelTimes(
+        family=_family_of(change),
+        name=_name_of(change),
+        base_count=change.base_count,
+        head_count=change.head_count,
+        base=base,
+        head=head,
+        base_undisturbed=tuple(one for one, _ in estimates),
+        head_undisturbed=tuple(one for _, one in estimates),
     )
 
 
@@ -159,7 +180,7 @@ def _with_rest(pair: Sequence[SideKernel], longest: Collection[KernelKey]) -> li
             path=path,
             count=fsum(one.count for one in group),
             seconds=tuple(map(fsum, zip(*(one.seconds for one in group), strict=True))),
-            undisturbed=fsum(one.undisturbed for one in group),
+            undisturbed=_sum_if_known([one.undisturbed for one in group]),
         )
         for (name, bucket, path), group in groups.items()
     ]
@@ -209,7 +230,7 @@ def _steps_in(pair: Sequence[SideKernel]) -> int:
 
 def _seconds(
     operations: Sequence[Operation],
-    pairs: Sequence[Mapping[KernelKey, SideKernel]],
+    pairs: Sequence[SideTable],
     widths: Sequence[int],
 ) -> tuple[StepSeconds, ...]:
     """Return the seconds of the operations together in each step of each pair."""
@@ -223,10 +244,22 @@ def _seconds(
 
 
 def _undisturbed(
-    operations: Sequence[Operation], pairs: Sequence[Mapping[KernelKey, SideKernel]]
-) -> tuple[float, ...]:
-    """Return the undisturbed seconds of the operations together in each pair."""
-    keys = set(map(_key, operations))
-    return tuple(
-        round(fsum(pair[key].undisturbed for key in keys & pair.keys()), 9) for pair in pairs
+    change: OperationChange,
+    sides: tuple[SideTable, SideTable],
+    steps: tuple[StepSeconds, StepSeconds],
+) -> tuple[float, float]:
+    """Return the undisturbed seconds of both sides of a pair, estimated in the same way."""
+    keys = [set(map(_key, operations)) for operations in (change.base, change.head)]
+    base, head = (
+        _sum_if_known([side[key].undisturbed for key in own & side.keys()])
+        for own, side in zip(keys, sides, strict=True)
     )
+    if base is None or head is None:
+        base, head = (_shortest(filter(None, seconds)) for seconds in steps)
+    return round(base, 9), round(head, 9)
+
+
+def _sum_if_known(seconds: Sequence[float | None]) -> float | None:
+    """Return the sum, or None if one of the times is unknown."""
+    times = [one for one in seconds if one is not None]
+    return fsum(times) if len(times) == len(seconds) else None

@@ -77,14 +77,41 @@ def test_load_that_lengthens_one_call_of_each_step_moves_no_undisturbed_time_bey
         for n, calls in enumerate(steps)
     ]
 
-    assert undisturbed_seconds(steps) <= sums[-1] + 1e-9
-    assert undisturbed_seconds(steps) <= undisturbed_seconds(disturbed) + 1e-9
-    assert undisturbed_seconds([*steps, [0.0, 0.0, 0.0], []]) == undisturbed_seconds(steps)
+    before, after = undisturbed_seconds(steps), undisturbed_seconds(disturbed)
+    assert before is not None
+    assert after is not None
+    assert before <= sums[-1] + 1e-9
+    assert before <= after + 1e-9
+    assert undisturbed_seconds([*steps, [0.0, 0.0, 0.0], []]) == before
 
 
-def test_where_steps_have_different_numbers_of_calls_the_shortest_steps_count():
-    assert undisturbed_seconds([(1.0, 4.0), (2.0, 2.0, 2.0), (9.0,)]) == 5.0
+def test_the_undisturbed_time_of_steps_with_different_numbers_of_calls_is_unknown():
+    assert undisturbed_seconds([(1.0, 4.0), (2.0, 2.0, 2.0), (9.0,)]) is None
     assert undisturbed_seconds([(), (0.0,)]) == 0.0
+
+
+def with_calls(*steps):
+    return replace(window(operation("aten::mm", 2.0)), call_times=tuple((one,) for one in steps))
+
+
+ALIKE = with_calls((1.0, 9.0), (9.0, 2.0))
+WITH_ONE_MORE = with_calls((1.0, 9.0), (9.0, 2.0, 1.0), ())
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "undisturbed"),
+    [
+        (ALIKE, ALIKE, (3.0, 3.0)),
+        (ALIKE, WITH_ONE_MORE, (10.0, 10.0)),
+        (WITH_ONE_MORE, ALIKE, (10.0, 10.0)),
+    ],
+)
+def test_an_additional_call_in_a_step_of_one_side_makes_the_shortest_steps_count_on_both(
+    base, head, undisturbed
+):
+    mm = matched([base], [head])["aten::mm"]
+
+    assert (*mm.base_undisturbed, *mm.head_undisturbed) == undisturbed
 
 
 def test_a_window_without_single_steps_has_its_mean_step():
