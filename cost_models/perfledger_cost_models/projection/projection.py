@@ -138,7 +138,7 @@ def projection_of(
     speed = _amdahl(gain, host=host)
     if_host = speed if descriptor.fixed is not None else _amdahl(gain, host=unexplained)
     distance = max_projection_error(before, after)
-    is_checked = calibration.has_checked(source, target, (before.memory_share, after.memory_share))
+    is_checked = calibration.has_checked(source, target, before, after)
     half = calibration.log_half_width(
         distance=distance, source=source, target=target, is_checked=is_checked
     )

@@ -11,6 +11,7 @@ from perfledger_cost_models.projection.published_results import PublishedRatio
 from perfledger_cost_models.projection.roofline import (
     LEAST_REACH,
     DeviceRoofs,
+    ResourceSeconds,
     max_projection_error,
     resource_seconds,
 )
@@ -48,7 +49,7 @@ class ProjectionResidual:
     reach: float
     pair_class: PairClass
     designs: frozenset[str]  # of the two that are not calibrated
-    memory_shares: tuple[float, float]  # of the time on the source and on the target
+    seconds: tuple[ResourceSeconds, ResourceSeconds]  # on the source and on the target
 
     @property
     def score(self) -> float:
@@ -68,7 +69,9 @@ class Calibration:
     squares: Mapping[PairClass, float]
     designs: int
     devices: frozenset[str]  # with published results
-    memory_shares: tuple[float, float]  # the least and the largest of the near classes
+    # Of the time of the near classes: the least and the largest, and the largest.
+    memory_shares: tuple[float, float]
+    communication_share: float
 
     def log_half_width(
         self,
@@ -100,18 +103,26 @@ class Calibration:
         return float(stdtrit(self.designs, (1 + coverage) / 2)) * sqrt(self.squares[devices_class])
 
     def has_checked(
-        self, source: DeviceRoofs, target: DeviceRoofs, memory_shares: tuple[float, float]
+        self,
+        source: DeviceRoofs,
+        target: DeviceRoofs,
+        before: ResourceSeconds,
+        after: ResourceSeconds,
     ) -> bool:
         """Return whether published results check such a projection.
 
-        Both boards must be among them and of calibrated designs, and the shares of the time that
-        the workload spends on memory on each must be within theirs.
+        Both boards must be among them and of one design or both of calibrated ones, and the shares
+        of the time that the workload spends on memory and communication must be within theirs.
         """
         least, most = self.memory_shares
         return (
             pair_class(source, target) in NEAR_CLASSES
             and {source.key, target.key} <= self.devices
-            and least <= min(memory_shares) <= max(memory_shares) <= most
+            and all(
+                least <= each.memory_share <= most
+                and each.communication_share <= self.communication_share
+                for each in (before, after)
+            )
         )
 
 
@@ -139,7 +150,8 @@ def calibrate(residuals: Iterable[ProjectionResidual]) -> Calibration:
         for each in (PairClass.OTHER_DESIGN, PairClass.OTHER_VENDOR)
         if by_class[each]
     }
-    shares = [share for residual in near for share in residual.memory_shares]
+    seconds = [each for residual in near for each in residual.seconds]
+    shares = [each.memory_share for each in seconds]
     return Calibration(
         scores={each: tuple(sorted(one.score for one in by_class[each])) for each in NEAR_CLASSES},
         squares={each: _mean(squares.values()) for each, squares in far.items()},
@@ -150,6 +162,7 @@ def calibrate(residuals: Iterable[ProjectionResidual]) -> Calibration:
             for device in (residual.ratio.source_device, residual.ratio.target_device)
         ),
         memory_shares=(min(shares), max(shares)),
+        communication_share=max(each.communication_share for each in seconds),
     )
 
 
@@ -177,7 +190,7 @@ def residuals_of(
                 reach=max(max_projection_error(before, after), LEAST_REACH),
                 pair_class=pair_class(source, target),
                 designs=frozenset({source.design, target.design}) - CALIBRATED_DESIGNS,
-                memory_shares=(before.memory_share, after.memory_share),
+                seconds=(before, after),
             )
         )
     return tuple(residuals)

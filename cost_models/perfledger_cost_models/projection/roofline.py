@@ -72,6 +72,11 @@ class ResourceSeconds:
         """Return the share of the device's time that memory takes."""
         return self.memory / self.device
 
+    @property
+    def communication_share(self) -> float:
+        """Return the share of the device's time that communication takes."""
+        return self.communication / self.device
+
 
 def resource_seconds(descriptor: WorkloadDescriptor, roofs: DeviceRoofs) -> ResourceSeconds:
     """Return work over roof (Williams, Waterman and Patterson 2009) for each resource.

@@ -33,6 +33,7 @@ CALIBRATION = Calibration(
     designs=0,
     devices=frozenset({"old", "new"}),
     memory_shares=(0.0, 1.0),
+    communication_share=1.0,
 )
 TRANSFERS = DeviceTransfers(
     roofs={"Old": OLD, "New": NEW, "Twin": replace(OLD, key="twin")}, calibration=CALIBRATION

@@ -52,6 +52,7 @@ CALIBRATION = Calibration(
     designs=4,
     devices=frozenset({"old", "new"}),
     memory_shares=(0.1, 0.9),
+    communication_share=1.0,
 )
 RATE = HourlyRate(
     option="p5.48xlarge/on_demand",

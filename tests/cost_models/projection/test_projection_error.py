@@ -14,7 +14,7 @@ from perfledger_cost_models.projection.projection_error import (
     residuals_of,
 )
 from perfledger_cost_models.projection.published_results import PublishedRatio
-from perfledger_cost_models.projection.roofline import LEAST_REACH, DeviceRoofs
+from perfledger_cost_models.projection.roofline import LEAST_REACH, DeviceRoofs, ResourceSeconds
 from perfledger_cost_models.projection.workload_descriptor import MemoryTraffic, WorkloadDescriptor
 
 AMPERE = DeviceRoofs(
@@ -49,6 +49,7 @@ CALIBRATION = Calibration(
     designs=4,
     devices=frozenset({"ampere", "hopper"}),
     memory_shares=(0.2, 0.8),
+    communication_share=0.3,
 )
 
 
@@ -60,7 +61,13 @@ def residual(error, *, pair=PairClass.CALIBRATED_DESIGNS, designs=(), reach=1.0,
         reach=reach,
         pair_class=pair,
         designs=frozenset(designs),
-        memory_shares=(share, 0.5),
+        seconds=(busy(share), busy(0.5)),
+    )
+
+
+def busy(memory, communication=0.0):
+    return ResourceSeconds(
+        arithmetic=1 - memory - communication, memory=memory, communication=communication, fixed=1.0
     )
 
 
@@ -124,19 +131,21 @@ def test_devices_that_are_alike_on_paper_are_not_taken_to_be_the_same():
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "shares", "is_checked"),
+    ("source", "target", "seconds", "is_checked"),
     [
-        (AMPERE, HOPPER, (0.2, 0.8), True),
-        (AMPERE, HOPPER, (0.5, 0.9), False),
-        (AMPERE, HOPPER, (0.1, 0.5), False),
-        (AMPERE, replace(HOPPER, key="larger hopper"), (0.5, 0.5), False),
-        (AMPERE, ADA, (0.5, 0.5), False),
+        (AMPERE, HOPPER, (busy(0.2), busy(0.8)), True),
+        (AMPERE, HOPPER, (busy(0.2, 0.3), busy(0.5, 0.25)), True),
+        (AMPERE, HOPPER, (busy(0.5), busy(0.9)), False),
+        (AMPERE, HOPPER, (busy(0.1), busy(0.5)), False),
+        (AMPERE, HOPPER, (busy(0.5), busy(0.5, 0.4)), False),
+        (AMPERE, replace(HOPPER, key="larger hopper"), (busy(0.5), busy(0.5)), False),
+        (AMPERE, ADA, (busy(0.5), busy(0.5)), False),
     ],
 )
 def test_only_devices_and_mixes_of_resources_that_were_published_count_as_checked(
-    source, target, shares, is_checked
+    source, target, seconds, is_checked
 ):
-    assert CALIBRATION.has_checked(source, target, shares) is is_checked
+    assert CALIBRATION.has_checked(source, target, *seconds) is is_checked
 
 
 def test_scores_are_errors_per_root_of_reach_in_order():
@@ -144,6 +153,7 @@ def test_scores_are_errors_per_root_of_reach_in_order():
 
     assert found.scores[PairClass.CALIBRATED_DESIGNS] == pytest.approx((0.1, 0.2))
     assert found.memory_shares == (0.3, 0.5)
+    assert found.communication_share == 0
     assert found.devices == {"ampere", "hopper"}
 
 
@@ -181,5 +191,6 @@ def test_a_residual_is_the_log_of_published_over_projected(speed):
 
     assert found.log_error == pytest.approx(log(speed / 2))
     assert found.reach == pytest.approx(log(2))
-    assert (found.model, found.memory_shares) == ("step", (1.0, 1.0))
+    assert found.model == "step"
+    assert [each.memory_share for each in found.seconds] == [1.0, 1.0]
     assert found.pair_class is PairClass.CALIBRATED_DESIGNS
