@@ -119,7 +119,7 @@ def test_errors_that_are_none_are_refused(errors, complaint):
 
 @pytest.mark.parametrize("count", [59, 61])
 def test_errors_that_do_not_fit_are_refused_whatever_the_epochs(count):
-    with pytest.raises(SeriesError, match="standard errors for 30 values"):
+    with pytest.raises(SeriesError, match="standard errors for 60 values"):
         detect([1.0] * 60, errors=[0.1] * count, epochs=[30])
 
 
