@@ -119,14 +119,13 @@ def with_peak_buffers(profile: Profile, programs: Sequence[Program]) -> Profile:
 
     Unchanged if XLA recorded no buffers of a program: that one may be the largest.
     """
+    if not programs or not all(program.buffers for program in programs):
+        return profile
     try:
-        assignments = [_assignment(program) for program in programs if program.buffers]
-    except (ValueError, IndexError):  # bytes that are no assignment
+        largest = max(map(_assignment, programs), key=lambda one: one.size_bytes)
+        return replace(profile, peak_tensors=_held_tensors(largest))
+    except (ValueError, IndexError):  # bytes that are no assignment, or no shape
         return profile
-    if not assignments or len(assignments) < len(programs):
-        return profile
-    largest = max(assignments, key=lambda one: one.size_bytes)
-    return replace(profile, peak_tensors=_held_tensors(largest))
 
 
 def _held_tensors(assignment: _Assignment) -> tuple[HeldTensors, ...]:

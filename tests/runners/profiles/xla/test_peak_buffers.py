@@ -177,8 +177,14 @@ def test_with_programs_that_cannot_be_read_or_are_too_many_nothing_is_said(held,
     assert held(sound, sound, programs=(PROGRAM, PROGRAM)) == {}
 
 
+def test_a_result_whose_shape_cannot_be_read_leaves_the_profile_as_it_is(held):
+    one = instruction("x", opcode="parameter", key=X, result=b"\x07")
+
+    assert held(BUFFERS + ARGUMENT_AND_RESULT, programs=(program(computation(1, one)),)) == {}
+
+
 @given(st.data())
-def test_an_assignment_with_other_bytes_in_it_never_holds_more_than_its_allocations(
+def test_an_assignment_with_other_bytes_in_it_holds_possible_sizes_or_nothing(
     tmp_path_factory, data
 ):
     simulation = trace((ALLOCATE, 11, 0), (SHARE, 12, 11), (FREE, 11, 0), (FREE, 12, 0))
