@@ -180,7 +180,7 @@ def _read_branch_series(
     for series_id, group in groupby(of_branch, key=lambda row: row[0]):
         row = rows_by_id[series_id]
         points = sorted(
-            (branch_position_of[at], center, key, times[series_id, at])
+            (branch_position_of[at], center, key, times.get((series_id, at), math.nan))
             for _, at, center, key in group
         )
         yield BranchSeries(
