@@ -89,7 +89,7 @@ def build_app(settings: ServiceSettings) -> Generator[FastAPI]:
 
 def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None) -> AppState:
     public_url = settings.public_url.rstrip("/")
-    reports = UploadReports(build_report, takes_commands=bool(settings.webhook_secret))
+    reports = UploadReports(build_report, takes_commands=bool(github and settings.webhook_secret))
 
     def judge(upload_id: str) -> bool:
         return judge_upload(engine, upload_id, reports=reports, now=utc_now(), commits=github)

@@ -51,7 +51,7 @@ class UploadReports:
 
     An upload's report depends on its bundle, the day of its verdict, its approvals, and the spreads
     of the uploads before it. The last are fixed: the bundle names the newest of them. With
-    `takes_commands`, comments with commands reach the service, and reports name them.
+    `takes_commands`, comments reach the service, which can accept a regression: reports say how.
     """
 
     def __init__(
