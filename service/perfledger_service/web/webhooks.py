@@ -43,6 +43,7 @@ class _Person(msgspec.Struct):
 
 
 class _Repository(msgspec.Struct):
+    id: int
     full_name: str
 
 
@@ -149,6 +150,7 @@ def receive_delivery(
     author = delivery.issue.user
     new_comment = NewComment(
         repository=delivery.repository.full_name,
+        repository_id=delivery.repository.id,
         pull_request=delivery.issue.number,
         comment_id=delivery.comment.id,
         login=writer.login,
@@ -168,7 +170,11 @@ def _receive_merge(state: AppState, delivery: _MergeDelivery) -> CommentResponse
     if delivery.action != CLOSED_STATE or not merged.merged or merged.merge_commit_sha is None:
         return CommentResponse(is_accepted=False, reason="not a merge")
     reason = receive_merge(
-        state.engine, delivery.repository.full_name, merged.number, merged.merge_commit_sha
+        state.engine,
+        delivery.repository.full_name,
+        delivery.repository.id,
+        merged.number,
+        merged.merge_commit_sha,
     )
     return CommentResponse(is_accepted=not reason, reason=reason)
 

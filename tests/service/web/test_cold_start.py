@@ -62,7 +62,7 @@ with build_app(settings) as app:
         ):
             client.get(page).raise_for_status()
         body = json.dumps({
-            "action": "created", "repository": {"full_name": "octo/models"},
+            "action": "created", "repository": {"id": 1296269, "full_name": "octo/models"},
             "issue": {"number": 7, "state": "open", "pull_request": {}},
             "comment": {"id": 1, "body": "x", "user": {"login": "a"}},
             "sender": {"login": "a", "type": "User"},

@@ -132,7 +132,7 @@ def test_an_approval_commented_on_github_turns_the_check(
         body = json.dumps(
             {
                 "action": "created",
-                "repository": {"full_name": "octo/models"},
+                "repository": {"id": 1296269, "full_name": "octo/models"},
                 "issue": {"number": 7, "user": {"login": "bob"}, "pull_request": {}},
                 "comment": {"id": comment_id, "body": command, "user": {"login": "alice"}},
                 "sender": {"login": "alice", "type": "User"},

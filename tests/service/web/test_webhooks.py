@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
 from perfledger.records import Device, Machine
+from perfledger_service.usecases.pull_requests.projects import let_actions_upload
 from perfledger_service.web.webhooks import MAX_DELIVERY_BYTES
 
 SECRET = "canaryCanaryCanaryWebhookSecret"
@@ -31,7 +32,7 @@ def a_delivery(**values):
     """Return GitHub's delivery of a new comment of alice on bob's pull request 7."""
     return {
         "action": "created",
-        "repository": {"full_name": "octo/models"},
+        "repository": {"id": 1296269, "full_name": "octo/models"},
         "issue": {"number": 7, "user": {"login": "bob"}, "pull_request": {"url": "x"}},
         "comment": {"id": 1, "body": YES, "user": {"login": "alice"}},
         "sender": {"login": "alice", "type": "User"},
@@ -63,6 +64,14 @@ def asked(site, judged, make_bundle):
     """A judged pull request whose cost asks for approval, and no work to do."""
     pricing = PricingConfig(fleet=(FLEET,), policies=(POLICY,))
     upload = judged(site.engine, make_bundle(ratio=1.0, machine=H100, pricing=pricing))
+    let_actions_upload(
+        site.engine,
+        "octo/models",
+        repository_id=1296269,
+        owner_id=583231,
+        branch="main",
+        now=upload.created_at,
+    )
     site.jobs.works.clear()
     return upload
 
@@ -113,7 +122,8 @@ def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site
 @pytest.mark.parametrize(
     "other",
     [
-        {"repository": {"full_name": "octo/unknown"}},
+        {"repository": {"id": 1296269, "full_name": "octo/unknown"}},
+        {"repository": {"id": 1, "full_name": "octo/models"}},  # made anew after a rename
         {"issue": {"number": 2**40, "user": {"login": "bob"}, "pull_request": {}}},
         {"comment": {"id": 2**63, "body": YES, "user": {"login": "alice"}}},
         {"comment": {"id": 1, "body": None, "user": {"login": "alice"}}},
@@ -218,7 +228,7 @@ def a_merge(**values):
     pull_request = {"number": 7, "merged": True, "merge_commit_sha": "d" * 40}
     return {
         "action": "closed",
-        "repository": {"full_name": "octo/models"},
+        "repository": {"id": 1296269, "full_name": "octo/models"},
         "pull_request": pull_request | values,
     }
 
@@ -233,7 +243,8 @@ def a_merge(**values):
         (a_merge(merge_commit_sha="HEAD"), False),
         (a_merge(number=2**40), False),
         (a_merge() | {"action": "opened"}, False),
-        (a_merge() | {"repository": {"full_name": "octo/unknown"}}, False),
+        (a_merge() | {"repository": {"id": 1296269, "full_name": "octo/unknown"}}, False),
+        (a_merge() | {"repository": {"id": 1, "full_name": "octo/models"}}, False),
     ],
 )
 def test_a_merge_is_received_and_nothing_else_of_a_pull_request(deliver, delivery, is_accepted):

@@ -31,7 +31,7 @@ from perfledger_service.store.comments.commands import (
     unfinished_commands,
 )
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.projects import lock_project, project_named
+from perfledger_service.store.projects import Project, lock_project, project_named
 from perfledger_service.store.uploads import (
     StoredUpload,
     newest_judged,
@@ -68,6 +68,7 @@ class NewComment:
     """A new comment with its writer and the pull request's author."""
 
     repository: str
+    repository_id: int  # GitHub's number
     pull_request: int
     comment_id: int
     login: str
@@ -98,7 +99,7 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
         return CommentReceipt(None, "no such pull request, comment or login")
     with write_session(engine) as session:
         try:
-            project = project_named(session, comment.repository)
+            project = _project(session, comment.repository, comment.repository_id)
         except NotFoundError as error:
             return CommentReceipt(None, str(error))
         lock_project(session, project.id)
@@ -124,18 +125,32 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
     return CommentReceipt(work_on_command(command))
 
 
-def receive_merge(engine: Engine, repository: str, pull_request: int, merged_sha: str) -> str:
+def receive_merge(
+    engine: Engine, repository: str, repository_id: int, pull_request: int, merged_sha: str
+) -> str:
     """Record the commit that a pull request became; return why it is not recorded, or ""."""
     if not (0 < pull_request <= MAX_PULL_REQUEST and SHA.fullmatch(merged_sha)):
         return "no such pull request or commit"
     with write_session(engine) as session:
         try:
-            project = project_named(session, repository)
+            project = _project(session, repository, repository_id)
         except NotFoundError as error:
             return str(error)
         set_merged(session, project.id, pull_request, merged_sha)
         session.commit()
     return ""
+
+
+def _project(session: Session, repository: str, repository_id: int) -> Project:
+    """Return the project of a repository; raise NotFoundError for none.
+
+    Another repository may have the name by now: its number is compared where the project has one.
+    """
+    project = project_named(session, repository)
+    if project.actions_repository_id not in {None, repository_id}:
+        msg = f"{repository} is another repository than the project's: its number differs"
+        raise NotFoundError(msg)
+    return project
 
 
 def unfinished_command_work(engine: Engine) -> tuple[QueuedCommand, ...]:

@@ -132,7 +132,10 @@ def says(desk, site):
         comment = desk.at_github.add_comment(login, body)
         document = {
             "action": "created",
-            "repository": {"full_name": "OCTO/Models"},  # which GitHub does not tell apart
+            "repository": {
+                "id": 1296269,
+                "full_name": "OCTO/Models",
+            },  # which GitHub does not tell apart
             "issue": {"number": 7, "user": {"login": author}, "pull_request": {"url": "x"}},
             "comment": {"id": comment["id"], "body": body, "user": {"login": login}},
             "sender": {"login": login, "type": "User"},

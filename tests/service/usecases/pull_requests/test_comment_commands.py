@@ -56,6 +56,7 @@ class Discussion:
             self.engine,
             NewComment(
                 repository="octo/models",
+                repository_id=1296269,
                 pull_request=7,
                 comment_id=comment["id"],
                 login=login,
@@ -387,13 +388,13 @@ def test_a_merge_is_recorded_with_what_was_accepted(regressed, discussion):
     upload = regressed()
     discussion.say("alice", ACCEPT)
 
-    assert receive_merge(discussion.engine, "OCTO/models", 7, "d" * 40) == ""
+    assert receive_merge(discussion.engine, "OCTO/models", 1296269, 7, "d" * 40) == ""
     for repository, number, sha in (
         ("octo/unknown", 7, "e" * 40),
         ("octo/models", 2**40, "e" * 40),
         ("octo/models", 7, "HEAD"),
     ):
-        assert receive_merge(discussion.engine, repository, number, sha)
+        assert receive_merge(discussion.engine, repository, 1296269, number, sha)
     with read_session(discussion.engine) as session:
         [acceptance] = acceptances_of(session, upload.project_id, 7)
     assert acceptance.merged_sha == "d" * 40
