@@ -52,8 +52,8 @@ exec "{0}" -m pip "$@"
 """
 # Variables by which a user's pip, Poetry or PDM would install elsewhere.
 MISLEADING = (
-    *("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONHOME", "CONDA_PREFIX"),
-    *("PDM_IGNORE_ACTIVE_VENV", "PDM_PYTHON", "PDM_PROJECT", "PDM_USE_VENV"),
+    *("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONHOME", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"),
+    *("PDM_IGNORE_ACTIVE_VENV", "PDM_PYTHON", "PDM_PROJECT"),
 )
 
 
@@ -145,6 +145,8 @@ def installer_variables(venv: Path, request: BuildRequest) -> dict[str, str]:
         **variables,
         **activation(venv, variables),
         "UV_PROJECT_ENVIRONMENT": str(venv),
+        "PDM_IGNORE_SAVED_PYTHON": "1",  # a repository may hold a .pdm-python
+        "PDM_USE_VENV": "1",
         "PIP_USER": "0",
         "PIP_NO_INPUT": "1",
         "PIP_REQUIRE_VIRTUALENV": "1",

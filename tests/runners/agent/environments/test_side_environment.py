@@ -166,6 +166,8 @@ def test_installers_are_led_to_the_environment_and_see_no_credentials():
         "PATH": "/usr/bin",
         "PIP_TARGET": "/elsewhere",
         "PYTHONHOME": "/usr",
+        "CONDA_DEFAULT_ENV": "base",  # Poetry would install beside this environment
+        "PDM_USE_VENV": "0",
         "GITHUB_TOKEN": "secret",
         "PIP_INDEX_URL": "https://index.example",
     }
@@ -176,7 +178,9 @@ def test_installers_are_led_to_the_environment_and_see_no_credentials():
     assert variables["PATH"] == "/cache/venv/bin:/usr/bin"
     assert variables["VIRTUAL_ENV"] == variables["UV_PROJECT_ENVIRONMENT"] == "/cache/venv"
     assert variables["PIP_INDEX_URL"] == "https://index.example"
-    assert not {"PIP_TARGET", "PYTHONHOME", "GITHUB_TOKEN"} & variables.keys()
+    assert variables["PDM_IGNORE_SAVED_PYTHON"] == variables["PDM_USE_VENV"] == "1"
+    misleading = {"PIP_TARGET", "PYTHONHOME", "CONDA_DEFAULT_ENV", "GITHUB_TOKEN"}
+    assert not misleading & variables.keys()
 
 
 def test_an_environment_imports_its_own_distributions_before_inherited_ones(cache, checkout):
