@@ -9,7 +9,7 @@ class Acceptance:
     """A maintainer's word that a regression is intended, or that a commit's result does not count.
 
     `workload` is the one that may be slower, "" where all of `head_sha` is ignored. `merged_sha` is
-    the commit that the pull request became on the default branch, "" until it is merged.
+    the commit as which the pull request was merged, "" until it is.
     """
 
     pull_request: int

@@ -65,7 +65,7 @@ def acceptances_of_project(session: Session, project_id: int) -> tuple[Acceptanc
 
 
 def set_merged(session: Session, project_id: int, pull_request: int, merged_sha: str) -> None:
-    """Record which commit of the default branch a pull request with acceptances became."""
+    """Record the commit as which a pull request with acceptances was merged."""
     session.exec(
         update(AcceptanceRow)
         .where(

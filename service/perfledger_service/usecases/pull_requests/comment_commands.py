@@ -128,7 +128,7 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
 def receive_merge(
     engine: Engine, repository: str, repository_id: int, pull_request: int, merged_sha: str
 ) -> str:
-    """Record the commit that a pull request became; return why it is not recorded, or ""."""
+    """Record the commit as which a pull request was merged; return why it is not, or ""."""
     if not (0 < pull_request <= MAX_PULL_REQUEST and SHA.fullmatch(merged_sha)):
         return "no such pull request or commit"
     with write_session(engine) as session:
