@@ -24,6 +24,7 @@ from perfledger_cost_models.elastic_scheduling.job_speeds import JobConfiguratio
 # Of Sia's published simulator: the power of the mean over jobs, and the cost of a job that waits.
 SIA_POWER = -0.5
 SIA_WAITING = 1.1
+_STAY = 1e-3  # of a job's cost: no job moves for a choice that is as good
 _SLACK = 1e-6  # of the least speed, which rounding may miss
 _LEAST_SHARE = 1e-4  # of a job's time: that slack moves less, and it is no sharing in time
 
@@ -133,7 +134,12 @@ def _best_speed_ups(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> A
     pairs = [(place, each) for place, job in enumerate(jobs) for each in job.elastic]
     slowest = [min(each.speed for each in job.elastic) for job in jobs]
     costs = np.array(
-        [(each.speed / slowest[place]) ** SIA_POWER - SIA_WAITING for place, each in pairs]
+        [
+            (each.speed / slowest[place]) ** SIA_POWER
+            - SIA_WAITING
+            - _STAY * (jobs[place].current == (TimeShare(each, 1.0),))
+            for place, each in pairs
+        ]
     )
     limits, room = _limits(pairs, len(jobs), devices)
     chosen = milp(

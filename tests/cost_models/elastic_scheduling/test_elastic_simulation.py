@@ -60,6 +60,19 @@ def test_sia_moves_a_job_to_devices_that_become_free_and_it_pays_for_the_restart
     assert found.device_hours["A100"] == pytest.approx(500 / 3600)
 
 
+def test_sia_moves_no_job_where_it_gains_nothing():
+    """Each gets 3 on the H100 or 1.8 on two A100: the first, then the third, have the H100."""
+    alike = (SLOW, replace(SLOW, devices=2, speed=1.8), replace(FAST, speed=3.0))
+    jobs = [
+        ElasticJob(submit_s=at, work=work, rigid=(SLOW,), elastic=alike)
+        for at, work in ((0.0, 3600.0), (600.0, 3240.0), (1200.0, 7200.0))
+    ]
+
+    found = simulated(jobs, {"A100": 2, "H100": 1}, ElasticPolicy.SIA, restart_s=30.0)
+
+    assert found.completion_s == pytest.approx([1200, 1800, 2400])
+
+
 def test_a_job_that_comes_while_nothing_runs_begins_then():
     late = replace(ALONE, submit_s=10_000.0)
 
