@@ -69,6 +69,11 @@ class JudgedFamily:
         return self.measured_result.mean + self.measured_result.narrow_half_width < 0
 
     @property
+    def is_proven_loss(self) -> bool:
+        """Return whether it takes more time on head as measured, by the same interval."""
+        return self.measured_result.mean - self.measured_result.narrow_half_width > 0
+
+    @property
     def delta_seconds(self) -> float:
         """Return the seconds that it adds to a step."""
         return self._seconds(self.result.mean)

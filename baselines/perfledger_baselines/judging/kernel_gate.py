@@ -11,7 +11,8 @@ change of all steps on average, is no finding, but nothing is then called unchan
 
 The state of the machine lengthens all kernels of a process. A family is therefore compared with
 what most families of its pair have in common; whether these changed all alike is for the step's own
-timing to judge. Nothing is called unchanged or improved unless it is proven as measured.
+timing to judge. Nothing is called unchanged or improved unless it is proven as measured, and, where
+more than a quarter of the families changed, nothing regressed: "common" may be the change.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -42,6 +43,7 @@ from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.kernel_wording import (
     UNPROVEN,
     UNPROVEN_GAIN,
+    UNPROVEN_LOSS,
     kernel_reason,
     uneven_reason,
     widest_reason,
@@ -57,6 +59,8 @@ from perfledger_baselines.significance.kernel_tests import (
 # Of the step. Shorter families have no test of their own: 5 % of one is 0.01 % of the step. They
 # count where work moved.
 MIN_FAMILY_SHARE = 0.002
+# Of the families. Where more changed than that against what is common, "common" may be the change.
+MOST_CHANGED = 0.25
 TOGETHER = "kernels that were added, removed or replaced"
 
 
@@ -285,8 +289,8 @@ def _outcome(
     All are unchanged, and none decides, if each is proven to add or save no more than the margin,
     as a share of the step. Those that may have passed work on count as one.
     """
-    if shift.alarms:
-        return Outcome.REGRESSED, max(shift.alarms, key=lambda one: one.delta_seconds), ""
+    if shift.alarms and not _are_doubtful(shift.alarms, workload, shared):
+        return Outcome.REGRESSED, _first_alarm(shift.alarms), ""
     step_seconds = workload.step_seconds
     pool = () if shift.pool is None else (shift.pool,)
     doubtful = _doubtful_change(workload, shift, shared)
@@ -308,6 +312,8 @@ def _doubtful_change(
     workload: JudgedWorkload, shift: KernelShift, shared: KernelTestRule
 ) -> tuple[JudgedFamily, str] | None:
     """Return what changed in some steps only, or is not proven, and why it is undecided."""
+    if shift.alarms:
+        return _first_alarm(shift.alarms), UNPROVEN_LOSS
     for family in (*workload.tested, *((shift.pool,) if shift.pool else ())):
         uneven = shared.uneven_change(family)
         if uneven is not None:
@@ -318,6 +324,23 @@ def _doubtful_change(
     if shift.gains and not _first_gain(shift.gains).is_proven_gain:
         return _first_gain(shift.gains), UNPROVEN_GAIN
     return None
+
+
+def _are_doubtful(
+    alarms: Collection[JudgedFamily], workload: JudgedWorkload, shared: KernelTestRule
+) -> bool:
+    """Return whether slower families may be those that stayed while the others became faster.
+
+    So it may be where many changed against what is common, and none is slower as measured.
+    """
+    changed = sum(shared.is_change(one) for one in workload.tested)
+    is_widespread = changed > MOST_CHANGED * len(workload.tested)
+    return is_widespread and not _first_alarm(alarms).is_proven_loss
+
+
+def _first_alarm(alarms: Collection[JudgedFamily]) -> JudgedFamily:
+    """Return the largest of the alarms that are proven as measured, or else of all."""
+    return max(alarms, key=lambda one: (one.is_proven_loss, one.delta_seconds))
 
 
 def _first_gain(gains: Collection[JudgedFamily]) -> JudgedFamily:

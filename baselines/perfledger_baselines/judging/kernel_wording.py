@@ -9,6 +9,7 @@ from perfledger_baselines.judging.kernel_judgement import (
 
 MAX_NAMED = 3
 UNPROVEN = "too noisy to tell whether none was added"
+UNPROVEN_LOSS = "too noisy to tell whether these became slower or the others faster"
 UNPROVEN_GAIN = "too noisy to tell whether these became faster or the others slower"
 
 

@@ -318,19 +318,22 @@ def test_a_change_of_all_kernels_but_one_is_no_change_of_that_one():
     assert "too noisy to tell: mm may add or save" in judgement.reason
 
 
-def test_where_most_became_slower_on_a_noisy_machine_the_others_are_no_improvement():
-    reasons = []
+@pytest.mark.parametrize(
+    ("factor", "why"),
+    [(1.05, "whether these became faster or"), (0.95, "whether these became slower or")],
+)
+def test_where_most_changed_on_a_noisy_machine_the_others_did_not_for_sure(factor, why):
+    judgements = []
     for seed in range(10):
         ratios = np.exp(np.random.default_rng(seed).normal(0, 0.15, PAIRS))
         windows = all_alike(workload(seed), ratios)
         for family in ("mm", "attention", "gelu"):
-            windows = slower(windows, family, 1.05)
-        (judgement,) = judge(windows)
+            windows = slower(windows, family, factor)
+        judgements += judge(windows)
 
-        assert judgement.outcome is Outcome.UNDECIDED
-        reasons.append(judgement.reason)
-
-    assert any("whether these became faster or the others slower" in reason for reason in reasons)
+    undecided = [one.reason for one in judgements if one.outcome is Outcome.UNDECIDED]
+    assert len(undecided) >= 9
+    assert any(why in reason for reason in undecided)
 
 
 def test_a_noisy_kernel_that_was_renamed_is_undecided_and_no_alarm():

@@ -39,6 +39,8 @@ from perfledger_service.values.projection_views import ProjectionRow, Projection
 
 # Targets of a projection that names none.
 DEFAULT_TARGETS = ("A100-80GB", "H100-80GB", "TPU-v4")
+# Of a board's power, as low as published boards of one design reach: H100 PCIe of H100 SXM.
+LEAST_POWER_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +154,12 @@ def _limited(hardware: HardwareSpec, watts: float | None) -> HardwareSpec:
     if hardware.tdp_w is None or not 0 < watts <= hardware.tdp_w:
         power = "unknown" if hardware.tdp_w is None else f"{hardware.tdp_w:g} W"
         msg = f"a limit of {watts:g} W: the power of {hardware.key} is {power}, give less"
+        raise UsageError(msg)
+    if watts < LEAST_POWER_SHARE * hardware.tdp_w:
+        msg = (
+            f"a limit of {watts:g} W: no published board shows what {hardware.key} does at less "
+            f"than half of its {hardware.tdp_w:g} W"
+        )
         raise UsageError(msg)
     return replace(hardware, key=f"{hardware.key}{_power_label(watts)}", tdp_w=watts)
 

@@ -382,9 +382,15 @@ def test_less_power_is_a_slower_device_that_no_result_checks(run):
 
 @pytest.mark.parametrize(
     ("device", "watts", "problem"),
-    [("H100-80GB", "701", "700 W"), ("H100-80GB", "0", "700 W"), ("TPU-v5e", "200", "unknown")],
+    [
+        ("H100-80GB", "701", "700 W"),
+        ("H100-80GB", "349", "half of its 700 W"),
+        ("H100-80GB", "0", "700 W"),
+        ("H100-80GB", "5e-324", "half of its 700 W"),
+        ("TPU-v5e", "200", "unknown"),
+    ],
 )
-def test_a_power_limit_is_below_the_boards_power(run, device, watts, problem):
+def test_a_power_limit_is_below_the_boards_power_and_not_far(run, device, watts, problem):
     words = ("training/bert", "--source-device", "A100-80GB", "--target-device", device)
 
     with pytest.raises(UsageError, match=problem):
