@@ -305,15 +305,19 @@ def main() -> None:
     parser.add_argument("--trace", type=Path, action="append", default=[])
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    if options.resampled < 10:
+        parser.error(f"--resampled {options.resampled}: use 10 or more")
     for _ in range(options.record):
         for has_kernels in (True, False):
             with busy_loops(options.loops):
                 bundle = record(has_kernels=has_kernels)
             write_bundle(bundle, options.folder / f"{bundle.id}.json")
     bundles = [read_bundle(path.read_bytes()) for path in sorted(options.folder.glob("*.json"))]
+    judged = [bundle for bundle in bundles if bundle.kernels]
+    if not judged:
+        parser.error(f"{options.folder} has no check with single kernels: add one with --record 1")
     print_cost(bundles)
     draw = Random(options.seed)
-    judged = [bundle for bundle in bundles if bundle.kernels]
     print_table("recorded pairs", pool_of(judged), checks=options.resampled, draw=draw)
     for trace in options.trace:
         pool = pool_of_trace(judged[0], trace, draw)
