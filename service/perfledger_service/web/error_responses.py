@@ -1,19 +1,24 @@
 """Answers errors with a status and one sentence, never with a traceback."""
 
+import re
 from collections.abc import Mapping
 
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from perfledger_service.errors import INTERNAL, PerfledgerError
+from perfledger_service.rendering.server.error_page import error_page
 from perfledger_service.web.headers import HEADERS
 
 # Of invalid queries: a request may have thousands of them.
 MAX_REASON = 500
+# Pages below a project: its name is that of an owner and a repository.
+_PROJECT_PATH = re.compile(r"/(([\w.-]+)/[\w.-]+)/.")
+_OTHER_PAGES = frozenset({"runs", "series", "static"})
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -30,7 +35,7 @@ def add_error_responses(app: FastAPI) -> None:
 def error_response(
     request: Request, status: int, reason: str, *, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return JSON to programs and plain text, which cannot be markup, to browsers."""
+    """Return JSON to programs of the API, a page to browsers and plain text to all others."""
     all_headers = {**HEADERS, **(headers or {})}  # a bug's answer passes no middleware
     if status == 401:  # noqa: PLR2004 - HTTP requires the authentication scheme
         all_headers["WWW-Authenticate"] = "Bearer"
@@ -38,7 +43,20 @@ def error_response(
         all_headers["Connection"] = "close"
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": reason}, status, all_headers)
+    if _is_browser(request):
+        page = error_page(status, reason, repository=_repository_of(request.url.path))
+        return HTMLResponse(page, status, all_headers)
     return PlainTextResponse(f"{status}: {reason}\n", status, all_headers)
+
+
+def _is_browser(request: Request) -> bool:
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")
+
+
+def _repository_of(path: str) -> str:
+    """Return the project of a page's path, "" for a path that is not of one."""
+    match = _PROJECT_PATH.match(path)
+    return match[1] if match and match[2] not in _OTHER_PAGES else ""
 
 
 def _ours(request: Request, error: Exception) -> Response:

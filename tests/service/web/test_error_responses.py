@@ -22,8 +22,10 @@ from perfledger_service.errors import (
 from perfledger_service.web.error_responses import add_error_responses
 from perfledger_service.web.headers import HEADERS
 
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
-def answer(error, path="/"):
+
+def answer(error, path="/", **headers):
     """Return the answer to a request whose route raises the error."""
     app = FastAPI()
     add_error_responses(app)
@@ -32,15 +34,15 @@ def answer(error, path="/"):
     def fail():
         raise error
 
-    return get(app, path)
+    return get(app, path, **headers)
 
 
-def get(app, path):
+def get(app, path, **headers):
     async def ask():
         # What is answered with 500 is raised again for the server to log.
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
-            return await client.get(path)
+            return await client.get(path, headers=headers)
 
     return asyncio.run(ask())
 
@@ -65,6 +67,29 @@ def test_an_error_is_its_status_and_its_sentence(error, status):
     assert (page.status_code, page.text) == (status, f"{status}: say how\n")
     assert page.headers["content-type"] == "text/plain; charset=utf-8"
     assert (api.status_code, api.json()) == (status, {"error": "say how"})
+
+
+def test_a_browser_gets_a_page_that_leads_back():
+    shown = answer(NotFoundError("no pull request 9"), "/octo/models/pull/9", **BROWSER)
+
+    assert shown.status_code == 404
+    assert shown.headers["content-type"] == "text/html; charset=utf-8"
+    assert 'href="/octo/models"' in shown.text
+    assert {name: shown.headers[name] for name in HEADERS} == HEADERS
+
+
+@pytest.mark.parametrize("path", ["/runs/1", "/series/7/points", "/", "/nothing"])
+def test_a_page_that_is_of_no_project_leads_back_to_all_checks(path):
+    shown = answer(NotFoundError("say how"), path, **BROWSER).text
+
+    assert 'aria-label="Project"' not in shown
+    assert "all checks" in shown
+
+
+def test_the_api_answers_a_browser_with_json():
+    shown = answer(NotFoundError("say how"), "/api/v1/things", **BROWSER)
+
+    assert shown.json() == {"error": "say how"}
 
 
 def test_markup_in_an_error_stays_text():

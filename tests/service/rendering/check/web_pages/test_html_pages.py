@@ -235,4 +235,4 @@ def test_points_of_a_series_are_rows_the_newest_first(pages):
 def test_a_page_with_nothing_to_show_says_what_to_do(pages):
     assert "perfledger check --upload-url URL" in pages["/empty"]
     assert "Nothing has been uploaded for this pull request yet." in pages["/acme/models/pull/1"]
-    assert "This series has no points yet." in pages["/series/3"]
+    assert "This series has no points yet:" in pages["/series/3"]
