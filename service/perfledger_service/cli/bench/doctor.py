@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
@@ -71,7 +72,7 @@ def doctor(
     from perfledger_service.values.report import ExitCode
 
     request = doctor_flags.request(workload)
-    with PairsBar(Console(stderr=True), most=request.pairs) as progress:
+    with interruptible(), PairsBar(Console(stderr=True), most=request.pairs) as progress:
         view = examine_machine(Path(), request, progress=progress)
     output.write_document(view, doctor_document)
     if view.noise is not None and not view.noise.metrics:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, out, what
 from perfledger_service.cli.output import DocumentOutput, write_text
 from perfledger_service.errors import UsageError
@@ -107,7 +108,7 @@ def load(
 
     batches = _numbers(load_flags.batch, "--batch", int)
     request = LoadRequest(workload=workload, batches=batches, device=load_flags.device)
-    with LoadBar(Console(stderr=True)) as progress:
+    with interruptible(), LoadBar(Console(stderr=True)) as progress:
         measured = measure_load(Path(), request, load_flags.load, progress=progress)
     if save_curve is not None:
         write_text(to_json(load_document(measured)), save_curve)

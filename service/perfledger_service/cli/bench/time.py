@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.output import DocumentOutput
 
@@ -52,6 +53,6 @@ def time_statement(
         processes=time_flags.processes,
         device=time_flags.device,
     )
-    with TerminalProgress(Console(stderr=True)) as progress:
+    with interruptible(), TerminalProgress(Console(stderr=True)) as progress:
         timed = time_statement(Path(), request, progress=progress)
     output.write_document(timed, time_document)

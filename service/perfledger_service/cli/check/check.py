@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfledger.metrics import STEP_TIME
-from perfledger_service.cli.check.interruption import interruptible
 from perfledger_service.cli.command import command
+from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import how, out, what
 from perfledger_service.cli.output import Format, Formats, Output, check_writable
 from perfledger_service.cli.service_target import UploadUrl
@@ -147,7 +147,8 @@ def check(
     """Measure, judge, explain and price a change of this repository.
 
     Exit codes: 0 no regression, 1 regression or above a cost limit, 2 usage or configuration, 3
-    undecided, not measured or a cost to approve, 4 internal; 130 and 143 when it is interrupted.
+    undecided, not measured or a cost to approve, 4 internal; 129, 130 and 143 when a signal ends
+    it.
     """
     from rich.console import Console
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, out, what
 from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, check_writable
 from perfledger_service.cli.workload_flags import AsvSuite, PytestSuite, suite_of
@@ -84,7 +85,7 @@ def bisect(
     request = BisectRequest(
         workload=workload, good=good, bad=bad, metric=metric, workloads_from=workloads_from
     )
-    with TerminalProgress(Console(stderr=True)) as watcher:
+    with interruptible(), TerminalProgress(Console(stderr=True)) as watcher:
         result, bundle = run_bisect(Path(), request, flags=flags, progress=watcher)
     spooled = spool_bundle(bundle, os.environ, also=save_bundle) if bundle is not None else None
     output.write(

@@ -42,9 +42,11 @@ class CheckJournal:
         return self.pairs.header if self.pairs is not None else None
 
     def remove(self) -> None:
-        """Remove what is saved, as the check is over."""
+        """Remove what is saved, as the check is over; a later signal has nothing to go on with."""
         if self.pairs is not None:
-            self.pairs.remove()
+            finished, self.pairs = self.pairs, None
+            finished.remove()
+            finished.close()
 
     @property
     def spent_s(self) -> float:
@@ -93,9 +95,10 @@ class CheckJournal:
         notes: list[str] = []
         pairs = self.pairs
         if pairs is not None and pairs.saved:
+            count = len(pairs.saved)
+            first = "first pair" if count == 1 else f"first {count} pairs"
             notes.append(
-                f"the check was interrupted: its first {len(pairs.saved)} pairs of processes were "
-                "measured before that"
+                f"the check was interrupted after its {first} of processes, and went on from there"
             )
         if pairs is not None and pairs.has_torn_line:
             notes.append("a pair that was not completely saved at the interruption was dropped")
@@ -141,7 +144,8 @@ def open_check_journal(
         yield journal
     except BaseException as error:
         if journal.pairs is not None and journal.pairs.count:
-            error.add_note(f"{journal.pairs.count} pairs are saved")
+            count = journal.pairs.count
+            error.add_note("1 pair is saved" if count == 1 else f"{count} pairs are saved")
         raise
     finally:
         if journal.pairs is not None:

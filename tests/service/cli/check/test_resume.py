@@ -86,7 +86,7 @@ def test_a_check_that_is_ended_twice_goes_on_where_it_was(command, tmp_path):
     assert third.returncode in {0, 3}, errors
     bundle = read_bundle((tmp_path / "bundle.json").read_bytes())
     saved = next(note for note in bundle.notes if "was interrupted" in note)
-    assert int(saved.split("its first ")[1].split()[0]) >= 2
+    assert int(saved.split("after its first ")[1].split()[0]) >= 2
     assert not list((tmp_path / "state" / "perfledger" / "interrupted").iterdir())
     assert not list((tmp_path / "temporary").glob("perfledger-*"))
     assert_is_valid(bundle)

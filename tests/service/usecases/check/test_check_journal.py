@@ -75,8 +75,8 @@ def test_an_interrupted_check_goes_on_with_its_plan_and_what_it_spent(opened):
 
     plan, spent_s, (note,) = opened(use, is_resumed=True, budget="1h")  # more time is allowed
     assert (plan, spent_s) == (PLAN, 42.0)
-    assert note.startswith("the check was interrupted: its first 1 pairs of processes were ")
-    assert raised.value.__notes__ == ["1 pairs are saved"]
+    assert note.startswith("the check was interrupted after its first pair of processes, ")
+    assert raised.value.__notes__ == ["1 pair is saved"]
 
 
 def test_a_check_that_is_over_has_nothing_to_resume(opened):
@@ -88,6 +88,18 @@ def test_a_check_that_is_over_has_nothing_to_resume(opened):
 
     with pytest.raises(JournalError, match=r"no interrupted check of .* is saved"):
         opened(use, is_resumed=True)
+
+
+def test_a_signal_after_the_end_names_no_saved_pairs(opened):
+    def use(journal):
+        journal.begin(MACHINE, PLAN, (), SPECS).append(PAIR)
+        journal.remove()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        opened(use)
+
+    assert not hasattr(raised.value, "__notes__")
 
 
 def test_other_settings_are_refused(opened):

@@ -1,11 +1,13 @@
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import typer
 
-from perfledger_service.cli.check.interruption import interruptible
+from perfledger_service.cli.interruption import interruptible
 
 
 def interrupt(number, *, note="", arguments=("check", "--base", "a b", "--resume")):
@@ -25,7 +27,7 @@ def _work_and_clean_up(number, note):
         raise
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_the_shells_code(number, capsys):
     before = signal.getsignal(number)
 
@@ -42,6 +44,53 @@ def test_what_is_saved_is_told_with_the_command_that_goes_on(capsys):
     assert capsys.readouterr().err.splitlines()[1] == (
         "3 pairs are saved; go on with them: perfledger check --base 'a b' --resume"
     )
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible(()):
+            os.kill(os.getpid(), signal.SIGHUP)
+
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+# Leads a session, takes its standard error as terminal, and writes there until it is closed.
+ON_A_TERMINAL = """
+import fcntl, signal, sys, termios, typer
+from perfledger_service.cli.interruption import interruptible
+fcntl.ioctl(2, termios.TIOCSCTTY, 0)
+try:
+    with interruptible(()):
+        try:
+            print("ready", flush=True)
+            signal.pause()
+        finally:
+            print("cleaning up", file=sys.stderr, flush=True)
+            print("clean", flush=True)
+except typer.Exit as exit:
+    sys.exit(exit.exit_code)
+"""
+
+
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_ends_it_cleanly():
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", ON_A_TERMINAL],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        start_new_session=True,
+        text=True,
+    ) as process:
+        os.close(theirs)
+        assert process.stdout.readline() == "ready\n"
+        os.close(ours)
+
+        assert process.stdout.read() == "clean\n"
+    assert process.returncode == 128 + signal.SIGHUP
 
 
 def test_other_errors_pass():
