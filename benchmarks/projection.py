@@ -14,9 +14,9 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-from perfledger_cost_models.projection.projection import projection_of
 from perfledger_cost_models.projection.projection_check import (
     CheckedProjection,
+    checked_projections,
     leave_one_out,
     model_of,
 )
@@ -103,20 +103,9 @@ def held_out(path: Path) -> tuple[CheckedProjection, ...]:
     """Project the published ratios of another table with all of the packaged results."""
     roofs, descriptors = known_roofs(), packaged_descriptors()
     calibration = calibrate(residuals_of(packaged_ratios(), descriptors, roofs))
-    by_name = {each.name: each for each in descriptors}
     ratios = ratios_of(read_results(path.read_text(encoding="utf-8"), path.name))
-    return tuple(
-        CheckedProjection(
-            residual=residual,
-            projection=projection_of(
-                by_name[residual.ratio.workload],
-                roofs[residual.ratio.source_device],
-                roofs[residual.ratio.target_device],
-                calibration,
-            ),
-        )
-        for residual in residuals_of(ratios, descriptors, roofs)
-    )
+    residuals = residuals_of(ratios, descriptors, roofs)
+    return checked_projections(residuals, descriptors, roofs, lambda _: calibration)
 
 
 def print_accuracy(name: str, found: Sequence[CheckedProjection]) -> None:

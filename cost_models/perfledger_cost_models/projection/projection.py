@@ -13,6 +13,7 @@ from perfledger_cost_models.projection.roofline import (
     DeviceRoofs,
     MissingPeakError,
     ResourceSeconds,
+    dtypes_of_both,
     dtypes_used,
     max_projection_error,
     resource_seconds,
@@ -138,7 +139,8 @@ def projection_of(
     speed = _amdahl(gain, host=host)
     if_host = speed if descriptor.fixed is not None else _amdahl(gain, host=unexplained)
     distance = max_projection_error(before, after)
-    is_checked = calibration.has_checked(source, target, before, after)
+    dtypes = dtypes_of_both(descriptor, source, target)
+    is_checked = calibration.has_checked(source, target, before, after, dtypes)
     half = calibration.log_half_width(
         distance=distance, source=source, target=target, is_checked=is_checked
     )

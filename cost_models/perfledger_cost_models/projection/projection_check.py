@@ -1,11 +1,12 @@
 """Checks projections on published ratios that did not calibrate them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from perfledger_cost_models.projection.projection import Projection, projection_of
 from perfledger_cost_models.projection.projection_error import (
+    Calibration,
     ProjectionResidual,
     calibrate,
     residuals_of,
@@ -59,11 +60,23 @@ def leave_one_out(
     Raises the errors of `residuals_of` and `calibrate`.
     """
     residuals = residuals_of(ratios, descriptors, roofs)
-    by_name = {each.name: each for each in descriptors}
     calibrations = {
         kind: calibrate(each for each in residuals if kind_of(each) != kind)
         for kind in {kind_of(each) for each in residuals}
     }
+    return checked_projections(
+        residuals, descriptors, roofs, lambda residual: calibrations[kind_of(residual)]
+    )
+
+
+def checked_projections(
+    residuals: Iterable[ProjectionResidual],
+    descriptors: Collection[WorkloadDescriptor],
+    roofs: Mapping[str, DeviceRoofs],
+    calibration_for: Callable[[ProjectionResidual], Calibration],
+) -> tuple[CheckedProjection, ...]:
+    """Project published ratios, each with the calibration for it."""
+    by_name = {each.name: each for each in descriptors}
     return tuple(
         CheckedProjection(
             residual=residual,
@@ -71,7 +84,7 @@ def leave_one_out(
                 by_name[residual.ratio.workload],
                 roofs[residual.ratio.source_device],
                 roofs[residual.ratio.target_device],
-                calibrations[kind_of(residual)],
+                calibration_for(residual),
             ),
         )
         for residual in residuals

@@ -12,6 +12,7 @@ from perfledger_cost_models.projection.roofline import (
     LEAST_REACH,
     DeviceRoofs,
     ResourceSeconds,
+    dtypes_of_both,
     max_projection_error,
     resource_seconds,
 )
@@ -50,6 +51,7 @@ class ProjectionResidual:
     pair_class: PairClass
     designs: frozenset[str]  # of the two that are not calibrated
     seconds: tuple[ResourceSeconds, ResourceSeconds]  # on the source and on the target
+    dtypes: frozenset[str]  # of its operations on either
 
     @property
     def score(self) -> float:
@@ -72,6 +74,7 @@ class Calibration:
     # Of the time of the near classes: the least and the largest, and the largest.
     memory_shares: tuple[float, float]
     communication_share: float
+    dtypes: frozenset[str]  # of the near classes
 
     def log_half_width(
         self,
@@ -108,16 +111,19 @@ class Calibration:
         target: DeviceRoofs,
         before: ResourceSeconds,
         after: ResourceSeconds,
+        dtypes: frozenset[str],
     ) -> bool:
         """Return whether published results check such a projection.
 
-        Both boards must be among them and of one design or both of calibrated ones, and the shares
-        of the time that the workload spends on memory and communication must be within theirs.
+        Both boards must be among them and of one design or both of calibrated ones, the types that
+        the workload computes in must be theirs, and the shares of the time that it spends on memory
+        and communication within theirs.
         """
         least, most = self.memory_shares
         return (
             pair_class(source, target) in NEAR_CLASSES
             and {source.key, target.key} <= self.devices
+            and dtypes <= self.dtypes
             and all(
                 least <= each.memory_share <= most
                 and each.communication_share <= self.communication_share
@@ -163,6 +169,7 @@ def calibrate(residuals: Iterable[ProjectionResidual]) -> Calibration:
         ),
         memory_shares=(min(shares), max(shares)),
         communication_share=max(each.communication_share for each in seconds),
+        dtypes=frozenset().union(*(residual.dtypes for residual in near)),
     )
 
 
@@ -191,6 +198,7 @@ def residuals_of(
                 pair_class=pair_class(source, target),
                 designs=frozenset({source.design, target.design}) - CALIBRATED_DESIGNS,
                 seconds=(before, after),
+                dtypes=dtypes_of_both(descriptor, source, target),
             )
         )
     return tuple(residuals)

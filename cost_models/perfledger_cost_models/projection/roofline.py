@@ -102,6 +102,13 @@ def dtypes_used(descriptor: WorkloadDescriptor, roofs: DeviceRoofs) -> tuple[str
     return tuple(dict.fromkeys(dtype for dtype in dtypes if dtype is not None))
 
 
+def dtypes_of_both(
+    descriptor: WorkloadDescriptor, source: DeviceRoofs, target: DeviceRoofs
+) -> frozenset[str]:
+    """Return the types in which the operations run on either of two devices."""
+    return frozenset((*dtypes_used(descriptor, source), *dtypes_used(descriptor, target)))
+
+
 def max_projection_error(source: ResourceSeconds, target: ResourceSeconds) -> float:
     """Return the spread of a workload's resource speed-ups between two devices.
 

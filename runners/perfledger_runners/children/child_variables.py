@@ -151,11 +151,6 @@ def build_variables(environment: Mapping[str, str], *, named: Iterable[str] = ()
     return _select(environment, (*_names(CHILD_VARIABLES), *_names(BUILD_VARIABLES), *named))
 
 
-def named_variables(environment: Mapping[str, str], named: Iterable[str]) -> dict[str, str]:
-    """Return the variables that names and prefixes let in."""
-    return _select(environment, tuple(named))
-
-
 def withheld_hint(environment: Mapping[str, str], received: Iterable[str], error: str) -> str:
     """Return a sentence on the withheld variable that an error names, "" if it names none."""
     words = set(re.findall(r"\w+", error))

@@ -16,7 +16,6 @@ from typing import cast
 from perfledger_runners.children.child_variables import (
     build_variables,
     child_variables,
-    named_variables,
     withheld_note,
 )
 from perfledger_runners.children.interpreter import (
@@ -35,11 +34,8 @@ INHERIT_FILE = "perfledger_inherited.pth"
 TOOL_TIMEOUT_S = 300.0
 # Larger outputs in the checkout are built again each time.
 MAX_OUTPUT_BYTES = 4 * 2**30
-# Compilers and their options, which change what the same sources become.
-COMPILER_VARIABLES = (
-    *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "CMAKE_ARGS", "RUSTFLAGS"),
-    *("CUDA_HOME", "CUDACXX", "NVCC_FLAGS", "TORCH_CUDA_ARCH_LIST"),
-)
+# Of the variables that a step gets as well: those that change what the same sources become.
+COMPILER_VARIABLES = ("CC", "CXX", "CUDA_HOME", "CUDACXX", "NVCC_FLAGS", "TORCH_CUDA_ARCH_LIST")
 SITE_PROGRAM = """
 import json, os, sys
 names = ("site-packages", "dist-packages")
@@ -160,6 +156,8 @@ def _key(request: BuildRequest, inherited: tuple[str, ...]) -> str:
         sorted(path.name for path in Path(folder).glob("*.dist-info")) for folder in inherited
     ]
     compilers = {name: request.environment.get(name, "") for name in COMPILER_VARIABLES}
+    received = build_variables(request.environment, named=request.variable_names)
+    of_steps = child_variables(request.environment)
     inputs = {
         "sources": request.sources,
         "command": request.command,
@@ -167,7 +165,7 @@ def _key(request: BuildRequest, inherited: tuple[str, ...]) -> str:
         "machine": platform.machine(),
         "installed": [list(inherited), installed],
         "compilers": compilers,
-        "named": named_variables(request.environment, request.variable_names),
+        "variables": {name: value for name, value in received.items() if name not in of_steps},
     }
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:32]
 

@@ -241,6 +241,7 @@ def test_a_change_carried_over_is_a_projection_with_a_wider_interval():
         devices=frozenset(roofs),
         memory_shares=(0.0, 1.0),
         communication_share=1.0,
+        dtypes=frozenset({"float32"}),
     )
 
     (found,) = price_changes(

@@ -34,6 +34,7 @@ CALIBRATION = Calibration(
     devices=frozenset({"old", "new"}),
     memory_shares=(0.0, 1.0),
     communication_share=1.0,
+    dtypes=frozenset({"float32"}),
 )
 TRANSFERS = DeviceTransfers(
     roofs={"Old": OLD, "New": NEW, "Twin": replace(OLD, key="twin")}, calibration=CALIBRATION

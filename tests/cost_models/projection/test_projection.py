@@ -53,6 +53,7 @@ CALIBRATION = Calibration(
     devices=frozenset({"old", "new"}),
     memory_shares=(0.1, 0.9),
     communication_share=1.0,
+    dtypes=frozenset({"bfloat16"}),
 )
 RATE = HourlyRate(
     option="p5.48xlarge/on_demand",

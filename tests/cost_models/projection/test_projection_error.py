@@ -50,6 +50,7 @@ CALIBRATION = Calibration(
     devices=frozenset({"ampere", "hopper"}),
     memory_shares=(0.2, 0.8),
     communication_share=0.3,
+    dtypes=frozenset({"bfloat16", "int8"}),
 )
 
 
@@ -62,6 +63,7 @@ def residual(error, *, pair=PairClass.CALIBRATED_DESIGNS, designs=(), reach=1.0,
         pair_class=pair,
         designs=frozenset(designs),
         seconds=(busy(share), busy(0.5)),
+        dtypes=frozenset({"bfloat16"}),
     )
 
 
@@ -145,7 +147,18 @@ def test_devices_that_are_alike_on_paper_are_not_taken_to_be_the_same():
 def test_only_devices_and_mixes_of_resources_that_were_published_count_as_checked(
     source, target, seconds, is_checked
 ):
-    assert CALIBRATION.has_checked(source, target, *seconds) is is_checked
+    before, after = seconds
+    dtypes = frozenset({"bfloat16"})
+
+    assert CALIBRATION.has_checked(source, target, before, after, dtypes) is is_checked
+
+
+def test_only_types_that_were_published_count_as_checked():
+    def has_checked(*dtypes):
+        return CALIBRATION.has_checked(AMPERE, HOPPER, busy(0.5), busy(0.5), frozenset(dtypes))
+
+    assert has_checked("bfloat16", "int8")
+    assert not has_checked("bfloat16", "float64")
 
 
 def test_scores_are_errors_per_root_of_reach_in_order():

@@ -15,7 +15,6 @@ from perfledger_runners.children.child_variables import (
     build_variables,
     child_variables,
     named_variable_error,
-    named_variables,
     withheld_hint,
     withheld_note,
 )
@@ -65,7 +64,7 @@ def test_the_jobs_own_variables_never_reach_it_even_if_a_setting_names_them(name
     assert named_variable_error(name)
     for named in ([name], [name[:3] + "*"]):
         assert child_variables({name: "x"}, named=named) == {}
-        assert named_variables({name: "x"}, named) == {}
+        assert build_variables({name: "x"}, named=named) == {}
 
 
 @pytest.mark.parametrize("name", sorted(NEEDED))

@@ -93,7 +93,15 @@ def test_the_second_check_finds_the_environment_and_the_files_beside_the_sources
     assert (second / "link").is_symlink()
 
 
-@pytest.mark.parametrize("change", [{"sources": "2"}, {"CFLAGS": "-O0"}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sources": "2"},
+        {"CC": "cc2"},
+        {"CFLAGS": "-O0"},
+        {"PIP_INDEX_URL": "https://b.example"},
+    ],
+)
 def test_other_inputs_are_built_anew(cache, checkout, change):
     with side_environment(cache, request_of(INSTALL), checkout()):
         pass
