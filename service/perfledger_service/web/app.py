@@ -19,7 +19,16 @@ from perfledger_service.usecases.pull_requests.comment_commands import (
 from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines
 from perfledger_service.usecases.pull_requests.retry import due_work
 from perfledger_service.usecases.pull_requests.uploads import unfinished_work
-from perfledger_service.web import ab_requests, checks, health, pages, priors, uploads, webhooks
+from perfledger_service.web import (
+    ab_requests,
+    checks,
+    health,
+    jobs,
+    pages,
+    priors,
+    uploads,
+    webhooks,
+)
 from perfledger_service.web.allowed_hosts import AllowedHosts
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
@@ -72,6 +81,7 @@ def create_app(state: AppState) -> FastAPI:
     app.include_router(priors.router)
     app.include_router(ab_requests.router)
     app.include_router(checks.router)
+    app.include_router(jobs.router)
     app.include_router(webhooks.router)
     app.include_router(health.router)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")

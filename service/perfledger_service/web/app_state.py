@@ -83,6 +83,20 @@ CurrentReader = Annotated[Caller, Depends(caller_that_reads)]
 CurrentUploader = Annotated[Caller, Depends(caller_that_uploads)]
 
 
+def runner_that_asks(caller: CurrentUploader) -> Caller:
+    """Return the holder of a project's token; raise RefusedError for a run of GitHub Actions.
+
+    A pull request can change what its own run does: it could take jobs, and answer them.
+    """
+    if caller.run is not None:
+        msg = "a run of GitHub Actions takes no jobs: use a token of the project"
+        raise RefusedError(msg)
+    return caller
+
+
+CurrentRunner = Annotated[Caller, Depends(runner_that_asks)]
+
+
 def _caller(
     state: AppState, credentials: HTTPAuthorizationCredentials | None, *, scope: TokenScope
 ) -> Caller:

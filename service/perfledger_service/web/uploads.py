@@ -99,7 +99,7 @@ def upload_bundle(
     )
     if is_waiting(upload):
         state.workflow.enqueue(work_on(upload))
-    return _response_of(state, upload)
+    return upload_response(state, upload)
 
 
 @router.get(
@@ -120,9 +120,10 @@ def get_upload(
     if upload.project_id != caller.project.id:
         msg = f"no upload {upload_id!r}"
         raise NotFoundError(msg)
-    return _response_of(state, upload)
+    return upload_response(state, upload)
 
 
-def _response_of(state: AppState, upload: StoredUpload) -> UploadResponse:
+def upload_response(state: AppState, upload: StoredUpload) -> UploadResponse:
+    """Return an upload as it is shown to programs."""
     url = f"{state.public_url}/runs/{upload.id}"
     return UploadResponse.model_validate(asdict(upload) | {"url": url})

@@ -43,6 +43,7 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.jobs.runner_queue import answer_job
 from perfledger_service.usecases.pull_requests.actions_runs import sender_of
 from perfledger_service.usecases.pull_requests.branch_places import find_places
 from perfledger_service.usecases.pull_requests.confirmation import confirm_suspects
@@ -65,13 +66,17 @@ def receive_bundle(
     upload_id: str,
     now: datetime,
     run: ActionsRun | None = None,
+    job_id: str | None = None,
 ) -> StoredUpload:
     """Store an uploaded bundle, gzipped or plain, for its project, once.
 
     The same bundle again returns the same upload; a failed one begins its next attempt. `run` is
-    the run of GitHub Actions that sent it, None for a token's holder. Raises UsageError for an
-    invalid bundle, RefusedError for one of another repository or pull request, ConflictError for a
-    second bundle with one token of a run, and TooManyRequestsError for too many bundles.
+    the run of GitHub Actions that sent it, None for a token's holder. `job_id` is the job for
+    runners whose result it is: it is stored together with the job's end, or not at all.
+
+    Raises UsageError for an invalid bundle and for one that is not of its job, RefusedError for one
+    of another repository or pull request, ConflictError for a second bundle with one token of a run
+    or for one job, and TooManyRequestsError for too many bundles.
     """
     content = data if data.startswith(GZIP_MAGIC) else gzip.compress(data, mtime=0)
     bundle, document = _read(content)
@@ -101,9 +106,12 @@ def receive_bundle(
             )
         elif earlier.status is UploadStatus.FAILED:
             restart_upload(session, earlier)
+        stored_id = earlier.id if earlier else upload_id
+        if job_id is not None:
+            answer_job(session, project, job_id, bundle, upload_id=stored_id, now=now)
         session.commit()
     with read_session(engine) as session:
-        return upload_by_id(session, earlier.id if earlier else upload_id)
+        return upload_by_id(session, stored_id)
 
 
 def judge_upload(

@@ -1,0 +1,66 @@
+"""Defines the work that a service's queue has for runners, as both sides know it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+# Of one workload's id: bundles have no longer ones.
+MAX_WORKLOADS = 100
+# Within that time the service hears from the runner that holds a job, or gives it to another one.
+DEFAULT_LEASE_S = 120.0
+MIN_LEASE_S, MAX_LEASE_S = 1.0, 3600.0
+
+
+class RunnerJobKind(StrEnum):
+    """What a job is for."""
+
+    RERUN = "rerun"  # of a pull request's check, asked for in a comment
+    AB = "ab"  # an A/B request of the default branch
+    BISECTION = "bisection"
+    CANARY = "canary"  # the default branch's newest commit against itself
+    NIGHTLY = "nightly"  # the default branch's newest commit against its parent
+    WEEKLY = "weekly"
+
+
+class RunnerJobState(StrEnum):
+    """Where a job stands; the last three are final."""
+
+    QUEUED = "queued"
+    LEASED = "leased"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether something is still to be done."""
+        return self in {RunnerJobState.QUEUED, RunnerJobState.LEASED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerJob:
+    """One entry of a service's queue for runners.
+
+    Without commits it is about the newest one of the default branch when it runs. `workloads` are
+    ids, all without any. A fork's commit may only be run where `allows_fork` says so.
+    """
+
+    id: str
+    repository: str
+    kind: RunnerJobKind
+    machine_class: str  # a pattern
+    base_sha: str = ""
+    head_sha: str = ""
+    pull_request: int | None = None
+    allows_fork: bool = False
+    workloads: tuple[str, ...] = ()
+    max_pairs: int | None = None
+    requested_by: str = ""
+    state: RunnerJobState = RunnerJobState.QUEUED
+    runner: str = ""
+    attempts: int = 0
+    reason: str = ""
+    upload_id: str | None = None
+    created_at: datetime
+    due_at: datetime
+    lease_expires_at: datetime | None = None

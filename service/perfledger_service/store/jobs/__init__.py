@@ -1,0 +1,1 @@
+"""Tables and queries of the queue for runners."""

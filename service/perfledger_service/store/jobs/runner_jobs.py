@@ -1,0 +1,137 @@
+"""Stores the jobs of the queue for runners."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, func, update
+from sqlmodel import Session, col, select
+
+from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind, RunnerJobState
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.jobs.job_tables import RunnerJobRow
+from perfledger_service.store.tables import ProjectRow
+
+OPEN_STATES = tuple(state for state in RunnerJobState if state.is_open)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRunnerJob:
+    """A job to queue; two with one key are the same job."""
+
+    key: str
+    kind: RunnerJobKind
+    machine_class: str
+    base_sha: str = ""
+    head_sha: str = ""
+    pull_request: int | None = None
+    allows_fork: bool = False
+    workloads: tuple[str, ...] = ()
+    max_pairs: int | None = None
+    requested_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRunnerJob(RunnerJob):
+    """A job with what only the service knows of it."""
+
+    project_id: int
+    key: str
+    lease: str
+    taken_at: datetime | None
+    device_s: float
+    finished_at: datetime | None
+
+
+_STORED_RUNNER_JOB_DECODER = msgspec.json.Decoder(StoredRunnerJob)
+_WORKLOADS_DECODER = msgspec.json.Decoder(tuple[str, ...])
+# What changes while a job is worked on.
+_PROGRESS = (
+    *("state", "runner", "lease", "lease_expires_at", "taken_at", "attempts", "reason"),
+    *("device_s", "upload_id", "due_at", "finished_at"),
+)
+
+
+def add_runner_job(
+    session: Session, project_id: int, job: NewRunnerJob, *, job_id: str, now: datetime
+) -> None:
+    """Store a job, of whose key there is none; the caller holds the project's lock."""
+    values: dict[str, Any] = asdict(job) | {"workloads": json.dumps(job.workloads)}
+    session.add(
+        RunnerJobRow(
+            id=job_id,
+            project_id=project_id,
+            state=RunnerJobState.QUEUED,
+            created_at=now,
+            due_at=now,
+            **values,
+        )
+    )
+    session.flush()
+
+
+def runner_job(session: Session, project_id: int, job_id: str) -> StoredRunnerJob:
+    """Return a job of a project; raise NotFoundError for an unknown one."""
+    for job in _jobs(session, col(RunnerJobRow.id) == job_id, project_id=project_id):
+        return job
+    msg = f"no job {job_id[:80]!r}"
+    raise NotFoundError(msg)
+
+
+def runner_job_of_key(session: Session, project_id: int, key: str) -> StoredRunnerJob | None:
+    """Return the job of a project with a key, None without one."""
+    jobs = _jobs(session, col(RunnerJobRow.key) == key, project_id=project_id)
+    return next(iter(jobs), None)
+
+
+def open_runner_jobs(session: Session, project_id: int) -> tuple[StoredRunnerJob, ...]:
+    """Return the jobs of a project that are queued or leased, oldest first."""
+    return _jobs(session, col(RunnerJobRow.state).in_(OPEN_STATES), project_id=project_id)
+
+
+def newest_runner_jobs(
+    session: Session, project_id: int, *, limit: int
+) -> tuple[StoredRunnerJob, ...]:
+    """Return the newest jobs of a project, newest first."""
+    rows = session.exec(
+        select(RunnerJobRow, ProjectRow.repository)
+        .join(ProjectRow)
+        .where(col(RunnerJobRow.project_id) == project_id)
+        .order_by(col(RunnerJobRow.created_at).desc(), col(RunnerJobRow.id))
+        .limit(limit)
+    )
+    return tuple(_job(row, repository) for row, repository in rows)
+
+
+def count_open_jobs(session: Session, project_id: int) -> int:
+    """Return the number of jobs of a project that are queued or leased."""
+    return session.exec(
+        select(func.count()).where(
+            col(RunnerJobRow.project_id) == project_id, col(RunnerJobRow.state).in_(OPEN_STATES)
+        )
+    ).one()
+
+
+def save_progress(session: Session, job: StoredRunnerJob) -> None:
+    """Store where a job stands; the caller holds the project's lock."""
+    values = {name: getattr(job, name) for name in _PROGRESS}
+    session.exec(update(RunnerJobRow).where(col(RunnerJobRow.id) == job.id).values(**values))
+
+
+def _jobs(
+    session: Session, *conditions: ColumnElement[bool], project_id: int
+) -> tuple[StoredRunnerJob, ...]:
+    rows = session.exec(
+        select(RunnerJobRow, ProjectRow.repository)
+        .join(ProjectRow)
+        .where(col(RunnerJobRow.project_id) == project_id, *conditions)
+        .order_by(col(RunnerJobRow.created_at), col(RunnerJobRow.id))
+    )
+    return tuple(_job(row, repository) for row, repository in rows)
+
+
+def _job(row: RunnerJobRow, repository: str) -> StoredRunnerJob:
+    workloads = _WORKLOADS_DECODER.decode(row.workloads)
+    return row.to_value(_STORED_RUNNER_JOB_DECODER, repository=repository, workloads=workloads)

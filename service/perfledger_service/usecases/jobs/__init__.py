@@ -1,0 +1,1 @@
+"""What the service does with its queue for runners."""

@@ -1,0 +1,362 @@
+"""Queues jobs for runners, and lends each to one runner at a time.
+
+A runner holds a job under a lease, which it renews by heartbeats. Where a lease ends without a
+result, the job goes to the next runner. A job has at most one result: the first that arrives is
+stored, whoever brings it, and all later ones are refused. So a runner that was cut off and comes
+back neither loses what it measured nor stores it a second time.
+"""
+
+import secrets
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger.bundle import Bundle
+from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
+from perfledger_service.errors import ConflictError, TooManyRequestsError, UsageError
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.jobs.runner_jobs import (
+    NewRunnerJob,
+    StoredRunnerJob,
+    add_runner_job,
+    count_open_jobs,
+    newest_runner_jobs,
+    open_runner_jobs,
+    runner_job,
+    runner_job_of_key,
+    save_progress,
+)
+from perfledger_service.store.jobs.runners import record_runner, served_classes
+from perfledger_service.store.projects import Project, lock_project
+
+MAX_OPEN_JOBS = 1000  # of a project: more than its runners can measure in a week
+MAX_LISTED_JOBS = 200
+# Then a job is failed: what ended so many runners would end the next one, too.
+MAX_ATTEMPTS = 5
+# Doubled with each attempt, so that a job that fails at once does not keep a runner busy.
+RETRY_AFTER = timedelta(minutes=1)
+# A runner that has not asked for so long is not waited for.
+RUNNER_ABSENT_AFTER = timedelta(days=1)
+# People wait for the first ones.
+_ORDER = tuple(RunnerJobKind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRequest:
+    """A runner that asks for a job: its name, the lease that it would hold, and what it can run."""
+
+    runner: str
+    machine_classes: tuple[str, ...]
+    lease: str
+    lease_s: float
+
+
+def queue_job(
+    session: Session, project_id: int, job: NewRunnerJob, *, now: datetime
+) -> StoredRunnerJob:
+    """Queue a job, and return it; one that was asked for before is returned as it is.
+
+    The caller holds the project's lock and commits. Raises TooManyRequestsError.
+    """
+    earlier = runner_job_of_key(session, project_id, job.key)
+    if earlier is not None:
+        return earlier
+    count = count_open_jobs(session, project_id)
+    if count >= MAX_OPEN_JOBS:
+        msg = f"{count} jobs wait for runners of this project: the limit"
+        raise TooManyRequestsError(msg)
+    job_id = secrets.token_hex(16)
+    add_runner_job(session, project_id, job, job_id=job_id, now=now)
+    return runner_job(session, project_id, job_id)
+
+
+def take_job(
+    engine: Engine, project: Project, request: JobRequest, *, now: datetime
+) -> StoredRunnerJob | None:
+    """Lend a runner the first job that it can run; None without one.
+
+    The same request again, after a lost answer, returns the same job.
+    """
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        record_runner(session, project.id, request.runner, request.machine_classes, now=now)
+        jobs = [_without_lost_lease(session, job, now=now) for job in _open_jobs(session, project)]
+        job = _lent_before(jobs, request) or _first_for(jobs, request, now=now)
+        if job is not None:
+            job = replace(
+                job,
+                state=RunnerJobState.LEASED,
+                runner=request.runner,
+                attempts=job.attempts + (job.lease != request.lease),
+                lease=request.lease,
+                lease_expires_at=now + timedelta(seconds=request.lease_s),
+                taken_at=job.taken_at if job.lease == request.lease else now,
+                reason="",
+            )
+            save_progress(session, job)
+        session.commit()
+    return job
+
+
+def renew_lease(
+    engine: Engine, project: Project, job_id: str, lease: str, *, lease_s: float, now: datetime
+) -> StoredRunnerJob:
+    """Renew a lease from now on; raise ConflictError where the runner does not hold it any more.
+
+    A lease that ended is renewed, too, as long as no other runner has the job.
+    """
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        job = _held_job(session, project, job_id, lease)
+        job = replace(job, lease_expires_at=now + timedelta(seconds=lease_s))
+        save_progress(session, job)
+        session.commit()
+    return job
+
+
+def answer_job(
+    session: Session,
+    project: Project,
+    job_id: str,
+    bundle: Bundle,
+    *,
+    upload_id: str,
+    now: datetime,
+) -> None:
+    """Record an upload as a job's result; the caller holds the project's lock and commits.
+
+    Raises UsageError where its bundle is of other commits or another pull request than the job, and
+    ConflictError where the job has another result.
+    """
+    job = runner_job(session, project.id, job_id)
+    _check_answer(job, bundle)
+    held_s = bundle.held_s
+    device_s = None if held_s is None else held_s * bundle.machine.count
+    finish_job(session, project, job_id, upload_id=upload_id, device_s=device_s, now=now)
+
+
+def finish_job(
+    session: Session,
+    project: Project,
+    job_id: str,
+    *,
+    upload_id: str | None,
+    device_s: float | None,
+    reason: str = "",
+    now: datetime,
+) -> StoredRunnerJob:
+    """Record a job's result, None where it ended without a bundle; the same again changes nothing.
+
+    The first result counts, also of a runner whose lease ended. `device_s` are the device-seconds
+    that it held, None where the bundle does not say. Raises ConflictError for a second one. The
+    caller holds the project's lock and commits.
+    """
+    job = runner_job(session, project.id, job_id)
+    if job.state is RunnerJobState.DONE:
+        if job.upload_id == upload_id:
+            return job
+        msg = f"job {job.id} has a result already: this one is not needed"
+        raise ConflictError(msg)
+    if job.state is RunnerJobState.CANCELLED:
+        raise ConflictError(_cancelled(job))
+    spent_s = _lease_seconds(job, now=now) if device_s is None else device_s
+    job = replace(
+        job,
+        state=RunnerJobState.DONE,
+        lease="",
+        lease_expires_at=None,
+        upload_id=upload_id,
+        reason=reason,
+        device_s=job.device_s + spent_s,
+        finished_at=now,
+    )
+    save_progress(session, job)
+    return job
+
+
+def finish_without_bundle(
+    engine: Engine, project: Project, job_id: str, lease: str, *, reason: str, now: datetime
+) -> StoredRunnerJob:
+    """Record that the runner that holds a job ended it, and that there is nothing to upload."""
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        job = runner_job(session, project.id, job_id)
+        if job.state is not RunnerJobState.DONE:
+            _held_job(session, project, job_id, lease)
+        job = finish_job(
+            session, project, job_id, upload_id=None, device_s=None, reason=reason, now=now
+        )
+        session.commit()
+    return job
+
+
+def fail_job(
+    engine: Engine,
+    project: Project,
+    job_id: str,
+    lease: str,
+    *,
+    reason: str,
+    is_final: bool,
+    now: datetime,
+) -> StoredRunnerJob:
+    """Record that a runner could not do its job; it is queued again unless that cannot help."""
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        job = _held_job(session, project, job_id, lease)
+        is_over = is_final or job.attempts >= MAX_ATTEMPTS
+        job = replace(
+            _released(job, now=now),
+            state=RunnerJobState.FAILED if is_over else RunnerJobState.QUEUED,
+            reason=reason,
+            due_at=now + RETRY_AFTER * 2 ** (job.attempts - 1),
+            finished_at=now if is_over else None,
+        )
+        save_progress(session, job)
+        session.commit()
+    return job
+
+
+def return_job(
+    engine: Engine, project: Project, job_id: str, lease: str, *, now: datetime
+) -> StoredRunnerJob:
+    """Take a job back from a runner that shuts down: this was no attempt."""
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        job = _released(_held_job(session, project, job_id, lease), now=now)
+        job = replace(
+            job, state=RunnerJobState.QUEUED, attempts=job.attempts - 1, reason="", due_at=now
+        )
+        save_progress(session, job)
+        session.commit()
+    return job
+
+
+def cancel_job(
+    engine: Engine, project: Project, job_id: str, *, reason: str, now: datetime
+) -> StoredRunnerJob:
+    """Cancel a job; its runner, if it has one, learns of it by its next heartbeat.
+
+    Raises ConflictError for a job that is done or failed.
+    """
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        job = runner_job(session, project.id, job_id)
+        if job.state is not RunnerJobState.CANCELLED:
+            if not job.state.is_open:
+                msg = f"job {job.id} is {job.state} already: there is nothing to cancel"
+                raise ConflictError(msg)
+            job = cancelled(session, job, reason=reason, now=now)
+        session.commit()
+    return job
+
+
+def cancelled(
+    session: Session, job: StoredRunnerJob, *, reason: str, now: datetime
+) -> StoredRunnerJob:
+    """Return a job after cancelling it; the caller holds the project's lock and commits."""
+    state = RunnerJobState.CANCELLED
+    job = replace(_released(job, now=now), state=state, reason=reason, finished_at=now)
+    save_progress(session, job)
+    return job
+
+
+def jobs_of_project(engine: Engine, project: Project) -> tuple[StoredRunnerJob, ...]:
+    """Return the newest jobs of a project, newest first."""
+    with read_session(engine) as session:
+        return newest_runner_jobs(session, project.id, limit=MAX_LISTED_JOBS)
+
+
+def classes_with_runners(session: Session, project_id: int, *, now: datetime) -> tuple[str, ...]:
+    """Return the machine classes whose runners ask for jobs these days."""
+    return served_classes(session, project_id, since=now - RUNNER_ABSENT_AFTER)
+
+
+def _open_jobs(session: Session, project: Project) -> list[StoredRunnerJob]:
+    jobs = open_runner_jobs(session, project.id)
+    return sorted(jobs, key=lambda job: (_ORDER.index(job.kind), job.created_at))
+
+
+def _without_lost_lease(
+    session: Session, job: StoredRunnerJob, *, now: datetime
+) -> StoredRunnerJob:
+    """Fail a job whose last runner is lost, too; return the job."""
+    is_lost = _is_lost(job, now=now)
+    if not is_lost or job.attempts < MAX_ATTEMPTS:
+        return job
+    reason = (
+        f"{job.attempts} runners took it and were not heard of again, the last one {job.runner}"
+    )
+    state = RunnerJobState.FAILED
+    job = replace(_released(job, now=now), state=state, reason=reason, finished_at=now)
+    save_progress(session, job)
+    return job
+
+
+def _lent_before(jobs: list[StoredRunnerJob], request: JobRequest) -> StoredRunnerJob | None:
+    is_mine = (job for job in jobs if job.state is RunnerJobState.LEASED)
+    return next((job for job in is_mine if job.lease == request.lease), None)
+
+
+def _first_for(
+    jobs: list[StoredRunnerJob], request: JobRequest, *, now: datetime
+) -> StoredRunnerJob | None:
+    for job in jobs:
+        is_free = job.state is RunnerJobState.QUEUED and job.due_at <= now
+        if (is_free or _is_lost(job, now=now)) and _fits(job, request):
+            return _released(job, now=now)
+    return None
+
+
+def _fits(job: StoredRunnerJob, request: JobRequest) -> bool:
+    return any(fnmatchcase(one, job.machine_class) for one in request.machine_classes)
+
+
+def _is_lost(job: StoredRunnerJob, *, now: datetime) -> bool:
+    expires_at = job.lease_expires_at
+    return job.state is RunnerJobState.LEASED and expires_at is not None and expires_at <= now
+
+
+def _released(job: StoredRunnerJob, *, now: datetime) -> StoredRunnerJob:
+    """Return a job without its lease, with the seconds that the lease lasted."""
+    device_s = job.device_s + _lease_seconds(job, now=now)
+    return replace(job, lease="", lease_expires_at=None, device_s=device_s)
+
+
+def _lease_seconds(job: StoredRunnerJob, *, now: datetime) -> float:
+    """Return how long a job's runner has held it: until now, or the end of a lost lease."""
+    if job.state is not RunnerJobState.LEASED or job.taken_at is None:
+        return 0.0
+    until = min(now, job.lease_expires_at or now)
+    return max(0.0, (until - job.taken_at).total_seconds())
+
+
+def _held_job(session: Session, project: Project, job_id: str, lease: str) -> StoredRunnerJob:
+    """Return a job that a lease holds; raise ConflictError for any other."""
+    job = runner_job(session, project.id, job_id)
+    if job.state is RunnerJobState.CANCELLED:
+        raise ConflictError(_cancelled(job))
+    if job.state is not RunnerJobState.LEASED or job.lease != lease:
+        msg = f"job {job.id} is {job.state} and not this runner's any more: stop working on it"
+        raise ConflictError(msg)
+    return job
+
+
+def _cancelled(job: StoredRunnerJob) -> str:
+    return f"job {job.id} was cancelled ({job.reason}): stop working on it"
+
+
+def _check_answer(job: StoredRunnerJob, bundle: Bundle) -> None:
+    if job.kind is RunnerJobKind.BISECTION:  # its bundle is of the commit that it found
+        return
+    sides = (("base", job.base_sha, bundle.base), ("head", job.head_sha, bundle.head))
+    for name, sha, revision in sides:
+        if sha and sha != revision.sha:
+            msg = f"the job's {name} is {sha}, and the bundle's is {revision.sha}: upload another"
+            raise UsageError(msg)
+    if job.pull_request != bundle.pull_request:
+        msg = "the bundle is not of the job's pull request: upload another"
+        raise UsageError(msg)
