@@ -1,4 +1,5 @@
 # make demo: set up, then the main job on real input.   make test: set up, then all tests.
+# make demo SERVE=1: pages with a made history of 60 commits, without measuring.
 # make test-pythons: the quick tests on every other Python that is installed here.
 # make check: format, lint, types, import contracts.    make bench: ratios, no gate.
 # make migration NAME="owners of uploads": the migration that a change of the store's tables needs.
@@ -13,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test test-pythons check bench docs format migration clean
 
 demo: $(VENV)/.ready-demo
-	$(BIN)/python examples/demo.py $(if $(SERVE),--serve)
+	$(BIN)/python examples/demo.py $(if $(SERVE),--history)
 
 test: $(VENV)/.ready-dev
 	$(BIN)/pytest $(PYTEST_ARGS)

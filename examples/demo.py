@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from demo_checks import Outcome, check_branch
+from demo_pages import serve_history
 from demo_pictures import take_pictures
 from demo_repository import (
     BRANCHES,
@@ -138,6 +139,10 @@ def outcome_json(
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
+    if options.history:
+        fresh_folder(options.folder)
+        serve_history(options.folder, console)
+        return 0
     began = time.monotonic()
     branches = chosen_branches(options.only)
     console.rule("[bold]perfledger, end to end", align="left")
@@ -225,7 +230,7 @@ def _close(outcomes: Sequence[Outcome], seconds: float, console: Console) -> Non
         console.print(
             "A busy machine can cause this; the demo itself worked. To repeat it: make demo."
         )
-    console.print(f"{seconds:.0f} s in total. make demo SERVE=1 keeps the pages up.")
+    console.print(f"{seconds:.0f} s in total. make demo SERVE=1 opens pages with a history.")
 
 
 def _stage(console: Console, title: str) -> None:
@@ -241,6 +246,11 @@ def _plain(text: str) -> str:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--serve", action="store_true", help="keep the service up until Ctrl-C")
+    parser.add_argument(
+        "--history",
+        action="store_true",
+        help="measure nothing: serve a made history of checks until Ctrl-C",
+    )
     parser.add_argument("--only", metavar="BRANCH", help="run only this branch")
     parser.add_argument(
         "--measure-only", action="store_true", help="only run the checks, without the service"

@@ -55,10 +55,8 @@ def running_site(folder: Path) -> Generator[Site]:
     with ExitStack() as stack:
         stand_in = (sys.executable, str(EXAMPLES / "github_stand_in.py"), "--port", "0")
         github_url = stack.enter_context(_running(stand_in, folder, "github", {}))
-        port = _free_port()
         settings = {
-            "PERFLEDGER_DATABASE_URL": f"sqlite:///{folder.resolve() / 'service.db'}",
-            "PERFLEDGER_PUBLIC_URL": f"http://127.0.0.1:{port}",
+            "PERFLEDGER_DATABASE_URL": database_url(folder),
             "PERFLEDGER_GITHUB_API_URL": github_url,
             "PERFLEDGER_GITHUB_APP_ID": "1",
             "PERFLEDGER_GITHUB_PRIVATE_KEY": _private_key(),
@@ -69,13 +67,27 @@ def running_site(folder: Path) -> Generator[Site]:
             folder=folder,
             settings=settings,
         )
-        serve = (*PERFLEDGER, "server", "run", "--host", "127.0.0.1", "--port", str(port))
-        stack.enter_context(_running(serve, folder, "service", settings))
-        site = Site(
-            url=f"http://127.0.0.1:{port}", github_url=github_url, token=token, folder=folder
-        )
-        _wait_for(f"{site.url}/readyz", "the service")
-        yield site
+        url = stack.enter_context(running_service(folder, settings))
+        yield Site(url=url, github_url=github_url, token=token, folder=folder)
+
+
+@contextmanager
+def running_service(folder: Path, settings: Mapping[str, str]) -> Generator[str]:
+    """Start the service on a free loopback port; yield its address, and stop it at the end.
+
+    Its database is there already. Raises DemoError if it does not start.
+    """
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}"
+    serve = (*PERFLEDGER, "server", "run", "--host", "127.0.0.1", "--port", str(port))
+    with _running(serve, folder, "service", {**settings, "PERFLEDGER_PUBLIC_URL": url}):
+        _wait_for(f"{url}/readyz", "the service")
+        yield url
+
+
+def database_url(folder: Path) -> str:
+    """Return the address of the database in the demo's folder."""
+    return f"sqlite:///{folder.resolve() / 'service.db'}"
 
 
 def open_pull_request(site: Site, branch: Branch, commit: str) -> None:

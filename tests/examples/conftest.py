@@ -26,7 +26,10 @@ def examples():
 @pytest.fixture(scope="session")
 def demo(examples):
     """The demo's modules by name; they import each other as `python examples/demo.py` lets them."""
-    names = ("demo", "demo_checks", "demo_pictures", "demo_repository", "demo_service")
+    names = (
+        *("demo", "demo_checks", "demo_history", "demo_pages", "demo_pictures"),
+        *("demo_repository", "demo_service", "recorded_checks"),
+    )
     sys.path.insert(0, str(examples))
     try:
         modules = {name: importlib.import_module(name) for name in names}

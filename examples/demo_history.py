@@ -1,0 +1,365 @@
+"""Stores a history of checks for `make demo SERVE=1`, the screenshots and the browser tests.
+
+An invented repository's default branch on three machines, with pull requests, events, an accepted
+regression and imported files. All checks are made from recorded ones (`recorded_checks.py`), and
+judged, explained and priced by the service like any other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from itertools import product
+
+from demo_repository import EXAMPLES, REPOSITORY
+from recorded_checks import CheckedCommits, ShownMachine, made_check, moved_check, recorded_check
+from sqlalchemy import Engine
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger.records import Device, Machine, Revision
+from perfledger_service.store.comments.acceptances import add_acceptance, set_merged
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.projects import Project, lock_project
+from perfledger_service.store.uploads import set_posted, upload_by_id
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.history.branch_history import requested_ab_runs
+from perfledger_service.usecases.inputs.files import NamedBytes
+from perfledger_service.usecases.inputs.imports import import_file
+from perfledger_service.usecases.pull_requests.projects import add_project, project_of
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle
+from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.branch_views import AbRequestView
+from perfledger_service.values.fleet_views import ImportKind
+
+COMMITS, PULL_REQUESTS = 60, 12
+BETWEEN_COMMITS = timedelta(hours=11)
+GPT = "benchmarks.torch_gpt:train_step"
+RESNET = "benchmarks.torch_resnet:inference"
+ATTENTION = "benchmarks.jax_attention:inference"
+FIRST_PULL_REQUEST = 41
+# Requests to confirm a change that no runner has measured yet when the history ends.
+UNANSWERED_COMMITS = 4
+
+SUBJECTS = tuple(
+    f"{verb} {what}"
+    for what, verb in product(
+        (
+            "the attention mask",
+            "the data loader",
+            "checkpointing",
+            "the optimizer",
+            "the tokenizer",
+        ),
+        (
+            "Simplify",
+            "Test",
+            "Move",
+            "Document",
+            "Type",
+            "Cache",
+            "Split",
+            "Fuse",
+            "Log",
+            "Tidy",
+            "Validate",
+            "Speed up",
+        ),
+    )
+)
+H100 = ShownMachine(
+    machine=Machine(
+        device=Device.CUDA,
+        model="NVIDIA H100 80GB HBM3",
+        uuid="GPU-5f2c9a4e",
+        memory_bytes=85_520_809_984,
+        driver="570.124.06",
+        runtime="12.8",
+        cpu_model="Intel Xeon Platinum 8480C",
+        cores=26,
+        python="3.12.9",
+        frameworks={"torch": "2.9.1+cu128", "jax": "0.8.1"},
+    ),
+    speed=9.0,
+    noise=0.05,
+    margin=0.02,
+    floor=0.01,
+)
+A100 = replace(
+    H100,
+    machine=replace(
+        H100.machine,
+        model="NVIDIA A100-SXM4-80GB",
+        uuid="GPU-08d1b7f3",
+        driver="550.90.07",
+        cpu_model="AMD EPYC 7763",
+        cores=16,
+    ),
+    speed=4.2,
+    noise=0.08,
+)
+# The recorded one, as it is.
+CPU = ShownMachine(
+    machine=Machine(device=Device.CPU, model="AMD EPYC", cpu_model="AMD EPYC", cores=2)
+)
+NEW_DRIVER_AT, NEW_DRIVER = 30, "570.124.06"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What a commit changes: a metric of a workload by a factor, on the machines named."""
+
+    workload: str
+    factor: float
+    commit: int = 0  # of the default branch, from zero; a pull request's is its head
+    metric: str = STEP_TIME.name
+    machines: tuple[ShownMachine, ...] = (H100, A100, CPU)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """A pull request of the history: the effect of its head, and where it was measured."""
+
+    subject: str
+    effect: Effect | None = None
+    pushes: int = 1
+    machines: tuple[ShownMachine, ...] = (H100, A100)
+    expects: tuple[str, ...] = ()
+    accepted: str = ""  # why a maintainer accepted its regression
+
+
+EFFECTS = (
+    Effect(commit=12, workload=RESNET, factor=0.90),
+    Effect(commit=22, workload=GPT, factor=1.18),
+    Effect(commit=34, workload=ATTENTION, factor=1.12, machines=(A100,)),
+    Effect(commit=41, workload=GPT, factor=0.82),
+    Effect(commit=48, workload=RESNET, factor=1.21, metric=PEAK_MEMORY.name),
+    Effect(commit=57, workload=ATTENTION, factor=1.09, machines=(H100, A100)),
+)
+BOTH_GPUS = ("cuda:NVIDIA H100*", "cuda:NVIDIA A100*")
+PULLS = (
+    PullRequest(
+        subject="Return the attention weights, so that attention maps can be logged",
+        machines=(CPU,),
+    ),
+    PullRequest(subject="Name the parts of the ResNet after what they do"),
+    PullRequest(
+        subject="Accumulate gradients in float32",
+        effect=Effect(workload=GPT, factor=1.14),
+        accepted="needed for stable training at this depth",
+    ),
+    PullRequest(
+        subject="Fuse the bias into the projection", effect=Effect(workload=GPT, factor=0.93)
+    ),
+    PullRequest(
+        subject="Raise the batch of the image encoder",
+        effect=Effect(workload=RESNET, factor=1.31, metric=PEAK_MEMORY.name),
+    ),
+    PullRequest(subject="Update the copyright headers", machines=(H100, A100, CPU)),
+    PullRequest(
+        subject="Pad sequences to a multiple of 64",
+        effect=Effect(workload=ATTENTION, factor=1.045),
+        pushes=2,
+    ),
+    PullRequest(subject="Cache rotary embeddings", effect=Effect(workload=GPT, factor=0.972)),
+    PullRequest(
+        subject="Keep activations for the probe",
+        effect=Effect(workload=ATTENTION, factor=1.22, machines=(A100,)),
+    ),
+    PullRequest(subject="Type the data loader", machines=(CPU,)),
+    PullRequest(
+        subject="Sort batches by length", effect=Effect(workload=RESNET, factor=1.012), pushes=2
+    ),
+    PullRequest(subject="Write checkpoints in the background", machines=(H100,), expects=BOTH_GPUS),
+)
+
+
+def seed_history(
+    engine: Engine,
+    *,
+    token: str,
+    now: datetime,
+    commits: int = COMMITS,
+    pull_requests: int = PULL_REQUESTS,
+) -> None:
+    """Store a project with a default branch of `commits` commits that ends now."""
+    add_project(engine, REPOSITORY, token=token, now=now, trust_runners=True)
+    history = _History(engine, project_of(engine, token, now=now), commits=commits, now=now)
+    for commit in range(1, commits):
+        history.measure_commit(commit)
+    first = commits - pull_requests
+    for index, pull in enumerate(PULLS[:pull_requests]):
+        history.measure_pull_request(FIRST_PULL_REQUEST + index, pull, base=first + index)
+    _import_files(engine, now=now)
+
+
+class _History:
+    """The made history while it is stored."""
+
+    def __init__(self, engine: Engine, project: Project, *, commits: int, now: datetime) -> None:
+        self._engine = engine
+        self._project = project
+        self._commits = commits
+        self._end = now
+        self._reports = UploadReports(build_report)
+        self._recorded = recorded_check("resnet-names")
+        self._explained = recorded_check("attention-maps")
+
+    def measure_commit(self, commit: int) -> None:
+        """Measure a commit against its parent on the machines whose turn it is, and what is due."""
+        for shown, every in ((H100, 1), (A100, 2), (CPU, 3)):
+            if commit % every == 0:
+                self._measure(shown, base=commit - every, head=commit)
+        if commit < self._commits - UNANSWERED_COMMITS:
+            for request in self._due_requests():
+                self._measure_request(request, at=commit)
+
+    def measure_pull_request(self, number: int, pull: PullRequest, *, base: int) -> None:
+        """Measure each push of a pull request on its machines."""
+        for push, shown in product(range(pull.pushes), pull.machines):
+            head, at = self._pushed(number, pull, push=push, base=base)
+            base_levels = _levels(shown, base)
+            pairs = CheckedCommits(
+                base=self._revision(base),
+                head=head,
+                base_levels=base_levels,
+                head_levels=_changed(base_levels, pull.effect, shown),
+                measured_at=at + timedelta(minutes=9),
+                pull_request=number,
+                machine_classes=pull.expects,
+            )
+            seed = f"{number}/{push}/{shown.machine.model}"
+            bundle = (
+                moved_check(self._explained, pairs, seed=seed)
+                if number == FIRST_PULL_REQUEST
+                else made_check(self._recorded, _machine_at(shown, base), pairs, seed=seed)
+            )
+            self._store(bundle)
+        if pull.accepted and pull.effect is not None:
+            head, _ = self._pushed(number, pull, push=pull.pushes - 1, base=base)
+            self._accept(number, head, pull.effect.workload, reason=pull.accepted)
+
+    def _pushed(
+        self, number: int, pull: PullRequest, *, push: int, base: int
+    ) -> tuple[Revision, datetime]:
+        """Return a head of a pull request, and when it was pushed."""
+        at = self._time(base) + timedelta(hours=1 + 3 * push, minutes=11)
+        sha = _sha(f"{number}/{push}")
+        return Revision(sha=sha, subject=pull.subject, committed_at=at.isoformat()), at
+
+    def _measure(self, shown: ShownMachine, *, base: int, head: int, suffix: str = "") -> None:
+        commits = CheckedCommits(
+            base=self._revision(base),
+            head=self._revision(head),
+            base_levels=_levels(shown, base),
+            head_levels=_levels(shown, head),
+            measured_at=self._time(head) + timedelta(minutes=20),
+        )
+        seed = f"{base}..{head}/{shown.machine.model}{suffix}"
+        self._store(made_check(self._recorded, _machine_at(shown, head), commits, seed=seed))
+
+    def _due_requests(self) -> tuple[AbRequestView, ...]:
+        with read_session(self._engine) as session:
+            return requested_ab_runs(session, self._project.id)[:1]
+
+    def _measure_request(self, view: AbRequestView, *, at: int) -> None:
+        """Answer a request for an A/B run, as a runner would."""
+        place = {_sha(str(commit)): commit for commit in range(self._commits)}
+        classes = {shown.machine.device_class: shown for shown in (H100, A100, CPU)}
+        self._measure(
+            classes[view.request.machine_class],
+            base=place[view.base_sha],
+            head=place[view.head_sha],
+            suffix=f"/requested at {at}",
+        )
+
+    def _store(self, bundle: Bundle) -> None:
+        bundle = replace(bundle, repository=self._project.repository)
+        now = datetime.fromisoformat(bundle.created_at) + timedelta(minutes=2)
+        data = bundle.to_json().encode()
+        upload = receive_bundle(
+            self._engine, data, project=self._project, upload_id=bundle.id, now=now
+        )
+        judge_upload(self._engine, upload.id, reports=self._reports, now=now)
+        if bundle.pull_request is None:
+            return
+        with write_session(self._engine) as session:
+            judged = upload_by_id(session, upload.id)
+            set_posted(
+                session,
+                judged,
+                conclusion=judged.conclusion,
+                title=judged.title,
+                headline=judged.headline,
+            )
+            session.commit()
+
+    def _accept(self, number: int, head: Revision, workload: str, *, reason: str) -> None:
+        at = datetime.fromisoformat(head.committed_at) + timedelta(hours=5)
+        acceptance = Acceptance(
+            pull_request=number,
+            head_sha=head.sha,
+            login="lead",
+            workload=workload,
+            reason=reason,
+            accepted_at=at,
+            until=(at + timedelta(days=90)).date(),
+        )
+        with write_session(self._engine) as session:
+            lock_project(session, self._project.id)
+            add_acceptance(session, self._project.id, acceptance, comment_id=number)
+            set_merged(session, self._project.id, number, _sha("merged"))
+            session.commit()
+
+    def _revision(self, commit: int) -> Revision:
+        return Revision(
+            sha=_sha(str(commit)),
+            subject=SUBJECTS[commit % len(SUBJECTS)],
+            depth=commit,
+            committed_at=self._time(commit).isoformat(),
+        )
+
+    def _time(self, commit: int) -> datetime:
+        return self._end - (self._commits - commit) * BETWEEN_COMMITS
+
+
+def _machine_at(shown: ShownMachine, commit: int) -> ShownMachine:
+    """Return the machine as of a commit: the A100's driver was updated."""
+    if shown is A100 and commit >= NEW_DRIVER_AT:
+        return replace(shown, machine=replace(shown.machine, driver=NEW_DRIVER))
+    return shown
+
+
+def _levels(shown: ShownMachine, commit: int) -> Mapping[tuple[str, str], float]:
+    levels: dict[tuple[str, str], float] = {}
+    for effect in EFFECTS:
+        if effect.commit <= commit:
+            levels = _changed(levels, effect, shown)
+    return levels
+
+
+def _changed(
+    levels: Mapping[tuple[str, str], float], effect: Effect | None, shown: ShownMachine
+) -> dict[tuple[str, str], float]:
+    """Return the levels after an effect."""
+    if effect is None or shown not in effect.machines:
+        return dict(levels)
+    key = effect.workload, effect.metric
+    return {**levels, key: levels.get(key, 1.0) * effect.factor}
+
+
+def _import_files(engine: Engine, *, now: datetime) -> None:
+    """Import the example files about a fleet."""
+    for kind, path in (
+        (ImportKind.ACTIVITY, EXAMPLES / "commands" / "activity.csv"),
+        (ImportKind.USAGE, EXAMPLES / "review" / "usage.csv"),
+        (ImportKind.JOBS, EXAMPLES / "review" / "jobs.csv"),
+    ):
+        file = NamedBytes(path.name, path.read_bytes())
+        import_file(engine, file, kind=kind, source="cluster", now=now)
+
+
+def _sha(name: str) -> str:
+    """Return the hash of an invented commit."""
+    return sha256(f"{REPOSITORY} {name}".encode()).hexdigest()[:40]

@@ -1,0 +1,50 @@
+"""Serves an instance of the service with a made history of checks.
+
+make demo SERVE=1 and make screenshots run this; it measures nothing.
+"""
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from demo_history import COMMITS, PULL_REQUESTS, seed_history
+from demo_service import database_url, running_service
+from rich.console import Console
+
+from perfledger_service.store.database import open_engine
+from perfledger_service.store.upgrade import upgrade
+from perfledger_service.usecases.pull_requests.projects import new_token
+
+
+@contextmanager
+def running_history(
+    folder: Path, *, commits: int = COMMITS, pull_requests: int = PULL_REQUESTS
+) -> Generator[str]:
+    """Store a history in a new database in `folder`; yield the address of a service of it."""
+    url = database_url(folder)
+    upgrade(url)
+    engine = open_engine(url)
+    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    seed_history(engine, token=new_token(), now=now, commits=commits, pull_requests=pull_requests)
+    engine.dispose()
+    with running_service(folder, {"PERFLEDGER_DATABASE_URL": url}) as address:
+        yield address
+
+
+def serve_history(folder: Path, console: Console) -> None:
+    """Serve a history until Ctrl-C."""
+    console.print(
+        f"Judging a made history of {COMMITS} commits and {PULL_REQUESTS} pull requests: a minute "
+        "on a quiet machine. Its samples were recorded on a CPU and scaled; nothing is measured.",
+        markup=False,
+    )
+    began = time.monotonic()
+    with running_history(folder) as address:
+        console.print(
+            f"{time.monotonic() - began:.0f} s. The service runs at {address} until Ctrl-C."
+        )
+        with suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(3600)
