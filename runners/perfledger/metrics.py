@@ -19,7 +19,10 @@ class MetricScale(StrEnum):
 
 
 class MetricKind(StrEnum):
-    """The question that a metric answers; a workload is judged by at most one of each but TAIL."""
+    """The question that a metric answers.
+
+    A workload is judged by at most one of each but TAIL and START.
+    """
 
     SPEED = "speed"
     CPU_TIME = "cpu time"  # how long processors worked on it, however long it had to wait for them
@@ -111,10 +114,21 @@ ENERGY_PER_STEP = Metric(
 )
 # A process's first step minus a steady one: compiling, autotuning, first allocations.
 COLD_START = Metric(name="cold_start", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.START)
+# What torch.compile or JAX took to trace, lower and compile, by their own account.
+COMPILE_TIME = Metric(
+    name="compile_time", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.START
+)
 # Exclusive times of kernels on a device, of operators on the host, in profiled windows. A run has
 # no samples of it: the bundle holds the windows.
 KERNELS = Metric(name="kernels", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.KERNEL)
 OPTIONAL_METRICS = {
     metric.name: metric
-    for metric in (STEP_TIME_P95, STEP_TIME_P99, ENERGY_PER_STEP, COLD_START, KERNELS)
+    for metric in (
+        STEP_TIME_P95,
+        STEP_TIME_P99,
+        ENERGY_PER_STEP,
+        COLD_START,
+        COMPILE_TIME,
+        KERNELS,
+    )
 }

@@ -183,6 +183,7 @@ class CompilationKind(StrEnum):
     GRAPH_BREAK = "graph break"  # torch.compile ends a graph
     RECOMPILATION = "recompilation"  # of a function, by torch.compile
     RETRACE = "retrace"  # of a function, by JAX
+    START_RETRACE = "retrace at the start"  # the same, in set-up and warm-up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +193,7 @@ class Compilation:
     kind: CompilationKind
     function: str  # "" if unknown
     reason: str  # the compiler's words: "at x, now f32[65,256] and before f32[64,256]"
-    count: int  # in the process, or in the steps that were watched
+    count: int  # in the process or its start, or in the steps that were watched
     lines: tuple[CallingLine, ...] = ()
 
 

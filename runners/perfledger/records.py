@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Self
 
+from perfledger.compile_record import CompileRecord
 from perfledger.package_code import LoadedPackage
 from perfledger.step_evidence import StepEvidence
 
@@ -112,6 +113,7 @@ class Run:
     slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # cause → share, 0 to 1
     packages: tuple[LoadedPackage, ...] = ()  # the repository's own, as the process loaded them
     evidence: StepEvidence = field(default_factory=StepEvidence)  # that the step does its work
+    compiled: CompileRecord | None = None  # by torch.compile or JAX; None: unknown
 
     def __post_init__(self) -> None:
         if not self.samples or not all(self.samples.values()):

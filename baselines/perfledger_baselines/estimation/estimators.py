@@ -2,14 +2,14 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from statistics import median
 from typing import assert_never
 
 import numpy as np
 
-from perfledger.metrics import COLD_START, STEP_TIME, Metric, MetricKind, MetricScale
+from perfledger.metrics import COLD_START, COMPILE_TIME, STEP_TIME, Metric, MetricKind, MetricScale
 from perfledger.records import Run
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES, tail_quantile
@@ -32,10 +32,11 @@ def point_estimates(runs: Sequence[Run], metric: Metric) -> tuple[float | None, 
     """Return each run's value of a metric; None where the run did not measure it.
 
     For a tail this is a quantile of its step times, for a cold start what its first step cost more,
-    for any other metric the location estimate of its samples.
+    for the compile time that of all phases, for any other metric the location estimate of its
+    samples.
     """
-    if metric.name == COLD_START.name:
-        return tuple(map(cold_start_s, runs))
+    if metric.name in _OF_RUNS:
+        return tuple(map(_OF_RUNS[metric.name], runs))
     tail = TAIL_QUANTILES.get(metric.name)
     if tail is not None:
         return tuple(tail_quantile(run.samples.get(STEP_TIME.name, ()), tail) for run in runs)
@@ -117,6 +118,18 @@ def cold_start_s(run: Run) -> float | None:
         return math.nan
     start_s = run.warmups_s[0] - median(steps_s)
     return start_s if start_s > 0 else None
+
+
+def compile_time_s(run: Run) -> float | None:
+    """Return the seconds that a process compiled; None where it did not, or that is unknown."""
+    return None if run.compiled is None else run.compiled.seconds or None
+
+
+# Metrics that have no samples: they are computed from the whole run.
+_OF_RUNS: Mapping[str, Callable[[Run], float | None]] = {
+    COLD_START.name: cold_start_s,
+    COMPILE_TIME.name: compile_time_s,
+}
 
 
 def _has_zeros(metric: Metric) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import STEP_TIME, Metric, MetricKind, MetricScale
+from perfledger.metrics import COLD_START, COMPILE_TIME, STEP_TIME, Metric, MetricKind, MetricScale
 from perfledger.records import Run, Side
 from perfledger_baselines.estimation.clock_states import (
     clock_difference,
@@ -22,6 +22,11 @@ from perfledger_baselines.estimation.interleaving import (
     interleaved_difference,
 )
 from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES
+
+_WHY_UNREAD = {
+    COLD_START.name: ": no process's first step was longer than the others",
+    COMPILE_TIME.name: ": neither torch.compile nor JAX compiled anything there",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +106,7 @@ class PairedTest:
             if tail is not None and len(readings) < len(values):
                 return f"{name} needs {tail.fewest_steps} steps of each process: {side} made fewer"
             if not readings:
-                is_start = self.metric.kind is MetricKind.START
-                why = ": no process's first step was longer than the others" if is_start else ""
-                return f"{name} was not read on {side}{why}"
+                return f"{name} was not read on {side}{_WHY_UNREAD.get(name, '')}"
             if not all(math.isfinite(value) and value >= 0 for value in readings):
                 return f"{name} on {side} has a reading that is negative or not a number"
             if 0 in readings:

@@ -23,6 +23,7 @@ GRAPH_BREAKS = tuple(
 RETRACES = ("jax._src.interpreters.partial_eval",)
 MAX_REASON = 300  # characters
 MAX_ROWS = 50
+MAX_MESSAGES = 1000  # that are read: a model's first arrays have some hundred
 
 _BREAK = re.compile(r"Graph break.* in user code at (?P<path>.+):(?P<line>\d+)\n")
 _BREAK_REASON = re.compile(r"Graph Break Reason: (.+)")
@@ -51,7 +52,7 @@ class MessageRecorder(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a message."""
-        if len(self.messages) < MAX_ROWS:
+        if len(self.messages) < MAX_MESSAGES:
             self.messages.append(record.getMessage())
 
 
@@ -93,19 +94,27 @@ def recompilation_rows(metrics: Iterable[Metrics], *, root: Path) -> list[Row]:
     return rows.as_records()
 
 
-def retrace_rows(messages: Iterable[str], *, root: Path) -> list[Row]:
+def retrace_rows(
+    messages: Iterable[str], *, root: Path, kind: CompilationKind = CompilationKind.RETRACE
+) -> list[Row]:
     """Return the calls for which JAX traced a function again, each with the argument that differs.
 
-    A function that was seen once and never before is no retrace.
+    A function that was seen once and never before is no retrace. Nor are several of one name at
+    the start: a function, its gradient and its transformations have one.
     """
-    rows = _Rows(CompilationKind.RETRACE, root)
+    retraced, redefined = _Rows(kind, root), _Rows(kind, root)
     for message in messages:
         at, name = _MISS.search(message), _TRACED.search(message)
-        if at is not None and name is not None:
-            place = name["known"] or name["unseen"], at["path"], int(at["line"])
-            is_new = _NEVER_SEEN in message
-            rows.add(place, REDEFINED if is_new else "; ".join(_DIFFERENCE.findall(message)))
-    return [row for row in rows.as_records() if row["reason"] != REDEFINED or row["count"] != 1]
+        if at is None or name is None:
+            continue
+        place = name["known"] or name["unseen"], at["path"], int(at["line"])
+        if _NEVER_SEEN in message:
+            redefined.add(place, REDEFINED)
+        else:
+            retraced.add(place, "; ".join(_DIFFERENCE.findall(message)))
+    if kind is CompilationKind.START_RETRACE:
+        return retraced.as_records()
+    return [*retraced.as_records(), *(r for r in redefined.as_records() if r["count"] != 1)]
 
 
 class _Rows:

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from perfledger.meters import process_memory
 from perfledger.meters.clock import Clock, HostClock
+from perfledger.meters.compile_watch import CompileReader
 from perfledger.step_work import StepWork
 from perfledger.workload import Step
 
@@ -97,6 +98,10 @@ class DeviceMeter(Protocol):
         """
         ...
 
+    def compile_watch(self) -> AbstractContextManager[CompileReader]:
+        """Return a context that yields a function: it reads what was compiled in the context."""
+        ...
+
     def compilation_log(self) -> AbstractContextManager[object]:
         """Return a context, around set-up and steps, in which `lines` hears of compilations."""
         ...
@@ -163,6 +168,10 @@ class HostMeter:
         """Return None."""
         del next_step, folder, name, effort
         return None
+
+    def compile_watch(self) -> AbstractContextManager[CompileReader]:
+        """Return a context that yields what reads nothing."""
+        return nullcontext(lambda: None)
 
     def compilation_log(self) -> AbstractContextManager[object]:
         """Return a context that does nothing."""

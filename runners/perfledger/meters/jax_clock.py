@@ -1,8 +1,8 @@
 """Measures JAX steps: time until arrays are ready, device memory, XLA's counts, device facts."""
 
 import importlib
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -12,12 +12,15 @@ from perfledger.meters import jax_profile, process_memory
 from perfledger.meters.clock import Clock
 from perfledger.meters.compilation_log import (
     RETRACES,
+    MessageRecorder,
     recorded_messages,
     retrace_rows,
     write_record,
 )
+from perfledger.meters.compile_watch import CompileReader, watched_jax
 from perfledger.meters.device_meter import USUAL_EFFORT, ProfiledPass, TraceEffort
 from perfledger.meters.jax_work import count_jax_work
+from perfledger.profile import CompilationKind
 from perfledger.records import Device, FailureReason
 from perfledger.step_work import StepWork
 from perfledger.workload import Step
@@ -69,6 +72,8 @@ class JaxMeter:
         self._is_default = self._device.platform == jax.default_backend()
         self._peak_before = 0.0
         self._clock = JaxClock(jax)
+        self._start = MessageRecorder()
+        self._log = ExitStack()
 
     @property
     def clock(self) -> Clock:
@@ -115,29 +120,51 @@ class JaxMeter:
         effort: TraceEffort = USUAL_EFFORT,
     ) -> ProfiledPass | None:
         """Profile a few steps with jax.profiler into an xplane file."""
+        self._log.close()  # the start is over, and an explanation takes time
         return jax_profile.trace(
             self._jax, next_step, self.clock, folder=folder / name, effort=effort
         )
 
-    def compilation_log(self) -> AbstractContextManager[object]:
-        """Return a context that does nothing: `lines` watches steps of its own."""
-        return nullcontext()
+    def compile_watch(self) -> AbstractContextManager[CompileReader]:
+        """Return a context that yields what reads the compilations of JAX since then."""
+        return watched_jax(importlib.import_module("jax.monitoring"))
+
+    @contextmanager
+    def compilation_log(self) -> Generator[None]:
+        """Keep why functions are traced again until `trace`, for `lines`."""
+        with ExitStack() as self._log:
+            self._start = self._log.enter_context(self._explained_retraces())
+            yield
 
     def lines(self, step: Step, root: Path, path: Path) -> Path | None:
-        """Write which functions a few steps trace again and why; None if there are none.
+        """Write which functions are traced again and why; None if there are none.
 
-        The lines of operations are in XLA's own profile.
+        At the start of the process, and in a few steps now. The lines of operations are in XLA's
+        own profile.
         """
-        with recorded_messages(RETRACES) as recorder, suppress(Exception):  # as in a step of torch
-            before = getattr(self._jax.config, EXPLAIN)
+        self._log.close()
+        with self._explained_retraces() as recorder, suppress(Exception):  # as in a step of torch
+            for _ in range(WATCHED_STEPS):
+                self._jax.block_until_ready(step())
+        rows = [
+            *retrace_rows(recorder.messages, root=root),
+            *retrace_rows(self._start.messages, root=root, kind=CompilationKind.START_RETRACE),
+        ]
+        return write_record(path, compilations=rows) if rows else None
+
+    @contextmanager
+    def _explained_retraces(self) -> Generator[MessageRecorder]:
+        """Keep what JAX says of functions that it traces again."""
+        with recorded_messages(RETRACES) as recorder:
+            before = getattr(self._jax.config, EXPLAIN, None)
+            if before is None:  # JAX before 0.4.30
+                yield recorder
+                return
             self._jax.config.update(EXPLAIN, True)
             try:
-                for _ in range(WATCHED_STEPS):
-                    self._jax.block_until_ready(step())
+                yield recorder
             finally:
                 self._jax.config.update(EXPLAIN, before)
-        rows = retrace_rows(recorder.messages, root=root)
-        return write_record(path, compilations=rows) if rows else None
 
     def _device_peak(self) -> float | None:
         stats: Any = self._device.memory_stats()  # None on the CPU

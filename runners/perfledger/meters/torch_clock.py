@@ -1,7 +1,6 @@
 """Measures torch steps: CUDA events, the allocator's peak, counted work, device facts."""
 
 import importlib
-import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -17,14 +16,13 @@ from perfledger.meters.compilation_log import (
     recompilation_rows,
     recorded_messages,
 )
+from perfledger.meters.compile_watch import CompileReader, torch_metrics, watched_torch
 from perfledger.meters.device_meter import USUAL_EFFORT, ProfiledPass, TraceEffort
 from perfledger.meters.torch_lines import record_lines
 from perfledger.meters.torch_work import count_torch_work
 from perfledger.records import Device, FailureReason
 from perfledger.step_work import StepWork
 from perfledger.workload import Step
-
-DYNAMO = "torch._dynamo.utils"
 
 
 def load_torch() -> Any:  # noqa: ANN401 - torch is fenced in here, and may not be installed
@@ -111,6 +109,10 @@ class TorchMeter:
             effort=effort,
         )
 
+    def compile_watch(self) -> AbstractContextManager[CompileReader]:
+        """Return a context that yields what reads the compilations of torch.compile since then."""
+        return watched_torch()
+
     @contextmanager
     def compilation_log(self) -> Generator[None]:
         """Keep what torch.compile says of its graph breaks, for `lines`."""
@@ -122,10 +124,6 @@ class TorchMeter:
 
         And what torch.compile said of them so far.
         """
-        dynamo = sys.modules.get(DYNAMO)  # if the step compiled anything
-        metrics = getattr(
-            dynamo, "get_compilation_metrics", tuple[object, ...]
-        )()  # since torch 2.2
         return record_lines(
             self._torch,
             importlib.import_module,
@@ -135,7 +133,7 @@ class TorchMeter:
             device=str(Device.CUDA if self._is_cuda else Device.CPU),
             compilations=[
                 *graph_break_rows(self._graph_breaks.messages, root=root),
-                *recompilation_rows(metrics, root=root),
+                *recompilation_rows(torch_metrics(), root=root),
             ],
         )
 

@@ -46,7 +46,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
     channel, name = context.channel, bound.spec.id
     device, meter = choose_meter(bound.spec, requested=context.request.device)
     started_at = datetime.now(UTC).isoformat()
-    with meter.device_context(), ExitStack() as teardowns:
+    with meter.device_context(), meter.compile_watch() as compiled, ExitStack() as teardowns:
 
         def set_up() -> AnyStep:
             teardowns.close()  # of the previous set-up
@@ -58,6 +58,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
 
         def run_fields(sampled: StepSamples) -> Fields:
             cores = sampled.cores if device is Device.CPU else _beside_device(sampled)
+            record = compiled()
             return {
                 "started_at": started_at,
                 "samples": _samples(sampled, peaks.first(), device),
@@ -70,9 +71,10 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 "devices": meter.devices(),
                 "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
                 "evidence": asdict(results.evidence(sampled)),
+                "compiled": None if record is None else asdict(record),
             }
 
-        def record(bench: TimedStep, sampled: StepSamples) -> None:
+        def end_run(bench: TimedStep, sampled: StepSamples) -> None:
             peaks.keep()
             if context.request.has_windows(name):
                 channel.send(MessageType.RUN, {"workload": name, **run_fields(sampled)})
@@ -87,7 +89,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             after_step=channel.leave_if_forked,
             turn=turn_of(context, name) if context.request.is_interleaved else None,
             on_result=results.examine,
-            on_sampled=record,
+            on_sampled=end_run,
         )
     return {"windows": windows[0]} if windows else run_fields(sampled)
 

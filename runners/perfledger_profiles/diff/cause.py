@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from perfledger.compile_record import CompilePhase
 from perfledger.profile import Bucket, CallingLine, Compilation
 from perfledger_profiles.bottleneck.classification import Classification
 from perfledger_profiles.hardware.device_state import DeviceState
@@ -103,6 +104,56 @@ class MemoryExplanation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompilePhaseChange:
+    """The seconds that a process takes for one phase of compiling."""
+
+    phase: CompilePhase
+    base_seconds: float
+    head_seconds: float
+
+    @property
+    def delta_seconds(self) -> float:
+        """Return how many seconds longer the phase takes."""
+        return self.head_seconds - self.base_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileCause:
+    """A function that a process compiles more or less often, or for another time."""
+
+    name: str
+    base_count: int
+    head_count: int
+    base_seconds: float
+    head_seconds: float
+    reason: str = ""  # the compiler's words on why it compiles it again; "" if unknown
+    lines: tuple[CallingLine, ...] = ()  # of the reason
+
+    @property
+    def delta_seconds(self) -> float:
+        """Return how many seconds longer it is compiled."""
+        return self.head_seconds - self.base_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileExplanation:
+    """An explained change of what a process compiles: phases, and the functions behind them.
+
+    `base_seconds` and `head_seconds` are a typical process's of each side, which the phases sum to.
+    """
+
+    base_seconds: float
+    head_seconds: float
+    phases: tuple[CompilePhaseChange, ...]  # in the order of CompilePhase
+    causes: tuple[CompileCause, ...]
+
+    @property
+    def delta_seconds(self) -> float:
+        """Return how many seconds longer a process compiles."""
+        return self.head_seconds - self.base_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BucketChange:
     """One bar of the waterfall from base's step to head's."""
 
@@ -143,4 +194,5 @@ class StepTimeExplanation:
     utilization_note: str = ""  # what is behind a lower utilization of the device
     compilations: tuple[Compilation, ...] = ()  # on head and not, or less often, on base
     memory: MemoryExplanation | None = None  # where peak memory changed
+    compiling: CompileExplanation | None = None  # where a metric of the start changed
     reproduction: str = ""  # the command that profiles this workload again

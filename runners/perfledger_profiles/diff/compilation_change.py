@@ -1,10 +1,14 @@
-"""Tells which compilations of head are not base's."""
+"""Tells which compilations of head are not base's, and what takes longer to compile."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
+from perfledger.compile_record import MAX_PROGRAMS, CompiledProgram, CompilePhase, CompileRecord
 from perfledger.profile import Compilation, CompilationKind
+from perfledger_profiles.diff.cause import CompileCause, CompileExplanation, CompilePhaseChange
+from perfledger_profiles.diff.caveats import MAX_REST_SHARE
 
 MAX_LISTED = 5
 # Sizes, numbers of arguments and lines differ from one compilation to the next.
@@ -37,13 +41,98 @@ def new_compilations(
     return tuple(sorted(more, key=lambda one: -one.count)[:MAX_LISTED])
 
 
+def explain_compiling(
+    base: Sequence[CompileRecord],
+    head: Sequence[CompileRecord],
+    *,
+    base_compilations: Sequence[Compilation] = (),
+    head_compilations: Sequence[Compilation] = (),
+) -> CompileExplanation | None:
+    """Return what compiling costs on head that it did not on base; None where a side is unknown.
+
+    `base` and `head` are the records of all processes of each side, of which the ones with the
+    median time are compared: their parts add up. The compilations are those of the profiles, which
+    have the compilers' reasons.
+    """
+    if not base or not head:
+        return None
+    before, after = map(_typical, (base, head))
+    return CompileExplanation(
+        base_seconds=before.seconds,
+        head_seconds=after.seconds,
+        phases=tuple(
+            CompilePhaseChange(
+                phase=phase,
+                base_seconds=before.phases_s.get(phase, 0.0),
+                head_seconds=after.phases_s.get(phase, 0.0),
+            )
+            for phase in CompilePhase
+        ),
+        causes=tuple(
+            _with_reason(cause, base_compilations, head_compilations)
+            for cause in _compile_causes(before, after)[:MAX_LISTED]
+        ),
+    )
+
+
+def _typical(records: Sequence[CompileRecord]) -> CompileRecord:
+    ranked = sorted(records, key=lambda one: one.seconds)
+    return ranked[(len(ranked) - 1) // 2]
+
+
+def _compile_causes(base: CompileRecord, head: CompileRecord) -> list[CompileCause]:
+    """Return the functions behind another compile time, those of the largest difference first.
+
+    One that is compiled as often as before is listed if it has much of it. None where a side's
+    functions are unknown.
+    """
+    if not (base.programs or not base.phases_s) or not (head.programs or not head.phases_s):
+        return []
+    sides = [{program.name: program for program in one.programs} for one in (base, head)]
+    is_cut = [len(one.programs) >= MAX_PROGRAMS for one in (base, head)]
+    change_s = head.seconds - base.seconds
+    causes: list[CompileCause] = []
+    for name in dict.fromkeys([*sides[1], *sides[0]]):
+        if any(name not in side and cut for side, cut in zip(sides, is_cut, strict=True)):
+            continue  # it may be one of those that the side does not list
+        before, after = (
+            side.get(name, CompiledProgram(name=name, count=0, seconds=0.0)) for side in sides
+        )
+        cause = CompileCause(
+            name=name,
+            base_count=before.count,
+            head_count=after.count,
+            base_seconds=before.seconds,
+            head_seconds=after.seconds,
+        )
+        is_large = abs(cause.delta_seconds) > MAX_REST_SHARE * abs(change_s)
+        if cause.delta_seconds * change_s > 0 and (before.count != after.count or is_large):
+            causes.append(cause)
+    return sorted(causes, key=lambda cause: -abs(cause.delta_seconds))
+
+
+def _with_reason(
+    cause: CompileCause, base: Sequence[Compilation], head: Sequence[Compilation]
+) -> CompileCause:
+    """Return the cause with the reason of a compilation that only head has, or has more often."""
+    if cause.head_count <= cause.base_count:
+        return cause
+    again = [
+        one
+        for one in head
+        if one.function == cause.name and one.kind is not CompilationKind.GRAPH_BREAK
+    ]
+    reason = next(iter(new_compilations(base, again)), None)
+    return cause if reason is None else replace(cause, reason=reason.reason, lines=reason.lines)
+
+
 def _may_grow(compilation: Compilation, base_count: int) -> bool:
     """Return whether one more window, with its own set-up, may explain one more compilation.
 
     JAX is watched in as many steps on both sides, and the first set-up breaks what any breaks.
     """
     match compilation.kind:
-        case CompilationKind.RETRACE:
+        case CompilationKind.RETRACE | CompilationKind.START_RETRACE:
             return False
         case CompilationKind.GRAPH_BREAK:
             return base_count > 0

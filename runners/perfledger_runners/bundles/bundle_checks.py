@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import cast
 
 from perfledger.bundle import Bundle, Commitment, CostPolicy, KnownSpread, Plan, PricingConfig
+from perfledger.compile_record import MAX_PROGRAMS, CompilePhase, CompileRecord
 from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
 from perfledger.package_code import MAX_COMPILED_MODULES, MAX_PACKAGES, LoadedPackage
 from perfledger.profile import Profile
@@ -184,6 +185,7 @@ def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Me
         require(is_whole, f"{where}.turns: not as many steps as there are samples")
         _check_packages(where, run.packages)
         _check_evidence(f"{where}.evidence", run.evidence)
+        _check_compiled(f"{where}.compiled", run.compiled or CompileRecord())
         for name, samples in run.samples.items():
             require(name in metrics, f"{where}.samples: {name!r} is not one of its metrics")
             is_fine = is_possible(metrics[name], samples)
@@ -215,6 +217,16 @@ def _check_evidence(where: str, evidence: StepEvidence) -> None:
     require(is_possible_number, f"{where}.steps_per_reading: not 1 to {MAX_STEPS_PER_READING}")
     require((evidence.empty_step_s or 0) >= 0, f"{where}.empty_step_s: negative")
     require((evidence.paused_cores or 0) >= 0, f"{where}.paused_cores: negative")
+
+
+def _check_compiled(where: str, compiled: CompileRecord) -> None:
+    phases, programs = compiled.phases_s, compiled.programs
+    require(set(phases) <= set(CompilePhase), f"{where}.phases_s: an unknown phase")
+    require(len(programs) <= MAX_PROGRAMS, f"{where}.programs: more than {MAX_PROGRAMS}")
+    all_s = (*phases.values(), *(each.seconds for each in programs))
+    require(all(0 <= each <= MAX_READING for each in all_s), f"{where}: an impossible time")
+    is_counted = all(each.count >= 1 for each in programs)
+    require(is_counted, f"{where}.programs: a count that is not positive")
 
 
 def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:

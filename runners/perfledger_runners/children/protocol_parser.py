@@ -18,6 +18,7 @@ from perfledger.workload_faults import (
     MAX_TIMEOUT_S,
     TAG_MARKS,
 )
+from perfledger_runners.children.compile_parser import CompiledPrograms
 from perfledger_runners.children.evidence_parser import Evidence
 from perfledger_runners.children.message_texts import Id, ShortText, Text
 from perfledger_runners.children.package_parser import PackageFiles
@@ -165,6 +166,7 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     core_times: CoreTimes = CoreTimes()
     packages: Annotated[tuple[PackageFiles, ...], Meta(max_length=MAX_PACKAGES)] = ()
     evidence: Evidence = Evidence()
+    compiled: CompiledPrograms | None = None
 
 
 class WindowsMessage(Message, frozen=True, kw_only=True, tag="windows"):

@@ -103,7 +103,15 @@ class CheckSettings(BaseSettings):
     )
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
     metrics: tuple[
-        Literal["step_time_p95", "step_time_p99", "energy_per_step", "cold_start", "kernels"], ...
+        Literal[
+            "step_time_p95",
+            "step_time_p99",
+            "energy_per_step",
+            "cold_start",
+            "compile_time",
+            "kernels",
+        ],
+        ...,
     ] = Field(
         (),
         description="what is judged beside what always is: tails of the step time, energy, kernels",

@@ -1,13 +1,19 @@
-"""What the first step of a process costs more than a steady one."""
+"""What the first step of a process costs more than a steady one, and what it compiles."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import COLD_START, STEP_TIME
+from perfledger.compile_record import CompileRecord
+from perfledger.metrics import COLD_START, COMPILE_TIME, STEP_TIME
 from perfledger.records import Run, Side
 from perfledger_baselines.estimation.clock_states import follows_clocks
-from perfledger_baselines.estimation.estimators import cold_start_s, point_estimates
+from perfledger_baselines.estimation.estimators import (
+    cold_start_s,
+    compile_time_s,
+    point_estimates,
+)
 from perfledger_baselines.estimation.pairing import estimate_pairs, tests_of as paired
 
 
@@ -60,4 +66,31 @@ def test_a_start_that_no_process_has_is_not_measured_and_says_why():
     assert start.pairs == ()
     assert start.flaw == (
         "cold_start was not read on base: no process's first step was longer than the others"
+    )
+
+
+def compiled(seconds, **place):
+    phases_s = {"tracing": seconds / 4, "backend compile": 3 * seconds / 4}
+    return replace(run((1.0,), **place), compiled=CompileRecord(phases_s=phases_s))
+
+
+def test_the_compile_time_is_that_of_all_phases():
+    assert compile_time_s(compiled(2.0)) == 2.0
+    assert point_estimates([compiled(2.0), run(())], COMPILE_TIME) == (2.0, None)
+    assert not follows_clocks(COMPILE_TIME)
+
+
+def test_a_process_that_compiled_nothing_has_no_compile_time():
+    assert compile_time_s(run((1.0,))) is None
+    assert compile_time_s(replace(run((1.0,)), compiled=CompileRecord())) is None
+
+
+def test_a_side_that_compiled_nothing_is_not_measured_and_says_why():
+    pairs = [(compiled(2.0, process=n), run((1.0,), side=Side.HEAD, process=n)) for n in range(3)]
+    metrics = [STEP_TIME, COMPILE_TIME]
+
+    (_, compiling) = paired("m:f", estimate_pairs(pairs, metrics), metrics)
+
+    assert compiling.flaw == (
+        "compile_time was not read on head: neither torch.compile nor JAX compiled anything there"
     )

@@ -1,9 +1,16 @@
-"""Examples of what makes the peak of memory grow, and of what compilers say."""
+"""Examples of what makes the peak of memory grow, and of what compilers say and cost."""
 
 from dataclasses import replace
 
+from perfledger.compile_record import CompilePhase
 from perfledger.profile import CallingLine, Compilation, CompilationKind
-from perfledger_profiles.diff.cause import MemoryCause, MemoryExplanation
+from perfledger_profiles.diff.cause import (
+    CompileCause,
+    CompileExplanation,
+    CompilePhaseChange,
+    MemoryCause,
+    MemoryExplanation,
+)
 
 
 def memory_explanation():
@@ -56,5 +63,33 @@ def compilations():
             function="forward",
             reason="tensor 'tokens' size mismatch at index 1. expected 1024, actual 1025",
             count=7,
+        ),
+    )
+
+
+def compile_explanation():
+    """What a process compiles where the last batch is smaller than the others."""
+    seconds = {
+        CompilePhase.TRACING: (0.25, 0.5),
+        CompilePhase.LOWERING: (0.125, 0.125),
+        CompilePhase.BACKEND: (1.0, 4.0),
+    }
+    return CompileExplanation(
+        base_seconds=1.375,
+        head_seconds=4.625,
+        phases=tuple(
+            CompilePhaseChange(phase=phase, base_seconds=before, head_seconds=after)
+            for phase, (before, after) in seconds.items()
+        ),
+        causes=(
+            CompileCause(
+                name="train_step",
+                base_count=1,
+                head_count=4,
+                base_seconds=1.125,
+                head_seconds=4.375,
+                reason="at x, now f32[33,128] and before f32[32,128]",
+                lines=(CallingLine(path="models/gpt.py", line=90, calls=3.0, is_changed=True),),
+            ),
         ),
     )

@@ -19,11 +19,12 @@ from perfledger_service.rendering.layout import (
     verdict_rows,
     vocabulary,
 )
+from perfledger_service.rendering.layout.code_places import CodePlace
+from perfledger_service.rendering.layout.compile_rows import CompileRow
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
 from perfledger_service.rendering.trace.cause_rows import (
     CauseRow,
-    CodePlace,
     MemoryRow,
     ReasonBlock,
     reason_blocks,
@@ -65,16 +66,16 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
     """
     rows = telling_rows(report, every)
     row, block, explanation = _explained(report, rows)
-    is_memory = row is not None and row.kind is MetricKind.MEMORY
+    is_of_step = row is not None and row.metric_name == STEP_TIME.name
     return FirstScreen(
         price=_price(report, rows, every),
         counts=workload_counts(report),
         why=_why(rows, row, explanation, block),
         failure=_failure(report, rows),
-        where=tuple(islice(_places(block, explanation, is_memory=is_memory), _MOST_PLACES))
-        if block and explanation
+        where=tuple(islice(_places(block, explanation, row.kind), _MOST_PLACES))
+        if row and block and explanation
         else (),
-        actions=tuple(islice(_actions(block), _MOST_ACTIONS)) if block and not is_memory else (),
+        actions=tuple(islice(_actions(block), _MOST_ACTIONS)) if block and is_of_step else (),
         names=(*provenance_facts.untrusted_names(report), *_cause_names(explanation)),
     )
 
@@ -84,7 +85,7 @@ def _explained(
 ) -> tuple[VerdictTableRow | None, ReasonBlock | None, StepTimeExplanation | None]:
     """Return the first of the deciding results that has an explanation, with it.
 
-    The profiles explain step times and peaks of memory, no other metric.
+    The profiles explain step times, peaks of memory and compile times, no other metric.
     """
     if not rows or rows[0].outcome not in {Outcome.REGRESSED, Outcome.IMPROVED}:
         return None, None, None
@@ -92,10 +93,19 @@ def _explained(
     explanations = {one.workload: one for one in report.explanations}
     for row in rows:
         block = blocks.get(row.workload)
-        is_of_memory = row.kind is MetricKind.MEMORY and block is not None and block.memory
-        if block is not None and (row.metric_name == STEP_TIME.name or is_of_memory):
+        if block is not None and _is_explained(row, block):
             return row, block, explanations[row.workload]
     return None, None, None
+
+
+def _is_explained(row: VerdictTableRow, block: ReasonBlock) -> bool:
+    match row.kind:
+        case MetricKind.MEMORY:
+            return block.memory is not None
+        case MetricKind.START:
+            return block.compiling is not None
+        case _:
+            return row.metric_name == STEP_TIME.name
 
 
 def _price(
@@ -153,12 +163,21 @@ def _why(
     if row is None or explanation is None or block is None:
         return rows[0].reason if rows[0].kind is MetricKind.KERNEL else ""
     whose = f"{row.workload}: " if len({one.workload for one in rows}) > 1 else ""
-    if row.kind is MetricKind.MEMORY:
-        return whose + _memory_sentence(block, explanation)
-    if not explanation.is_attributable or not explanation.causes:
-        note = f": {block.note}" if block.note else ""
-        return f"{whose}no operation accounts for it{note}"
-    return whose + _cause_sentence(explanation.causes[0], block, explanation)
+    match row.kind:
+        case MetricKind.MEMORY:
+            return whose + _memory_sentence(block, explanation)
+        case MetricKind.START:
+            return whose + _compile_sentence(block)
+        case _:
+            return whose + _step_sentence(block, explanation)
+
+
+def _step_sentence(block: ReasonBlock, explanation: StepTimeExplanation) -> str:
+    """Return the first cause of another step time."""
+    if explanation.is_attributable and explanation.causes:
+        return _cause_sentence(explanation.causes[0], block, explanation)
+    note = f": {block.note}" if block.note else ""
+    return f"no operation accounts for it{note}"
 
 
 def _cause_sentence(cause: Cause, block: ReasonBlock, explanation: StepTimeExplanation) -> str:
@@ -182,14 +201,31 @@ def _memory_sentence(block: ReasonBlock, explanation: StepTimeExplanation) -> st
     return f"{row.short} {row.delta} at the peak{f': {row.tensor}' if row.tensor else ''}"
 
 
+def _compile_sentence(block: ReasonBlock) -> str:
+    """Return which phase of compiling takes longer, and for which function."""
+    compiling = block.compiling
+    if compiling is None or not compiling.longest:
+        return "a process compiles as long as before"
+    if not compiling.rows:
+        return compiling.longest
+    row = compiling.rows[0]
+    because = f": {row.reason}" if row.reason else ""
+    return f"{compiling.longest}: {short_name(row.name)} {row.how}{because}"
+
+
 def _places(
-    block: ReasonBlock, explanation: StepTimeExplanation, *, is_memory: bool
+    block: ReasonBlock, explanation: StepTimeExplanation, kind: MetricKind
 ) -> Iterator[CodePlace]:
     """Yield the lines of code of the first causes, each once; none of what explains nothing."""
-    causes: Sequence[CauseRow | MemoryRow] = block.causes if explanation.is_attributable else ()
-    if is_memory:
-        is_known = explanation.memory is not None and explanation.memory.is_attributable
-        causes = block.memory.rows[:_MOST_ACTIONS] if block.memory and is_known else ()
+    causes: Sequence[CauseRow | MemoryRow | CompileRow]
+    match kind:
+        case MetricKind.MEMORY:
+            is_known = explanation.memory is not None and explanation.memory.is_attributable
+            causes = block.memory.rows[:_MOST_ACTIONS] if block.memory and is_known else ()
+        case MetricKind.START:
+            causes = block.compiling.rows[:_MOST_ACTIONS] if block.compiling else ()
+        case _:
+            causes = block.causes if explanation.is_attributable else ()
     places: dict[str, CodePlace] = {}
     for cause in causes:
         for place in cause.places:
@@ -210,11 +246,14 @@ def _cause_names(explanation: StepTimeExplanation | None) -> tuple[str, ...]:
         return ()
     causes = explanation.causes[:_MOST_ACTIONS]
     memory = explanation.memory.causes[:_MOST_ACTIONS] if explanation.memory else ()
+    compiled = explanation.compiling.causes[:1] if explanation.compiling else ()
     names = (
         short_name(name)
         for name in (
             *(name for one in causes for name in (one.name, one.base_name)),
             *(one.name for one in memory),
+            *(one.name for one in compiled),
+            *(one.reason for one in compiled),
         )
         if name
     )

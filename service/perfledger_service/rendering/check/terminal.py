@@ -19,12 +19,12 @@ from perfledger_service.rendering.check.pair_plot import pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
 from perfledger_service.rendering.layout.check_command import reproduction
+from perfledger_service.rendering.layout.code_places import CodePlace
 from perfledger_service.rendering.layout.escape import clean, clean_sentence
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.interval_text import interval_text
 from perfledger_service.rendering.layout.writers import terminal_blocks
 from perfledger_service.rendering.trace import cause_rows
-from perfledger_service.rendering.trace.cause_rows import CodePlace
 from perfledger_service.rendering.trace.diff import reason_blocks_of
 from perfledger_service.values.report import Conclusion, Report
 

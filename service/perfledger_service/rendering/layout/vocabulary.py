@@ -3,6 +3,7 @@
 from perfledger import step_work
 from perfledger.metrics import (
     COLD_START,
+    COMPILE_TIME,
     CPU_ACTIVE,
     CPU_TIME,
     ENERGY_PER_STEP,
@@ -22,7 +23,7 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_cost_models.change.cost_policy import PolicyOutcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.bottleneck.classification import Bottleneck
-from perfledger_profiles.diff.cause import Cause, ChangeKind, ChangeReason
+from perfledger_profiles.diff.cause import Cause, ChangeKind, ChangeReason, CompileCause
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.report import Conclusion, Report
 
@@ -51,6 +52,7 @@ _LABELS = {
     STEP_TIME_P95.name: "step time p95",
     STEP_TIME_P99.name: "step time p99",
     COLD_START.name: "cold start",
+    COMPILE_TIME.name: "compile time",
     KERNELS.name: "kernels",
     PEAK_MEMORY.name: "peak memory",
     CPU_TIME.name: "CPU time",
@@ -265,7 +267,7 @@ def change_reason_phrase(cause: Cause) -> str:
 def compilation_phrase(compilation: Compilation) -> str:
     """Return what a compiler does on head, without names."""
     count = compilation.count
-    times = "once" if count == 1 else f"{number_format.count(count)} times"
+    times = _times(count)
     match compilation.kind:
         case CompilationKind.GRAPH_BREAK:
             return "torch.compile breaks its graph" + (f" {times}" if count > 1 else "")
@@ -273,6 +275,24 @@ def compilation_phrase(compilation: Compilation) -> str:
             return f"torch.compile compiles a function again, {times}"
         case CompilationKind.RETRACE:
             return f"JAX traces a function again, {times} in three steps"
+        case CompilationKind.START_RETRACE:
+            return f"JAX traces a function again before its measured steps, {times}"
+
+
+def compile_phrase(cause: CompileCause) -> str:
+    """Return how often a process compiles a function, to follow its name."""
+    if cause.head_count == 0:
+        return "is no longer compiled"
+    after = _times(cause.head_count)
+    if cause.base_count == 0:
+        return f"is compiled {after}, and was not before"
+    if cause.head_count == cause.base_count:
+        return f"is compiled {after}, as before"
+    return f"is compiled {after} in place of {_times(cause.base_count)}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{number_format.count(count)} times"
 
 
 def bucket(of: Bucket) -> str:

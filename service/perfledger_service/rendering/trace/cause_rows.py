@@ -6,7 +6,6 @@ Names, evidence, suggestions and notes are not escaped yet: each template does t
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perfledger.profile import CallingLine, Compilation
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_profiles.bottleneck.classification import Recommendation
 from perfledger_profiles.diff.cause import (
@@ -17,6 +16,13 @@ from perfledger_profiles.diff.cause import (
     StepTimeExplanation,
 )
 from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.rendering.layout.code_places import CodePlace, code_places
+from perfledger_service.rendering.layout.compile_rows import (
+    CompilationRow,
+    CompileBlock,
+    compilation_row,
+    compile_block,
+)
 from perfledger_service.rendering.layout.escape import ELLIPSIS
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.trace.bottlenecks import (
@@ -38,14 +44,6 @@ _MIN_EFFECT = 0.1  # of the difference
 # A share of a smaller change is meaningless.
 _MIN_SHARED_CHANGE = 1e-3
 _ARROW = "\N{RIGHTWARDS ARROW}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodePlace:
-    """A line of the user's code, as shown."""
-
-    place: str  # "models/gpt.py:34"
-    remark: str  # on what it does there; "" if there is nothing to add
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,16 +102,6 @@ class MemoryBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompilationRow:
-    """One thing that head's compilers say and base's do not, as shown."""
-
-    what: str  # trusted words: "torch.compile compiles a function again, 3 times"
-    function: str  # "" if unknown
-    places: tuple[CodePlace, ...]
-    reason: str  # the compiler's words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonBlock:
     """The explanation of one workload's changed step time, as shown."""
 
@@ -136,6 +124,7 @@ class ReasonBlock:
     utilization: str  # what is behind a lower one, "" if it is not
     compilations: tuple[CompilationRow, ...]
     memory: MemoryBlock | None  # where the peak of memory changed
+    compiling: CompileBlock | None  # where the start of a process changed
     reproduction: str
 
     @property
@@ -200,8 +189,9 @@ def reason_block(
         shares=share_pairs(*sides),
         advice=advice_rows(tuple(advice)),
         utilization=explanation.utilization_note,
-        compilations=tuple(map(_compilation_row, explanation.compilations)),
+        compilations=tuple(map(compilation_row, explanation.compilations)),
         memory=None if explanation.memory is None else _memory_block(explanation.memory),
+        compiling=None if explanation.compiling is None else compile_block(explanation.compiling),
         reproduction=explanation.reproduction,
     )
 
@@ -243,18 +233,9 @@ def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float
         why=vocabulary.change_reason_phrase(cause),
         evidence=cause.evidence,
         path=_end(cause.path),
-        places=_code_places(cause.lines or cause.base_lines),
+        places=code_places(cause.lines or cause.base_lines),
         effects=_effects(cause),
         reverted=_bound(cause, explanation),
-    )
-
-
-def _compilation_row(compilation: Compilation) -> CompilationRow:
-    return CompilationRow(
-        what=vocabulary.compilation_phrase(compilation),
-        function=compilation.function,
-        places=_code_places(compilation.lines),
-        reason=compilation.reason,
     )
 
 
@@ -282,7 +263,7 @@ def _memory_row(cause: MemoryCause) -> MemoryRow:
         base=number_format.byte_count(cause.base_bytes),
         head=number_format.byte_count(cause.head_bytes),
         delta=number_format.signed_bytes(cause.delta_bytes),
-        places=_code_places(cause.lines or cause.base_lines),
+        places=code_places(cause.lines or cause.base_lines),
         is_worse=cause.delta_bytes > 0,
     )
 
@@ -290,16 +271,6 @@ def _memory_row(cause: MemoryCause) -> MemoryRow:
 def _tensors(count: int, largest: str) -> str:
     """Return how many tensors there are, and the size of the largest."""
     return f"{count} of up to {largest}" if largest and count > 1 else largest
-
-
-def _code_places(lines: Iterable[CallingLine]) -> tuple[CodePlace, ...]:
-    return tuple(map(_code_place, lines))
-
-
-def _code_place(line: CallingLine) -> CodePlace:
-    remarks = ["its backward pass"] if line.is_backward else []
-    remarks += ["changed on head"] if line.is_changed else []
-    return CodePlace(place=f"{line.path}:{line.line}", remark=", ".join(remarks))
 
 
 def _ends(cause: Cause) -> str:

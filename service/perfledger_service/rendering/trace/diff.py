@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from perfledger.profile import Profile
+from perfledger_service.rendering.layout.code_places import CodePlace
+from perfledger_service.rendering.layout.compile_rows import CompilationRow, CompileBlock
 from perfledger_service.rendering.layout.document import (
     Block,
     CellKind,
@@ -23,8 +25,6 @@ from perfledger_service.rendering.layout.escape import clean, clean_sentence
 from perfledger_service.rendering.trace.bottlenecks import SharePair
 from perfledger_service.rendering.trace.cause_rows import (
     CauseRow,
-    CodePlace,
-    CompilationRow,
     MemoryBlock,
     MemoryRow,
     ReasonBlock,
@@ -40,6 +40,7 @@ MAX_ROWS = 10
 TWO_DEVICES = "The files are from two devices, {} and {}, so not only the code differs."
 
 _MAX_SHORT = 90
+_MAX_REASON = 200
 _MAX_COMMAND = 1200
 _STYLES = {"slower": TextStyle.WORSE, "faster": TextStyle.BETTER}
 _SHARE_COLUMNS: tuple[Column[SharePair], ...] = (
@@ -109,6 +110,8 @@ def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
         yield from sentences([clean_sentence(block.utilization)], names=names)
     for row in block.compilations:
         yield from sentences([_compilation_words(row)], names=[row.function, row.reason])
+    if block.compiling is not None:
+        yield from _compile_blocks(block.compiling)
     if block.memory is not None:
         yield from _memory_blocks(block.memory)
     if block.waterfall:
@@ -123,7 +126,17 @@ def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
 def _compilation_words(row: CompilationRow) -> str:
     function = f" ({clean(row.function)})" if row.function else ""
     at = f" at {_place_words(row.places)}" if row.places else ""
-    return f"On head {row.what}{function}{at}: {clean(row.reason)}."
+    return f"On head {row.what}{function}{at}: {clean(row.reason, limit=_MAX_REASON)}."
+
+
+def _compile_blocks(compiling: CompileBlock) -> Iterator[Block]:
+    names = [name for row in compiling.rows for name in (row.name, row.reason) if name]
+    yield from sentences([compiling.summary])
+    for row in compiling.rows:
+        at = f" ({_place_words(row.places)})" if row.places else ""
+        because = f": {clean(row.reason, limit=_MAX_REASON)}" if row.reason else ""
+        text = f"{clean(row.name)} {row.how} ({row.delta}){because}{at}."
+        yield from sentences([text], names=names)
 
 
 def _memory_blocks(memory: MemoryBlock) -> Iterator[Block]:

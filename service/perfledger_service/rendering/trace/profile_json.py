@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from perfledger.profile import DeviceStep, Profile
 from perfledger_profiles.bottleneck.classification import Classification
-from perfledger_profiles.diff.cause import MemoryExplanation, StepTimeExplanation
+from perfledger_profiles.diff.cause import (
+    CompileExplanation,
+    MemoryExplanation,
+    StepTimeExplanation,
+)
 from perfledger_profiles.hardware.roofline import Roofline
 from perfledger_service.rendering.layout.document import attributes, field_names
 from perfledger_service.rendering.trace.device_rows import slowest_device
@@ -25,6 +29,11 @@ _CAUSE = (
 _MEMORY_CAUSE = (
     *("name", "base_tensor", "head_tensor", "base_bytes", "head_bytes", "delta_bytes"),
     *("base_count", "head_count", "lines", "base_lines"),
+)
+_PHASE = ("phase", "base_seconds", "head_seconds", "delta_seconds")
+_COMPILE_CAUSE = (
+    *("name", "base_count", "head_count", "base_seconds", "head_seconds", "delta_seconds"),
+    *("reason", "lines"),
 )
 _SHARE = ("bottleneck", "share", "ceiling", "is_high", "is_moderate", "is_estimate")
 
@@ -78,6 +87,7 @@ def explanation_record(explanation: StepTimeExplanation) -> Record:
         "utilization_note": explanation.utilization_note,
         "compilations": explanation.compilations,
         "memory": _memory_record(explanation.memory),
+        "compiling": _compile_record(explanation.compiling),
         "reproduction": explanation.reproduction,
     }
 
@@ -90,6 +100,17 @@ def _memory_record(explanation: MemoryExplanation | None) -> Record | None:
         **attributes(explanation, "base_bytes", "head_bytes", "base_held_bytes"),
         **attributes(explanation, "head_held_bytes", "rest_bytes", "is_attributable", "note"),
         "causes": [attributes(one, *_MEMORY_CAUSE) for one in explanation.causes],
+    }
+
+
+def _compile_record(explanation: CompileExplanation | None) -> Record | None:
+    """Return what takes longer to compile; None where no metric of the start changed."""
+    if explanation is None:
+        return None
+    return {
+        **attributes(explanation, "base_seconds", "head_seconds", "delta_seconds"),
+        "phases": [attributes(one, *_PHASE) for one in explanation.phases],
+        "causes": [attributes(one, *_COMPILE_CAUSE) for one in explanation.causes],
     }
 
 

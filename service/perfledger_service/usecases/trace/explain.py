@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import fmean, median
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME, MetricKind
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger.step_work import StepWork
@@ -13,8 +13,13 @@ from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdic
 from perfledger_profiles.bottleneck.classification import Classification
 from perfledger_profiles.bottleneck.classifier import classify
 from perfledger_profiles.bottleneck.recommendations import recommendations
-from perfledger_profiles.diff.cause import MemoryExplanation, StepTimeExplanation
+from perfledger_profiles.diff.cause import (
+    CompileExplanation,
+    MemoryExplanation,
+    StepTimeExplanation,
+)
 from perfledger_profiles.diff.caveats import DeviceStates
+from perfledger_profiles.diff.compilation_change import explain_compiling
 from perfledger_profiles.diff.diff import explain
 from perfledger_profiles.diff.memory_change import explain_memory, held_by_programs
 from perfledger_profiles.diff.utilization_change import utilization_note
@@ -119,6 +124,7 @@ def explain_bundle(
         if one.metric.name == SM_ACTIVE.name and one.is_regression and one.estimate is not None
     }
     grown = {one.workload: one for one in verdicts if _is_memory_change(one)}
+    restarted = {one.workload for one in verdicts if _is_start_change(one)}
     machines = bundle.machines()
     explanations: list[StepTimeExplanation] = []
     advice: list[BottleneckAdvice] = []
@@ -144,6 +150,8 @@ def explain_bundle(
         if spec.id in grown:
             memory = _memory(bundle, base, head, grown[spec.id].estimate)
             explanation = replace(explanation, memory=memory)
+        if spec.id in restarted:
+            explanation = replace(explanation, compiling=_compiling(bundle.runs, base, head))
         if spec.id in idler:
             shares = (idler[spec.id].base, idler[spec.id].head)
             note = utilization_note(base, head, shares=shares)
@@ -169,6 +177,24 @@ def _error_of_change(estimate: EffectEstimate | None) -> float:
 def _is_memory_change(verdict: Verdict) -> bool:
     is_change = verdict.outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
     return verdict.metric.name == PEAK_MEMORY.name and is_change
+
+
+def _is_start_change(verdict: Verdict) -> bool:
+    is_change = verdict.outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
+    return verdict.metric.kind is MetricKind.START and is_change
+
+
+def _compiling(runs: Sequence[Run], base: Profile, head: Profile) -> CompileExplanation | None:
+    """Return what the processes of both sides compiled, with the reasons in the profiles."""
+    records = [
+        [run.compiled for run in runs if (run.workload, run.side) == (one.workload, one.side)]
+        for one in (base, head)
+    ]
+    return explain_compiling(
+        *([record for record in side if record is not None] for side in records),
+        base_compilations=base.compilations,
+        head_compilations=head.compilations,
+    )
 
 
 def _memory(

@@ -2,9 +2,19 @@
 
 from dataclasses import replace
 
+from perfledger.compile_record import (
+    MAX_PROGRAMS,
+    CompiledProgram,
+    CompilePhase,
+    CompileRecord,
+)
 from perfledger.profile import CallingLine, Compilation, CompilationKind
 from perfledger.records import Side
-from perfledger_profiles.diff.compilation_change import MAX_LISTED, new_compilations
+from perfledger_profiles.diff.compilation_change import (
+    MAX_LISTED,
+    explain_compiling,
+    new_compilations,
+)
 from perfledger_profiles.diff.diff import explain
 
 BREAK = Compilation(
@@ -82,3 +92,74 @@ def test_an_explanation_has_them(make):
     )
 
     assert explain(base, head).compilations == (BREAK,)
+
+
+def record(seconds, **programs):
+    """Return what a process compiled: programs with how often and for how long."""
+    return CompileRecord(
+        phases_s={CompilePhase.TRACING: 0.25, CompilePhase.BACKEND: seconds - 0.25},
+        programs=tuple(
+            CompiledProgram(name=name, count=count, seconds=each_s)
+            for name, (count, each_s) in programs.items()
+        ),
+    )
+
+
+ONCE = record(1.5, model=(1, 1.0), ones=(2, 0.5))
+OFTEN = record(4.5, model=(4, 4.0), ones=(2, 0.5))
+
+
+def test_a_function_that_is_compiled_more_often_has_the_compilers_reason():
+    start = replace(RETRACE, kind=CompilationKind.START_RETRACE, lines=BREAK.lines)
+
+    explanation = explain_compiling(
+        [ONCE, record(9.0), record(0.5)],
+        [OFTEN],
+        base_compilations=[replace(start, reason="at y, now f32[2] and before i32[2]")],
+        head_compilations=[BREAK, start],
+    )
+
+    (cause,) = explanation.causes
+    assert explanation.delta_seconds == 3.0
+    assert [(one.phase, one.delta_seconds) for one in explanation.phases] == [
+        ("tracing", 0.0),
+        ("lowering", 0.0),
+        ("backend compile", 3.0),
+    ]
+    assert (cause.name, cause.base_count, cause.head_count) == ("model", 1, 4)
+    assert cause.delta_seconds == 3.0
+    assert (cause.reason, cause.lines) == (start.reason, BREAK.lines)
+
+
+def test_a_reason_that_base_has_as_often_is_none():
+    explanation = explain_compiling(
+        [ONCE], [OFTEN], base_compilations=[RETRACE], head_compilations=[RETRACE]
+    )
+
+    assert explanation.causes[0].reason == ""
+
+
+def test_the_same_programs_are_a_cause_only_with_much_of_the_change():
+    head = record(2.5, model=(1, 1.875), ones=(2, 0.625))
+
+    assert [one.name for one in explain_compiling([ONCE], [head]).causes] == ["model"]
+    assert explain_compiling([ONCE], [ONCE]).causes == ()
+
+
+def test_a_new_program_and_one_that_is_gone_are_causes_in_the_direction_of_the_change():
+    head = record(3.5, model=(1, 1.0), resumed=(1, 2.5))
+
+    assert [one.name for one in explain_compiling([ONCE], [head]).causes] == ["resumed"]
+    assert [one.name for one in explain_compiling([head], [ONCE]).causes] == ["resumed"]
+
+
+def test_programs_that_a_side_does_not_tell_are_no_causes():
+    assert explain_compiling([record(1.5)], [OFTEN]).causes == ()
+    assert explain_compiling([CompileRecord()], [OFTEN]).causes[0].base_count == 0
+    full = record(1.5, **{f"f{n}": (1, 0.1) for n in range(MAX_PROGRAMS)})
+    assert explain_compiling([full], [OFTEN]).causes == ()
+
+
+def test_a_side_without_a_record_has_no_explanation():
+    assert explain_compiling([], [OFTEN]) is None
+    assert explain_compiling([ONCE], []) is None

@@ -20,6 +20,7 @@ from perfledger.meters.compilation_log import (
 )
 from perfledger.meters.jax_clock import JaxMeter
 from perfledger.meters.torch_clock import TorchMeter
+from perfledger.profile import CompilationKind
 from perfledger.records import Device
 
 BREAK = """Graph break in user code at {root}/model.py:6
@@ -102,6 +103,19 @@ def test_a_function_that_is_new_each_time_is_told_and_one_that_is_new_once_is_no
     assert retrace_rows([message], root=tmp_path) == []
     (row,) = retrace_rows([message] * 3, root=tmp_path)
     assert (row["function"], row["reason"], row["count"]) == ("<lambda>", REDEFINED, 3)
+
+
+def test_a_function_and_its_gradient_of_one_name_are_no_retrace_at_the_start(tmp_path):
+    start = CompilationKind.START_RETRACE
+    unseen, again = UNSEEN.format(root=tmp_path), TYPES.format(root=tmp_path, now=4)
+    again = again.replace("for model", "for <lambda>").replace("model.py:8:", "model.py:7:")
+
+    (row,) = retrace_rows([unseen, unseen, again], root=tmp_path, kind=start)
+
+    assert (row["kind"], row["function"], row["count"]) == (start, "<lambda>", 1)
+    assert str(row["reason"]).startswith("at x, now f32[4,8]")
+    reasons = [row["reason"] for row in retrace_rows([unseen, unseen, again], root=tmp_path)]
+    assert reasons == [row["reason"], REDEFINED]
 
 
 def test_a_reason_names_no_folder_and_has_a_limit(tmp_path):
@@ -213,6 +227,27 @@ def test_jax_says_which_argument_makes_it_trace_again(tmp_path):
     assert (row["function"], row["line"]) == ("model", 12)
     assert row["reason"].startswith("at x, now f32[4] and before f32[3]")
     assert not jax.config.jax_explain_cache_misses
+
+
+@pytest.mark.slow
+def test_jax_says_what_it_traced_again_before_the_measured_steps(tmp_path):
+    jax = pytest.importorskip("jax")
+    text = RETRACED.replace("model", "early_model")
+    module = module_of(tmp_path, "early_retraced_model_of_a_test", text)
+    meter = JaxMeter(jax, Device.CPU)
+
+    with meter.compilation_log():
+        module.kept()
+        module.retraced()  # of the same shape
+        module.retraced()
+        path = meter.lines(module.kept, tmp_path, tmp_path / "lines.json")
+        module.retraced()
+
+    assert path is not None
+    rows = json.loads(path.read_text(encoding="utf-8"))["compilations"]
+    (row,) = [row for row in rows if row["function"] == "early_model"]
+    assert (row["kind"], row["line"], row["count"]) == ("retrace at the start", 12, 1)
+    assert row["reason"].startswith("at x, now f32[4] and before f32[3]")
 
 
 @pytest.mark.slow

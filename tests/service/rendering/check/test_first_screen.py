@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger.metrics import COLD_START, KERNELS, PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import COLD_START, COMPILE_TIME, KERNELS, PEAK_MEMORY, STEP_TIME
 from perfledger.profile import CallingLine
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_cost_models.quote import SummedPrice
@@ -14,6 +14,7 @@ from perfledger_service.rendering.check.headline import headline
 from perfledger_service.rendering.check.terminal import report_table
 from perfledger_service.rendering.layout.verdict_rows import verdict_rows
 from perfledger_service.rendering.layout.writers import plain_lines
+from tests.service.rendering.example_evidence import compile_explanation
 
 
 def plain(text):
@@ -108,6 +109,31 @@ def test_another_metric_does_not_get_the_causes_of_the_step_time(reports, make):
     screen = screen_of(replace(reports["regressed"], verdicts=(verdict,)))
 
     assert (screen.why, screen.where, screen.actions) == ("", (), ())
+
+
+def test_a_slower_start_has_what_is_compiled_as_its_cause(reports, make):
+    verdict = make.verdict(make.GPT, COMPILE_TIME, Outcome.REGRESSED, (1.375, 4.625))
+    explanation = replace(reports["regressed"].explanations[0], compiling=compile_explanation())
+    report = replace(reports["regressed"], verdicts=(verdict,), explanations=(explanation,))
+
+    screen = screen_of(report)
+
+    assert plain(screen.why) == (
+        "backend compile +3.00 s: train_step is compiled 4 times in place of once: at x, now "
+        "f32[33,128] and before f32[32,128]"
+    )
+    assert [one.place for one in screen.where] == ["models/gpt.py:90"]
+    assert screen.actions == ()
+    assert "at x, now f32[33,128] and before f32[32,128]" in screen.names
+
+
+def test_a_start_whose_compiling_is_the_same_says_so(reports, make):
+    verdict = make.verdict(make.GPT, COLD_START, Outcome.REGRESSED, (1.0, 2.0))
+    same = replace(compile_explanation(), head_seconds=1.375, phases=(), causes=())
+    explanation = replace(reports["regressed"].explanations[0], compiling=same)
+    report = replace(reports["regressed"], verdicts=(verdict,), explanations=(explanation,))
+
+    assert screen_of(report).why == "a process compiles as long as before"
 
 
 def test_a_changed_kernel_says_what_is_known_of_it(reports, make):

@@ -1,0 +1,76 @@
+"""Lists what compilers say and cost; names and reasons are not escaped yet."""
+
+from dataclasses import dataclass
+
+from perfledger.profile import Compilation
+from perfledger_profiles.diff.cause import CompileCause, CompileExplanation
+from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.rendering.layout.code_places import CodePlace, code_places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompilationRow:
+    """One thing that head's compilers say and base's do not, as shown."""
+
+    what: str  # trusted words: "torch.compile compiles a function again, 3 times"
+    function: str  # "" if unknown
+    places: tuple[CodePlace, ...]
+    reason: str  # the compiler's words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileRow:
+    """One function that takes longer to compile, or less long, as shown."""
+
+    name: str
+    how: str  # trusted words: "was compiled 4 times, once before"
+    delta: str
+    reason: str  # the compiler's words; "" if unknown
+    places: tuple[CodePlace, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileBlock:
+    """The explanation of what one workload's process compiles, as shown."""
+
+    summary: str  # trusted text
+    longest: str  # the phase with most of the change: "backend compile +3.1 s"
+    rows: tuple[CompileRow, ...]
+
+
+def compilation_row(compilation: Compilation) -> CompilationRow:
+    """Return one thing that head's compilers say."""
+    return CompilationRow(
+        what=vocabulary.compilation_phrase(compilation),
+        function=compilation.function,
+        places=code_places(compilation.lines),
+        reason=compilation.reason,
+    )
+
+
+def compile_block(explanation: CompileExplanation) -> CompileBlock:
+    """Return what longer or shorter compiling is made of: its phases, and the functions."""
+    base, head = map(number_format.seconds, (explanation.base_seconds, explanation.head_seconds))
+    change = number_format.signed_seconds(explanation.delta_seconds)
+    phases = [
+        (one, f"{one.phase} {number_format.signed_seconds(one.delta_seconds)}")
+        for one in explanation.phases
+        if one.delta_seconds
+    ]
+    ranked = sorted(phases, key=lambda one: -one[0].delta_seconds * explanation.delta_seconds)
+    by_phase = f": {', '.join(words for _, words in phases)}" if phases else ""
+    return CompileBlock(
+        summary=f"A process compiled for {base} on base and {head} on head ({change}){by_phase}.",
+        longest=ranked[0][1] if ranked else "",
+        rows=tuple(map(_compile_row, explanation.causes)),
+    )
+
+
+def _compile_row(cause: CompileCause) -> CompileRow:
+    return CompileRow(
+        name=cause.name,
+        how=vocabulary.compile_phrase(cause),
+        delta=number_format.signed_seconds(cause.delta_seconds),
+        reason=cause.reason,
+        places=code_places(cause.lines),
+    )

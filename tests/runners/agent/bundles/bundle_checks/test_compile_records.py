@@ -1,0 +1,41 @@
+"""What a run compiled is read as it was written, and refused where it is impossible."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from perfledger.compile_record import MAX_PROGRAMS, CompiledProgram, CompileRecord
+from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.value_checks import BundleError
+from tests.runners.agent.bundles.bundle_checks.test_bundle_limits import BUNDLE
+
+PROGRAM = CompiledProgram(name="f", count=2, seconds=0.25)
+RECORD = CompileRecord(phases_s={"tracing": 0.25}, programs=(PROGRAM,))
+
+
+def written(**fields):
+    runs = (replace(BUNDLE.runs[0], compiled=replace(RECORD, **fields)),)
+    return replace(BUNDLE, runs=runs).to_json().encode()
+
+
+def test_it_is_read_as_it_was_written_and_an_older_bundle_has_none():
+    assert read_bundle(written()).runs[0].compiled == RECORD
+    document = json.loads(written())
+    del document["runs"][0]["compiled"]
+    assert read_bundle(json.dumps(document).encode()).runs[0].compiled is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"phases_s": {"dreaming": 1.0}}, r"phases_s: an unknown phase"),
+        ({"phases_s": {"tracing": -1.0}}, r"compiled: an impossible time"),
+        ({"programs": (replace(PROGRAM, seconds=1e39),)}, r"compiled: an impossible time"),
+        ({"programs": (replace(PROGRAM, count=0),)}, r"programs: a count"),
+        ({"programs": (PROGRAM,) * (MAX_PROGRAMS + 1)}, r"programs: more than"),
+    ],
+)
+def test_what_no_process_compiles_is_refused(fields, complaint):
+    with pytest.raises(BundleError, match=complaint):
+        read_bundle(written(**fields))
