@@ -58,7 +58,7 @@ def peak_devices(jobs: JobTable) -> int | None:
 
 def mean_devices(jobs: JobTable) -> int:
     """Return the mean number of devices that the log shows in use until the last submission."""
-    started_jobs = jobs.take((jobs.wait_ms >= 0) & (jobs.run_ms > 0) & (jobs.devices > 0))
+    started_jobs = jobs.take((jobs.wait_ms >= 0) & (jobs.run_ms > 0))
     until_ms = max(int(jobs.submit_ms[-1]), 1)
     return ceil(busy_milli_ms(started_jobs, until_ms=until_ms) / (WHOLE_DEVICE * until_ms))
 

@@ -66,12 +66,12 @@ class DeviceTransfers:
 
 
 def carried_over(change: MeasuredChange, factor: float) -> MeasuredChange:
-    """Return the change with its ends moved away from its middle by a factor."""
+    """Return the change with its ends moved away from its middle by a factor of at least 1."""
     low, middle, high = change.change
     ends: Interval = (
-        max(-1.0, low * factor if low < 0 else low / factor),
+        max(-1.0, min(low * factor, low / factor)),
         middle,
-        high * factor if high > 0 else high / factor,
+        max(high * factor, high / factor),
     )
     return replace(change, change=ends)
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from perfledger.metrics import SM_ACTIVE, STEP_TIME
-from perfledger_baselines.judging.decision import decide_unpaired
+from perfledger_baselines.judging.decision import ROUNDING, decide_unpaired
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
@@ -116,3 +116,14 @@ def test_a_test_with_a_flaw_is_not_measured_and_one_with_too_few_runs_is_undecid
 
     assert (flawed.outcome, flawed.adjusted) == (Outcome.NOT_MEASURED, None)
     assert (short.outcome, short.estimate) == (Outcome.UNDECIDED, None)
+
+
+@pytest.mark.parametrize("metric", [STEP_TIME, SM_ACTIVE])
+def test_a_floor_and_a_margin_count_themselves(metric):
+    floor = math.log1p(0.003) - ROUNDING
+    assert decide(floor, half=0.001, metric=metric).outcome in {Outcome.REGRESSED, Outcome.IMPROVED}
+
+    margin = RULE.log_margin + ROUNDING
+    assert decide(0.0, half=0.5, narrow=margin, holm=1.0).outcome is Outcome.UNCHANGED
+    above = math.nextafter(margin, 1)
+    assert decide(0.0, half=0.5, narrow=above, holm=1.0).outcome is Outcome.UNDECIDED

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from perfledger_baselines.estimation.kernel_families import PairedSeconds
-from perfledger_baselines.judging.judged_kernels import MIN_STEP_SHARE, KernelTestRule
+from perfledger_baselines.judging.judged_kernels import (
+    MIN_STEP_SHARE,
+    JudgedFamily,
+    KernelTestRule,
+)
+from perfledger_baselines.judging.kernel_judgement import KernelChange
 from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.kernel_tests import relative_change
 
 RULE = KernelTestRule(
     level=0.001,
@@ -100,3 +106,70 @@ def test_the_smallest_detectable_change_is_found_about_as_often_as_it_says():
 
     assert typical.result.pairs == 12
     assert 0.65 < np.mean(found) < 0.95
+
+
+def family_of(**changes):
+    """Return a family that is one clear hundredth slower, but for these figures of its test."""
+    result = replace(RULE.test(seconds(0.01)).result, mean=0.0625, p_value=1e-9, **changes)
+    times = PairedSeconds(name="k", base=np.full(12, 0.25), head=np.full(12, 0.75))
+    return JudgedFamily(
+        seconds=times, result=result, measured_seconds=times, measured_result=result
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "measured", "is_change"),
+    [
+        ({"step_seconds": 0.03125 / MIN_STEP_SHARE}, {}, True),
+        ({"rule": replace(RULE.rule, floor=relative_change(0.0625))}, {}, True),
+        ({"level": 1e-9}, {}, False),
+        ({"has_common_change": True}, {"p_value": 0.001}, False),
+        ({"has_common_change": True}, {"mean": 0.0}, False),
+    ],
+    ids=[
+        "the share itself",
+        "the floor itself",
+        "the level itself",
+        "the level itself as measured",
+        "no difference as measured",
+    ],
+)
+def test_at_a_limit_the_share_and_the_floor_count_and_the_level_does_not(rule, measured, is_change):
+    family = family_of()
+    family = replace(family, measured_result=replace(family.measured_result, **measured))
+
+    assert replace(RULE, **rule).is_change(family) is is_change
+
+
+def test_an_interval_that_ends_at_zero_proves_neither_a_gain_nor_a_loss():
+    up, down = (
+        replace(family_of(), measured_result=replace(family_of().result, mean=mean))
+        for mean in (0.0625, -0.0625)
+    )
+    up, down = (
+        replace(each, measured_result=replace(each.measured_result, narrow_half_width=0.0625))
+        for each in (up, down)
+    )
+
+    assert not up.is_proven_loss
+    assert not down.is_proven_gain
+    assert not replace(up, result=replace(up.result, mean=0.0)).is_slower
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "change"),
+    [
+        (0.0, 1.0, KernelChange.NEW),
+        (1.0, 0.0, KernelChange.GONE),
+        (1.0, 2.0, KernelChange.SLOWER),
+        (2.0, 1.0, KernelChange.FASTER),
+        (1.0, 1.0, KernelChange.FASTER),
+    ],
+)
+def test_a_finding_says_how_the_time_of_a_family_changed(base, head, change):
+    times = PairedSeconds(name="k", base=np.full(12, base), head=np.full(12, head))
+
+    finding = RULE.finding(replace(family_of(), seconds=times), is_moved=False)
+
+    assert finding.change is change
+    assert (finding.relative_change is None) == (0.0 in {base, head})

@@ -105,3 +105,19 @@ def test_what_only_some_steps_show_is_no_proof_that_none_was_added(share, change
     assert f"undecided: sync {change} of the step on average, which its shortest" in text
     assert "none was added" not in text
     assert "none of" not in text
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_only_more_than_three_are_counted(count):
+    changed = [finding(f"k{n}") for n in range(count)]
+    moved = [finding(f"m{n}", is_moved=True) for n in range(count)]
+
+    text = reason(*changed, *moved)
+
+    assert ("; 1 more changed" in text) == (count > 3)
+    assert ("of the step and 1 more" in text) == (count > 3)
+    assert " 0 more" not in text
+
+
+def test_a_change_as_large_as_what_the_step_can_see_is_not_below_it():
+    assert "below" not in reason(finding(), step_detectable=0.002)

@@ -9,8 +9,8 @@ from perfledger.records import FailureReason, Side
 from perfledger.step_evidence import ResultState, StepEvidence
 from perfledger.step_work import BYTES, FLOPS, Count, CountedWork, StepWork
 from perfledger_baselines.judging.judge import judge_bundle, judgement_of
-from perfledger_baselines.judging.verdict import Outcome
-from perfledger_baselines.judging.work_evidence import huge_gains, work_failures
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
+from perfledger_baselines.judging.work_evidence import HUGE_GAIN, huge_gains, work_failures
 
 FINITE = StepEvidence(result=ResultState.FINITE)
 
@@ -297,3 +297,33 @@ def test_a_huge_gain_is_improved_with_a_warning(checked, ratio, is_huge):
     assert huge_gains(verdicts) == (
         ("m:f is 95 % faster: look whether its result is still right",) if is_huge else ()
     )
+
+
+def improvement(gain):
+    """Return the verdict of a step that takes so much less time."""
+    times = EffectEstimate(
+        base=1.0,
+        head=1.0 - gain,
+        change=-gain,
+        low=-gain,
+        high=-gain,
+        narrow_low=-gain,
+        narrow_high=-gain,
+        pairs=8,
+        p_value=0.001,
+        smallest_detectable=0.01,
+    )
+    return Verdict(
+        workload="m:f",
+        metric=STEP_TIME,
+        outcome=Outcome.IMPROVED,
+        estimate=times,
+        adjusted_p=0.001,
+        is_warning=False,
+        reason="",
+    )
+
+
+@pytest.mark.parametrize(("gain", "warnings"), [(HUGE_GAIN, 0), (0.95, 1)])
+def test_only_more_than_a_huge_gain_is_a_warning(gain, warnings):
+    assert len(huge_gains([improvement(gain)])) == warnings

@@ -1,11 +1,17 @@
 """Runs in one of two states are seen as such, and nothing else is."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import fisher_exact
 
-from perfledger_baselines.significance.bimodality import FEWEST_PER_SIDE, find_bimodality
+from perfledger_baselines.significance.bimodality import (
+    FEWEST_PER_SIDE,
+    FEWEST_SDS,
+    find_bimodality,
+)
 
 MIXED = [1.0, 1.001, 1.02, 0.999, 1.021, 1.0, 1.019, 1.0]
 LOW = [1.0, 1.001, 0.999, 1.0, 1.0, 1.001, 0.999, 1.0]
@@ -89,3 +95,28 @@ def test_swapping_the_sides_or_the_unit_changes_only_the_sides(base, head, unit)
     if there is not None and back is not None:
         assert (back.base_upper, back.head_upper) == (there.head_upper, there.base_upper)
         assert back.p_value == pytest.approx(there.p_value)
+
+
+@pytest.mark.parametrize(("runs", "has_states"), [(1, False), (2, True)])
+def test_a_state_has_two_runs_of_a_side_that_has_enough(runs, has_states):
+    side = [1.0] * (FEWEST_PER_SIDE - runs) + [1.05] * runs
+
+    assert (find_bimodality(side, side) is not None) is has_states
+    assert find_bimodality(side, side[1:]) is None
+
+
+@pytest.mark.parametrize(("place", "has_states"), [(0.24, True), (0.26, False)])
+def test_every_run_is_within_a_quarter_of_the_distance_of_a_state(place, has_states):
+    side = [1.0] * 8 + [math.e] * 8
+    other = [1.0] * 8 + [math.exp(place)]
+
+    assert (find_bimodality(side, other) is not None) is has_states
+
+
+@pytest.mark.parametrize(("factor", "has_states"), [(0.99, False), (1.01, True)])
+def test_states_are_so_many_spreads_of_their_runs_apart(factor, has_states):
+    spread = math.sqrt(16 / (16 - 2))
+    half = factor * FEWEST_SDS * spread / 2
+    side = [math.exp(0.01 * (centre + sign)) for centre in (-half, half) for sign in (-1, 1) * 4]
+
+    assert (find_bimodality(side, side) is not None) is has_states

@@ -1,8 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_baselines.significance.multiple_testing import benjamini_hochberg, holm
+from perfledger_baselines.significance.multiple_testing import (
+    adjust_family,
+    benjamini_hochberg,
+    holm,
+)
+from perfledger_baselines.significance.paired_t_tests import exact_result
 
 adjustments = pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
 p_lists = st.lists(st.floats(0, 1), min_size=1, max_size=30)
@@ -92,3 +99,16 @@ def test_a_test_that_comes_to_nothing_makes_no_other_significant(adjust, values,
 
     others = np.arange(len(values)) != place
     assert (adjust(without)[others] >= adjust(p_values)[others] * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize(("alpha", "sharing"), [(0.04, (2, 2, 3)), (0.041, (1, 2, 2))])
+def test_a_rejection_is_below_alpha_and_leaves_its_share_to_the_others(alpha, sharing):
+    results = [
+        replace(exact_result(1.0, 2.0, pairs=4), is_exact=False, p_value=p)
+        for p in (0.5, 0.02, 0.001)
+    ]
+
+    adjusted = adjust_family(results, alpha=alpha)
+
+    assert [each.holm for each in adjusted] == pytest.approx([0.5, 0.04, 0.003])
+    assert tuple(each.sharing for each in adjusted) == sharing

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from perfledger_cost_models.capacity import wait_summary
 from perfledger_cost_models.capacity.wait_summary import (
     met_share,
     recorded_summary,
@@ -58,3 +59,26 @@ def test_jobs_of_one_moment_have_no_utilization():
     assert found.utilization is None
     assert found.met_share is None
     assert np.isclose(found.wait_mean_s.middle, 10.0)
+
+
+def test_jobs_that_waited_and_ran_not_at_all_count_and_those_without_devices_do_not(monkeypatch):
+    monkeypatch.setattr(wait_summary, "MIN_KNOWN_SHARE", 0.75)
+    jobs = table_of(
+        Job(submit_s=1.0, run_s=run, devices=devices, wait_s=wait)
+        for run, devices, wait in (
+            *((1.0, 1, 5.0), (0.0, 1, 5.001), (1.0, 1, 0.0), (1.0, 1, None)),
+            *((1.0, 0, None), (None, 1, None)),
+        )
+    )
+
+    found = recorded_summary(jobs, TARGET, devices=1)
+
+    assert found is not None
+    assert found.jobs == 3
+    assert found.met_share.middle == pytest.approx(2 / 3)
+
+
+def test_a_wait_as_long_as_the_target_meets_it():
+    outcome = simulate(JOBS, equal_nodes(1, devices=4), POLICIES[0])
+
+    assert met_share(outcome, WaitTarget(wait_s=10.0, share=0.5)) == pytest.approx(2 / 3)

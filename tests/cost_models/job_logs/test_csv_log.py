@@ -2,7 +2,8 @@
 
 import pytest
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs import csv_log
+from perfledger_cost_models.job_logs.csv_log import SkipReason, seconds_of
 from perfledger_cost_models.job_logs.job_table import JobLogError
 from perfledger_cost_models.job_logs.readers import read_job_log
 
@@ -192,3 +193,42 @@ def test_a_line_of_the_greatest_length_is_read():
     name = "x" * (100_000 - len("0,5,1,\n"))
 
     assert len(read_job_log(f"submit_time,duration,gpus,note\n0,5,1,{name}\n").jobs) == 1
+
+
+def test_a_job_may_start_at_once_and_end_at_once_and_an_end_of_zero_has_not_come():
+    jobs = read_job_log("submit_time,start_time,end_time,gpu_num\n5,5,5,1\n5,5,0,2\n").jobs
+
+    assert jobs.wait_ms.tolist() == [0, 0]
+    assert jobs.run_ms.tolist() == [0, -1]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("99999999999", 99_999_999_999), ("100000000000", 100_000_000)]
+)
+def test_a_number_from_ten_to_the_eleventh_on_is_milliseconds(text, seconds):
+    assert seconds_of(text, 1, "start") == seconds
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "words"),
+    [
+        ("MAX_AMOUNT", 32_000, "32000 milli-CPUs or MiB is above"),
+        ("MAX_SECONDS", 8, "8 devices times 1"),
+    ],
+)
+def test_amounts_of_a_row_have_limits(monkeypatch, limit, most, words):
+    text = "submit_time,duration,gpu_num,cpu_num\n1,2,8,32\n"
+    monkeypatch.setattr(csv_log, limit, most)
+    assert len(read_job_log(text).jobs) == 1
+
+    monkeypatch.setattr(csv_log, limit, most - 1)
+    with pytest.raises(JobLogError, match=words):
+        read_job_log(text)
+
+
+def test_a_line_with_cells_and_fewer_than_the_header_is_truncated():
+    header = "submit_time,duration,gpu_num\n"
+
+    assert len(read_job_log(f"{header}1,2,1\n\n3,4,1\n").jobs) == 2
+    with pytest.raises(JobLogError, match="line 2, is truncated"):
+        read_job_log(f"{header}1,2\n")

@@ -2,6 +2,7 @@ from math import inf
 
 import pytest
 
+from perfledger_cost_models.job_logs import job_table
 from perfledger_cost_models.job_logs.job_table import Job, JobLogError, table_of
 
 
@@ -82,3 +83,50 @@ def test_a_job_requests_whole_devices_and_nothing_else_unless_it_says_so():
     assert jobs.share_milli.tolist() == [1000]
     assert (jobs.cpu_milli[0], jobs.memory_mib[0], jobs.priority[0]) == (0, 0, 0)
     assert (jobs.wait_ms[0], jobs.limit_ms[0]) == (-1, 1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "step"),
+    [
+        ("submit_s", job_table.MAX_SECONDS, 1),
+        ("run_s", job_table.MAX_SECONDS, 1),
+        ("devices", job_table.MAX_DEVICES, 1),
+        ("devices", 0, -1),
+        ("share_milli", job_table.WHOLE_DEVICE, 1),
+        ("share_milli", 0, -1),
+        ("cpu_milli", job_table.MAX_AMOUNT, 1),
+        ("cpu_milli", 0, -1),
+        ("priority", -job_table.MAX_AMOUNT, -1),
+        ("team", "x" * job_table.MAX_NAME, "x"),
+    ],
+)
+def test_a_limit_of_a_job_counts_itself(name, most, step):
+    assert len(table_of([job(**{name: most})])) == 1
+    with pytest.raises(JobLogError, match="job 1"):
+        table_of([job(**{name: most + step})])
+
+
+def test_a_log_has_a_limited_number_of_jobs(monkeypatch):
+    monkeypatch.setattr(job_table, "MAX_JOBS", 2)
+
+    assert len(table_of([job(), job()])) == 2
+    with pytest.raises(JobLogError, match="more than 2 jobs"):
+        table_of([job()] * 3)
+
+
+@pytest.mark.parametrize(
+    ("share", "least", "is_refused"),
+    [(0.5, 2, False), (0.49, 2, True), (0.49, 3, False)],
+)
+def test_copies_are_refused_above_their_share_from_their_least_number_on(
+    monkeypatch, share, least, is_refused
+):
+    monkeypatch.setattr(job_table, "MAX_COPIES", share)
+    monkeypatch.setattr(job_table, "MIN_COPIES", least)
+    jobs = [job(), job(), job(run_s=2.0), job(run_s=2.0)]
+
+    if is_refused:
+        with pytest.raises(JobLogError, match="2 of 4 jobs are copies"):
+            table_of(jobs)
+    else:
+        assert len(table_of(jobs)) == 4

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from perfledger_cost_models.job_logs.job_table import Job, JobLogError, table_of
+from perfledger_cost_models.queueing import arrival_statistics
 from perfledger_cost_models.queueing.arrival_statistics import arrivals_of, formula_obstacle
 
 
@@ -60,3 +61,23 @@ def test_random_arrivals_of_a_fortnight_are_recognised(seed):
     jobs = log_of(*random_arrivals(14 * 24 * 4, mean_s=900.0, seed=seed))
 
     assert formula_obstacle(jobs) == ""
+
+
+def test_the_fewest_jobs_are_enough_and_those_that_took_nothing_do_not_count(monkeypatch):
+    at, run = random_arrivals(100, mean_s=7200.0)
+    monkeypatch.setattr(arrival_statistics, "MIN_JOBS", 100)
+
+    assert "fewer" not in formula_obstacle(log_of(at, run))
+    assert "fewer" in formula_obstacle(log_of(at[1:], run[1:]))
+    assert "fewer" in formula_obstacle(log_of(at, np.zeros(100)))
+    assert "fewer" in formula_obstacle(log_of(at, run, devices=0))
+
+
+def test_only_jobs_of_several_devices_are_gangs():
+    at, run = random_arrivals(400)
+    jobs = table_of(
+        Job(submit_s=a, run_s=r, devices=1 + 3 * (place % 4 == 0))
+        for place, (a, r) in enumerate(zip(at.tolist(), run.tolist(), strict=True))
+    )
+
+    assert formula_obstacle(jobs) == "25 % of the jobs take several devices, up to 4"

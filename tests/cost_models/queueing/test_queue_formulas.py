@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma, lognorm, poisson
 
+from perfledger_cost_models.queueing import queue_formulas
 from perfledger_cost_models.queueing.queue_formulas import (
     QueueError,
     erlang_b,
@@ -217,3 +218,18 @@ def test_one_server_of_any_services_waits_as_their_second_moment_says(services):
     waits = ggc(arrivals_per_s=rate, arrival_cv2=1.0, service_s=mean, service_cv2=cv2, servers=1)
 
     assert waits.wait_s == pytest.approx(expected, rel=EXACT)
+
+
+def test_the_most_servers_may_be_used(monkeypatch):
+    monkeypatch.setattr(queue_formulas, "MAX_SERVERS", 4)
+
+    assert erlang_b(4, 3.0) == pytest.approx(by_definition(4, 3.0))
+    with pytest.raises(QueueError, match="use 1 to 4"):
+        erlang_b(5, 3.0)
+    assert fewest_servers(arrivals_per_s=3.5, service_s=1.0, longest_wait_s=10.0, share=0.9) == 4
+    with pytest.raises(QueueError, match="more than 4 servers"):
+        fewest_servers(arrivals_per_s=4.5, service_s=1.0, longest_wait_s=10.0, share=0.9)
+
+
+def test_the_share_itself_is_enough():
+    assert fewest_servers(arrivals_per_s=0.5, service_s=1.0, longest_wait_s=0.0, share=0.5) == 1

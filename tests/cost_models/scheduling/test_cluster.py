@@ -1,15 +1,16 @@
 import pytest
 
 from perfledger_cost_models.job_logs.job_table import JobLogError
+from perfledger_cost_models.scheduling import cluster
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, equal_nodes, read_cluster
 
 
 def test_equal_nodes_are_one_pool_without_other_limits():
-    cluster = equal_nodes(3, devices=8)
+    nodes = equal_nodes(3, devices=8)
 
-    assert cluster.total_devices == 24
-    assert (cluster.cpu_milli == UNLIMITED).all()
-    assert cluster.pool.names == ("",)
+    assert nodes.total_devices == 24
+    assert (nodes.cpu_milli == UNLIMITED).all()
+    assert nodes.pool.names == ("",)
 
 
 def test_nodes_without_devices_or_with_less_are_an_error():
@@ -20,44 +21,44 @@ def test_nodes_without_devices_or_with_less_are_an_error():
 def test_openbs_list_of_nodes_is_read():
     text = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,2,P100\nn2,128000,786432,8,G3\n"
 
-    cluster = read_cluster(text, devices=8)
+    nodes = read_cluster(text, devices=8)
 
-    assert cluster.devices.tolist() == [2, 8]
-    assert cluster.cpu_milli.tolist() == [64_000, 128_000]
-    assert cluster.model.names == ("G3", "P100")
+    assert nodes.devices.tolist() == [2, 8]
+    assert nodes.cpu_milli.tolist() == [64_000, 128_000]
+    assert nodes.model.names == ("G3", "P100")
 
 
 def test_a_list_of_virtual_clusters_counts_nodes():
-    cluster = read_cluster("vc,node num\na,2\nb,1\n", devices=8)
+    nodes = read_cluster("vc,node num\na,2\nb,1\n", devices=8)
 
-    assert cluster.devices.tolist() == [8, 8, 8]
-    assert cluster.pool.codes.tolist() == [0, 0, 1]
+    assert nodes.devices.tolist() == [8, 8, 8]
+    assert nodes.pool.codes.tolist() == [0, 0, 1]
 
 
 def test_lucids_list_has_a_column_without_a_name():
-    cluster = read_cluster(",num\nvcEwI,2\nvcWoR,1\n", devices=8)
+    nodes = read_cluster(",num\nvcEwI,2\nvcWoR,1\n", devices=8)
 
-    assert cluster.pool.names == ("vcEwI", "vcWoR")
-    assert len(cluster.devices) == 3
+    assert nodes.pool.names == ("vcEwI", "vcWoR")
+    assert len(nodes.devices) == 3
 
 
 def test_a_column_that_counts_the_rows_is_no_pool():
-    cluster = read_cluster(",gpu\n0,8\n1,4\n", devices=8)
+    nodes = read_cluster(",gpu\n0,8\n1,4\n", devices=8)
 
-    assert cluster.devices.tolist() == [8, 4]
-    assert cluster.pool.names == ("",)
+    assert nodes.devices.tolist() == [8, 4]
+    assert nodes.pool.names == ("",)
 
 
 def test_the_spot_traces_nodes_count_processors_in_cores():
-    cluster = read_cluster("gpu_model,gpu_capacity_num,cpu_num\nA10,4,192\n", devices=8)
+    nodes = read_cluster("gpu_model,gpu_capacity_num,cpu_num\nA10,4,192\n", devices=8)
 
-    assert (cluster.devices.tolist(), cluster.cpu_milli.tolist()) == ([4], [192_000])
+    assert (nodes.devices.tolist(), nodes.cpu_milli.tolist()) == ([4], [192_000])
 
 
 def test_processors_may_be_parts_of_cores():
-    cluster = read_cluster("gpu,cpu_num\n8,2.01\n8,63.77\n", devices=8)
+    nodes = read_cluster("gpu,cpu_num\n8,2.01\n8,63.77\n", devices=8)
 
-    assert cluster.cpu_milli.tolist() == [2010, 63_770]
+    assert nodes.cpu_milli.tolist() == [2010, 63_770]
 
 
 @pytest.mark.parametrize(
@@ -88,10 +89,10 @@ def test_a_node_may_have_no_device_and_a_list_one_node():
 
 
 def test_what_a_list_does_not_say_of_processors_and_memory_limits_nothing():
-    cluster = read_cluster("gpu,cpu_milli,memory_mib\n8,,\n8,1,1\n", devices=8)
+    nodes = read_cluster("gpu,cpu_milli,memory_mib\n8,,\n8,1,1\n", devices=8)
 
-    assert cluster.cpu_milli.tolist() == [UNLIMITED, 1]
-    assert cluster.memory_mib.tolist() == [UNLIMITED, 1]
+    assert nodes.cpu_milli.tolist() == [UNLIMITED, 1]
+    assert nodes.memory_mib.tolist() == [UNLIMITED, 1]
 
 
 @pytest.mark.parametrize(
@@ -106,3 +107,27 @@ def test_what_a_list_does_not_say_of_processors_and_memory_limits_nothing():
 def test_a_number_that_is_no_count_is_named_with_its_line(text, words):
     with pytest.raises(JobLogError, match=words):
         read_cluster(text, devices=8)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_sane"),
+    [
+        ("vc,node num\na,0\nb,3\n", True),
+        ("vc,node num\na,0\nb,4\n", False),
+        ("gpu\n8\n", True),
+        ("gpu\n9\n", False),
+        ("gpu\n8\n8\n", True),
+        ("gpu\n8\n8\n0\n", False),
+        ("gpu,cpu_num\n8,0.5\n", True),
+        ("gpu,cpu_num\n8,0.501\n", False),
+    ],
+)
+def test_a_cluster_of_the_greatest_size_is_read(monkeypatch, text, is_sane):
+    for name, most in (("NODES", 3), ("DEVICES", 8), ("CELLS", 23), ("AMOUNT", 500)):
+        monkeypatch.setattr(cluster, f"MAX_{name}", most)
+
+    if is_sane:
+        assert read_cluster(text, devices=4).total_devices > 0
+    else:
+        with pytest.raises(JobLogError):
+            read_cluster(text, devices=4)
