@@ -118,9 +118,16 @@ def unplaced_commits(session: Session, project_id: int) -> tuple[str, ...]:
 
 
 def branch_series(
-    session: Session, project_id: int, *, upload_id: str | None = None
+    session: Session,
+    project_id: int,
+    *,
+    upload_id: str | None = None,
+    series_id: int | None = None,
 ) -> tuple[BranchSeries, ...]:
-    """Return a project's series over the newest commits, or only those that an upload adds to."""
+    """Return a project's series over the newest commits.
+
+    Only those that an upload adds to, or one, by their ids.
+    """
     measured = session.exec(_measured_commits(project_id).order_by(col(BranchCommitRow.place)))
     ranks = {position: rank for rank, (_, position) in enumerate(measured)}
     branch_position_of = dict(tuple(ranks.items())[-MOST_COMMITS:])
@@ -130,6 +137,8 @@ def branch_series(
             col(ObservationRow.upload_id) == upload_id
         )
         query = query.where(col(SeriesRow.id).in_(of_upload))
+    if series_id is not None:
+        query = query.where(col(SeriesRow.id) == series_id)
     rows = session.exec(query.order_by(col(SeriesRow.id)).limit(MAX_SERIES))
     judged_rows = {
         row.id: row for row in rows if row.id is not None and not _metric(row).is_explanatory

@@ -1,5 +1,6 @@
 """Holds what pages show of uploads and series."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -148,3 +149,91 @@ class IndexView:
     series: tuple[SeriesSummary, ...]
     uploads_left_out: int = 0  # beyond what one page shows
     series_left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesCommit:
+    """What all checks together measured of one commit, in the series' unit.
+
+    The center is the mean of theirs, weighted by processes; `low` to `high` spans all intervals.
+    """
+
+    sha: str
+    is_on_branch: bool  # else the head of a pull request, or of unknown place
+    pull_request: int | None  # of a head that is not on the branch
+    upload_id: str  # of the newest check
+    checks: int
+    processes: int
+    center: float
+    low: float
+    high: float
+    measured_at: datetime  # UTC, by the newest check
+    committed_at: datetime | None
+    distance: int | None  # commits since the last measured one, None off the branch
+    is_unattested: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesChange:
+    """A change of a series' level: after one commit, and up to another that may have made it.
+
+    `sha` is the most likely one. `change` is after / before - 1, with its 95 % interval.
+    """
+
+    sha: str
+    after_sha: str
+    last_sha: str
+    change: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesHistory:
+    """A series with one point for each commit, in the order of the branch.
+
+    `new_machines` are the first commits measured in another environment.
+    """
+
+    series: SeriesView
+    commits: tuple[SeriesCommit, ...]
+    changes: tuple[SeriesChange, ...] = ()  # oldest first
+    new_machines: tuple[str, ...] = ()
+
+
+def commits_of(points: Sequence[SeriesPoint]) -> tuple[SeriesCommit, ...]:
+    """Return one point for each commit, in the order of the given ones.
+
+    What a check measured that is in no baseline stays apart from what others measured.
+    """
+    by_commit: dict[tuple[str, bool, bool], list[SeriesPoint]] = {}
+    for point in points:
+        is_on_branch = point.distance is not None or point.side is Side.BASE
+        key = point.sha, is_on_branch, point.is_unattested
+        by_commit.setdefault(key, []).append(point)
+    return tuple(
+        _commit(measured, is_on_branch=is_on_branch)
+        for (_, is_on_branch, _), measured in by_commit.items()
+    )
+
+
+def _commit(points: Sequence[SeriesPoint], *, is_on_branch: bool) -> SeriesCommit:
+    newest = max(points, key=lambda point: point.created_at)
+    processes = sum(point.processes for point in points)
+    weighted = sum(point.center * (point.processes / processes) for point in points)
+    low, high = min(point.low for point in points), max(point.high for point in points)
+    return SeriesCommit(
+        sha=newest.sha,
+        is_on_branch=is_on_branch,
+        pull_request=None if is_on_branch else newest.pull_request,
+        upload_id=newest.upload_id,
+        checks=len({point.upload_id for point in points}),
+        processes=processes,
+        center=min(max(weighted, low), high),
+        low=low,
+        high=high,
+        measured_at=newest.created_at,
+        committed_at=newest.committed_at,
+        distance=newest.distance,
+        is_unattested=newest.is_unattested,
+    )

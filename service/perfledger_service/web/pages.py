@@ -2,31 +2,34 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import HTMLResponse
 
 from perfledger_service.rendering.check import web_pages
 from perfledger_service.rendering.fleet.capacity_page import capacity_page
 from perfledger_service.rendering.history.branch_page import branch_page
+from perfledger_service.rendering.history.series_page import series_page
 from perfledger_service.store.comments.acceptances import acceptances_of
 from perfledger_service.store.comments.approvals import approvals_of
 from perfledger_service.store.database import read_session
 from perfledger_service.store.page_queries import (
     index_view,
     pull_request_view,
-    series_view,
     upload_view,
 )
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import bundle_content, upload_by_id
 from perfledger_service.usecases.fleet.capacity import capacity_view, fleet_version
 from perfledger_service.usecases.history.branch_history import branch_view
+from perfledger_service.usecases.history.series_history import series_history
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.uploads import UPLOAD_ID
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 Number = Annotated[int, Path(ge=1, le=MAX_PULL_REQUEST)]
+# A number past the end is the last page.
+PageNumber = Annotated[int, Query(ge=1, le=MAX_PULL_REQUEST)]
 # Of an owner or a repository, as in a bundle.
 Name = Annotated[str, Path(pattern=r"^[\w.-]+$")]
 
@@ -79,11 +82,11 @@ def bundle(state: CurrentAppState, upload_id: Annotated[str, Path(pattern=UPLOAD
 
 
 @router.get("/series/{series_id}")
-def series(state: CurrentAppState, series_id: Number) -> str:
+def series(state: CurrentAppState, series_id: Number, page: PageNumber = 1) -> str:
     """Show one series over commits."""
     with read_session(state.engine) as session:
-        view = series_view(session, series_id)
-    return web_pages.series_page(view)
+        history = series_history(session, series_id)
+    return series_page(history, page=page)
 
 
 @router.get("/{owner}/{name}/pull/{number}")

@@ -15,7 +15,12 @@ from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.check.headline import headline
 from perfledger_service.values.fleet_views import ImportKind, StoredImport
 from perfledger_service.values.report import Report
-from perfledger_service.values.upload_views import SeriesView
+from perfledger_service.values.upload_views import (
+    SeriesChange,
+    SeriesHistory,
+    SeriesView,
+    commits_of,
+)
 from tests.service.rendering.example_reports import REPORTS
 from tests.service.rendering.example_values import Make
 from tests.service.rendering.example_views import bundle_of, stepped_series
@@ -53,6 +58,20 @@ def bundle(reports) -> Bundle:
 def series(make) -> SeriesView:
     """Return a series that steps up, with a head of a pull request beside every third base."""
     return stepped_series(make)
+
+
+@pytest.fixture(scope="session")
+def history(series) -> SeriesHistory:
+    """Return the series with its step, and a machine that changed twice."""
+    commits = commits_of(series.points)
+    branch = [one.sha for one in commits if one.is_on_branch]
+    change = SeriesChange(
+        sha=branch[7], after_sha=branch[6], last_sha=branch[7], change=0.146, low=0.14, high=0.15
+    )
+    new_machines = (branch[3], branch[9])
+    return SeriesHistory(
+        series=series, commits=commits, changes=(change,), new_machines=new_machines
+    )
 
 
 @pytest.fixture(scope="session")

@@ -68,6 +68,7 @@ def stepped_series(make) -> SeriesView:
                 low=center * 0.99,
                 high=center * 1.012,
                 created_at=NOON + timedelta(hours=pos),
+                distance=1 if side is Side.BASE else None,
             )
             for side, center in sides
         )

@@ -21,7 +21,6 @@ from perfledger_service.rendering.check.kernel_table import kernel_table
 from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.history import stored_verdict_rows
-from perfledger_service.rendering.history.series_plot import series_chart, series_data
 from perfledger_service.rendering.layout import (
     number_format,
     provenance_facts,
@@ -37,7 +36,6 @@ from perfledger_service.values.report import Report
 from perfledger_service.values.upload_views import (
     IndexView,
     PullRequestView,
-    SeriesView,
     UploadView,
 )
 
@@ -53,7 +51,6 @@ RUN_OPENER_POLICY = "same-origin-allow-popups"
 _MAX_CAUSES = 12
 _MAX_PLOTS = 24
 _MAX_ROWS = 1000
-_MAX_POINTS = 200
 _MAX_COUNTED = 100
 
 
@@ -161,29 +158,6 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         best_steps=[one for one in report.steps if one.best is not None][:_MAX_COUNTED],
         reproduction=reproduction(report),
         logs=tuple(bundle.logs.items()),
-    )
-
-
-def series_page(view: SeriesView) -> str:
-    """Return the page of one series: its chart, with and without a script, and its points."""
-    label = vocabulary.metric_label(view.metric) or view.metric
-    newest = tuple(reversed(view.points))[:_MAX_POINTS]
-    chart = series_chart(view)
-    spoken = f"{label} over commits; the table below has the same numbers"
-    return render(
-        "html/series.html.j2",
-        view=view,
-        label=label,
-        title=label[:1].upper() + label[1:],
-        device=stored_verdict_rows.device(view.device_class),
-        direction=stored_verdict_rows.direction(view.worse),
-        svg="" if chart is None else embedded_svg(chart, label=spoken),
-        data=series_data(view),
-        points=newest,
-        hidden=len(view.points) - len(newest),
-        moment=number_format.moment,
-        short_sha=provenance_facts.short_sha,
-        value=vocabulary.value,
     )
 
 

@@ -1,80 +1,171 @@
 """Draws a series over commits, and prepares the same points for the page's script.
 
-Base runs are the line with its band of intervals; heads of pull requests are dots, because they may
-never be merged.
+The default branch's commits are the line with its band of intervals; heads of pull requests are
+dots apart, because they may never be merged.
 """
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from perfledger.records import Side
-from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widened
-from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark, Mark, Tone
+from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, widened
+from perfledger_service.rendering.chart.marks import (
+    BandMark,
+    BarMark,
+    DotMark,
+    LineMark,
+    Mark,
+    RuleMark,
+    Tone,
+)
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout import number_format, provenance_facts
-from perfledger_service.values.upload_views import SeriesPoint, SeriesView
+from perfledger_service.values.upload_views import SeriesCommit, SeriesHistory
 
 _MARGIN = 0.1  # of the range, above and below
 _MAX_LABELS = 10
-_TONES = {Side.BASE: Tone.BLUE, Side.HEAD: Tone.ORANGE}
+_COLUMNS = ("center", "low", "high")
 
 
-def series_chart(view: SeriesView) -> Chart | None:
+@dataclass(frozen=True, slots=True)
+class PlacedCommit:
+    """A commit and its place along the axis: whole numbers count the branch's commits."""
+
+    x: float
+    commit: SeriesCommit
+
+
+def placed_commits(commits: Iterable[SeriesCommit]) -> tuple[PlacedCommit, ...]:
+    """Return commits whose numbers can be drawn, heads between their base and the next commit."""
+    branch_commits = -1
+    heads: dict[int, list[SeriesCommit]] = {}
+    placed: list[PlacedCommit] = []
+    for one in commits:
+        if not all(map(math.isfinite, (one.low, one.center, one.high))):
+            continue
+        if one.is_on_branch:
+            branch_commits += 1
+            placed.append(PlacedCommit(branch_commits, one))
+        else:
+            heads.setdefault(branch_commits, []).append(one)
+    for base, of_base in heads.items():
+        step = 1 / (len(of_base) + 1)
+        placed += [
+            PlacedCommit(base + step * (number + 1), one) for number, one in enumerate(of_base)
+        ]
+    return tuple(sorted(placed, key=lambda one: one.x))
+
+
+def series_chart(history: SeriesHistory) -> Chart | None:
     """Return the chart of a series, or None without a point to draw."""
-    points = drawable(view.points)
-    if not points:
+    placed = placed_commits(history.commits)
+    if not placed:
         return None
-    factor, unit = _axis(view, points)
-    low, high = min(p.low for p in points) * factor, max(p.high for p in points) * factor
-    base = [(place, p) for place, p in enumerate(points) if p.side is Side.BASE]
+    factor, unit = _unit(history, placed)
+    low = min(one.commit.low for one in placed) * factor
+    high = max(one.commit.high for one in placed) * factor
+    branch = [one for one in placed if one.commit.is_on_branch]
     marks: list[Mark] = [
-        BandMark(points=tuple((at, p.low * factor, p.high * factor) for at, p in base)),
-        LineMark(points=tuple((at, p.center * factor) for at, p in base)),
+        *_machine_bars(history, branch),
+        BandMark(
+            points=tuple((p.x, p.commit.low * factor, p.commit.high * factor) for p in branch)
+        ),
+        LineMark(points=tuple((p.x, p.commit.center * factor) for p in branch)),
     ]
-    for place, point in enumerate(points):
-        if point.side is Side.HEAD or len(base) == 1:  # a band needs two
-            ends = (place, point.low * factor), (place, point.high * factor)
-            marks.append(LineMark(points=ends, tone=_TONES[point.side]))
-        title = _title(point, factor, unit)
-        marks.append(
-            DotMark(x=place, y=point.center * factor, tone=_TONES[point.side], title=title)
-        )
+    for one in placed:
+        commit, tone = one.commit, _tone(one.commit)
+        if not commit.is_on_branch or len(branch) == 1:  # a band needs two
+            ends = (one.x, commit.low * factor), (one.x, commit.high * factor)
+            marks.append(LineMark(points=ends, tone=tone))
+        title = f"{_name(commit)}: {commit.center * factor:.4g} {unit}".rstrip()
+        marks.append(DotMark(x=one.x, y=commit.center * factor, tone=tone, title=title))
+    marks += [
+        RuleMark(x=x - 0.5, is_dashed=True, tone=Tone.RED, title=label, label=label)
+        for x, label in change_places(history)
+    ]
     return Chart(
-        x=places_axis([provenance_facts.short_sha(p.sha)[:7] for p in points], most=_MAX_LABELS),
+        x=_commits_axis(placed),
         y=linear_axis(*widened(low, high, share=_MARGIN), title=unit),
         marks=tuple(marks),
         height=220.0,
     )
 
 
-def series_data(view: SeriesView) -> Mapping[str, object]:
-    """Return the same points as aligned columns for the chart's script; null for missing ones.
-
-    `x` counts points, since commits are not evenly apart in time and some were measured twice.
-    """
-    points = drawable(view.points)
-    factor, unit = _axis(view, points)
+def series_data(history: SeriesHistory) -> Mapping[str, object]:
+    """Return the same points as aligned columns for the chart's script; null for missing ones."""
+    placed = placed_commits(history.commits)
+    factor, unit = _unit(history, placed)
     columns = {
         f"{side}_{name}": [
-            getattr(point, name) * factor if point.side is side else None for point in points
+            getattr(one.commit, name) * factor if one.commit.is_on_branch is is_branch else None
+            for one in placed
         ]
-        for side in Side
-        for name in ("center", "low", "high")
+        for side, is_branch in (("branch", True), ("head", False))
+        for name in _COLUMNS
     }
-    labels = [f"{provenance_facts.short_sha(point.sha)[:7]} {point.side}" for point in points]
-    return {"unit": unit, "x": list(range(len(points))), "labels": labels, **columns}
+    branch = [one for one in placed if one.commit.is_on_branch]
+    return {
+        "unit": unit,
+        "x": [one.x for one in placed],
+        "labels": [_name(one.commit) for one in placed],
+        "links": [f"/runs/{one.commit.upload_id}" for one in placed],
+        "commits": [provenance_facts.short_sha(one.commit.sha)[:7] for one in branch],
+        "changes": [{"x": x - 0.5, "label": label} for x, label in change_places(history)],
+        "machines": [bar.x for bar in _machine_bars(history, branch)],
+        **columns,
+    }
 
 
-def drawable(points: Iterable[SeriesPoint]) -> tuple[SeriesPoint, ...]:
-    """Return the points whose numbers can be drawn."""
-    return tuple(p for p in points if all(map(math.isfinite, (p.low, p.center, p.high))))
+def change_places(history: SeriesHistory) -> tuple[tuple[float, str], ...]:
+    """Return the place and the size of each change whose commit is drawn."""
+    places = {
+        one.commit.sha: one.x for one in placed_commits(history.commits) if one.commit.is_on_branch
+    }
+    return tuple(
+        (places[change.sha], number_format.percent(change.change))
+        for change in history.changes
+        if change.sha in places and math.isfinite(change.change)
+    )
 
 
-def _axis(view: SeriesView, points: Iterable[SeriesPoint]) -> tuple[float, str]:
-    largest = max((abs(point.center) for point in points), default=0.0)
-    return number_format.axis(largest, view.unit)
+def _machine_bars(history: SeriesHistory, branch: Iterable[PlacedCommit]) -> list[BarMark]:
+    """Return a shade over every second environment of the machine."""
+    spans: list[tuple[float, float]] = []
+    start, last, number = -0.5, -0.5, 0
+    for one in branch:
+        if one.commit.sha in history.new_machines:
+            if number % 2:
+                spans.append((start, one.x - 0.5))
+            start, number = one.x - 0.5, number + 1
+        last = one.x + 0.5
+    if number % 2:
+        spans.append((start, last))
+    return [
+        BarMark(x=span, tone=Tone.MUTED, opacity=0.12, title="another state of the machine")
+        for span in spans
+    ]
 
 
-def _title(point: SeriesPoint, factor: float, unit: str) -> str:
-    sha = provenance_facts.short_sha(point.sha)[:7]
-    return f"{sha} {point.side}: {point.center * factor:.4g} {unit}".rstrip()
+def _commits_axis(placed: Iterable[PlacedCommit]) -> Axis:
+    branch = [one for one in placed if one.commit.is_on_branch] or list(placed)
+    step = math.ceil(len(branch) / _MAX_LABELS)
+    ticks = tuple(
+        Tick(value=one.x, label=provenance_facts.short_sha(one.commit.sha)[:7])
+        for one in branch[::step]
+    )
+    xs = [one.x for one in placed]
+    return Axis(low=min(xs) - 0.5, high=max(xs) + 0.5, ticks=ticks, has_grid=False)
+
+
+def _unit(history: SeriesHistory, placed: Iterable[PlacedCommit]) -> tuple[float, str]:
+    largest = max((abs(one.commit.center) for one in placed), default=0.0)
+    return number_format.axis(largest, history.series.unit)
+
+
+def _tone(commit: SeriesCommit) -> Tone:
+    return Tone.BLUE if commit.is_on_branch else Tone.ORANGE
+
+
+def _name(commit: SeriesCommit) -> str:
+    sha = provenance_facts.short_sha(commit.sha)[:7]
+    return sha if commit.pull_request is None else f"{sha} of #{commit.pull_request}"

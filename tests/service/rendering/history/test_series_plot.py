@@ -4,75 +4,127 @@ from typing import Any
 
 import pytest
 
-from perfledger.records import Side
-from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark, Tone
+from perfledger_service.rendering.chart.marks import (
+    BandMark,
+    BarMark,
+    DotMark,
+    LineMark,
+    RuleMark,
+    Tone,
+)
 from perfledger_service.rendering.chart.svg import embedded_svg
-from perfledger_service.rendering.history.series_plot import drawable, series_chart, series_data
+from perfledger_service.rendering.history.series_plot import (
+    change_places,
+    placed_commits,
+    series_chart,
+    series_data,
+)
 
 
-def test_bases_are_a_line_with_a_band_and_heads_are_bars_beside_it(series, marks_of):
-    chart = series_chart(series)
+def sides(history):
+    branch = [one for one in history.commits if one.is_on_branch]
+    return branch, [one for one in history.commits if not one.is_on_branch]
+
+
+def test_the_branch_is_a_line_with_a_band_and_heads_are_bars_beside_it(history, marks_of):
+    chart = series_chart(history)
 
     assert chart is not None
     line, *bars = marks_of(chart, LineMark)
     (band,) = marks_of(chart, BandMark)
-    base = [point for point in series.points if point.side is Side.BASE]
-    head = [point for point in series.points if point.side is Side.HEAD]
-    assert [y for _, y in line.points] == pytest.approx([point.center * 1000 for point in base])
-    assert [low for _, low, _ in band.points] == pytest.approx([p.low * 1000 for p in base])
+    branch, heads = sides(history)
+    assert [y for _, y in line.points] == pytest.approx([one.center * 1000 for one in branch])
+    assert [low for _, low, _ in band.points] == pytest.approx([one.low * 1000 for one in branch])
     assert [y for bar in bars for _, y in bar.points] == pytest.approx(
-        [end * 1000 for point in head for end in (point.low, point.high)]
+        [end * 1000 for one in heads for end in (one.low, one.high)]
     )
     assert {bar.tone for bar in bars} == {Tone.ORANGE}
-    assert len(marks_of(chart, DotMark)) == len(series.points)
+    assert len(marks_of(chart, DotMark)) == len(history.commits)
     assert chart.y.title == "ms"
 
 
-def test_a_lone_base_has_a_bar_for_a_band_needs_two(series, marks_of):
-    chart = series_chart(replace(series, points=series.points[:1]))
+def test_a_commit_of_the_branch_has_a_whole_place_and_a_head_one_behind_its_base(history):
+    placed = placed_commits(history.commits)
+
+    assert [one.x for one in placed if one.commit.is_on_branch] == list(range(12))
+    assert [one.x for one in placed if not one.commit.is_on_branch] == [2.5, 5.5, 8.5, 11.5]
+
+
+def test_heads_of_one_base_stand_side_by_side(history):
+    branch, heads = sides(history)
+    placed = placed_commits((branch[0], *heads[:3], branch[1]))
+
+    assert [one.x for one in placed] == [0, 0.25, 0.5, 0.75, 1]
+
+
+def test_a_change_is_a_rule_before_its_commit(history, marks_of):
+    chart = series_chart(history)
+
+    assert chart is not None
+    (rule,) = marks_of(chart, RuleMark)
+    assert (rule.x, rule.label) == (6.5, "+14.6\u00a0%")
+    assert change_places(history) == ((7, "+14.6\u00a0%"),)
+
+
+def test_every_second_state_of_the_machine_is_shaded(history, marks_of):
+    chart = series_chart(history)
+
+    assert chart is not None
+    assert [bar.x for bar in marks_of(chart, BarMark)] == [(2.5, 8.5)]
+
+
+def test_the_newest_state_is_shaded_to_the_end(history, marks_of):
+    chart = series_chart(replace(history, new_machines=history.new_machines[1:]))
+
+    assert chart is not None
+    assert [bar.x for bar in marks_of(chart, BarMark)] == [(8.5, 11.5)]
+
+
+def test_a_lone_commit_has_a_bar_for_a_band_needs_two(history, marks_of):
+    chart = series_chart(replace(history, commits=history.commits[:1]))
 
     assert chart is not None
     _, bar = marks_of(chart, LineMark)
     assert bar.tone is Tone.BLUE
 
 
-def test_a_flat_series_has_room_above_and_below(series, marks_of):
-    flat = tuple(
-        replace(point, center=value, low=value, high=value)
-        for point, value in zip(series.points, (0.0,) * 99, strict=False)
-    )
+def test_a_flat_series_has_room_above_and_below(history, marks_of):
+    flat = tuple(replace(one, center=0.0, low=0.0, high=0.0) for one in history.commits)
 
-    chart = series_chart(replace(series, points=flat))
+    chart = series_chart(replace(history, commits=flat))
 
     assert chart is not None
     assert {chart.y.share(dot.y) for dot in marks_of(chart, DotMark)} == {0.5}
 
 
-def test_what_is_no_number_is_not_drawn(series):
-    broken = replace(series.points[0], high=float("nan"))
+def test_what_is_no_number_is_not_drawn(history):
+    broken = replace(history.commits[0], high=float("nan"))
+    alone = replace(history, commits=(broken,))
 
-    assert drawable((broken, *series.points[1:])) == series.points[1:]
-    assert series_chart(replace(series, points=(broken,))) is None
-    assert series_data(replace(series, points=(broken,)))["x"] == []
+    assert [one.commit for one in placed_commits((broken, *history.commits[1:2]))] == [
+        history.commits[1]
+    ]
+    assert series_chart(alone) is None
+    assert series_data(alone)["x"] == []
 
 
-def test_a_series_of_heads_alone_is_drawn_too(series, marks_of):
-    heads = tuple(point for point in series.points if point.side is Side.HEAD)
-
-    chart = series_chart(replace(series, points=heads))
+def test_a_series_of_heads_alone_is_drawn_too(history, marks_of):
+    chart = series_chart(replace(history, commits=tuple(sides(history)[1])))
 
     assert chart is not None
     assert "NaN" not in embedded_svg(chart, label="l")
     assert {dot.tone for dot in marks_of(chart, DotMark)} == {Tone.ORANGE}
 
 
-def test_the_script_gets_the_points_of_the_picture_with_nothing_where_a_side_has_none(series):
-    data: Mapping[str, Any] = series_data(series)
+def test_the_script_gets_the_points_of_the_picture_with_nothing_where_a_side_has_none(history):
+    data: Mapping[str, Any] = series_data(history)
 
-    sides = [point.side for point in series.points]
+    on_branch = [one.commit.is_on_branch for one in placed_commits(history.commits)]
     assert data["unit"] == "ms"
-    assert data["x"] == list(range(len(sides)))
-    for side in Side:
-        centers = data[f"{side}_center"]
-        assert [each is not None for each in centers] == [each is side for each in sides]
-    assert data["labels"][0] == "1b00000 base"
+    assert data["x"] == sorted(data["x"])
+    assert [each is not None for each in data["branch_center"]] == on_branch
+    assert [each is None for each in data["head_center"]] == on_branch
+    assert data["labels"][:1] == ["1b00000"]
+    assert "3000000 of #42" in data["labels"]
+    assert data["changes"] == [{"x": 6.5, "label": "+14.6\u00a0%"}]
+    assert len(data["commits"]) == 12

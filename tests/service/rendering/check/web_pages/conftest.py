@@ -16,14 +16,17 @@ from perfledger_baselines.judging.judge import judgement_of
 from perfledger_cost_models.change.cost_policy import PolicyEvaluation, PolicyOutcome
 from perfledger_cost_models.quote import QueueEffect, SummedPrice
 from perfledger_service.rendering.check import web_pages
+from perfledger_service.rendering.history.series_page import series_page
 from perfledger_service.values.upload_views import (
     IndexView,
     MissingClassView,
     PullRequestView,
+    SeriesHistory,
     SeriesSummary,
     UploadStatus,
     UploadView,
     VerdictView,
+    commits_of,
 )
 from tests.service.rendering.example_views import NOON, bundle_of
 
@@ -111,7 +114,7 @@ def ruled(report):
 
 
 @pytest.fixture(scope="session")
-def make_pages(make, reports, series, rewrite) -> Callable[..., Mapping[str, str]]:
+def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping[str, str]]:
     """Return a function that renders every page, its texts put through another function."""
 
     used = (MemoryPoint(seconds=0.0, allocated_bytes=2.0**30, device="cuda:0"),)
@@ -142,6 +145,7 @@ def make_pages(make, reports, series, rewrite) -> Callable[..., Mapping[str, str
             replace(rewrite(point, change), upload_id=point.upload_id) for point in series.points
         )
         line = replace(rewrite(series, change), points=points)
+        moved = replace(history, series=line, commits=commits_of(points))
         summary = SeriesSummary(
             id=1,
             repository=line.repository,
@@ -174,9 +178,10 @@ def make_pages(make, reports, series, rewrite) -> Callable[..., Mapping[str, str
             "/acme/models/pull/1": web_pages.pull_request_page(
                 PullRequestView(repository=change("acme/models"), number=1, uploads=())
             ),
-            "/series/1": web_pages.series_page(line),
-            "/series/2": web_pages.series_page(replace(line, points=line.points[:1])),
-            "/series/3": web_pages.series_page(replace(line, points=())),
+            "/series/1": series_page(moved),
+            "/series/1/older": series_page(moved, page=2),
+            "/series/2": series_page(SeriesHistory(series=line, commits=moved.commits[:1])),
+            "/series/3": series_page(SeriesHistory(series=line, commits=())),
         }
         for report, upload in zip(named, uploads, strict=True):
             profiled = bundle_of(report, rewrite(profiles, change))

@@ -17,7 +17,7 @@ pieces = st.one_of(st.sampled_from(NASTY), st.text(min_size=1, max_size=5))
 nasty = st.lists(pieces, min_size=1, max_size=5).map("".join)
 VOID = {"meta", "link", "br"}
 OURS = re.compile(
-    r"/|#main|/runs/[0-9a-f]{32}(/bundle\.json)?|/series/\d+|/static/[\w./-]+"
+    r"/|#main|/runs/[0-9a-f]{32}(/bundle\.json)?|/series/\d+(\?page=\d+)?|/static/[\w./-]+"
     r"|/[^/]*(/[^/]+)*/pull/\d+|/[\w.~%-]+(/[\w.~%-]+)*"  # a project's page: quoted names
 )
 
@@ -214,22 +214,24 @@ def test_the_series_is_drawn_without_a_script_and_its_data_is_beside_it(pages, s
 
     assert page.tags.count("circle") == len(series.points)
     assert data["unit"] == "ms"
-    assert data["base_center"][0] == pytest.approx(12.3)
+    assert data["branch_center"][0] == pytest.approx(12.3)
     assert data["head_center"].count(None) == 12
-    assert len({len(data[name]) for name in data if name != "unit"}) == 1
+    columns = [
+        name for name in data if name.startswith(("branch_", "head_", "x", "labels", "links"))
+    ]
+    assert {len(data[name]) for name in columns} == {len(series.points)}
 
 
 def test_points_of_a_series_are_rows_the_newest_first(pages):
-    table = pages["/series/1"].partition("<tbody>")[2]
+    table = pages["/series/1"].partition("Commits, newest first")[2].partition("<tbody")[2]
+    older = pages["/series/1/older"].partition("<tbody")[2]
 
-    plain = (re.sub(r"<[^>]*>", " ", unescape(row)) for row in table.split("<tr>")[1:])
-    rows = [" ".join(row.split()) for row in plain]
-    assert rows[0].partition(" ")[2].startswith("\N{EN DASH} head ")
-    assert "#51" in rows[0]
-    assert (
-        "base 12.3 ms 12.2 ms to 12.4 ms 6 \N{EN DASH} \N{EN DASH} 2026-11-20 12:00 UTC" in rows[-1]
-    )
+    rows = [
+        " ".join(re.sub(r"<[^>]*>", " ", unescape(row)).split()) for row in table.split("</tr>")
+    ]
+    assert "of #51 \N{EN DASH} 15.2 ms" in rows[0]
     assert f'<a href="/runs/{11:032x}">' in table
+    assert f'<a href="/runs/{0:032x}">' in older
 
 
 def test_a_page_with_nothing_to_show_says_what_to_do(pages):

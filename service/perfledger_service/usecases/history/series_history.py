@@ -1,0 +1,48 @@
+"""Builds the history of one series: its commits, its changes and those of its machine."""
+
+from collections.abc import Iterator
+
+from sqlmodel import Session
+
+from perfledger_baselines.history.detection.detect import detect
+from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
+from perfledger_service.store.page_queries import series_view
+from perfledger_service.store.projects import project_named
+from perfledger_service.values.upload_views import SeriesChange, SeriesHistory, commits_of
+
+
+def series_history(session: Session, series_id: int) -> SeriesHistory:
+    """Return a series' history; raise NotFoundError for an unknown id."""
+    view = series_view(session, series_id)
+    project = project_named(session, view.repository)
+    commits = commits_of_branch(session, project.id)
+    changes: list[SeriesChange] = []
+    new_machines: list[str] = []
+    for series in branch_series(session, project.id, series_id=series_id):
+        shas = [commits[position] for position in series.positions]
+        changes += _changes(series, shas)
+        new_machines += [
+            sha
+            for sha, earlier, later in zip(
+                shas[1:], series.environments, series.environments[1:], strict=False
+            )
+            if earlier != later
+        ]
+    return SeriesHistory(
+        series=view,
+        commits=commits_of(view.points),
+        changes=tuple(changes),
+        new_machines=tuple(new_machines),
+    )
+
+
+def _changes(series: BranchSeries, shas: list[str]) -> Iterator[SeriesChange]:
+    for change in detect(series.values, times=series.times).changes:
+        yield SeriesChange(
+            sha=shas[change.index],
+            after_sha=shas[max(0, change.earliest - 1)],
+            last_sha=shas[change.latest],
+            change=change.change,
+            low=change.low,
+            high=change.high,
+        )
