@@ -23,7 +23,14 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 FOREIGN_COMMANDS = re.compile(
     r"`[^`]*(bwrap|sacct|kubectl|nsys|ncu|nvidia-smi|vllm|pip|python|git|uv|poetry|pdm) [^`]*`"
 )
-FOREIGN_OPTIONS = {"--loop", "--query-gpu", "--request-distribution", "--help"}
+FOREIGN_OPTIONS = {
+    "--nproc-per-node",
+    "--standalone",
+    "--loop",
+    "--query-gpu",
+    "--request-distribution",
+    "--help",
+}
 
 
 def words_of(path):

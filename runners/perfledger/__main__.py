@@ -14,10 +14,25 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+from perfledger.measuring.rank_link import (
+    ExchangeKind,
+    RankLink,
+    connect_to_agent,
+    join_ranks,
+    rank_place,
+    set_rank_variables,
+)
 from perfledger.meters import process_memory
 from perfledger.process.commands import SuiteRunner, run_command
 from perfledger.process.message_channel import MessageChannel
-from perfledger.protocol import FD_VARIABLE, BenchmarkSuite, ChildRequest, read_request
+from perfledger.protocol import (
+    FD_VARIABLE,
+    RANKS_VARIABLE,
+    BenchmarkSuite,
+    ChildRequest,
+    MessageType,
+    read_request,
+)
 
 
 def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int:
@@ -26,20 +41,39 @@ def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int
     2 means that the agent did not start it; otherwise it is 0, whatever a workload does.
     """
     descriptor = environment.pop(FD_VARIABLE, "")
-    if len(arguments) != 1 or not descriptor.isdecimal():
+    folder = environment.pop(RANKS_VARIABLE, "")
+    if len(arguments) != 1 or not (descriptor.isdecimal() or folder):
         sys.stderr.write(
             f"usage: {FD_VARIABLE}=N python -P -m perfledger REQUEST.json\n"
             "This is the part that perfledger's agent starts: run `perfledger check` instead.\n"
         )
         return 2
-    channel = MessageChannel(int(descriptor))
+    channel, link = (
+        _join_launch(Path(folder), environment)
+        if folder
+        else (MessageChannel(int(descriptor)), None)
+    )
     request = read_request(Path(arguments[0]))
     process_memory.mark_for_oom_kill()
     linecache.getline(__file__, 1)  # its first use, for a traceback, imports more modules
     del sys.argv[1:]  # the workload's own parsers must not see perfledger's arguments
-    run_command(request, channel, in_pytest=_pytest_runner(request))
+    run_command(request, channel, in_pytest=_pytest_runner(request), link=link)
+    if link is not None:  # another rank that ended first would look as if it had died
+        link.exchange(ExchangeKind.BARRIER)
     channel.close()
     return 0
+
+
+def _join_launch(
+    folder: Path, environment: MutableMapping[str, str]
+) -> tuple[MessageChannel, RankLink]:
+    """Connect one of several ranks to the agent, and to the others."""
+    place = rank_place(environment)
+    channel = MessageChannel(connect_to_agent(folder), is_follower=place.rank > 0)
+    channel.send(MessageType.RANK, {"rank": place.rank, "ranks": place.ranks})
+    link = join_ranks(folder, place)
+    set_rank_variables(environment, link)
+    return channel, link
 
 
 def _pytest_runner(request: ChildRequest) -> SuiteRunner | None:

@@ -24,6 +24,11 @@ from perfledger.statement import Statement
 # 1: first version. 2: `is_interleaved`, and the `reason` of a failure.
 PROTOCOL_VERSION: Final = 2
 FD_VARIABLE = "PERFLEDGER_FD"
+# The folder where the ranks of a launched workload find the agent and each other. Each connects to
+# the agent and says RANK first; then rank 0 answers as any child, and the others send a failure
+# alone.
+RANKS_VARIABLE = "PERFLEDGER_RANKS"
+AGENT_SOCKET = "agent"
 
 
 class Command(StrEnum):
@@ -48,6 +53,7 @@ class BenchmarkSuite(StrEnum):
 class MessageType(StrEnum):
     """The kind of a child's message."""
 
+    RANK = "rank"  # rank, ranks: the first message of a launched process
     FACTS = "facts"  # python, frameworks, device, distributions: once, after the user's imports
     WORKLOAD = "workload"  # LIST: the fields of a WorkloadSpec
     BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
@@ -58,7 +64,7 @@ class MessageType(StrEnum):
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     # workload, started_at, samples, warmups_s, settling_s, left_out, turns, core_times, device,
-    # devices, packages, evidence, compiled
+    # devices, rank_times_s, packages, evidence, compiled
     RUN = "run"
     WINDOWS = "windows"  # workload, windows: what was profiled after its run, where requested
     # workload, tool, trace, repeats, shapes and lines (paths), steps (kept), step_seconds

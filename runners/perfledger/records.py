@@ -72,6 +72,8 @@ class WorkloadSpec:
     tags: tuple[str, ...] = ()
     margin: float | None = None  # relative; None: as configured
     metrics: tuple[str, ...] = ()  # names of those that judge it; empty: all usual ones
+    devices: int = 1  # that a step is to compute on
+    launch: str = ""  # command that starts a process per device; "": the default for `devices`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,8 @@ class Run:
     device: Device | None = None  # that it ran on; None: the machine's own
     devices: int = 1  # that a step computes on
     turns: tuple[int, ...] = ()  # steps per turn; turn i of both sides ran side by side
+    # Of a launched workload: each rank's seconds per step, whose largest are its step times.
+    rank_times_s: tuple[tuple[float, ...], ...] = ()
     core_times: CoreTimes = CoreTimes()
     clock_mhz: float | None = None  # of the device's processors during the run, median
     slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # cause → share, 0 to 1

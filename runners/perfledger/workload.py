@@ -11,9 +11,11 @@ from perfledger.records import Framework, Param, WorkloadSpec
 from perfledger.step_evidence import MAX_STEPS_PER_READING
 from perfledger.workload_faults import (
     amount_fault,
+    devices_fault,
     grid_fault,
     id_fault,
     is_list,
+    launch_fault,
     margin_fault,
     metrics_fault,
     set_ups_fault,
@@ -25,6 +27,7 @@ from perfledger.workload_faults import (
 
 DEVICES = ("auto", "cpu", "cuda", "tpu")
 DEVICE_PARAMETER = "device"  # filled in by the harness, never part of an id
+DEVICES_PARAMETER = "devices"  # the number of devices, which every grid may have
 
 Step = Callable[[], object]
 Check = Callable[..., object]  # of one argument, a step's result
@@ -80,6 +83,8 @@ class Workload:
     tags: tuple[str, ...] = ()
     margin: float | None = None  # relative; None: as configured
     metrics: tuple[str, ...] = ()  # names of those that judge it; empty: all usual ones
+    devices: int | None = None  # that a step computes on; None: one
+    launch: str = ""  # command that starts the ranks, with {devices}; "": as configured
 
     @property
     def key(self) -> str:
@@ -107,14 +112,26 @@ class Workload:
         yield margin_fault(self.margin)
         yield metrics_fault(self.metrics, JUDGED_METRICS)
         yield grid_fault(self.params, _grid_parameters(self))
+        for devices in (self.devices, *self.params.get(DEVICES_PARAMETER, ())):
+            yield devices_fault(devices)
+        yield launch_fault(self.launch)
         for name, parameter in _parameters(self).items():
-            is_filled = name in self.params or name == DEVICE_PARAMETER
+            is_filled = name in self.params or name in (DEVICE_PARAMETER, DEVICES_PARAMETER)
             if parameter.default is inspect.Parameter.empty and not is_filled:
                 yield f"parameter {name!r} has no value: give it a default or params"
 
-    def takes_device(self) -> bool:
-        """Return whether the function has a device parameter."""
-        return DEVICE_PARAMETER in _parameters(self)
+    def arguments(self, spec: WorkloadSpec, device: str) -> dict[str, Param]:
+        """Return what the function is called with at a point of the grid, on a device."""
+        parameters = _parameters(self)
+        filled: dict[str, Param] = {}
+        if DEVICE_PARAMETER in parameters:
+            filled[DEVICE_PARAMETER] = device
+        has_default = DEVICES_PARAMETER in parameters and (
+            parameters[DEVICES_PARAMETER].default is not inspect.Parameter.empty
+        )
+        if DEVICES_PARAMETER in parameters and (self.devices is not None or not has_default):
+            filled[DEVICES_PARAMETER] = spec.devices
+        return filled | {name: each for name, each in spec.params.items() if name in parameters}
 
     def specs(
         self, *, framework: Framework, values: Mapping[str, Sequence[Param]] | None = None
@@ -124,9 +141,12 @@ class Workload:
         Raises WorkloadError when `values` name an unknown parameter.
         """
         replaced = {name: tuple(chosen) for name, chosen in (values or {}).items()}
-        fault = grid_fault(replaced, _grid_parameters(self))
-        if fault:
-            raise _error(self, fault)
+        for fault in (
+            grid_fault(replaced, _grid_parameters(self)),
+            *map(devices_fault, replaced.get(DEVICES_PARAMETER, ())),
+        ):
+            if fault:
+                raise _error(self, fault)
         grid = {**self.params, **replaced}
         return tuple(
             self._spec(dict(zip(grid, point, strict=True)), framework)
@@ -151,6 +171,8 @@ class Workload:
             tags=self.tags,
             margin=self.margin,
             metrics=self.metrics,
+            devices=int(params.get(DEVICES_PARAMETER, self.devices or 1)),
+            launch=self.launch,
         )
 
 
@@ -178,6 +200,8 @@ def workload(
     tags: Sequence[str] = (),
     margin: float | None = None,
     metrics: Sequence[str] = (),
+    devices: int | None = None,
+    launch: str = "",
 ) -> Callable[[SetUp], SetUp]: ...
 
 
@@ -198,6 +222,8 @@ def workload(
     tags: Sequence[str] = (),
     margin: float | None = None,
     metrics: Sequence[str] = (),
+    devices: int | None = None,
+    launch: str = "",
 ) -> SetUp | Callable[[SetUp], SetUp]:
     """Register the decorated function as a workload; without arguments, also without parentheses.
 
@@ -223,6 +249,12 @@ def workload(
     read; those that the configuration asks for are judged besides. Where base and head differ, the
     smaller margin and the metrics of both decide: a change cannot relax its own check.
 
+    `devices` is the number of devices that a step computes on; a grid may have it
+    (`params={"devices": [1, 2, 4]}`), and a parameter of that name receives it. With torch each
+    device gets a process, a rank, of torchrun's; JAX drives all devices of a host from one.
+    `launch` is another command that starts the ranks, such as "mpirun -n {devices}". The ranks
+    begin each step together, and its time is the slowest rank's.
+
     Raises WorkloadError for an invalid argument or a name that is in use.
     """
 
@@ -243,6 +275,8 @@ def workload(
             tags=_words("tags", tags, function),
             margin=margin,
             metrics=_words("metrics", metrics, function),
+            devices=devices,
+            launch=launch,
         )
         existing = REGISTERED_WORKLOADS.get(registered.key)
         if (
@@ -306,16 +340,15 @@ def _parameters(definition: Workload) -> dict[str, inspect.Parameter]:
 
 
 def _grid_parameters(definition: Workload) -> tuple[str, ...]:
-    return tuple(name for name in _parameters(definition) if name != DEVICE_PARAMETER)
+    names = dict.fromkeys((*_parameters(definition), DEVICES_PARAMETER))
+    return tuple(name for name in names if name != DEVICE_PARAMETER)
 
 
 def _units(definition: Workload, params: Mapping[str, Param]) -> float:
     if not callable(definition.units_per_step):
         return float(definition.units_per_step)
-    values = {
-        name: params.get(name, parameter.default)
-        for name, parameter in _parameters(definition).items()
-    }
+    defaults = {name: each.default for name, each in _parameters(definition).items()}
+    values = {DEVICES_PARAMETER: definition.devices or 1, **defaults, **params}
     parameters = inspect.signature(definition.units_per_step).parameters
     missing = [name for name in parameters if name not in values]
     if missing:

@@ -4,6 +4,7 @@ Each function returns a sentence, "" where the argument is fine.
 """
 
 import math
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeGuard
 
@@ -17,6 +18,8 @@ FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous or break a code
 MAX_TIMEOUT_S = 86_400.0  # a day: a check has less time
 MAX_TAGS = 20  # of one workload
 MAX_TAG_LENGTH = 40
+MAX_WORKLOAD_DEVICES = 64  # of one workload: more than a host has
+MAX_LAUNCH_LENGTH = 500
 TAG_MARKS = "_-.:/+"  # in a word of a `-k` expression, beside letters and digits
 
 
@@ -44,6 +47,20 @@ def set_ups_fault(set_ups: object) -> str:
     """Return what is wrong with the number of set-ups."""
     is_fine = type(set_ups) is int and 1 <= set_ups <= MAX_SET_UPS
     return "" if is_fine else f"set_ups {set_ups!r} is not a number from 1 to {MAX_SET_UPS}"
+
+
+def devices_fault(devices: object) -> str:
+    """Return what is wrong with the number of devices; None is one."""
+    if devices is None or (type(devices) is int and 1 <= devices <= MAX_WORKLOAD_DEVICES):
+        return ""
+    return f"devices {devices!r} is not a number from 1 to {MAX_WORKLOAD_DEVICES}"
+
+
+def launch_fault(launch: object) -> str:
+    """Return what is wrong with the command that starts the ranks; "" is none."""
+    if not isinstance(launch, str) or len(launch) > MAX_LAUNCH_LENGTH or not _is_line(launch):
+        return f"launch {launch!r:.80} is not a command of at most {MAX_LAUNCH_LENGTH} letters"
+    return ""
 
 
 def share_fault(name: str, value: float) -> str:
@@ -131,6 +148,13 @@ def _is_number(value: object) -> TypeGuard[float]:
             return math.isfinite(value)
         case _:
             return False
+
+
+def _is_line(launch: str) -> bool:
+    try:
+        return launch.isprintable() and (not launch or bool(shlex.split(launch)))
+    except ValueError:  # a quotation that does not end
+        return False
 
 
 def _is_word(tag: str) -> bool:

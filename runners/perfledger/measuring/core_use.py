@@ -31,6 +31,7 @@ TOO_COARSE = "cpu_time: the kernel's clock is too coarse"
 TOO_SHORT = "cpu_time: the steps are too short"
 PREPARED = "cpu_time: each reading has a preparation"
 PREPARED_ON_DEVICE = "sm_active, energy_per_step: each reading has a preparation"
+RANKS = "cpu_time: a step runs in several processes"
 NO_CHILDREN = "cpu_time: the kernel does not list child processes"
 
 TASKS = "task/*/children"

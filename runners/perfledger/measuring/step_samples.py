@@ -23,6 +23,7 @@ FIRST_BLOCK = 10  # steps between two checks of the samples; a check costs time 
 # Length of a turn when base and head are interleaved. Other load on a machine changes within tenths
 # of a second: unchanged pairs spread by 8 % with turns of 0.1 s, and by 1 % with this length.
 TURN_SECONDS = 0.03
+TIME_DIGITS = 9  # of a rank's seconds: a message holds those of many ranks
 MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
 
 # Is entered around so many steps.
@@ -41,6 +42,7 @@ class StepSamples:
     steps_per_reading: int
     is_prepared: bool  # before each reading, which is not timed
     empty_step_s: float | None  # of an empty step that is read alike; None for long steps
+    rank_times_s: tuple[tuple[float, ...], ...] = ()  # each rank's, of which steps_s are the most
 
 
 def measure(
@@ -89,6 +91,10 @@ def measure(
         steps_per_reading=bench.steps_per_reading,
         is_prepared=bench.is_prepared,
         empty_step_s=bench.empty_step_s,
+        rank_times_s=tuple(
+            tuple(round(each / bench.steps_per_reading, TIME_DIGITS) for each in times)
+            for times in zip(*bench.rank_readings_s, strict=True)
+        ),
     )
     on_sampled(bench, samples)
     return samples

@@ -7,6 +7,7 @@ from itertools import accumulate
 from statistics import median
 from time import perf_counter
 
+from perfledger.measuring.rank_clock import RankClock
 from perfledger.meters.clock import Clock
 from perfledger.protocol import MeasuringEffort
 from perfledger.workload import AnyStep, PreparedStep, Step
@@ -48,6 +49,7 @@ class TimedStep:
         self.warmups_s: list[float] = []
         self.settling_s = 0.0
         self.readings_s: list[float] = []
+        self.rank_readings_s: list[tuple[float, ...]] = []  # of all ranks, if there are several
         self.steps_per_reading = 1
         self.empty_step_s: float | None = None
 
@@ -122,6 +124,7 @@ class TimedStep:
         self.warmups_s += [each / self.steps_per_reading for each in self.readings_s[:stop]]
         self.settling_s = math.fsum(self.readings_s[:stop])
         del self.readings_s[:stop]
+        del self.rank_readings_s[:stop]
         del self._preparations_s[:stop]
 
     def time(self, count: int) -> None:
@@ -134,6 +137,8 @@ class TimedStep:
                 self._preparations_s.append(_elapsed_s(prepare))
             keep(timed(step))
             after_step()
+        if isinstance(self._clock, RankClock):
+            self.rank_readings_s += self._clock.latest_s(count)
 
     def examine(self) -> None:
         """Run the step once more, untimed, for its result: a long run may end in another state."""

@@ -56,10 +56,7 @@ class ProfiledPass:
 class DeviceMeter(Protocol):
     """A framework on a device: clock, memory, counters and profiler."""
 
-    @property
-    def clock(self) -> Clock:
-        """Return the clock that waits for this device."""
-        ...
+    clock: Clock  # that waits for this device
 
     def device_context(self) -> AbstractContextManager[object]:
         """Return a context in which this is the framework's default device."""
@@ -134,7 +131,8 @@ def median_first(windows: Sequence[tuple[float, PassRecord]]) -> list[tuple[floa
 class HostMeter:
     """The meter of plain Python: the host's clock and the process's memory, without a profiler."""
 
-    clock: Clock = HostClock()
+    def __init__(self) -> None:
+        self.clock: Clock = HostClock()
 
     def device_context(self) -> AbstractContextManager[object]:
         """Return a context that does nothing."""

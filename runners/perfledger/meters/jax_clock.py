@@ -71,14 +71,10 @@ class JaxMeter:
         self._device = jax.devices(PLATFORMS[device])[0]
         self._is_default = self._device.platform == jax.default_backend()
         self._peak_before = 0.0
-        self._clock = JaxClock(jax)
         self._start = MessageRecorder()
         self._log = ExitStack()
-
-    @property
-    def clock(self) -> Clock:
-        """Return the clock that waits for the arrays."""
-        return self._clock
+        self._arrays = JaxClock(jax)
+        self.clock: Clock = self._arrays
 
     def device_context(self) -> AbstractContextManager[object]:
         """Return a context in which new arrays are created on this device."""
@@ -109,7 +105,7 @@ class JaxMeter:
 
     def devices(self) -> int:
         """Return the number of devices that the first step's arrays are sharded over."""
-        return max(1, self._clock.devices)
+        return max(1, self._arrays.devices)
 
     def trace(
         self,
@@ -170,6 +166,13 @@ class JaxMeter:
         stats: Any = self._device.memory_stats()  # None on the CPU
         peak: Any = stats.get("peak_bytes_in_use") if stats else None
         return None if peak is None else float(peak)
+
+
+def join_processes(jax: Any, *, coordinator: str, ranks: int, rank: int) -> None:  # noqa: ANN401
+    """Make this process one of the ranks of jax.distributed, before it uses any device."""
+    jax.distributed.initialize(
+        coordinator_address=coordinator, num_processes=ranks, process_id=rank
+    )
 
 
 def jax_device(name: str, jax: Any) -> Device:  # noqa: ANN401 - see load_jax

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Self, cast
 
 from perfledger.failure_reason import UnmeasurableError
+from perfledger.measuring.rank_clock import RankClock
+from perfledger.measuring.rank_link import LOOPBACK, RankLink, shared_port
 from perfledger.meters.device_meter import DeviceMeter
+from perfledger.meters.jax_clock import join_processes, load_jax
+from perfledger.meters.meter_choice import choose_meter
 from perfledger.process.discovery import ImportFailure
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module
 from perfledger.protocol import ChildRequest, MessageType
-from perfledger.records import Device, FailureReason, WorkloadSpec
-from perfledger.workload import DEVICE_PARAMETER, AnyStep, PreparedStep, Workload
+from perfledger.records import Device, FailureReason, Framework, WorkloadSpec
+from perfledger.workload import AnyStep, PreparedStep, Workload
 
 Fields = Mapping[str, object]  # of a message
 
@@ -80,11 +84,36 @@ class CommandContext:
     root: Path
     roots: tuple[Path, ...]
     recorder: PackageRecorder
+    link: RankLink | None = None  # to the other ranks of a launched workload
+
+
+def meter_of(context: CommandContext, bound: BoundWorkload) -> tuple[Device, DeviceMeter]:
+    """Return the device of a workload and its meter, whose clock is that of all ranks.
+
+    Raises UnmeasurableError where there are not as many ranks as the workload has devices.
+    """
+    link, spec = context.link, bound.spec
+    if link is None:
+        return choose_meter(spec, requested=context.request.device)
+    if link.ranks != spec.devices:
+        detail = (
+            f"`launch` started {link.ranks} ranks and the workload has devices={spec.devices}: "
+            "write {devices} in the command, such as torchrun --nproc-per-node={devices}"
+        )
+        raise UnmeasurableError(FailureReason.NO_DEVICE, detail)
+    if spec.framework is Framework.JAX:
+        coordinator = f"{LOOPBACK}:{shared_port(link)}"
+        join_processes(load_jax(), coordinator=coordinator, ranks=link.ranks, rank=link.rank)
+    return choose_meter(
+        spec, requested=context.request.device, around=lambda clock: RankClock(clock, link)
+    )
 
 
 def trace_folder(context: CommandContext) -> Path:
-    """Return the folder for traces, which exists."""
+    """Return the folder for traces, which exists; other ranks than the first have their own."""
     folder = Path(context.request.trace_folder).resolve()
+    if context.link is not None and context.link.rank > 0:
+        folder /= f"rank-{context.link.rank}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -113,8 +142,8 @@ def set_up_step(
     The step's teardown is added to `teardowns`.
     """
     meter.reset_peak()
-    device_argument = {DEVICE_PARAMETER: str(device)} if bound.workload.takes_device() else {}
-    step: AnyStep = bound.workload.function(**bound.spec.params, **device_argument)
+    arguments = bound.workload.arguments(bound.spec, str(device))
+    step: AnyStep = bound.workload.function(**arguments)
     context.channel.leave_if_forked()
     run = step.run if isinstance(step, PreparedStep) else step
     if not callable(cast("object", run)) or iscoroutinefunction(run) or isgeneratorfunction(run):

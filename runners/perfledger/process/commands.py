@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NoReturn, assert_never
 
 from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reason
+from perfledger.measuring.rank_link import RankLink
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters import process_memory
 from perfledger.meters.device_meter import DeviceMeter
 from perfledger.meters.framework_detection import framework_of
-from perfledger.meters.meter_choice import choose_meter
 from perfledger.process.asv_benchmarks import collect_asv
 from perfledger.process.command_context import (
     BoundWorkload,
@@ -22,6 +22,7 @@ from perfledger.process.command_context import (
     CommandContext,
     Fields,
     WorkloadCollector,
+    meter_of,
     set_up_step,
     trace_folder,
     turn_of,
@@ -39,6 +40,7 @@ from perfledger.process.registered_workloads import collect_registered
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
 from perfledger.records import Device, FailureReason
 from perfledger.statement import STATEMENT_FILE, statement_function
+from perfledger.step_work import StepWork
 from perfledger.workload import AnyStep, PreparedStep, Step, Workload
 
 # Answers a request, given what collects its workloads, within the session of another tool.
@@ -52,10 +54,12 @@ def run_command(
     channel: MessageChannel,
     *,
     in_pytest: SuiteRunner | None = None,
+    link: RankLink | None = None,
 ) -> None:
     """Run the request's command and answer on the channel; the last message is DONE.
 
-    `in_pytest` answers a request for tests; None if pytest is not installed.
+    `in_pytest` answers a request for tests; None if pytest is not installed. `link` is that of a
+    rank of a launched workload.
     """
     root = Path(request.root).resolve()
     roots = import_roots(root, request.import_paths)
@@ -79,6 +83,7 @@ def run_command(
         recorder=PackageRecorder(
             request.packages, own_folders=own_folders, repository=Path(request.repository)
         ),
+        link=link,
     )
     match request.suite:
         case BenchmarkSuite.PERFLEDGER:
@@ -214,7 +219,7 @@ def _raise_missing(name: str, broken: Sequence[ImportFailure]) -> NoReturn:
 
 
 def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fields:
-    device, meter = choose_meter(bound.spec, requested=context.request.device)
+    device, meter = meter_of(context, bound)
     folder = trace_folder(context)
     with meter.device_context(), meter.compilation_log(), ExitStack() as teardowns:
 
@@ -264,7 +269,9 @@ def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) ->
 
 
 def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
-    device, meter = choose_meter(bound.spec, requested=context.request.device)
+    if context.link is not None:  # counting runs steps as it needs them, and each its own number
+        return asdict(StepWork(limits=("the work of several ranks cannot be counted",)))
+    device, meter = meter_of(context, bound)
     with meter.device_context(), ExitStack() as teardowns:
 
         def set_up() -> Step:
@@ -278,6 +285,9 @@ def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
 
 
 def _load(context: CommandContext, bound: BoundWorkload) -> Fields:
+    if context.link is not None:
+        detail = "it runs in several ranks, and a load has a server in one process"
+        raise UnmeasurableError(FailureReason.RAISED, detail)
     with ExitStack() as teardowns:
 
         def set_up(device: Device, meter: DeviceMeter) -> Step:

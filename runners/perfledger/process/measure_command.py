@@ -1,5 +1,6 @@
 """Measures one workload, in turns with the other side if asked to."""
 
+import json
 import secrets
 import sys
 from collections.abc import Callable, Mapping
@@ -9,17 +10,18 @@ from datetime import UTC, datetime
 from statistics import median
 
 from perfledger.failure_reason import detail_of
-from perfledger.measuring.core_use import PREPARED_ON_DEVICE, CoreUse
+from perfledger.measuring.core_use import PREPARED_ON_DEVICE, RANKS, CoreUse
+from perfledger.measuring.rank_link import ExchangeKind, RankLink
 from perfledger.measuring.step_results import check_answer, result_state, worst_state
 from perfledger.measuring.step_samples import StepSamples, measure
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.device_meter import DeviceMeter, TraceEffort, window_steps
-from perfledger.meters.meter_choice import choose_meter
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, PEAK_MEMORY, STEP_TIME
 from perfledger.process.command_context import (
     BoundWorkload,
     CommandContext,
     Fields,
+    meter_of,
     set_up_step,
     trace_folder,
     turn_of,
@@ -44,7 +46,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
     profiler that hangs, or ends the process, loses the windows alone.
     """
     channel, name = context.channel, bound.spec.id
-    device, meter = choose_meter(bound.spec, requested=context.request.device)
+    device, meter = meter_of(context, bound)
     started_at = datetime.now(UTC).isoformat()
     with meter.device_context(), meter.compile_watch() as compiled, ExitStack() as teardowns:
 
@@ -57,18 +59,21 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
         windows: list[Fields] = []
 
         def run_fields(sampled: StepSamples) -> Fields:
+            if context.link is not None:
+                sampled = replace(sampled, cores=CoreUse(left_out={RANKS: 1}))
             cores = sampled.cores if device is Device.CPU else _beside_device(sampled)
             record = compiled()
             return {
                 "started_at": started_at,
-                "samples": _samples(sampled, peaks.first(), device),
+                "samples": _samples(sampled, largest_peak(peaks.first(), context.link), device),
                 "warmups_s": sampled.warmups_s,
                 "settling_s": sampled.settling_s,
                 "left_out": cores.left_out,
                 "turns": sampled.turns,
                 "core_times": asdict(cores.times),
                 "device": device,
-                "devices": meter.devices(),
+                "devices": _devices(context, bound, device, meter),
+                "rank_times_s": sampled.rank_times_s,
                 "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
                 "evidence": asdict(results.evidence(sampled)),
                 "compiled": None if record is None else asdict(record),
@@ -181,6 +186,25 @@ class _Peaks:
     def first(self) -> float | None:
         """Return the first recorded peak in bytes, None if unknown."""
         return self._peaks[0]
+
+
+def largest_peak(peak_bytes: float | None, link: RankLink | None) -> float | None:
+    """Return the peak memory of the rank that needs most; None if any is unknown."""
+    if link is None:
+        return peak_bytes
+    answers = link.exchange(ExchangeKind.FACTS, json.dumps(peak_bytes).encode())
+    peaks: list[float | None] = [json.loads(answer) for answer in answers]
+    known_peaks = [peak for peak in peaks if peak is not None]
+    return max(known_peaks) if len(known_peaks) == len(peaks) else None
+
+
+def _devices(
+    context: CommandContext, bound: BoundWorkload, device: Device, meter: DeviceMeter
+) -> int:
+    """Return the devices of a step: one of each rank, and ranks on a CPU share it."""
+    if context.link is None:
+        return meter.devices()
+    return 1 if device is Device.CPU else bound.spec.devices
 
 
 def _beside_device(sampled: StepSamples) -> CoreUse:

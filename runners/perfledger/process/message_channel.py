@@ -9,19 +9,22 @@ from perfledger.protocol import PROTOCOL_VERSION, MessageType
 
 # High enough to be safe from workloads that close or write every low descriptor.
 LOWEST_DESCRIPTOR = 100
+FOLLOWER_MESSAGES = (MessageType.RANK, MessageType.FAILED)
 
 
 class MessageChannel:
     """A channel of JSON lines that only the process that opened it may write.
 
     A fork of the workload that returns into the harness exits at once, because it would measure and
-    answer a second time.
+    answer a second time. A `follower`, any rank but the first of a launched workload, sends its
+    failures alone, and does not wait for the agent: it waits for the first rank.
     """
 
     def __init__(
         self,
         descriptor: int,
         *,
+        is_follower: bool = False,
         at_fork: Callable[[Callable[[], None]], None] = lambda in_child: os.register_at_fork(
             after_in_child=in_child
         ),
@@ -29,6 +32,7 @@ class MessageChannel:
     ) -> None:
         self._descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR)
         os.close(descriptor)
+        self._is_follower = is_follower
         self._leave = leave
         self._is_forked = False
         at_fork(self._note_fork)
@@ -36,6 +40,8 @@ class MessageChannel:
     def send(self, event: MessageType, fields: Mapping[str, object] | None = None) -> None:
         """Write one message as a line."""
         self.leave_if_forked()
+        if self._is_follower and event not in FOLLOWER_MESSAGES:
+            return
         message = {"version": PROTOCOL_VERSION, "event": event, **(fields or {})}
         text = json.dumps(message, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         line = text.encode("utf-8", "replace") + b"\n"  # file names may have lone surrogates
@@ -44,7 +50,8 @@ class MessageChannel:
 
     def wait(self) -> None:
         """Wait until the agent writes a byte, which gives this child its turn."""
-        os.read(self._descriptor, 1)
+        if not self._is_follower:
+            os.read(self._descriptor, 1)
 
     def close(self) -> None:
         """Close the channel, even if the workload's threads live on."""

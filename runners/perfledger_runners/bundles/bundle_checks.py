@@ -12,6 +12,7 @@ from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
+from perfledger.workload_faults import MAX_WORKLOAD_DEVICES
 from perfledger.workload_pattern import is_match
 from perfledger_runners.bundles.kernel_checks import check_kernel_plan, check_kernels
 from perfledger_runners.bundles.value_checks import require
@@ -20,6 +21,7 @@ from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     are_possible,
+    fit_together,
     is_possible,
     is_utc,
 )
@@ -160,6 +162,8 @@ def _check_workloads(bundle: Bundle) -> frozenset[str]:
         require(workload.units_per_step > 0, f"{where}.units_per_step: not positive")
         is_share = workload.margin is None or 0 < workload.margin < 1
         require(is_share, f"{where}.margin: not between 0 and 1")
+        is_possible_number = 1 <= workload.devices <= MAX_WORKLOAD_DEVICES
+        require(is_possible_number, f"{where}.devices: not from 1 to {MAX_WORKLOAD_DEVICES}")
     names = [metric.name for metric in bundle.metrics]
     require(len(names) <= MAX_METRICS, f"metrics: more than {MAX_METRICS}")
     require(len(set(names)) == len(names), "metrics: a duplicate name")
@@ -183,6 +187,8 @@ def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Me
         steps = len(run.samples.get(STEP_TIME.name, ()))
         is_whole = not run.turns or (min(run.turns) >= 1 and sum(run.turns) == steps)
         require(is_whole, f"{where}.turns: not as many steps as there are samples")
+        is_slowest = fit_together(run.rank_times_s, run.samples.get(STEP_TIME.name, ()))
+        require(is_slowest, f"{where}.rank_times_s: not those whose slowest is each step's time")
         _check_packages(where, run.packages)
         _check_evidence(f"{where}.evidence", run.evidence)
         _check_compiled(f"{where}.compiled", run.compiled or CompileRecord())

@@ -3,33 +3,36 @@
 import os
 import secrets
 import selectors
-import socket
 import subprocess
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from perfledger.protocol import ChildRequest
+from perfledger.records import FailureReason
+from perfledger_runners.children.answer_socket import AnswerSocket, PairedSocket
 from perfledger_runners.children.child_variables import withheld_hint, withheld_note
 from perfledger_runners.children.harness import (
     MARK_VARIABLE,
     Harness,
     child_environment,
+    launcher_command,
     python_of,
+    rank_folder,
     sandbox_command,
 )
+from perfledger_runners.children.launch import Launch
 from perfledger_runners.children.process_tree import (
     kill,
     members,
     proportional_bytes,
     resident_bytes,
 )
+from perfledger_runners.children.rank_sockets import RankSockets
 from perfledger_runners.children.sandbox import exit_status
 from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, tail_of_text
 
 # Interval between checks of the child's memory and log; its messages and its exit wake the agent.
 POLL_S = 0.25
-READ_BYTES = 2**16
 # Endless output would fill the disk: beyond this, the log is cut to its end.
 MAX_LOG_BYTES = 32 * 2**20
 
@@ -43,13 +46,17 @@ class Child:
         self._log = folder / "log"
         mark = secrets.token_hex()
         self.mark = f"{MARK_VARIABLE}={mark}"  # in the environment of all its descendants
-        # A socket, because the agent writes to it to start a turn.
-        self._socket, theirs = socket.socketpair()
-        self._socket.setblocking(False)
-        self._pipe, descriptor = self._socket.fileno(), theirs.fileno()
-        self._environment = child_environment(harness, request, descriptor=descriptor, mark=mark)
+        launcher = launcher_command(harness, request)
+        self._answers = _answer_socket(harness.launch_of(request), folder)
+        self._environment = child_environment(
+            harness, request, answers=self._answers.variables, mark=mark
+        )
         self._harness = harness
-        command = [*sandbox_command(harness, request, folder), str(python_of(harness, request))]
+        command = [
+            *sandbox_command(harness, request, folder),
+            *launcher,
+            str(python_of(harness, request)),
+        ]
         # Opened for appending, so that output continues at the new end after a cut.
         log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -60,24 +67,24 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=(descriptor,),
+                pass_fds=self._answers.inherited,
                 start_new_session=True,
             )
         except OSError:
-            self._socket.close()
+            self._answers.close()
             raise
         finally:
             os.close(log)
-            theirs.close()
+        self._answers.child_started()
         self.process_id = self._process.pid  # and its session's
         self.log_from = 0  # where the current workload's output begins
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._pipe, selectors.EVENT_READ)
-        self._watched = {self._pipe}
+        self._answers.watch(self._selector)
+        self._end: int | None = None
+        self._is_open = True
         if hasattr(os, "pidfd_open"):  # Linux; elsewhere the next check sees its exit
-            end = os.pidfd_open(self.process_id)
-            self._selector.register(end, selectors.EVENT_READ)
-            self._watched.add(end)
+            self._end = os.pidfd_open(self.process_id)
+            self._selector.register(self._end, selectors.EVENT_READ)
 
     def has_exited(self) -> bool:
         """Return whether the process has exited; it stays a zombie, so its id is not reused."""
@@ -87,24 +94,29 @@ class Child:
     def read(self) -> bytes:
         """Wait briefly for output or the exit of the child; return its output."""
         self._selector.select(POLL_S)
-        try:
-            data = os.read(self._pipe, READ_BYTES)
-        except BlockingIOError:
-            return b""
-        except ConnectionError:  # it exited with an unread turn
-            data = b""
-        if not data and self._pipe in self._selector.get_map():
-            self._selector.unregister(self._pipe)  # a closed pipe is always ready
-        return data
+        return self._answers.read()
 
     def start_turn(self) -> None:
         """Start the child's next turn."""
-        with suppress(OSError):  # it is gone, which is detected elsewhere
-            self._socket.send(b"\n")
+        self._answers.start_turn()
+
+    @property
+    def is_launched(self) -> bool:
+        """Return whether a launcher starts it as several ranks."""
+        return isinstance(self._answers, RankSockets)
+
+    def rank_trouble(self) -> tuple[FailureReason, str] | None:
+        """Return the failure of one of the child's ranks, if it has several."""
+        return self._answers.trouble()
+
+    def missing_ranks(self) -> tuple[int, ...]:
+        """Return the ranks that have not started."""
+        return self._answers.missing if isinstance(self._answers, RankSockets) else ()
 
     def memory_bytes(self, limit: int) -> int:
         """Return its processes' memory, exactly only if the estimate is above the limit."""
-        processes = members(self.process_id)
+        # The ranks of a launcher are in sessions of their own, and daemons are not counted.
+        processes = members(self.process_id, self.mark if self.is_launched else "")
         resident = resident_bytes(processes)
         return resident if resident <= limit else proportional_bytes(processes)
 
@@ -129,13 +141,13 @@ class Child:
 
     def close(self) -> int:
         """Kill the process and its descendants; return its exit status as Popen defines it."""
-        if self._watched:
+        if self._is_open:
+            self._is_open = False
             kill(self.process_id, self.mark)
             self._selector.close()
-            for descriptor in self._watched - {self._pipe}:
-                os.close(descriptor)
-            self._socket.close()
-            self._watched.clear()
+            if self._end is not None:
+                os.close(self._end)
+            self._answers.close()
         status = self._process.wait()
         return exit_status(status) if self._harness.sandbox else status
 
@@ -146,3 +158,10 @@ class Child:
     def withheld_note(self) -> str:
         """Return a line with the names of the variables that the child did not get, or ""."""
         return withheld_note(self._harness.environment, self._environment)
+
+
+def _answer_socket(launch: Launch | None, folder: Path) -> AnswerSocket:
+    """Return the agent's end of the connections to a child with this folder."""
+    if launch is None or not launch.command:
+        return PairedSocket()
+    return RankSockets(rank_folder(folder), launch.devices)

@@ -15,6 +15,7 @@ from perfledger.protocol import PROTOCOL_VERSION, ChildRequest
 from perfledger.records import FailureReason
 from perfledger_runners.children.child import Child
 from perfledger_runners.children.harness import Harness, python_of
+from perfledger_runners.children.launch import LaunchError
 from perfledger_runners.children.limit_watch import LimitWatch
 from perfledger_runners.children.protocol_parser import (
     MAX_LINE_BYTES,
@@ -33,6 +34,7 @@ from perfledger_runners.children.protocol_parser import (
     failed_message,
 )
 from perfledger_runners.children.protocol_state import ProtocolState
+from perfledger_runners.children.rank_sockets import DIED
 from perfledger_runners.children.window_files import WindowFiles
 from perfledger_runners.safe_text import MAX_DETAIL, last_line
 
@@ -78,15 +80,16 @@ def run_request(
         finished: set[str] = set()
         ended = ChildExit("")
         child, first = first, None
-        for message in run_child(harness, replace(request, workloads=waiting), child=child):
+        batch = harness.first_child_of(waiting)
+        for message in run_child(harness, replace(request, workloads=batch), child=child):
             match message:
                 case ChildExit():
                     ended = message
                 case FailedMessage(workload=""):
                     if not finished:
-                        finished.update(waiting)
+                        finished.update(batch)
                         yield from (
-                            failed_message(each, message.reason, message.detail) for each in waiting
+                            failed_message(each, message.reason, message.detail) for each in batch
                         )
                 case (
                     RunMessage()
@@ -100,9 +103,9 @@ def run_request(
                 case _:
                     yield message
         if not finished:
-            finished.update(waiting)
+            finished.update(batch)
             reason = "its process ended without an error and without a result"
-            yield from (failed_message(each, FailureReason.RAISED, reason) for each in waiting)
+            yield from (failed_message(each, FailureReason.RAISED, reason) for each in batch)
         yield ended
         waiting = tuple(workload for workload in waiting if workload not in finished)
 
@@ -119,14 +122,12 @@ def run_child(
         yield failed_message("", FailureReason.BUDGET, "the budget ended before its process began")
         yield ChildExit("")
         return
-    try:
-        child = child or Child(harness, request)
-    except OSError as error:
-        yield failed_message(
-            "", FailureReason.PYTHON, f"{python_of(harness, request)} cannot be started: {error}"
-        )
+    new_child = child or _start(harness, request)
+    if isinstance(new_child, FailedMessage):
+        yield new_child
         yield ChildExit("")
         return
+    child = new_child
     own_tails: dict[str, str] = {}
     withheld = ""
     try:
@@ -145,6 +146,17 @@ def run_child(
     finally:
         child.close()
     yield ChildExit(_join(child.log_tail(), withheld), own_tails, withheld)
+
+
+def _start(harness: Harness, request: ChildRequest) -> Child | FailedMessage:
+    """Start a child, or return why it cannot be started."""
+    try:
+        return Child(harness, request)
+    except LaunchError as error:
+        reason = str(error)
+    except OSError as error:
+        reason = f"{python_of(harness, request)} cannot be started: {error}"
+    return failed_message("", FailureReason.PYTHON, reason)
 
 
 def _with_hint(
@@ -173,7 +185,7 @@ def start_early(harness: Harness, request: ChildRequest, stack: ExitStack) -> Ch
     """
     if not request.is_interleaved:
         return None
-    with suppress(OSError):
+    with suppress(OSError, LaunchError):
         child = Child(harness, request)
         stack.callback(child.close)
         return child
@@ -194,20 +206,47 @@ def _messages_of(
         *lines, rest = (rest + data).split(b"\n")
         try:
             for line in lines:
-                yield from _pass_on(state.accept(line), child, watch, harness)
+                message = _by_rank(state.accept(line), child, state)
+                yield from _pass_on(message, child, watch, harness)
             _check_size(rest, total)
         except GarbageError as error:
             yield failed_message(state.current, FailureReason.GARBAGE, str(error))
             return
         if is_over and not data:
             break
-        trouble = watch.trouble()
-        if trouble is not None:
-            if not state.is_done:
-                yield _lost(state, *trouble)
+        if child.is_launched and (state.is_done or state.has_failed):
+            return  # its other ranks may wait for each other without end
+        if trouble := _rank_trouble(child, state) or _with_missing(watch.trouble(), child):
+            yield from () if state.is_done else (_lost(state, *trouble),)
             return
     if not state.is_done:
-        yield _lost(state, *_trouble_at_exit(child, is_in_workload=state.is_in_workload))
+        yield _lost(state, *(_rank_trouble(child, state) or _trouble_at_exit(child, state)))
+
+
+def _rank_trouble(child: Child, state: ProtocolState) -> tuple[FailureReason, str] | None:
+    """Return the first failure of a rank, with the last that a dead one's launch printed."""
+    trouble = child.rank_trouble()
+    if trouble is None or not trouble[1].endswith(DIED):
+        return trouble
+    return trouble[0], f"{trouble[1]}; the last output: {_last_output(child, state)}"
+
+
+def _by_rank(message: AnyMessage, child: Child, state: ProtocolState) -> AnyMessage:
+    """Name the rank that failed first: rank 0 fails when another one does."""
+    trouble = _rank_trouble(child, state)
+    if not isinstance(message, FailedMessage) or trouble is None:
+        return message
+    return structs.replace(message, reason=trouble[0], detail=trouble[1][:MAX_DETAIL])
+
+
+def _with_missing(
+    trouble: tuple[FailureReason, str] | None, child: Child
+) -> tuple[FailureReason, str] | None:
+    """Name the ranks that a hanging child waits for."""
+    if trouble is None or not child.missing_ranks():
+        return trouble
+    ranks = ", ".join(map(str, child.missing_ranks()))
+    return trouble[0], f"{trouble[1]}; these ranks did not start: {ranks}"
 
 
 def _pass_on(
@@ -238,11 +277,15 @@ def _lost(state: ProtocolState, reason: FailureReason, detail: str) -> AnyMessag
     return failed_message(state.current if state.is_in_workload else "", reason, detail)
 
 
-def _trouble_at_exit(child: Child, *, is_in_workload: bool) -> tuple[FailureReason, str]:
+def _last_output(child: Child, state: ProtocolState) -> str:
+    printed = child.log_tail(since=child.log_from if state.is_in_workload else 0)
+    return last_line(printed)[:MAX_LAST_LINE] or "it printed nothing"
+
+
+def _trouble_at_exit(child: Child, state: ProtocolState) -> tuple[FailureReason, str]:
     """Return why a child ended before it was done."""
     status = child.close()
-    printed = child.log_tail(since=child.log_from if is_in_workload else 0)
-    last = last_line(printed)[:MAX_LAST_LINE] or "it printed nothing"
+    last = _last_output(child, state)
     if status >= 0:
         detail = f"the process ended with exit status {status} before it was done: {last}"
         return FailureReason.RAISED, detail

@@ -9,7 +9,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from perfledger.protocol import FD_VARIABLE, ChildRequest
+from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Device, WorkloadSpec
 from perfledger_runners.children.child_variables import child_variables
 from perfledger_runners.children.interpreter import (
@@ -18,6 +18,7 @@ from perfledger_runners.children.interpreter import (
     environment_python,
     package_folders,
 )
+from perfledger_runners.children.launch import Launch, launch_of
 from perfledger_runners.children.sandbox import Sandbox, SandboxPaths, find_sandbox
 from perfledger_runners.private_folder import private_folder
 
@@ -54,12 +55,25 @@ class Harness:
     variable_names: tuple[str, ...] = ()  # of the setting `env`
     sandbox: Sandbox | None = None
     limits: ChildLimits = ChildLimits()
+    default_launch: str = ""  # of workloads with several devices and no command of their own
+    launches: Mapping[str, Launch] = field(default_factory=dict[str, Launch])  # by workload
     clock: Callable[[], float] = time.monotonic
     ends_at: float = math.inf  # of the budget, by `clock`: no child outlives it
 
     def seconds_left(self) -> float:
         """Return the rest of the budget."""
         return self.ends_at - self.clock()
+
+    def launch_of(self, request: ChildRequest) -> Launch | None:
+        """Return how a request for one workload of several devices is started; None as usual."""
+        if request.command is Command.LIST or len(request.workloads) != 1:
+            return None
+        return self.launches.get(request.workloads[0])
+
+    def first_child_of(self, workloads: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those workloads, from the first on, that share a process."""
+        alone = [place for place, each in enumerate(workloads) if each in self.launches]
+        return workloads[: max(1, alone[0])] if alone else workloads
 
     @property
     def sdk(self) -> Path:
@@ -75,6 +89,7 @@ def prepare_harness(
     variable_names: Iterable[str] = (),
     sandbox: str = "",
     limits: ChildLimits | None = None,
+    default_launch: str = "",
 ) -> Generator[Harness]:
     """Create the private folder of a check, and remove it at the end. Raises SandboxError."""
     names = tuple(variable_names)
@@ -87,16 +102,23 @@ def prepare_harness(
             variable_names=names,
             sandbox=find_sandbox(sandbox, interpreter.path, variables),
             limits=limits or ChildLimits(),
+            default_launch=default_launch,
         )
         harness.sdk.mkdir()
         _copy_package(files("perfledger"), harness.sdk / "perfledger")
         yield harness
 
 
-def with_timeouts(harness: Harness, workloads: Iterable[WorkloadSpec]) -> Harness:
-    """Return a harness in which each workload with a time limit of its own has it."""
-    timeouts = {spec.id: spec.timeout for spec in workloads if spec.timeout is not None}
-    return replace(harness, limits=replace(harness.limits, own_workload_s=timeouts))
+def for_workloads(harness: Harness, workloads: Iterable[WorkloadSpec]) -> Harness:
+    """Return a harness in which each workload has the time limit and the launch of its own."""
+    specs = tuple(workloads)
+    timeouts = {spec.id: spec.timeout for spec in specs if spec.timeout is not None}
+    launches = {spec.id: launch_of(spec, harness.default_launch) for spec in specs}
+    return replace(
+        harness,
+        limits=replace(harness.limits, own_workload_s=timeouts),
+        launches={name: launch for name, launch in launches.items() if launch is not None},
+    )
 
 
 def _copy_package(package: Traversable, target: Path) -> None:
@@ -116,6 +138,12 @@ def python_of(harness: Harness, request: ChildRequest) -> Path:
     return harness.python
 
 
+def launcher_command(harness: Harness, request: ChildRequest) -> list[str]:
+    """Return the words of the launcher before the interpreter. Raises LaunchError without it."""
+    launch = harness.launch_of(request)
+    return [] if launch is None else launch.words(python_of(harness, request), harness.environment)
+
+
 def sandbox_command(harness: Harness, request: ChildRequest, folder: Path) -> list[str]:
     """Return the words before the interpreter; `folder` is the child's own.
 
@@ -130,12 +158,18 @@ def sandbox_command(harness: Harness, request: ChildRequest, folder: Path) -> li
             checkout=Path(request.root),
             writable=(
                 _extension_folder(harness, request),
+                *((rank_folder(folder),) if rank_folder(folder).exists() else ()),
                 *((Path(request.trace_folder),) if request.trace_folder else ()),
             ),
             readable=(harness.sdk, folder, *built),
             hidden=(_git_folder(Path(request.repository)),),
         )
     )
+
+
+def rank_folder(folder: Path) -> Path:
+    """Return where the ranks of a child meet, in the child's own folder."""
+    return folder / "ranks"
 
 
 def _git_folder(repository: Path) -> Path:
@@ -151,9 +185,11 @@ def _git_folder(repository: Path) -> Path:
 
 
 def child_environment(
-    harness: Harness, request: ChildRequest, *, descriptor: int, mark: str
+    harness: Harness, request: ChildRequest, *, answers: Mapping[str, str], mark: str
 ) -> dict[str, str]:
     """Return the variables of a child, with the SDK's folder first on PYTHONPATH.
+
+    `answers` are those by which it finds the agent.
 
     They are the same on both sides, apart from folders of a side's own. Both use the same hash
     seed, so that the order of sets does not differ between them.
@@ -164,7 +200,7 @@ def child_environment(
         paths[1:1] = package_folders(Path(request.environment))
     variables["PYTHONPATH"] = ":".join(path for path in paths if path)
     variables["PYTHONHASHSEED"] = "0"
-    variables[FD_VARIABLE] = str(descriptor)
+    variables |= answers
     variables[MARK_VARIABLE] = mark
     if request.root != request.repository:
         variables["TORCH_EXTENSIONS_DIR"] = str(_extension_folder(harness, request))
@@ -174,7 +210,8 @@ def child_environment(
         variables["JAX_PLATFORMS"] = "cpu"
     if request.is_interleaved:
         variables |= passive_waiting(variables)
-    return variables
+    launch = harness.launch_of(request)
+    return variables if launch is None else launch.variables(variables)
 
 
 def passive_waiting(environment: Mapping[str, str]) -> dict[str, str]:

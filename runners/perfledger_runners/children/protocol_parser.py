@@ -7,15 +7,17 @@ import msgspec
 from msgspec import Meta, Struct
 
 from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, LoopKind
-from perfledger.metrics import CPU_TIME, METRICS
+from perfledger.metrics import CPU_TIME, METRICS, STEP_TIME
 from perfledger.package_code import MAX_PACKAGES
 from perfledger.protocol import PROTOCOL_VERSION
 from perfledger.records import CoreTimes, Device, FailureReason, Framework, Param
 from perfledger.workload_faults import (
     MAX_ID_LENGTH,
+    MAX_LAUNCH_LENGTH,
     MAX_TAG_LENGTH,
     MAX_TAGS,
     MAX_TIMEOUT_S,
+    MAX_WORKLOAD_DEVICES,
     TAG_MARKS,
 )
 from perfledger_runners.children.compile_parser import CompiledPrograms
@@ -25,13 +27,14 @@ from perfledger_runners.children.package_parser import PackageFiles
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     are_possible,
+    fit_together,
     is_possible,
     is_utc,
 )
 from perfledger_runners.children.window_files import MAX_WINDOWS, TracePath, WindowFiles
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
-MAX_LINE_BYTES = 2**20
+MAX_LINE_BYTES = 2**22  # the times of 64 ranks in MAX_SAMPLES steps
 MAX_DEVICES = 100_000
 MAX_COUNTS = 100
 MAX_BATCH = 2**31
@@ -59,6 +62,13 @@ class Message(Struct, frozen=True, kw_only=True, tag_field="event"):
     """The common fields of all messages."""
 
     version: Literal[2]  # PROTOCOL_VERSION
+
+
+class RankMessage(Message, frozen=True, kw_only=True, tag="rank"):
+    """The first message of a launched process: its place among the ranks."""
+
+    rank: Annotated[int, Meta(ge=0)]
+    ranks: Annotated[int, Meta(ge=1)]
 
 
 class DeviceFacts(Struct, frozen=True, kw_only=True):
@@ -103,6 +113,8 @@ class WorkloadMessage(Message, frozen=True, kw_only=True, tag="workload"):
     ] = ()
     margin: Annotated[float, Meta(gt=0, lt=1)] | None = None
     metrics: tuple[Literal["step_time_p50", "peak_memory", "cpu_time", "sm_active"], ...] = ()
+    devices: Annotated[int, Meta(ge=1, le=MAX_WORKLOAD_DEVICES)] = 1
+    launch: Annotated[str, Meta(max_length=MAX_LAUNCH_LENGTH)] = ""
 
 
 class BrokenMessage(Message, frozen=True, kw_only=True, tag="broken"):
@@ -163,6 +175,7 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     device: Device
     devices: Annotated[int, Meta(ge=1, le=MAX_DEVICES)] = 1
     turns: tuple[Annotated[int, Meta(ge=1)], ...] = ()
+    rank_times_s: tuple[tuple[Annotated[float, Meta(ge=0, le=MAX_READING)], ...], ...] = ()
     core_times: CoreTimes = CoreTimes()
     packages: Annotated[tuple[PackageFiles, ...], Meta(max_length=MAX_PACKAGES)] = ()
     evidence: Evidence = Evidence()
@@ -301,6 +314,9 @@ def _check_run(message: RunMessage) -> None:
         if metric is None or not is_possible(metric, samples):
             msg = f"a run with impossible readings of {name!r}: {samples[:3]}"
             raise GarbageError(msg)
+    if not fit_together(message.rank_times_s, message.samples.get(STEP_TIME.name, ())):
+        msg = "a run whose step times are not those of its slowest ranks"
+        raise GarbageError(msg)
     if not are_possible(message.core_times, readings=len(message.samples.get(CPU_TIME.name, ()))):
         msg = "a run with impossible core times"
         raise GarbageError(msg)

@@ -41,6 +41,7 @@ class ProtocolState:
     finished: set[str] = field(default_factory=set[str])
     is_in_windows: bool = False  # the current workload's, which has its run
     is_done: bool = False
+    has_failed: bool = False  # any workload
 
     @property
     def is_in_workload(self) -> bool:
@@ -66,6 +67,7 @@ class ProtocolState:
                 | LoadedMessage()
                 | FailedMessage()
             ):
+                self.has_failed |= isinstance(message, FailedMessage)
                 self.finished.add(message.workload)
                 self.is_in_windows = False
             case DoneMessage():

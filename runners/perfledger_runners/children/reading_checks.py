@@ -9,6 +9,7 @@ from perfledger.records import CoreTimes
 
 # Stored observations are 4-byte floats, whose maximum this is (IEEE 754: 3.4028e38).
 MAX_READING = 3.4e38
+ROUNDING_S = 1e-9  # of ranks' times, which are rounded to nanoseconds
 
 
 def is_possible(metric: Metric, samples: Sequence[float]) -> bool:
@@ -33,6 +34,19 @@ def are_possible(times: CoreTimes, *, readings: int) -> bool:
     is_number = all(0 <= value <= MAX_READING for column in columns for value in column)
     waits = zip(times.queued_s, times.elapsed_s, strict=True)
     return is_number and all(queued <= elapsed for queued, elapsed in waits)
+
+
+def fit_together(rank_times_s: Sequence[Sequence[float]], step_times_s: Sequence[float]) -> bool:
+    """Return whether each step's time is its slowest rank's; times without ranks are fine."""
+    if not rank_times_s or not step_times_s:
+        return not rank_times_s
+    if any(len(times) != len(step_times_s) or min(times) < 0 for times in rank_times_s):
+        return False
+    slowest_s = map(max, zip(*rank_times_s, strict=True))
+    return all(
+        abs(slowest - step) <= ROUNDING_S
+        for slowest, step in zip(slowest_s, step_times_s, strict=True)
+    )
 
 
 def is_utc(text: str) -> bool:

@@ -158,6 +158,7 @@ def run_of(message: RunMessage, *, side: Side, pair: int, position: int, process
         device=message.device,
         devices=message.devices,
         turns=message.turns,
+        rank_times_s=message.rank_times_s,
         core_times=message.core_times,
         packages=tuple(each.package() for each in message.packages),
         evidence=message.evidence.step_evidence(),

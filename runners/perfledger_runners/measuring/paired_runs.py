@@ -10,6 +10,7 @@ from perfledger.protocol import ChildRequest
 from perfledger.records import Failure, FailureReason, Framework, Run, Side, WorkloadSpec
 from perfledger.stopping_rule import StoppingRule
 from perfledger_runners.children.harness import Harness
+from perfledger_runners.children.launch import launch_of
 from perfledger_runners.machine.telemetry import NoTelemetry, Telemetry
 from perfledger_runners.measuring.kernel_windows import RunWindows
 from perfledger_runners.measuring.measured_pair import (
@@ -338,8 +339,10 @@ def _skipped_on_both(failures: Iterable[Failure]) -> dict[str, str]:
 
 
 def _groups(workloads: Sequence[WorkloadSpec]) -> tuple[tuple[str, ...], ...]:
-    """Return the ids by framework: a process imports one framework."""
-    return tuple(
-        tuple(spec.id for spec in workloads if spec.framework is framework)
-        for framework in Framework
+    """Return the ids that share a process: one framework's, and one of several devices alone."""
+    alone = [spec for spec in workloads if launch_of(spec, "") is not None]
+    shared = [spec for spec in workloads if spec not in alone]
+    by_framework = (
+        tuple(spec.id for spec in shared if spec.framework is framework) for framework in Framework
     )
+    return (*by_framework, *((spec.id,) for spec in alone))

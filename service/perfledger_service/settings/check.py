@@ -102,6 +102,10 @@ class CheckSettings(BaseSettings):
         description="folder where the checks of one machine queue; empty: they do not",
     )
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
+    launch: str = Field(
+        "",
+        description="command that starts the ranks of workloads with several devices ({devices})",
+    )
     metrics: tuple[
         Literal[
             "step_time_p95",

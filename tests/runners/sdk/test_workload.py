@@ -75,9 +75,49 @@ def test_an_unknown_parameter_in_the_configuration_is_named():
         specs(batched, values={"bacth": [1]})
 
 
-def test_a_function_without_parameters_says_that_it_has_none():
-    with pytest.raises(WorkloadError, match="its parameters: none"):
+def test_a_function_without_parameters_has_a_number_of_devices_alone():
+    with pytest.raises(WorkloadError, match="its parameters: devices"):
         registered(plain, params={"batch": [1]})
+
+
+def test_the_number_of_devices_is_declared_or_in_the_grid():
+    def sharded(devices: int): ...
+
+    (fixed,) = specs(sharded, devices=8, launch="mpirun -n {devices}")
+    grid = specs(plain, params={"devices": [1, 4]}, units_per_step=lambda devices: 2.0 * devices)
+
+    assert (fixed.id.endswith("sharded"), fixed.devices) == (True, 8)
+    assert fixed.launch == "mpirun -n {devices}"
+    assert registered(sharded, devices=8).arguments(fixed, "cpu") == {"devices": 8}
+    assert [(spec.params, spec.devices) for spec in grid] == [
+        ({"devices": 1}, 1),
+        ({"devices": 4}, 4),
+    ]
+    assert [spec.units_per_step for spec in grid] == [2.0, 8.0]
+    assert registered(plain).arguments(grid[1], "cpu") == {}
+
+
+def test_a_default_of_the_function_is_kept_where_no_devices_are_declared():
+    def own(devices: int = 3): ...
+
+    (spec,) = specs(own)
+
+    assert spec.devices == 1
+    assert registered(own).arguments(spec, "cpu") == {}
+
+
+@pytest.mark.parametrize("devices", [0, -1, 65, 2.0, True, "2"])
+def test_an_impossible_number_of_devices_is_refused(devices):
+    with pytest.raises(WorkloadError, match="is not a number from 1 to 64"):
+        registered(plain, devices=devices)
+    with pytest.raises(WorkloadError, match="is not a number from 1 to 64"):
+        specs(plain, values={"devices": [devices]})
+
+
+@pytest.mark.parametrize("launch", ["torchrun 'half", " ", "a\nb", "x" * 501, None])
+def test_a_launch_that_is_no_command_is_refused(launch):
+    with pytest.raises(WorkloadError, match="is not a command of at most 500 letters"):
+        registered(plain, launch=launch)
 
 
 def test_a_parameter_without_a_value_is_named():
@@ -201,8 +241,10 @@ def test_a_declared_framework_is_kept():
 
 
 def test_only_a_function_that_asks_for_the_device_is_told():
-    assert registered(batched).takes_device()
-    assert not registered(plain).takes_device()
+    (spec,) = specs(plain)
+
+    assert registered(batched).arguments(spec, "cuda") == {"device": "cuda"}
+    assert registered(plain).arguments(spec, "cuda") == {}
 
 
 def test_two_workloads_of_one_name_are_an_error_that_names_both_places():

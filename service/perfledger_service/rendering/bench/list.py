@@ -27,6 +27,8 @@ def _own_rules(spec: WorkloadSpec) -> str:
         f"margin {number_format.margin(spec.margin)}" if spec.margin is not None else "",
         f"judged by {metric_words(spec.metrics)}" if spec.metrics else "",
         f"at most {spec.timeout:g} s in one process" if spec.timeout is not None else "",
+        f"{spec.devices} devices" if spec.devices > 1 else "",
+        f"launched by `{spec.launch}`" if spec.launch else "",
         f"tags {', '.join(spec.tags)}" if spec.tags else "",
     )
     return "; ".join(filter(None, parts))
@@ -42,6 +44,8 @@ _COLUMNS: tuple[Column[WorkloadSpec], ...] = (
     fact("tags", lambda spec: ", ".join(spec.tags)),
     fact("timeout_s", lambda spec: spec.timeout),
     fact("margin", lambda spec: spec.margin),
+    fact("devices", lambda spec: spec.devices),
+    fact("launch", lambda spec: spec.launch),
     fact("metrics", lambda spec: ", ".join(spec.metrics)),
 )
 

@@ -17,8 +17,8 @@ from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_runners.children.harness import (
     ChildLimits,
     Harness,
+    for_workloads,
     prepare_harness,
-    with_timeouts,
 )
 from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.children.protocol_parser import FactsMessage
@@ -155,6 +155,7 @@ def _site(
             variable_names=settings.env,
             sandbox=settings.sandbox,
             limits=limits,
+            default_launch=settings.launch,
         ) as harness,
     ):
         child_request = request_for(root, root, settings)
@@ -168,7 +169,7 @@ def _site(
             child_request = request_for(folder, folder, own_settings)
             chosen = discover(harness, child_request).workloads
         yield _Site(
-            harness=with_timeouts(harness, chosen),
+            harness=for_workloads(harness, chosen),
             request=child_request,
             facts=facts,
             settings=settings,

@@ -20,7 +20,7 @@ from perfledger.load import (
 from perfledger.records import Device, Failure, WorkloadSpec
 from perfledger_baselines.estimation.load_points import MeasuredLoad, measured_point
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.children.harness import ChildLimits, prepare_harness, with_timeouts
+from perfledger_runners.children.harness import ChildLimits, for_workloads, prepare_harness
 from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.children.protocol_parser import MAX_BATCH
 from perfledger_runners.machine.check_queue import CheckQueue
@@ -89,6 +89,7 @@ def measure_load(
                 variable_names=settings.env,
                 sandbox=settings.sandbox,
                 limits=limits,
+                default_launch=settings.launch,
             ) as harness,
         ):
             child_request = request_for(repository.root, repository.root, settings)
@@ -99,7 +100,7 @@ def measure_load(
                 discovery.facts, requested=settings.device, environment=os.environ
             )
             queue.measure_on(machine)
-            limited = with_timeouts(harness, specs)
+            limited = for_workloads(harness, specs)
             load_runs = load_workloads(limited, child_request, names, load, progress=progress)
     return _curve(_name_without_batch(specs[0]), load_runs, discovery, load)
 

@@ -17,8 +17,8 @@ from perfledger_runners.checkouts.version_files import supply_version_files
 from perfledger_runners.children.harness import (
     ChildLimits,
     Harness,
+    for_workloads,
     prepare_harness,
-    with_timeouts,
 )
 from perfledger_runners.children.interpreter import Interpreter, find_python
 from perfledger_runners.environments.derived_build import BuildInputs, build_inputs
@@ -68,9 +68,9 @@ class CheckSite:
         """Return the request that lists each side's workloads."""
         return self.code.requests
 
-    def with_timeouts(self, workloads: Iterable[WorkloadSpec]) -> Self:
-        """Return the site, in which each workload with a time limit of its own has it."""
-        return replace(self, harness=with_timeouts(self.harness, workloads))
+    def for_workloads(self, workloads: Iterable[WorkloadSpec]) -> Self:
+        """Return the site, in which each workload has the time limit and the launch of its own."""
+        return replace(self, harness=for_workloads(self.harness, workloads))
 
     def ending_at(self, ends_at: float) -> Self:
         """Return the site with this end of the budget, by the harness's clock."""
@@ -158,6 +158,7 @@ def open_checkouts(
             variable_names=settings.env,
             sandbox=settings.sandbox,
             limits=limits,
+            default_launch=settings.launch,
         ) as harness,
     ):
         yield CheckoutFolder(

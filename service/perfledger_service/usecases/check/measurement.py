@@ -114,7 +114,7 @@ def measure_change(
     spent_s = site.harness.clock() - began
     queue.measure_on(machine)
     began = site.harness.clock() - spent_s  # waiting for other checks costs nothing
-    site = site.ending_at(began + allowance.seconds).with_timeouts(workload_plan.to_measure)
+    site = site.ending_at(began + allowance.seconds).for_workloads(workload_plan.to_measure)
     host_findings = (*read_fitness(machine.device, gpu), queue.finding)
     rules = workload_rules(base, workload_plan.to_measure, margin=settings.margin)
     plan, step_works, history_notes = _preparation(

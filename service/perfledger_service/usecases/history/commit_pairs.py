@@ -209,7 +209,7 @@ class CommitMeasurements:
         if (base, head) not in self._sites:
             sides = (one.checkout for one in prepared)
             site = self.checkouts.site(*sides)
-            self._sites[base, head] = site.with_timeouts([prepared[0].spec])
+            self._sites[base, head] = site.for_workloads([prepared[0].spec])
         return self._sites[base, head]
 
     def _prepare(self, commit: int) -> _PreparedCommit | str:

@@ -9,11 +9,11 @@ from perfledger.records import Device, WorkloadSpec
 from perfledger_runners.children.harness import (
     PASSIVE_WAITING,
     child_environment,
+    for_workloads,
     prepare_harness,
     python_of,
     sandbox_command,
     waiting_notes,
-    with_timeouts,
 )
 from perfledger_runners.children.sandbox import EMPTY_FOLDERS, Sandbox
 
@@ -24,7 +24,7 @@ def prepared_environment(interpreter, environment, *, device="auto", own=""):
         request = ChildRequest(
             command=Command.LIST, root="/checkout", repository="/", device=device, environment=own
         )
-        made = child_environment(harness, request, descriptor=7, mark="abc")
+        made = child_environment(harness, request, answers={"PERFLEDGER_FD": "7"}, mark="abc")
     return sdk, made
 
 
@@ -72,7 +72,7 @@ def test_variables_that_the_setting_names_reach_it_on_both_sides(interpreter):
         interpreter, environment={"WANDB_API_KEY": "x"}, variable_names=["WANDB_API_KEY"]
     ) as harness:
         made = [
-            child_environment(harness, replace(request, root=root), descriptor=7, mark="abc")
+            child_environment(harness, replace(request, root=root), answers={}, mark="abc")
             for root in sides
         ]
 
@@ -93,7 +93,7 @@ def waiting(interpreter, environment, *, is_interleaved):
         request = ChildRequest(
             command=Command.MEASURE, root="/", repository="/", is_interleaved=is_interleaved
         )
-        made = child_environment(harness, request, descriptor=7, mark="abc")
+        made = child_environment(harness, request, answers={"PERFLEDGER_FD": "7"}, mark="abc")
     return {name: made[name] for name in PASSIVE_WAITING if name in made}
 
 
@@ -149,7 +149,7 @@ def test_a_workload_with_a_time_limit_of_its_own_has_it(interpreter):
     usual = WorkloadSpec(id="m:usual", module="m", function="usual")
 
     with prepare_harness(interpreter, environment={}) as harness:
-        limits = with_timeouts(harness, [slow, usual]).limits
+        limits = for_workloads(harness, [slow, usual]).limits
 
     assert (limits.of("m:slow"), limits.of("m:usual")) == (900.0, limits.workload_s)
 
@@ -180,7 +180,7 @@ def test_each_side_has_a_folder_of_its_own_for_what_torch_compiles(interpreter):
             child_environment(
                 harness,
                 ChildRequest(command=Command.LIST, root=root, repository="/checkout"),
-                descriptor=7,
+                answers={"PERFLEDGER_FD": "7"},
                 mark="abc",
             )["TORCH_EXTENSIONS_DIR"]
             for root in ("/checkouts/base", "/checkouts/head", "/checkout")

@@ -11,6 +11,7 @@ from perfledger_runners.children.protocol_parser import (
     AnyMessage,
     FailedMessage,
     GarbageError,
+    RankMessage,
     RunMessage,
     decode_message,
 )
@@ -80,7 +81,8 @@ def test_a_run_is_read_as_the_child_wrote_it():
 
 
 def test_every_event_of_the_protocol_has_a_message():
-    known = {message.__struct_config__.tag for message in AnyMessage.__args__}
+    messages = (RankMessage, *AnyMessage.__args__)  # the first one is a launched process's
+    known = {message.__struct_config__.tag for message in messages}
 
     assert known == set(MessageType)
 

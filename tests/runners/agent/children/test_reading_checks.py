@@ -7,6 +7,7 @@ from perfledger.records import CoreTimes
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     are_possible,
+    fit_together,
     is_possible,
     is_utc,
 )
@@ -77,3 +78,21 @@ def test_only_a_time_with_the_offset_of_utc_is_utc(text, expected):
 @pytest.mark.parametrize(("seconds", "expected"), [(3.4e38, True), (3.41e38, False)])
 def test_the_largest_reading_is_that_of_a_four_byte_float(seconds, expected):
     assert is_possible(STEP_TIME, (seconds,)) is expected
+
+
+@pytest.mark.parametrize(
+    ("ranks", "steps", "is_fine"),
+    [
+        ([], [1.0], True),
+        ([], [], True),
+        ([[1.0, 3.0], [2.0, 1.0]], [2.0, 3.0], True),
+        ([[1.000000001], [1.0]], [1.0000000014], True),
+        ([[1.0], [2.0]], [1.0], False),
+        ([[1.0, 2.0], [1.0]], [1.0, 2.0], False),
+        ([[2.0], [-1.0]], [2.0], False),
+        ([[math.nan]], [1.0], False),
+        ([[1.0]], [], False),
+    ],
+)
+def test_a_step_takes_as_long_as_its_slowest_rank(ranks, steps, is_fine):
+    assert fit_together(ranks, steps) is is_fine

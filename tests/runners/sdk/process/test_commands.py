@@ -64,6 +64,8 @@ def test_a_list_is_the_facts_then_the_workloads_then_done(write, send_command):
         "tags": [],
         "margin": None,
         "metrics": [],
+        "devices": 1,
+        "launch": "",
     }
 
 

@@ -107,7 +107,7 @@ def context(tmp_path):
         windows=3,
     )
     channel = SimpleNamespace(leave_if_forked=lambda: None)
-    return SimpleNamespace(request=request, root=tmp_path, channel=channel)
+    return SimpleNamespace(request=request, root=tmp_path, channel=channel, link=None)
 
 
 def measured(step, *, readings_s=(0.2, 0.2)):

@@ -83,8 +83,8 @@ def plan_workloads(
     )
 
 
-def _work(spec: WorkloadSpec) -> tuple[str, float]:
-    return spec.unit, spec.units_per_step
+def _work(spec: WorkloadSpec) -> tuple[str, float, int]:
+    return spec.unit, spec.units_per_step, spec.devices
 
 
 def _unaccounted(
@@ -186,13 +186,18 @@ def _missing_failure(spec: WorkloadSpec, broken: Iterable[UnreadablePath]) -> Fa
     )
 
 
+def _work_words(spec: WorkloadSpec) -> str:
+    devices = f" on {spec.devices} devices" if spec.devices > 1 else ""
+    return f"{spec.units_per_step:g} {spec.unit}{devices}"
+
+
 def _changed_failure(before: WorkloadSpec, after: WorkloadSpec) -> Failure:
     return Failure(
         workload=after.id,
         side=Side.HEAD,
         why=FailureReason.CHANGED,
         detail=(
-            f"a step was {before.units_per_step:g} {before.unit} and is now "
-            f"{after.units_per_step:g} {after.unit}: the two cannot be compared"
+            f"a step was {_work_words(before)} and is now {_work_words(after)}: the two cannot be "
+            "compared"
         ),
     )

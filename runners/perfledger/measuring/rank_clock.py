@@ -1,0 +1,32 @@
+"""Times a step that several ranks run together: the slowest rank's time is the step's."""
+
+from collections.abc import Callable
+
+from perfledger.measuring.rank_link import ExchangeKind, RankLink
+from perfledger.meters.clock import Clock
+
+
+class RankClock:
+    """A clock that starts each step on all ranks at once and returns the slowest rank's time.
+
+    The ranks wait for each other before each step, outside the timing. Aligned by the number of the
+    step alone, a rank that returned early would start its next step early, and the time that it
+    then waits for the others in a collective would count.
+
+    All ranks get the same time, so that their loops decide alike how many steps there are.
+    """
+
+    def __init__(self, clock: Clock, link: RankLink) -> None:
+        self._clock, self._link = clock, link
+        self._readings_s: list[tuple[float, ...]] = []
+
+    def time(self, step: Callable[[], object]) -> float:
+        """Run `step` once, on all ranks, and return the slowest rank's seconds."""
+        self._link.exchange(ExchangeKind.BARRIER)
+        times = self._link.exchange_seconds(self._clock.time(step))
+        self._readings_s.append(times)
+        return max(times)
+
+    def latest_s(self, count: int) -> list[tuple[float, ...]]:
+        """Return the seconds of each rank in the latest `count` readings."""
+        return self._readings_s[len(self._readings_s) - count :]

@@ -1,0 +1,106 @@
+"""Connects the agent to a child: one process by a pair of sockets, which it inherits."""
+
+import os
+import selectors
+import socket
+from contextlib import suppress
+from typing import Protocol
+
+from perfledger.protocol import FD_VARIABLE
+from perfledger.records import FailureReason
+
+READ_BYTES = 2**16
+
+
+class AnswerSocket(Protocol):
+    """The agent's end of the connections to one child."""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the variables by which the child finds the agent."""
+        ...
+
+    @property
+    def inherited(self) -> tuple[int, ...]:
+        """Return the descriptors that the child inherits."""
+        ...
+
+    def child_started(self) -> None:
+        """Release what only the child needs."""
+        ...
+
+    def watch(self, selector: selectors.BaseSelector) -> None:
+        """Let a selector wake when the child has written."""
+        ...
+
+    def read(self) -> bytes:
+        """Return what has come of the child's answers, without waiting."""
+        ...
+
+    def start_turn(self) -> None:
+        """Let the child continue."""
+        ...
+
+    def trouble(self) -> tuple[FailureReason, str] | None:
+        """Return why the child cannot go on, though its answers do not say so."""
+        ...
+
+    def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+class PairedSocket:
+    """The agent's end of a pair of sockets; the child inherits the other."""
+
+    def __init__(self) -> None:
+        # A socket, because the agent writes to it to start a turn.
+        self._socket, self._theirs = socket.socketpair()
+        self._socket.setblocking(False)
+        self._selector: selectors.BaseSelector | None = None
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the variable with the number of the descriptor."""
+        return {FD_VARIABLE: str(self._theirs.fileno())}
+
+    @property
+    def inherited(self) -> tuple[int, ...]:
+        """Return the child's descriptor."""
+        return (self._theirs.fileno(),)
+
+    def child_started(self) -> None:
+        """Close the child's end."""
+        self._theirs.close()
+
+    def watch(self, selector: selectors.BaseSelector) -> None:
+        """Let a selector wake when the child has written."""
+        selector.register(self._socket, selectors.EVENT_READ)
+        self._selector = selector
+
+    def read(self) -> bytes:
+        """Return what has come, without waiting."""
+        try:
+            data = os.read(self._socket.fileno(), READ_BYTES)
+        except BlockingIOError:
+            return b""
+        except ConnectionError:  # it exited with an unread turn
+            data = b""
+        if not data and self._selector is not None:
+            self._selector.unregister(self._socket)  # a closed socket is always ready
+            self._selector = None
+        return data
+
+    def start_turn(self) -> None:
+        """Start the child's next turn."""
+        with suppress(OSError):  # it is gone, which is detected elsewhere
+            self._socket.send(b"\n")
+
+    def trouble(self) -> tuple[FailureReason, str] | None:
+        """Return None: the child's own answers and its exit say all."""
+        return None
+
+    def close(self) -> None:
+        """Close the agent's end, and the child's if it did not start."""
+        self._socket.close()
+        self._theirs.close()

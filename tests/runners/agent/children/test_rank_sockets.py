@@ -1,0 +1,308 @@
+"""Ranks are started by real launchers; a small one of the tests' own does what torchrun does."""
+
+import json
+import os
+import selectors
+import signal
+import socket
+from contextlib import closing, contextmanager
+
+import pytest
+
+from perfledger.protocol import AGENT_SOCKET, PROTOCOL_VERSION, RANKS_VARIABLE
+from perfledger.records import FailureReason
+from perfledger_runners.children.child import Child
+from perfledger_runners.children.child_process import run_request
+from perfledger_runners.children.harness import for_workloads
+from perfledger_runners.children.process_tree import members
+from perfledger_runners.children.protocol_parser import FailedMessage, RunMessage, StartedMessage
+from perfledger_runners.children.rank_sockets import DIED, RankSockets
+from perfledger_runners.measuring.discovery import discover
+
+# Starts ranks in sessions of their own, and ends with the first that fails, as torchrun does; with
+# "late", rank 1 never becomes a Python process.
+LAUNCHER = """
+import os, subprocess, sys, time
+count, *command = sys.argv[1:]
+late = command[0] == "late"
+command = command[late:]
+ranks = [
+    subprocess.Popen(
+        ["sleep", "600"] if late and rank == 1 else command,
+        env=os.environ | {"RANK": str(rank), "WORLD_SIZE": count},
+        start_new_session=True,
+        close_fds=True,
+    )
+    for rank in range(int(count))
+]
+if late:
+    while not os.path.exists(os.environ["PERFLEDGER_RANKS"] + "/rank-0"):
+        time.sleep(0.01)
+    with open(os.environ["HANG_NOTE"], "w") as file:
+        file.write(str(os.getpid()))
+sys.exit(max(rank.wait() != 0 for rank in ranks))
+"""
+OWN = "python launcher.py {devices}"
+WORKLOADS = """
+import os, signal, time
+rank = lambda: int(os.environ["RANK"])
+n = []
+def on_third_step(what):
+    def step():
+        n.append(1)
+        if len(n) == 3 and rank() == 1:
+            what()
+    return step
+def wait():
+    time.sleep(600)
+def fail():
+    raise ValueError("shard 1 is empty")
+def leave():
+    print("last words", flush=True)
+    os._exit(3)
+"""
+WORKLOAD = """
+@perfledger.workload(devices={devices}, launch="{launch}", set_ups={set_ups})
+def {name}():
+    {body}
+"""
+BODIES = {
+    "fine": "return lambda: time.sleep(0.001 * (1 + rank()))",
+    "raises": "return on_third_step(fail)",
+    "dies": "return on_third_step(leave)",
+    "first_dies": "return (lambda: os.kill(os.getpid(), signal.SIGKILL)) if not rank() else wait",
+    "fails_to_set_up": "return 1 / rank() and (lambda: time.sleep(600))",
+    "disagrees": "return lambda: time.sleep(0.001)",
+    "kills_launcher": "return lambda: rank() or os.kill(os.getppid(), signal.SIGKILL) or wait()",
+}
+
+
+@contextmanager
+def connected(folder, count):
+    """RankSockets with a selector, and connections of so many ranks that said who they are."""
+    with closing(RankSockets(folder, count)) as sockets, selectors.DefaultSelector() as selector:
+        sockets.watch(selector)
+        ranks = [socket.socket(socket.AF_UNIX) for _ in range(count)]
+        for number, rank in enumerate(ranks):
+            rank.connect(str(folder / AGENT_SOCKET))
+            send(rank, "rank", rank=number, ranks=count)
+        try:
+            yield sockets, ranks
+        finally:
+            for rank in ranks:
+                rank.close()
+
+
+def send(connection, event, **fields):
+    line = json.dumps({"version": PROTOCOL_VERSION, "event": event, **fields})
+    connection.sendall(line.encode() + b"\n")
+
+
+def test_rank_0_answers_and_gets_the_turns(tmp_path):
+    with connected(tmp_path / "ranks", 2) as (sockets, ranks):
+        ranks[0].sendall(b"half a li")
+        sockets.read()
+        ranks[0].sendall(b"ne")
+        sockets.start_turn()
+
+        assert sockets.read() == b"ne"
+        assert ranks[0].recv(8) == b"\n"
+        assert sockets.trouble() is None
+        assert sockets.missing == ()
+        assert sockets.inherited == ()
+        assert sockets.variables == {RANKS_VARIABLE: str(tmp_path / "ranks")}
+
+
+def test_the_first_failure_of_another_rank_is_kept(tmp_path):
+    with connected(tmp_path / "ranks", 3) as (sockets, ranks):
+        send(ranks[2], "failed", workload="a", reason="out of memory", detail="it is full")
+        sockets.read()
+        ranks[1].close()
+        sockets.read()
+
+        assert sockets.trouble() == (FailureReason.OUT_OF_MEMORY, "rank 2: it is full")
+
+
+@pytest.mark.parametrize("dead", [0, 1])
+def test_a_closed_connection_is_a_dead_rank(tmp_path, dead):
+    with connected(tmp_path / "ranks", 2) as (sockets, ranks):
+        sockets.read()
+        ranks[dead].close()
+        sockets.read()
+
+        assert sockets.trouble() == (FailureReason.RAISED, f"rank {dead}: {DIED}")
+
+
+def test_all_answers_of_rank_0_come_before_the_end_of_another(tmp_path):
+    with connected(tmp_path / "ranks", 2) as (sockets, ranks):
+        sockets.read()
+        ranks[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**18)
+        ranks[0].sendall(b"x" * 100_000)
+        ranks[1].close()
+
+        assert len(sockets.read()) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("event", "fields", "words"),
+    [
+        ("done", {}, "rank 1 answers in place of rank 0"),
+        ("nonsense", {}, "foreign output"),
+    ],
+)
+def test_another_rank_may_only_fail(tmp_path, event, fields, words):
+    with connected(tmp_path / "ranks", 2) as (sockets, ranks):
+        send(ranks[1], event, **fields)
+        sockets.read()
+
+        reason, detail = sockets.trouble()
+
+    assert reason is FailureReason.GARBAGE
+    assert words in detail
+
+
+def test_two_processes_of_one_rank_are_garbage(tmp_path):
+    with connected(tmp_path / "ranks", 2) as (sockets, _):
+        with socket.socket(socket.AF_UNIX) as third:
+            third.connect(str(tmp_path / "ranks" / AGENT_SOCKET))
+            send(third, "rank", rank=1, ranks=2)
+            sockets.read()
+
+        assert sockets.trouble() == (
+            FailureReason.GARBAGE,
+            "two processes say that they are rank 1",
+        )
+
+
+@pytest.fixture
+def launched(harness, hang, write_benchmarks, request_for, tmp_path):
+    """Return a function that gives the request for one workload, and the harness that starts it."""
+
+    def make(name, *, launch=OWN, devices=2):
+        set_ups = "1 + int(os.environ.get('RANK', 0))" if name == "disagrees" else 1
+        text = hang + WORKLOADS
+        text += WORKLOAD.format(
+            name=name, body=BODIES[name], launch=launch, devices=devices, set_ups=set_ups
+        )
+        root = write_benchmarks(tmp_path / "checkout", ranks=text)
+        (root / "launcher.py").write_text(LAUNCHER)
+        request = request_for(root)
+        workloads = discover(harness, request).workloads
+        return for_workloads(harness, workloads), request_for(root, [f"benchmarks.ranks:{name}"])
+
+    return make
+
+
+def messages_of(launched, name, **changes):
+    harness, request = launched(name, **changes)
+    return tuple(run_request(harness, request))
+
+
+def failure_of(launched, name, **changes):
+    (failure,) = [
+        each for each in messages_of(launched, name, **changes) if isinstance(each, FailedMessage)
+    ]
+    return failure
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [1, 2, 4])
+def test_a_step_time_is_the_slowest_rank_s_and_every_rank_is_kept(launched, devices):
+    (run,) = [
+        each
+        for each in messages_of(launched, "fine", devices=devices)
+        if isinstance(each, RunMessage)
+    ]
+
+    steps = run.samples["step_time_p50"]
+    assert len(run.rank_times_s) == devices
+    assert [max(times) for times in zip(*run.rank_times_s, strict=True)] == [
+        round(each, 9) for each in steps
+    ]
+    assert min(run.rank_times_s[-1]) >= 0.001 * devices
+    assert "cpu_time" not in run.samples
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "reason", "words"),
+    [
+        ("raises", FailureReason.RAISED, "rank 1: ValueError: shard 1 is empty (benchmarks/ranks"),
+        ("dies", FailureReason.RAISED, f"rank 1: {DIED}; the last output: last words"),
+        ("first_dies", FailureReason.RAISED, f"rank 0: {DIED}"),
+        ("fails_to_set_up", FailureReason.RAISED, "ZeroDivisionError"),
+        ("disagrees", FailureReason.RAISED, "do not run the same steps"),
+        ("kills_launcher", FailureReason.KILLED, "SIGKILL"),
+    ],
+)
+def test_a_rank_that_fails_ends_the_run_and_says_why(launched, name, reason, words):
+    failure = failure_of(launched, name)
+
+    assert (failure.reason, words in failure.detail) == (reason, True), failure.detail
+
+
+@pytest.mark.slow
+def test_a_rank_that_hangs_before_it_starts_is_named(launched):
+    failure = failure_of(launched, "fine", launch=f"{OWN} late")
+
+    assert failure.reason is FailureReason.HUNG
+    assert "these ranks did not start: " in failure.detail
+    assert failure.detail.endswith("1")
+
+
+@pytest.mark.slow
+def test_another_number_of_ranks_than_devices_is_refused(launched):
+    failure = failure_of(launched, "fine", launch="python launcher.py 1")
+
+    assert failure.reason is FailureReason.NO_DEVICE
+    assert "`launch` started 1 ranks and the workload has devices=2" in failure.detail
+
+
+@pytest.mark.slow
+def test_a_launcher_that_is_not_installed_is_named(launched):
+    failure = failure_of(launched, "fine", launch="no-such-mpirun -n {devices}")
+
+    assert failure.reason is FailureReason.PYTHON
+    assert "`launch` needs no-such-mpirun" in failure.detail
+
+
+@pytest.mark.slow
+def test_the_ranks_of_a_killed_launcher_are_killed(launched):
+    harness, request = launched("first_dies")
+    child = Child(harness, request)
+    while not members(child.process_id, child.mark) or child.missing_ranks():
+        child.read()
+    os.kill(child.process_id, signal.SIGKILL)
+    while not child.has_exited():
+        child.read()
+
+    child.close()
+
+    assert members(child.process_id, child.mark) == ()
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_torchrun_starts_the_ranks_of_a_collective(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    text = """
+import torch
+import torch.distributed as dist
+@perfledger.workload(devices=2, framework="torch")
+def all_reduce():
+    dist.init_process_group("gloo")
+    numbers = torch.ones(1000)
+    def step():
+        dist.all_reduce(numbers)
+        numbers.div_(dist.get_world_size())
+    return step
+"""
+    root = write_benchmarks(tmp_path / "checkout", ranks=text)
+    harness = for_workloads(harness, discover(harness, request_for(root)).workloads)
+
+    messages = list(run_request(harness, request_for(root, ["benchmarks.ranks:all_reduce"])))
+
+    (run,) = [each for each in messages if isinstance(each, RunMessage)]
+    assert len(run.rank_times_s) == 2
+    assert any(isinstance(each, StartedMessage) for each in messages)
