@@ -4,6 +4,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger_cost_models.billing import cost_allocation
 from perfledger_cost_models.billing.cost_allocation import (
     MAX_USD,
     UNALLOCATED,
@@ -282,3 +283,20 @@ def test_cents_go_to_the_largest_remainders():
 def test_the_smallest_part_that_counts_is_a_trillionth():
     assert exact_usd(Decimal("1e-12")) == Fraction(1, 10**12)
     assert exact_usd(Decimal("4e-13")) == 0
+
+
+def test_the_most_hours_count_and_none_are_less_than_nothing():
+    hours = {"a": cost_allocation.MAX_HOURS, "b": Decimal(0)}
+
+    assert share_out(Decimal(7), hours, rest="c")["a"] == Decimal(7)
+    for wrong in (cost_allocation.MAX_HOURS + 1, Decimal(-1)):
+        with pytest.raises(AllocationError, match="give used, quota and paid hours"):
+            share_out(Decimal(7), {"a": wrong}, rest="c")
+
+
+def test_the_largest_amount_may_be_shared_out_and_a_cent_more_may_not():
+    most = cost_allocation.MAX_USD
+
+    assert share_out(most, {}, rest="c") == {"c": most}
+    with pytest.raises(AllocationError, match="cannot be split into cents"):
+        share_out(most + Decimal("0.01"), {}, rest="c")

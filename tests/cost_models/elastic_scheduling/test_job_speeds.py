@@ -1,6 +1,7 @@
 import pytest
 
 from perfledger_cost_models.csv_table import PriceSheetError
+from perfledger_cost_models.elastic_scheduling import job_speeds
 from perfledger_cost_models.elastic_scheduling.job_speeds import read_speeds, speed_on
 from perfledger_cost_models.job_logs.job_table import JobLogError
 
@@ -61,3 +62,15 @@ def test_a_table_that_cannot_be_trusted_is_refused(text, problem):
 def test_an_empty_table_is_refused():
     with pytest.raises(JobLogError, match="no speeds"):
         read_speeds("device_class,devices,speed\n", "speeds.csv")
+
+
+@pytest.mark.parametrize(("devices", "is_read"), [(0, False), (1, True), (8, True), (9, False)])
+def test_a_speed_is_of_one_device_to_the_most_of_a_job(monkeypatch, devices, is_read):
+    monkeypatch.setattr(job_speeds, "MAX_DEVICES", 8)
+    text = f"device_class,devices,speed\nA100,{devices},1\n"
+
+    if is_read:
+        assert speed_on(read_speeds(text, "s").configurations("team"), "A100", devices) == 1.0
+    else:
+        with pytest.raises(PriceSheetError, match="from 1 to 8"):
+            read_speeds(text, "s")

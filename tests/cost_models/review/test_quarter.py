@@ -3,7 +3,13 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.review.quarter import Quarter, QuarterError, quarter_of
+from perfledger_cost_models.review.quarter import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    Quarter,
+    QuarterError,
+    quarter_of,
+)
 
 
 def test_a_quarter_has_its_days():
@@ -29,3 +35,10 @@ def test_quarters_follow_each_other_without_a_gap(year, number):
 def test_what_is_no_quarter_says_how_to_write_one(name):
     with pytest.raises(QuarterError, match="2026Q4"):
         quarter_of(name)
+
+
+@pytest.mark.parametrize(("year", "beyond"), [(FIRST_YEAR, -1), (LAST_YEAR, 1)])
+def test_the_first_and_the_last_year_have_quarters(year, beyond):
+    assert quarter_of(f"{year}Q1").year == year
+    with pytest.raises(QuarterError, match="is not a quarter"):
+        quarter_of(f"{year + beyond}Q1")

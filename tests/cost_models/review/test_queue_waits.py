@@ -70,3 +70,9 @@ def test_the_largest_of_very_many_teams_are_told():
 
     assert len(found.teams) == MOST_TEAMS
     assert found.teams[0].team == "0058"
+
+
+def test_nine_of_ten_starts_are_enough_and_a_job_that_took_nothing_counts():
+    assert waits(*[job(1.0, run_s=0.0)] * 9, job(None)).overall.jobs == 9
+    with pytest.raises(JobLogError, match="17 of 19 jobs"):
+        waits(*[job(1.0)] * 17, *[job(None)] * 2)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.scheduling import calibration
 from perfledger_cost_models.scheduling.calibration import calibration_of, is_near
 from perfledger_cost_models.scheduling.cluster import equal_nodes
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
@@ -73,3 +74,24 @@ def test_the_limit_is_thirty_percent():
     assert is_near(BootstrapInterval(1.29, None, None))
     assert not is_near(BootstrapInterval(1.31, None, None))
     assert not is_near(BootstrapInterval(0.69, None, None))
+
+
+@pytest.mark.parametrize(("middle", "expected"), [(0.75, True), (1.25, True), (1.2501, False)])
+def test_a_ratio_as_far_off_as_the_limit_is_near(monkeypatch, middle, expected):
+    monkeypatch.setattr(calibration, "MAX_ERROR", 0.25)
+
+    assert is_near(BootstrapInterval(middle, None, None)) is expected
+
+
+def test_limits_of_a_calibration_count_themselves(monkeypatch, outcome):
+    recorded = with_record(outcome, 1.0)
+    waits_s = recorded.jobs.wait_ms / 1000
+    monkeypatch.setattr(calibration, "MIN_KNOWN_SHARE", 1.0)
+    monkeypatch.setattr(calibration, "MIN_MEAN_WAIT_S", float(waits_s.mean()))
+    monkeypatch.setattr(calibration, "MAX_UNPLACEABLE", 1 / 21)
+
+    found = calibration_of(replace(recorded, unplaceable=1))
+
+    assert found is not None
+    assert found.wait_mean is not None
+    assert found.is_calibrated
