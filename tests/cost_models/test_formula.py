@@ -51,3 +51,7 @@ def test_draws_are_computed_all_at_once():
 def test_what_a_formula_must_not_hold_is_refused(formula):
     with pytest.raises(FormulaError):
         value_of(formula, {"aa_1": np.array([1.0])})
+
+
+def test_a_formula_may_have_the_most_characters():
+    assert value_of("1".ljust(MAX_CHARACTERS), {}) == 1

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.kernel_times import KernelTimes, WorkloadKernels
+from perfledger_baselines.estimation import kernel_families as families_module
 from perfledger_baselines.estimation.kernel_families import (
     PairedSeconds,
     common_ratios,
@@ -170,3 +171,33 @@ def test_the_shortest_step_of_each_pair_counts():
     assert step.base.tolist() == [2.0, 8.0]
     assert step.head.tolist() == [3.0, 9.0]
     assert median_step(windows, places=[0, 1]) == 6.0
+
+
+@pytest.mark.parametrize(
+    ("step", "middle", "is_long"),
+    [(2.0, 9.0, True), (2.1, 9.0, False), (9.0, 2.0, True), (9.0, 2.1, False)],
+)
+def test_a_family_is_long_from_its_share_of_a_step_or_of_the_median_one_on(step, middle, is_long):
+    (family,) = kernel_families([kernel("mm", ((1.0,),), ((1.0,),))], places=[0])
+    steps = PairedSeconds(name="step", base=np.array([step]), head=np.array([step]))
+
+    assert family.is_long(steps, middle, share=0.5) is is_long
+
+
+@pytest.mark.parametrize(("calls", "is_restructured"), [(3.0, False), (2.9, True)])
+def test_calls_count_as_many_within_a_share_of_them(monkeypatch, calls, is_restructured):
+    monkeypatch.setattr(families_module, "SAME_COUNT", 0.25)
+    one = kernel("mm", ((1.0,),), ((1.0,),), counts=(calls, 4.0))
+
+    (family,) = kernel_families([one], places=[0])
+
+    assert family.is_restructured is is_restructured
+
+
+def test_of_two_middle_families_the_faster_one_is_the_typical_one():
+    count = 2 * families_module.FEWEST_FAMILIES
+    made = [kernel(f"k{place}", ((1.0,),), ((0.5 + place / 100,),)) for place in range(count)]
+
+    (ratio,) = common_ratios(kernel_families(made, places=[0]), pairs=1)
+
+    assert ratio == pytest.approx(0.5 + (count // 2 - 1) / 100)

@@ -281,3 +281,42 @@ def test_a_factor_has_two_digits(value, shown):
 )
 def test_signed_bytes(value, expected):
     assert plain(number_format.signed_bytes(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("shown", "value", "expected"),
+    [
+        (number_format.duration, 0.5, "0.5 s"),
+        (number_format.duration, 1, "1 s"),
+        (number_format.duration, 60, "1 min"),
+        (number_format.duration, 3600, "1 h"),
+        (number_format.duration, 86_400, "1 d"),
+        (number_format.count, 1e15, "1.000e+15"),
+        (number_format.seconds, 1e15, "1.00e+15 s"),
+        (number_format.seconds, 1e100, "not known"),
+        (number_format.signed_bytes, 0, "0 B"),
+        (number_format.signed_bytes, -1024, "-1.00 KiB"),
+        (number_format.joules, 1000, "1.00 kJ"),
+        (number_format.confidence, 0.9999, "99.99 %"),
+        (number_format.confidence, 0.99991, "> 99.99 %"),
+        (number_format.percent, 0.0099, "+0.99 %"),
+        (number_format.percent, 0.01, "+1.0 %"),
+        (number_format.percent, 1.0, "+100 %"),
+        (number_format.percent, 1e13, "+1.00e+15 %"),
+        (number_format.usd, Decimal("1e-6"), "0.00000100 USD"),
+        (number_format.usd, Decimal("0.1"), "0.10 USD"),
+        (number_format.usd, Decimal("1e15"), "1.0e+15 USD"),
+        (number_format.cents, Decimal("1e15"), "1.00e+15"),
+    ],
+)
+def test_a_limit_of_a_format_is_already_of_the_larger_one(shown, value, expected):
+    assert plain(shown(value)) == expected
+
+
+def test_a_yearly_interval_that_ends_at_zero_has_no_signs():
+    gain, loss = (
+        number_format.yearly_usd(*map(Decimal, amounts)) for amounts in ((-5, -10, 0), (5, 0, 10))
+    )
+
+    assert gain == loss
+    assert "+" not in "".join(gain)
