@@ -36,6 +36,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/harness_overhead.py
 	$(BIN)/python benchmarks/help_start.py
 	$(BIN)/python benchmarks/upload.py
+	$(BIN)/python benchmarks/runner_queue.py
 	$(BIN)/python benchmarks/judge_error_rates.py
 	$(BIN)/python benchmarks/judge_peers.py
 	$(BIN)/python benchmarks/history_detectors.py

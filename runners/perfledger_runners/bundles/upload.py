@@ -82,6 +82,7 @@ def upload(
     url: str,
     token: str,
     *,
+    route: str = ROUTE,
     sleep: Callable[[float], object] = time.sleep,
     opener: UrlOpener | None = None,
 ) -> UploadReceipt:
@@ -92,7 +93,7 @@ def upload(
     """
     check_url(url)
     check_token(token)
-    request = _request(unpack(path.read_bytes()), url, token)
+    request = _request(unpack(path.read_bytes()), f"{url.rstrip('/')}{route}", token)
     sender = opener or build_opener(NoRedirects())
     complaint = ""
     for attempt in range(MAX_ATTEMPTS):
@@ -145,7 +146,7 @@ class NoRedirects(HTTPRedirectHandler):
 
 def _request(bundle: bytes, url: str, token: str) -> Request:
     return Request(  # noqa: S310 - check_url allows https and loopback only
-        url.rstrip("/") + ROUTE,
+        url,
         data=gzip.compress(bundle, mtime=0),
         method="POST",
         headers={

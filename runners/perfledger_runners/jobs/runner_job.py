@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-# Of one workload's id: bundles have no longer ones.
-MAX_WORKLOADS = 100
 # Within that time the service hears from the runner that holds a job, or gives it to another one.
 DEFAULT_LEASE_S = 120.0
 MIN_LEASE_S, MAX_LEASE_S = 1.0, 3600.0
@@ -20,6 +18,14 @@ class RunnerJobKind(StrEnum):
     CANARY = "canary"  # the default branch's newest commit against itself
     NIGHTLY = "nightly"  # the default branch's newest commit against its parent
     WEEKLY = "weekly"
+
+    @property
+    def statuses_without_bundle(self) -> frozenset[int]:
+        """Return the exit statuses that end such a job although it has no bundle.
+
+        A bisection may end with several commits (3) or find no difference to search for (5).
+        """
+        return frozenset({0, 3, 5}) if self is RunnerJobKind.BISECTION else frozenset()
 
 
 class RunnerJobState(StrEnum):

@@ -50,6 +50,7 @@ ROOT = Group(
         "compare": "check.compare:compare",
         "announce": "check.announce:announce",
         "upload": "check.upload:upload",
+        "runner": "check.runner:runner",
         "review": "review.review:review",
         "config": Group("Show the settings.", {"show": "check.config_show:config_show"}),
         "bench": Group(

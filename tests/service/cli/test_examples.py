@@ -65,7 +65,7 @@ FEW_PROCESSES = "--processes 3"
 WHOLE_CHECK = "perfledger check"  # the only one that has the time to measure
 NO_TIME = "--budget 1s"  # ends after the first pairs
 OF_SERVICE = {"upload", "history suspects", "history spreads"}
-OF_REPOSITORY_AND_SERVICE = {"announce"}
+OF_REPOSITORY_AND_SERVICE = {"announce", "runner"}
 
 
 def examples(names):

@@ -42,6 +42,7 @@ from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
 from perfledger_runners.children.sandbox import SandboxError
+from perfledger_runners.jobs.job_slot import RunnerNameError
 from perfledger_runners.measuring.pair_journal import JournalError
 from perfledger_runners.user_folders import UserFolderError
 from perfledger_service.errors import NotMeasuredError, PerfledgerError, UsageError
@@ -50,6 +51,7 @@ from perfledger_service.errors import NotMeasuredError, PerfledgerError, UsageEr
 _INPUT_ERRORS = (
     RepositoryError,
     JournalError,
+    RunnerNameError,
     UserFolderError,
     BundleError,
     CheckPlanError,

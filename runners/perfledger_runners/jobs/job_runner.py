@@ -1,0 +1,194 @@
+"""Works through the jobs of a service's queue, one at a time."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from perfledger_runners.bundles.service_requests import ServiceRequestError
+from perfledger_runners.checkouts.git import RepositoryError
+from perfledger_runners.jobs.job_commits import JobRefusedError
+from perfledger_runners.jobs.job_process import run_job_process
+from perfledger_runners.jobs.job_slot import JobSlot
+from perfledger_runners.jobs.lease_keeper import LeaseKeeper
+from perfledger_runners.jobs.runner_job import RunnerJob
+from perfledger_runners.jobs.service_jobs import JobLostError, ServiceJobs
+from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, last_line, tail_of_text
+
+DEFAULT_POLL_S = 15.0
+MAX_BACK_OFF_S = 300.0  # between requests to a service that does not answer
+DEFAULT_DRAIN_S = 600.0  # as long as a check may take by default
+# A job that ended its runner so often is left to none.
+MAX_STARTS = 3
+MAX_REASON = 500
+USAGE_STATUS, NOT_MEASURED_STATUS = 2, 3  # exit statuses that another attempt does not change
+
+
+class JobCommand(Protocol):
+    """Prepares a job: raises JobRefusedError where it must not run, and RepositoryError."""
+
+    def __call__(self, job: RunnerJob, slot: JobSlot) -> Sequence[str]:
+        """Return the command that measures it and writes its bundle into the slot."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerOptions:
+    """How a runner works: its name, what it can measure, and its times."""
+
+    name: str
+    machine_classes: tuple[str, ...]
+    lease_s: float
+    poll_s: float = DEFAULT_POLL_S
+    drain_s: float = DEFAULT_DRAIN_S
+
+
+@dataclass(slots=True, kw_only=True)
+class Drain:
+    """Whether a runner is to end, and when at the latest."""
+
+    clock: Callable[[], float] = time.monotonic
+    _is_asked: threading.Event = field(default_factory=threading.Event)
+    _until: float = 0.0
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether no more jobs are to be taken."""
+        return self._is_asked.is_set()
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the time for the job that is under way is over, too."""
+        return self.is_asked and self.clock() >= self._until
+
+    def ask(self, within_s: float) -> None:
+        """Take no more jobs, and end the one under way after so many seconds."""
+        self._until = self.clock() + within_s
+        self._is_asked.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait, at most until it is asked for."""
+        self._is_asked.wait(seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRunner:
+    """A runner with its queue, its place on disk, and the command that it runs for a job."""
+
+    jobs: ServiceJobs
+    slot: JobSlot
+    command: JobCommand
+    folder: Path
+    environment: Mapping[str, str]
+    options: RunnerOptions
+    say: Callable[[str], None]
+    drain: Drain
+
+    def run(self, *, is_until_idle: bool = False) -> None:
+        """Take jobs until it is to drain, or until there is none.
+
+        It begins with what the last process of this runner left: a bundle is sent, a job is taken
+        again. A service that does not answer is asked again after longer and longer waits.
+        """
+        failures = 0
+        while not self.drain.is_asked:
+            try:
+                job = self._next_job()
+                failures = 0
+                if job is not None:
+                    self._work_on(job)
+                elif is_until_idle:
+                    return
+                else:
+                    self.drain.wait(self.options.poll_s)
+            except ServiceRequestError as error:
+                wait_s = min(MAX_BACK_OFF_S, self.options.poll_s * 2**failures)
+                failures += 1
+                self.say(f"{error}; asking again in {wait_s:.0f} s")
+                self.drain.wait(wait_s)
+
+    def _next_job(self) -> RunnerJob | None:
+        """Return the job of the slot's lease, or the next one, after sending what was left."""
+        state = self.slot.state()
+        if state.job_id and self.slot.bundle.exists():
+            self._send(state.job_id)
+            state = self.slot.state()
+        job = self.jobs.take(
+            runner=self.options.name,
+            machine_classes=self.options.machine_classes,
+            lease=state.lease,
+            lease_s=self.options.lease_s,
+        )
+        if job is None or (state.job_id and job.id != state.job_id):
+            # The job that was left is another runner's: what belongs to it is of no use.
+            self.slot.bundle.unlink(missing_ok=True)
+        return job
+
+    def _work_on(self, job: RunnerJob) -> None:
+        state = self.slot.begin(job.id)
+        self.say(f"job {job.id}: {job.kind} of {job.repository} {job.head_sha[:12]}".rstrip())
+        keeper = LeaseKeeper(self.jobs, job.id, state.lease, lease_s=self.options.lease_s)
+        with keeper:
+            if state.starts > MAX_STARTS:
+                self._fail(job, "it ended this runner each time that it ran", is_final=True)
+                return
+            try:
+                command = self.command(job, self.slot)
+            except (JobRefusedError, RepositoryError) as error:
+                self._fail(job, str(error), is_final=isinstance(error, JobRefusedError))
+                return
+            status = run_job_process(
+                command,
+                folder=self.folder,
+                environment=self.environment,
+                log=self.slot.log,
+                is_over=lambda: keeper.is_lost or self.drain.is_over,
+            )
+            self._end(job, status, is_lost=keeper.is_lost)
+
+    def _end(self, job: RunnerJob, status: int | None, *, is_lost: bool) -> None:
+        """Bring what there is of a job's result, or say why there is none."""
+        if is_lost:
+            self.say(f"job {job.id} is not this runner's any more: stopped")
+            self.slot.clear()
+        elif self.slot.bundle.exists():
+            self._send(job.id)
+        elif status is None:
+            self.say(f"job {job.id} is given back: the runner ends")
+            self._tell(lambda lease: self.jobs.give_back(job.id, lease))
+        elif status in job.kind.statuses_without_bundle:
+            reason = self._last_words()
+            self.say(f"job {job.id} is done without a bundle: {reason}")
+            self._tell(lambda lease: self.jobs.finish(job.id, lease, reason=reason))
+        else:
+            reason = f"exit status {status}: {self._last_words()}"
+            self._fail(job, reason, is_final=status in {USAGE_STATUS, NOT_MEASURED_STATUS})
+
+    def _send(self, job_id: str) -> None:
+        """Send the slot's bundle; one that the service refuses is dropped."""
+        try:
+            receipt = self.jobs.send(job_id, self.slot.bundle)
+        except JobLostError as error:
+            self.say(f"job {job_id}: {error}")
+        else:
+            self.say(f"job {job_id} is done: {receipt.url}")
+        self.slot.clear()
+
+    def _fail(self, job: RunnerJob, reason: str, *, is_final: bool) -> None:
+        self.say(f"job {job.id} failed: {reason}")
+        text = reason[:MAX_REASON]
+        self._tell(lambda lease: self.jobs.fail(job.id, lease, reason=text, is_final=is_final))
+
+    def _tell(self, message: Callable[[str], None]) -> None:
+        """Send the end of a job; without an answer its lease ends by itself."""
+        try:
+            message(self.slot.state().lease)
+        except ServiceRequestError as error:
+            self.say(str(error))
+        self.slot.clear()
+
+    def _last_words(self) -> str:
+        data = self.slot.log.read_bytes()[-MAX_LOG_TAIL_BYTES:]
+        return last_line(tail_of_text(data.decode(errors="replace"), MAX_LOG_TAIL_BYTES))

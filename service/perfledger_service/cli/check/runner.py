@@ -1,0 +1,109 @@
+"""Measures what the service's queue has for this machine."""
+
+import os
+import platform
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import how, what
+from perfledger_service.cli.service_target import UploadUrl, service_at
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # this would make every help slow
+    from perfledger_runners.jobs.job_runner import Drain
+
+
+@command(
+    examples=(
+        "perfledger runner --until-idle",
+        "perfledger runner --until-idle --machine-class 'cuda:NVIDIA H100 80GB HBM3:1'",
+        "perfledger runner --until-idle --name h100-a --lease 5m --drain 30m",
+    )
+)
+def runner(
+    *,
+    name: Annotated[
+        str, what("what this runner is called", metavar="NAME", default="the host's name")
+    ] = "",
+    machine_class: Annotated[
+        list[str] | None,
+        what("a machine class that it measures; repeatable", metavar="CLASS", default="this one's"),
+    ] = None,
+    until_idle: Annotated[
+        bool, how("end when there is no job for this machine", flag="--until-idle")
+    ] = False,
+    poll: Annotated[str, how("time between requests for a job", metavar="DURATION")] = "15s",
+    lease: Annotated[
+        str, how("without a sign of life for so long it loses its job", metavar="DURATION")
+    ] = "2m",
+    drain: Annotated[
+        str, how("on SIGTERM the job under way may end within this time", metavar="DURATION")
+    ] = "10m",
+    upload_url: UploadUrl = None,
+) -> None:
+    """Take jobs from the service's queue and measure them, one at a time.
+
+    It runs in a clone of the repository, beside the Python that its workloads need, and fetches
+    what a job names. It ends after SIGTERM or SIGINT with its job, and after a second one gives the
+    job back. A runner that was killed begins with what it left.
+    """
+    from perfledger_runners.jobs.job_runner import Drain, RunnerOptions
+    from perfledger_service.usecases.check.runner import machine_classes_here, run_jobs
+
+    options = RunnerOptions(
+        name=name or platform.node() or "runner",
+        machine_classes=tuple(machine_class or machine_classes_here(os.environ)),
+        poll_s=_seconds(poll, "--poll"),
+        lease_s=_lease_seconds(lease),
+        drain_s=_seconds(drain, "--drain"),
+    )
+    target, draining = service_at(upload_url), Drain()
+    _say(f"runner {options.name} measures on {', '.join(options.machine_classes)}")
+    with _ended_by_signals(draining, within_s=options.drain_s):
+        run_jobs(Path(), target, options, drain=draining, say=_say, is_until_idle=until_idle)
+
+
+@contextmanager
+def _ended_by_signals(draining: "Drain", *, within_s: float) -> Generator[None]:
+    """Let the first SIGTERM or SIGINT end the runner with its job, and the second one at once."""
+
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's signature
+        draining.ask(0.0 if draining.is_asked else within_s)
+
+    handlers = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _lease_seconds(text: str) -> float:
+    from perfledger_runners.jobs.runner_job import MAX_LEASE_S, MIN_LEASE_S
+
+    lease_s = _seconds(text, "--lease")
+    if not MIN_LEASE_S <= lease_s <= MAX_LEASE_S:
+        msg = f"--lease is {text}: give {MIN_LEASE_S:.0f} s to {MAX_LEASE_S / 60:.0f} minutes"
+        raise UsageError(msg)
+    return lease_s
+
+
+def _seconds(text: str, option: str) -> float:
+    from perfledger_service.settings.check import seconds
+
+    try:
+        return seconds(text)
+    except ValueError as error:
+        msg = f"{option}: {error}"
+        raise UsageError(msg) from None

@@ -1,0 +1,115 @@
+"""Runs the checks and bisections that a service's queue has for this machine."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfledger.records import Device
+from perfledger_runners.bundles.service_history import fetch_history
+from perfledger_runners.bundles.service_requests import ServiceRequestError
+from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.jobs.job_commits import fetch_commits
+from perfledger_runners.jobs.job_runner import Drain, JobRunner, RunnerOptions
+from perfledger_runners.jobs.job_slot import JobSlot, open_slot
+from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
+from perfledger_runners.jobs.service_jobs import ServiceJobs
+from perfledger_runners.machine.fingerprint import read_machine
+from perfledger_runners.machine.nvml import load_nvml
+from perfledger_runners.user_folders import state_folder
+from perfledger_service.errors import UsageError
+from perfledger_service.settings.check import ENV_PREFIX
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.upload_target import UploadTarget
+
+PERFLEDGER = (sys.executable, "-m", "perfledger_service")
+# The child runs the code of a change: where and as whom to upload is not its business.
+UPLOAD_VARIABLES = frozenset({f"{ENV_PREFIX}UPLOAD_URL", f"{ENV_PREFIX}UPLOAD_TOKEN"})
+
+
+def run_jobs(
+    folder: Path,
+    target: UploadTarget,
+    options: RunnerOptions,
+    *,
+    drain: Drain,
+    say: Callable[[str], None],
+    is_until_idle: bool = False,
+) -> None:
+    """Take jobs of the repository that `folder` is in, until it is to drain or there is none.
+
+    Raises UsageError for a folder that is no repository and a name that another runner has.
+    """
+    if target.identity is not None:
+        msg = "a job of GitHub Actions is no runner of the queue: set PERFLEDGER_UPLOAD_TOKEN"
+        raise UsageError(msg)
+    with translate_errors():
+        repository = Repository.open(folder)
+        slots = state_folder(os.environ) / "runners"
+        with open_slot(slots, options.name) as slot:
+            JobRunner(
+                jobs=ServiceJobs(url=target.url, token=target.token),
+                slot=slot,
+                command=JobCommands(repository, target),
+                folder=repository.root,
+                environment=child_environment(os.environ),
+                options=options,
+                say=say,
+                drain=drain,
+            ).run(is_until_idle=is_until_idle)
+
+
+def machine_classes_here(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the machine classes that this machine measures: one GPU, if it has any, and its CPU.
+
+    A TPU, or several devices at a time, are not seen without a framework: they are to be named.
+    """
+    requests = [Device.CPU] if load_nvml() is None else [Device.CUDA, Device.CPU]
+    machines = (read_machine(None, requested=one, environment=environment)[0] for one in requests)
+    return tuple(machine.device_class for machine in machines)
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without where and as whom to upload."""
+    return {name: value for name, value in environment.items() if name not in UPLOAD_VARIABLES}
+
+
+@dataclass(frozen=True, slots=True)
+class JobCommands:
+    """Fetches a job's commits, and returns the command that a person would measure them with."""
+
+    repository: Repository
+    target: UploadTarget
+
+    def __call__(self, job: RunnerJob, slot: JobSlot) -> tuple[str, ...]:
+        """Return the command; raise JobRefusedError and RepositoryError."""
+        commits = fetch_commits(self.repository, job)
+        bundle = f"--save-bundle={slot.bundle}"
+        if job.kind is RunnerJobKind.BISECTION:  # no word after "--" is taken for an option
+            where = (*job.workloads[:1], commits.base, commits.head)
+            return (*PERFLEDGER, "history", "bisect", bundle, "--", *where)
+        options = {
+            "base": commits.base,
+            "head": commits.head,
+            "repository": job.repository,
+            "pull-request": job.pull_request,
+            "spreads": self._fetch_spreads(slot),
+        }
+        words = [f"--{name}={value}" for name, value in options.items() if value]
+        chosen = [f"--workload={workload}" for workload in job.workloads]
+        return (*_most_pairs(job), *PERFLEDGER, "check", bundle, *words, *chosen)
+
+    def _fetch_spreads(self, slot: JobSlot) -> str:
+        """Return the file of the spreads that the service knows, "" where it does not answer."""
+        with suppress(ServiceRequestError):
+            history = fetch_history(self.target.url, self.target.token)
+            slot.spreads.write_bytes(history.to_json())
+            return str(slot.spreads)
+        return ""
+
+
+def _most_pairs(job: RunnerJob) -> tuple[str, ...]:
+    """Return what goes before a command to limit its pairs, a setting that is no option."""
+    return () if job.max_pairs is None else ("env", f"{ENV_PREFIX}MAX_PAIRS={job.max_pairs}")

@@ -1,0 +1,186 @@
+"""Tests the loop of a runner with a queue on paper and real child processes."""
+
+import os
+import sys
+
+import pytest
+
+from perfledger_runners.checkouts.git import RepositoryError
+from perfledger_runners.jobs.job_commits import JobRefusedError
+from perfledger_runners.jobs.job_runner import MAX_STARTS, Drain, JobRunner, RunnerOptions
+from perfledger_runners.jobs.job_slot import open_slot
+
+WRITE = "import sys; open(sys.argv[1], 'w').write('{}')"
+
+
+class Runner:
+    """A runner with the code of its child, or what its command raises."""
+
+    def __init__(self, jobs, slot, folder):
+        self.jobs, self.slot, self.folder = jobs, slot, folder
+        self.code, self.error = WRITE, None
+        self.lines, self.drain = [], Drain()
+
+    def command(self, _job, slot):
+        if self.error is not None:
+            raise self.error
+        return (sys.executable, "-c", self.code, str(slot.bundle))
+
+    def run(self, **values):
+        options = RunnerOptions(
+            name="box", machine_classes=("cpu:A:1",), lease_s=120.0, poll_s=1e-3
+        )
+        JobRunner(
+            jobs=self.jobs,
+            slot=self.slot,
+            command=self.command,
+            folder=self.folder,
+            environment=os.environ,
+            options=options,
+            say=self.lines.append,
+            drain=self.drain,
+        ).run(**({"is_until_idle": True} | values))
+
+
+class CountedDrain(Drain):
+    """Remembers the waits, and does not wait."""
+
+    def __init__(self):
+        super().__init__()
+        self.waits = []
+
+    def wait(self, seconds):
+        self.waits.append(seconds)
+
+
+@pytest.fixture
+def runner(jobs, tmp_path):
+    with open_slot(tmp_path, "box") as slot:
+        yield Runner(jobs, slot, tmp_path)
+
+
+def ends(queue):
+    """Return the messages that end jobs, by their last word."""
+    names = {"finish", "fail", "return", "result"}
+    words = [(path.rpartition("/")[2], message) for path, message in queue.requests]
+    return [(word, message) for word, message in words if word in names]
+
+
+def test_each_job_is_measured_and_its_bundle_sent(runner, queue, job_document):
+    queue.jobs += [job_document, job_document | {"id": "2" * 32}]
+    runner.run()
+
+    assert queue.paths == ["take", "result", "take", "result", "take"]
+    leases = [message["lease"] for path, message in queue.requests if path == "/take"]
+    assert len(set(leases)) == 3
+    assert not runner.slot.bundle.exists()
+
+
+def test_a_bundle_that_was_not_sent_is_sent_first(runner, queue):
+    runner.slot.begin("1" * 32)
+    runner.slot.bundle.write_text("{}")
+    runner.run()
+
+    assert queue.requests[0][0] == f"/{'1' * 32}/result"
+    assert queue.paths == ["result", "take"]
+
+
+def test_a_bundle_stays_while_the_service_is_absent(runner, queue, job_document, monkeypatch):
+    monkeypatch.setattr("perfledger_runners.bundles.upload.MAX_ATTEMPTS", 1)
+    queue.jobs.append(job_document)
+    queue.statuses += ["absent", 0, "absent", "absent", 0]
+    runner.run()
+
+    assert queue.paths == ["take", "take", "result", "result", "result", "take"]
+    assert sum("asking again in" in line for line in runner.lines) == 3
+
+
+def test_a_result_that_another_runner_brought_before_is_dropped(runner, queue, job_document):
+    queue.jobs.append(job_document)
+    queue.statuses += [0, 409]
+    runner.run()
+
+    assert queue.paths == ["take", "result", "take"]
+    assert not runner.slot.bundle.exists()
+
+
+@pytest.mark.parametrize(("status", "is_final"), [(1, False), (2, True), (3, True), (4, False)])
+def test_a_check_without_a_bundle_is_failed_with_its_last_words(
+    runner, queue, job_document, status, is_final
+):
+    queue.jobs.append(job_document)
+    runner.code = f"print('first'); print('no such workload'); raise SystemExit({status})"
+    runner.run()
+
+    ((word, message),) = ends(queue)
+    assert (word, message["is_final"]) == ("fail", is_final)
+    assert message["reason"] == f"exit status {status}: no such workload"
+
+
+def test_a_bisection_may_end_without_a_bundle(runner, queue, job_document):
+    queue.jobs.append(job_document | {"kind": "bisection"})
+    runner.code = "print('they do not differ'); raise SystemExit(5)"
+    runner.run()
+
+    ((word, message),) = ends(queue)
+    assert (word, message["reason"]) == ("finish", "they do not differ")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_final"), [(JobRefusedError("a fork"), True), (RepositoryError("gone"), False)]
+)
+def test_what_cannot_be_checked_out_is_failed(runner, queue, job_document, error, is_final):
+    queue.jobs.append(job_document)
+    runner.error = error
+    runner.run()
+
+    ((word, message),) = ends(queue)
+    assert (word, message["reason"], message["is_final"]) == ("fail", str(error), is_final)
+
+
+def test_a_job_that_ends_its_runner_again_and_again_is_left_to_none(runner, queue, job_document):
+    for _ in range(MAX_STARTS):
+        runner.slot.begin(job_document["id"])
+    queue.jobs.append(job_document)
+    runner.run()
+
+    ((word, message),) = ends(queue)
+    assert (word, message["is_final"]) == ("fail", True)
+    assert "ended this runner each time" in message["reason"]
+
+
+def test_a_runner_that_drains_ends_its_job_and_takes_no_other(runner, queue, job_document):
+    queue.jobs += [job_document, job_document]
+    take = runner.command
+
+    def drain_then(job, slot):
+        runner.drain.ask(600.0)
+        return take(job, slot)
+
+    runner.command = drain_then
+    runner.run(is_until_idle=False)
+
+    assert queue.paths == ["take", "result"]
+
+
+def test_a_job_that_outlasts_the_drain_is_given_back(runner, queue, job_document):
+    queue.jobs.append(job_document)
+    runner.code = "import signal; signal.pause()"
+    take = runner.command
+
+    def drain_then(job, slot):
+        runner.drain.ask(0.0)
+        return take(job, slot)
+
+    runner.command = drain_then
+    runner.run(is_until_idle=False)
+
+    assert queue.paths == ["take", "return"]
+
+
+def test_a_service_that_is_absent_is_asked_after_longer_and_longer_waits(runner, queue):
+    queue.statuses += ["absent"] * 4
+    runner.drain = CountedDrain()
+    runner.run()
+
+    assert runner.drain.waits == [1e-3, 2e-3, 4e-3, 8e-3]

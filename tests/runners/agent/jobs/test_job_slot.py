@@ -1,0 +1,51 @@
+import pytest
+
+from perfledger_runners.jobs.job_slot import RunnerNameError, open_slot
+
+
+def test_a_runner_that_begins_again_has_the_lease_of_its_last_process(tmp_path):
+    with open_slot(tmp_path, "box") as slot:
+        lease = slot.state().lease
+        slot.begin("job")
+    with open_slot(tmp_path, "box") as slot:
+        assert slot.state().lease == lease
+        assert (slot.state().job_id, slot.state().starts) == ("job", 1)
+        assert slot.begin("job").starts == 2
+        assert slot.begin("other").starts == 1
+
+
+def test_a_slot_that_is_cleared_has_another_lease_and_no_files(tmp_path):
+    with open_slot(tmp_path, "box") as slot:
+        lease = slot.begin("job").lease
+        for file in (slot.bundle, slot.spreads, slot.folder / ".bundle.json.x1"):
+            file.write_text("{}")
+        slot.clear()
+
+        assert slot.state().lease != lease
+        assert slot.state().job_id == ""
+        assert [file.name for file in slot.folder.iterdir()] == ["job.json"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"lease": 1}'])
+def test_a_state_that_is_not_whole_is_a_new_one(tmp_path, content):
+    with open_slot(tmp_path, "box") as slot:
+        (slot.folder / "job.json").write_bytes(content)
+
+        assert slot.state() == slot.state()
+        assert slot.state().job_id == ""
+
+
+def test_two_runners_of_one_name_do_not_run_at_once(tmp_path):
+    with (
+        open_slot(tmp_path, "box"),
+        open_slot(tmp_path, "other"),
+        pytest.raises(RunnerNameError, match="another --name"),
+        open_slot(tmp_path, "box"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "-x", "x" * 101])
+def test_a_name_is_no_path(tmp_path, name):
+    with pytest.raises(RunnerNameError, match="no runner's name"), open_slot(tmp_path, name):
+        pass

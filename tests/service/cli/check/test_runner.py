@@ -1,0 +1,221 @@
+"""Tests `perfledger runner` with a real service, real repositories, real checks and SIGKILL."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.jobs.job_slot import JobSlot
+from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
+from perfledger_service.errors import UsageError
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
+from perfledger_service.store.projects import project_named
+from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.usecases.check.runner import (
+    JobCommands,
+    child_environment,
+    machine_classes_here,
+)
+from perfledger_service.usecases.inputs.upload_target import UploadTarget
+from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job
+from tests.service.git_history import GitHistory
+
+ROOT = Path(__file__).parents[4]
+TOKEN = "pl_0123abcd_" + "s" * 43
+CONFIG = """
+[tool.perfledger]
+max_pairs = 4
+budget = "10h"
+floor = 0.25
+margin = 0.3
+undecided = "neutral"
+"""
+WORKLOAD = """
+import perfledger
+
+@perfledger.workload(unit="items", units_per_step=2)
+def sums():
+    def step():
+        return sum(range({}))
+    return step
+"""
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """Work in a clone of a repository with two commits that have a workload."""
+    origin = GitHistory(tmp_path / "origin")
+    (origin.folder / "benchmarks").mkdir()
+    (origin.folder / "pyproject.toml").write_text(CONFIG)
+    for size in (20_000, 20_001):
+        (origin.folder / "benchmarks" / "sums.py").write_text(WORKLOAD.format(size))
+        origin.git("add", ".")
+        origin.commit()
+    origin.git("clone", "-q", str(origin.folder), str(tmp_path / "clone"))
+    monkeypatch.chdir(tmp_path / "clone")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return origin
+
+
+@pytest.fixture
+def queued(site, now):
+    def queue(key="ab:1", **values):
+        values = {"kind": RunnerJobKind.AB, "machine_class": "cpu:*"} | values
+        with write_session(site.engine) as session:
+            project = project_named(session, "octo/models")
+            queue_job(session, project.id, NewRunnerJob(key=key, **values), now=now)
+            session.commit()
+
+    return queue
+
+
+@pytest.fixture
+def work_off(run, site):
+    """Run `perfledger runner` until the queue is empty, and return the jobs."""
+
+    def work_off(*words):
+        run(
+            *("runner", "--until-idle", "--upload-url", site.url, *words),
+            PERFLEDGER_UPLOAD_TOKEN=TOKEN,
+        )
+        with read_session(site.engine) as session:
+            project = project_named(session, "octo/models")
+        return jobs_of_project(site.engine, project)
+
+    return work_off
+
+
+@pytest.mark.slow
+def test_a_job_is_checked_as_a_person_would_and_its_bundle_is_its_result(
+    site, clone, queued, work_off
+):
+    head, base = clone.git("rev-parse", "HEAD"), clone.git("rev-parse", "HEAD^")
+    queued(base_sha=base, head_sha=head, workloads=("benchmarks.sums:sums",), max_pairs=4)
+    (job,) = work_off()
+
+    assert (job.state, job.reason) == ("done", "")
+    with read_session(site.engine) as session:
+        upload = upload_by_id(session, job.upload_id)
+    assert (upload.base_sha, upload.head_sha) == (base, head)
+    assert job.device_s > 0
+    assert [work.upload_id for work in site.jobs.works] == [upload.id]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clone")
+def test_a_job_that_no_check_can_do_says_why(queued, work_off):
+    queued("other class", machine_class="cuda:*")
+    queued("foreign", head_sha="f" * 40)
+    queued("unknown", workloads=("no.such:workload",), kind=RunnerJobKind.NIGHTLY)
+    jobs = {job.key: job for job in work_off()}
+
+    assert {key: job.state for key, job in jobs.items()} == {
+        "other class": "queued",
+        "foreign": "failed",
+        "unknown": "failed",
+    }
+    assert "is on no branch of origin" in jobs["foreign"].reason
+    assert "no.such:workload" in jobs["unknown"].reason
+
+
+@pytest.mark.slow
+def test_of_killed_runners_no_result_is_lost_and_none_stored_twice():
+    """Two runners, six jobs, three SIGKILL at seeded points: as the benchmark, but smaller."""
+    words = ["--jobs", "6", "--kills", "3", "--seed", "7"]
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "runner_queue.py", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"6 done, 6 with its own result, 6 results stored", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--lease", "1h30m"), "is not a duration"),
+        (("--lease", "2h"), "1 s to 60 minutes"),
+        (("--name", "../x"), "no runner's name"),
+    ],
+)
+@pytest.mark.usefixtures("clone")
+def test_an_option_that_cannot_be_is_refused(run, site, words, problem):
+    words = ("runner", "--until-idle", "--upload-url", site.url, *words)
+
+    with pytest.raises(UsageError, match=problem):
+        run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
+
+
+def test_a_child_does_not_learn_where_and_as_whom_to_upload():
+    environment = {"PERFLEDGER_UPLOAD_TOKEN": "t", "PERFLEDGER_UPLOAD_URL": "u", "PATH": "/bin"}
+
+    assert child_environment(environment) == {"PATH": "/bin"}
+
+
+def test_this_machine_measures_on_its_cores():
+    assert machine_classes_here({})[-1].startswith("cpu:")
+
+
+@pytest.fixture
+def command_of(clone, site, tmp_path, now):
+    """Return a function that returns the command for a job, without the Python that runs it."""
+    commands = JobCommands(Repository.open(Path()), UploadTarget(url=site.url, token=TOKEN))
+
+    def command_of(**values):
+        head, base = clone.git("rev-parse", "HEAD"), clone.git("rev-parse", "HEAD^")
+        times = {"created_at": now, "due_at": now, "base_sha": base, "head_sha": head}
+        names = {"id": "j", "repository": "octo/models", "machine_class": "*"}
+        job = RunnerJob(**(names | times | {"kind": RunnerJobKind.AB} | values))
+        words = commands(job, JobSlot(tmp_path))
+        return [
+            word.replace(head, "HEAD").replace(base, "BASE").replace(f"{tmp_path}/", "")
+            for word in words
+            if word not in {sys.executable, "-m", "perfledger_service"}
+        ]
+
+    return command_of
+
+
+def test_a_job_of_a_pull_request_is_checked_with_the_spreads_that_the_service_knows(
+    command_of, tmp_path
+):
+    assert command_of(pull_request=7, max_pairs=8, workloads=("--build=x",)) == [
+        "env",
+        "PERFLEDGER_MAX_PAIRS=8",
+        "check",
+        "--save-bundle=bundle.json",
+        "--base=BASE",
+        "--head=HEAD",
+        "--repository=octo/models",
+        "--pull-request=7",
+        "--spreads=spreads.json",
+        "--workload=--build=x",
+    ]
+    assert json.loads((tmp_path / "spreads.json").read_text())["priors"] == []
+
+
+def test_a_run_of_the_default_branch_chooses_its_base_itself(command_of):
+    words = command_of(kind=RunnerJobKind.NIGHTLY, base_sha="", head_sha="")
+
+    assert "--head=HEAD" in words
+    assert not any(word.startswith("--base") for word in words)
+
+
+def test_no_workload_of_a_bisection_is_taken_for_an_option(command_of):
+    assert command_of(kind=RunnerJobKind.BISECTION, workloads=("--build=x",)) == [
+        "history",
+        "bisect",
+        "--save-bundle=bundle.json",
+        "--",
+        "--build=x",
+        "BASE",
+        "HEAD",
+    ]
