@@ -141,6 +141,15 @@ ROOT = Group(
                     },
                 ),
                 "reorder": "server.reorder:reorder",
+                "event": Group(
+                    "Decide what the changes of a project are.",
+                    {
+                        "list": "server.event:list_events",
+                        "show": "server.event:show",
+                        "set": "server.event:set_event",
+                        "triage": "server.event:triage",
+                    },
+                ),
                 "token": Group("Manage upload tokens.", {"revoke": "server.token:revoke"}),
                 "import": Group(
                     "Import files about the fleet into the database.",

@@ -1,10 +1,12 @@
-"""Holds what a project's page shows of its default branch."""
+"""Holds what is shown of a project's default branch, and its events as they are listed."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate, AbRequest, Alert
+from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.grouping import GroupedChanges
+from perfledger_baselines.history.commits.tracked_event import TrackedEvent
 from perfledger_baselines.planning.gate_health import GateHealth
 from perfledger_service.values.acceptance import Acceptance
 
@@ -75,3 +77,67 @@ class BranchView:
     watched: int  # series
     gates: tuple[GateView, ...]
     acceptances: tuple[Acceptance, ...] = ()  # newest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventView:
+    """An event of a project: since when it is there, and since when in its state."""
+
+    event: TrackedEvent
+    opened_at: datetime
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventNote:
+    """What happened to an event; `author` is "" for the measurements."""
+
+    event_id: int
+    noted_at: datetime
+    author: str
+    state: EventState
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventHistory:
+    """An event of a project with all that happened to it, oldest first."""
+
+    repository: str
+    view: EventView
+    notes: tuple[EventNote, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventList:
+    """Events of a project, newest first; `has_more` says that older ones were left out."""
+
+    repository: str
+    events: tuple[EventView, ...]
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageReport:
+    """What there is to decide of a project, and what happened since a moment.
+
+    `to_decide` are regressions that are open, the largest first; `expiring` those that are expected
+    for a few days more; `notes` is what happened since then, newest first.
+    """
+
+    repository: str
+    since: datetime
+    now: datetime
+    to_decide: tuple[EventView, ...]
+    acknowledged: tuple[EventView, ...]
+    expiring: tuple[EventView, ...]
+    notes: tuple[EventNote, ...]
+
+    @property
+    def period(self) -> timedelta:
+        """Return how long the report looks back."""
+        return self.now - self.since
+
+    def count_notes(self, state: EventState) -> int:
+        """Return how many events came into a state since then."""
+        return len({note.event_id for note in self.notes if note.state is state})

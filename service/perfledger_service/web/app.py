@@ -13,6 +13,7 @@ from starlette.types import Scope
 
 from perfledger_service.rendering.check.web_pages import static_folder
 from perfledger_service.store.replicas import ReplicaLock
+from perfledger_service.usecases.events.event_search import search_events
 from perfledger_service.usecases.pull_requests.comment_commands import (
     unfinished_command_work,
 )
@@ -22,6 +23,7 @@ from perfledger_service.usecases.pull_requests.uploads import unfinished_work
 from perfledger_service.web import (
     ab_requests,
     checks,
+    events,
     health,
     jobs,
     pages,
@@ -81,6 +83,7 @@ def create_app(state: AppState) -> FastAPI:
     app.include_router(priors.router)
     app.include_router(ab_requests.router)
     app.include_router(checks.router)
+    app.include_router(events.router)
     app.include_router(jobs.router)
     app.include_router(webhooks.router)
     app.include_router(health.router)
@@ -102,7 +105,10 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
         unfinished_deadlines(state.engine, now=state.now()),
         unfinished_command_work(state.engine),
     )
-    tasks = [RepeatedTask("sweep", partial(_sweep, state), every_s=SWEEP_S)]
+    tasks = [
+        RepeatedTask("sweep", partial(_sweep, state), every_s=SWEEP_S),
+        RepeatedTask("events", partial(_search_events, state), every_s=SWEEP_S),
+    ]
     if state.replica is not None:
         tasks.append(
             RepeatedTask(
@@ -128,6 +134,10 @@ def _sweep(state: AppState) -> None:
     state.workflow.sweep(
         due_work(state.engine, now=state.now()), commands=unfinished_command_work(state.engine)
     )
+
+
+def _search_events(state: AppState) -> None:
+    search_events(state.engine, now=state.now())
 
 
 def _take_over(state: AppState, replica: ReplicaLock) -> None:

@@ -15,7 +15,7 @@ from perfledger_service.github.actions_tokens import ActionsRun, ActionsTokens
 from perfledger_service.store.projects import Project
 from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.usecases.pull_requests.actions_runs import project_of_run
-from perfledger_service.usecases.pull_requests.projects import project_of
+from perfledger_service.usecases.pull_requests.projects import project_of, token_name
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.web.page_cache import PageCache
@@ -61,6 +61,7 @@ class Caller:
 
     project: Project
     run: ActionsRun | None = None  # None: the holder of a project's token
+    token: str = ""  # the part of the token that may be shown
 
 
 def caller_that_reads(
@@ -79,6 +80,15 @@ def caller_that_uploads(
     return _caller(state, credentials, scope=TokenScope.UPLOAD)
 
 
+def caller_that_maintains(
+    state: CurrentAppState,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+) -> Caller:
+    """Return who may decide on a project's events; raise RefusedError without such a token."""
+    return _caller(state, credentials, scope=TokenScope.MAINTAIN)
+
+
+CurrentMaintainer = Annotated[Caller, Depends(caller_that_maintains)]
 CurrentReader = Annotated[Caller, Depends(caller_that_reads)]
 CurrentUploader = Annotated[Caller, Depends(caller_that_uploads)]
 
@@ -106,5 +116,9 @@ def _caller(
     token = credentials.credentials
     if state.actions is not None and token.count(".") == JWT_DOTS:
         run = state.actions.run_of(token)
+        if scope is TokenScope.MAINTAIN:
+            msg = "a run of GitHub Actions decides nothing: use a token that may maintain"
+            raise RefusedError(msg)
         return Caller(project_of_run(state.engine, run), run)
-    return Caller(project_of(state.engine, token, now=state.now(), scope=scope))
+    project = project_of(state.engine, token, now=state.now(), scope=scope)
+    return Caller(project, token=token_name(token))

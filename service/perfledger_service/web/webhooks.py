@@ -13,8 +13,8 @@ from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError
 from perfledger_service.usecases.pull_requests.comment_commands import (
     NewComment,
     receive_comment,
-    receive_merge,
 )
+from perfledger_service.usecases.pull_requests.merges import receive_closing
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.uploads import PROBLEMS
@@ -135,7 +135,7 @@ def receive_delivery(
     """
     event = request.headers.get("x-github-event")
     if event == MERGE_EVENT:
-        return _receive_merge(state, read_merge(body))
+        return _receive_closing(state, read_merge(body))
     if event != COMMENT_EVENT:
         return CommentResponse(is_accepted=False, reason="not a comment or a merge")
     delivery = read_comment(body)
@@ -165,16 +165,17 @@ def receive_delivery(
     return CommentResponse(is_accepted=receipt.work is not None, reason=receipt.reason)
 
 
-def _receive_merge(state: AppState, delivery: _MergeDelivery) -> CommentResponse:
-    merged = delivery.pull_request
-    if delivery.action != CLOSED_STATE or not merged.merged or merged.merge_commit_sha is None:
-        return CommentResponse(is_accepted=False, reason="not a merge")
-    reason = receive_merge(
+def _receive_closing(state: AppState, delivery: _MergeDelivery) -> CommentResponse:
+    closed = delivery.pull_request
+    if delivery.action != CLOSED_STATE or (closed.merged and closed.merge_commit_sha is None):
+        return CommentResponse(is_accepted=False, reason="not a closed pull request")
+    reason = receive_closing(
         state.engine,
         delivery.repository.full_name,
         delivery.repository.id,
-        merged.number,
-        merged.merge_commit_sha,
+        closed.number,
+        merged_sha=closed.merge_commit_sha if closed.merged else None,
+        now=state.now(),
     )
     return CommentResponse(is_accepted=not reason, reason=reason)
 

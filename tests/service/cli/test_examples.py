@@ -13,10 +13,13 @@ from urllib.request import urlopen
 import pytest
 from typer.testing import CliRunner
 
+from perfledger_baselines.history.commits.attribution import Harm
+from perfledger_baselines.history.commits.tracked_event import EventUpdate, TrackedEvent
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
 from perfledger_service.cli.app import app
 from perfledger_service.cli.groups import ROOT, Group, command_at
-from perfledger_service.store.database import open_engine
+from perfledger_service.store.database import open_engine, write_session
+from perfledger_service.store.events.tracked_events import save_event
 from perfledger_service.usecases.inputs.files import read_named
 from perfledger_service.usecases.inputs.imports import file_of_curves, import_file
 from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read_load_curves
@@ -95,6 +98,14 @@ def build_clone(path):
     git("-C", str(path), "commit", "--quiet", "--allow-empty", "-m", "first")
 
 
+def store_event(engine, *, now):
+    """Store an event of the only project: the one that the examples decide on."""
+    with write_session(engine) as session:
+        event = TrackedEvent(harm=Harm.WORSE, pull_request=7)
+        save_event(session, 1, EventUpdate(event, "found"), now=now)
+        session.commit()
+
+
 @pytest.fixture(scope="session")
 def prepared_folder(tmp_path_factory, migrated_file):
     """The examples' files, a clone, and a database of what they import where each looks for it."""
@@ -106,6 +117,7 @@ def prepared_folder(tmp_path_factory, migrated_file):
     engine = open_engine(f"sqlite:///{path}")
     now = datetime.now(UTC)
     add_project(engine, "octo/models", token=TOKEN, now=now)
+    store_event(engine, now=now)
     files = [
         (ImportKind.USAGE, "usage.csv"),
         (ImportKind.ACTIVITY, "activity.csv"),

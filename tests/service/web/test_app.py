@@ -59,6 +59,9 @@ def test_the_description_of_the_api_says_what_it_takes_and_answers(site):
         "/api/v1/priors",
         "/api/v1/ab-requests",
         "/api/v1/checks",
+        "/api/v1/events",
+        "/api/v1/events/{event_id}",
+        "/api/v1/events/{event_id}/state",
         "/api/v1/jobs",
         "/api/v1/jobs/take",
         *(
@@ -138,6 +141,8 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
         for method, request in methods.items()
     } == {
         "get /api/v1/ab-requests": "200 401 403 502",
+        "get /api/v1/events": "200 401 403 422 502",
+        "get /api/v1/events/{event_id}": "200 401 403 404 422 502",
         "get /api/v1/jobs": "200 401 403 502",
         "get /api/v1/priors": "200 401 403 422 502",
         "get /api/v1/uploads/{upload_id}": "200 401 403 404 422 502",
@@ -152,6 +157,7 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
         "post /api/v1/jobs/{job_id}/result": "202 400 401 403 404 409 413 422 429 502",
         "post /api/v1/jobs/{job_id}/return": "200 401 403 404 409 422 502",
         "post /api/v1/uploads": "202 400 401 403 409 413 429 502",
+        "put /api/v1/events/{event_id}/state": "200 400 401 403 404 422 502",
         "post /webhooks/github": "200 202 400 401 413",
     }
 

@@ -238,7 +238,7 @@ def a_merge(**values):
     ("delivery", "is_accepted"),
     [
         (a_merge(), True),
-        (a_merge(merged=False), False),
+        (a_merge(merged=False), True),
         (a_merge(merge_commit_sha=None), False),
         (a_merge(merge_commit_sha="HEAD"), False),
         (a_merge(number=2**40), False),
@@ -247,7 +247,7 @@ def a_merge(**values):
         (a_merge() | {"repository": {"id": 1, "full_name": "octo/models"}}, False),
     ],
 )
-def test_a_merge_is_received_and_nothing_else_of_a_pull_request(deliver, delivery, is_accepted):
+def test_a_closing_is_received_and_nothing_else_of_a_pull_request(deliver, delivery, is_accepted):
     done = deliver(delivery, event="pull_request")
 
     assert (done.status_code, done.json()["is_accepted"]) == (202, is_accepted)

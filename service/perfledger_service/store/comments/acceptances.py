@@ -4,6 +4,7 @@ import msgspec
 from sqlalchemy import ColumnElement, update
 from sqlmodel import Session, col, select
 
+from perfledger_service.store.events.merges import merged_sha_of
 from perfledger_service.store.tables import AcceptanceRow
 from perfledger_service.values.acceptance import Acceptance
 
@@ -20,7 +21,8 @@ def add_acceptance(
 ) -> bool:
     """Store an acceptance, once for each comment; return whether it is stored.
 
-    The caller holds the project's lock.
+    It names the commit as which its pull request was merged meanwhile. The caller holds the
+    project's lock.
     """
     rows = session.exec(
         select(AcceptanceRow.comment_id).where(
@@ -43,6 +45,7 @@ def add_acceptance(
             reason=acceptance.reason,
             accepted_at=acceptance.accepted_at,
             until=acceptance.until,
+            merged_sha=merged_sha_of(session, project_id, acceptance.pull_request),
         )
     )
     session.flush()

@@ -6,6 +6,7 @@ from alembic import context
 from sqlmodel.sql.sqltypes import AutoString
 
 from perfledger_service.store.database import UtcTime
+from perfledger_service.store.events import event_tables  # noqa: F401 - they are tables, too
 from perfledger_service.store.jobs import job_tables  # noqa: F401 - they are tables, too
 from perfledger_service.store.tables import StoreRow
 

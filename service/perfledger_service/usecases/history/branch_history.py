@@ -28,7 +28,7 @@ def branch_view(session: Session, project: Project) -> BranchView:
         commits=commits_of_branch(session, project.id),
         alerts=_latest(alerts_of(session, project.id)),
         requests=requested_ab_runs(session, project.id),
-        grouped_changes=group_changes(_observed_series(series)),
+        grouped_changes=group_changes(observed_series(series)),
         watched=len(series),
         gates=gates_of(session, project.id),
         acceptances=acceptances_of_project(session, project.id),
@@ -50,17 +50,8 @@ def requested_ab_runs(session: Session, project_id: int) -> tuple[AbRequestView,
     )
 
 
-def _suspects(state: ConfirmationState, request: AbRequest) -> tuple[AbCandidate, ...]:
-    tried = (trial.candidates for trial in state.pending_confirmations if trial.request == request)
-    searched = (
-        tuple(change.candidate for change in search.changes)
-        for search in state.bisections
-        if search.request == request
-    )
-    return tuple(suspect for group in (*tried, *searched) for suspect in group)
-
-
-def _observed_series(series: Sequence[BranchSeries]) -> list[ObservedSeries]:
+def observed_series(series: Sequence[BranchSeries]) -> list[ObservedSeries]:
+    """Return the series of a branch with the changes that are detected in them."""
     times = [one.times for one in series]
     histories = detect_many([one.values for one in series], times=times)
     return [
@@ -72,6 +63,16 @@ def _observed_series(series: Sequence[BranchSeries]) -> list[ObservedSeries]:
         )
         for one, history in zip(series, histories, strict=True)
     ]
+
+
+def _suspects(state: ConfirmationState, request: AbRequest) -> tuple[AbCandidate, ...]:
+    tried = (trial.candidates for trial in state.pending_confirmations if trial.request == request)
+    searched = (
+        tuple(change.candidate for change in search.changes)
+        for search in state.bisections
+        if search.request == request
+    )
+    return tuple(suspect for group in (*tried, *searched) for suspect in group)
 
 
 def _latest(alerts: Sequence[AlertView]) -> tuple[AlertView, ...]:

@@ -13,12 +13,11 @@ from itertools import chain
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from perfledger_runners.bundles.bundle_checks import SHA
 from perfledger_service.errors import NotFoundError
 from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.rendering.check import command_answers
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.store.comments.acceptances import add_acceptance, set_merged
+from perfledger_service.store.comments.acceptances import add_acceptance
 from perfledger_service.store.comments.commands import (
     MAX_COMMANDS,
     CommandStatus,
@@ -31,13 +30,16 @@ from perfledger_service.store.comments.commands import (
     unfinished_commands,
 )
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.projects import Project, lock_project, project_named
+from perfledger_service.store.projects import lock_project
 from perfledger_service.store.uploads import (
     StoredUpload,
     newest_judged,
     restart_upload,
     upload_by_id,
     uploads_of_head,
+)
+from perfledger_service.usecases.events.pull_request_events import (
+    expect_accepted,
 )
 from perfledger_service.usecases.pull_requests.acceptances import acceptable_workloads
 from perfledger_service.usecases.pull_requests.approvals import approve
@@ -50,6 +52,7 @@ from perfledger_service.usecases.pull_requests.comment_grammar import (
     command_line,
     parse_command,
 )
+from perfledger_service.usecases.pull_requests.projects import project_of_delivery
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST, work_on
 from perfledger_service.values.acceptance import Acceptance
@@ -99,7 +102,7 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
         return CommentReceipt(None, "no such pull request, comment or login")
     with write_session(engine) as session:
         try:
-            project = _project(session, comment.repository, comment.repository_id)
+            project = project_of_delivery(session, comment.repository, comment.repository_id)
         except NotFoundError as error:
             return CommentReceipt(None, str(error))
         lock_project(session, project.id)
@@ -123,34 +126,6 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
             None, f"more than {MAX_COMMANDS} commands of {comment.login} within a day"
         )
     return CommentReceipt(work_on_command(command))
-
-
-def receive_merge(
-    engine: Engine, repository: str, repository_id: int, pull_request: int, merged_sha: str
-) -> str:
-    """Record the commit as which a pull request was merged; return why it is not, or ""."""
-    if not (0 < pull_request <= MAX_PULL_REQUEST and SHA.fullmatch(merged_sha)):
-        return "no such pull request or commit"
-    with write_session(engine) as session:
-        try:
-            project = _project(session, repository, repository_id)
-        except NotFoundError as error:
-            return str(error)
-        set_merged(session, project.id, pull_request, merged_sha)
-        session.commit()
-    return ""
-
-
-def _project(session: Session, repository: str, repository_id: int) -> Project:
-    """Return the project of a repository; raise NotFoundError for none.
-
-    Another repository may have the name by now: its number is compared where the project has one.
-    """
-    project = project_named(session, repository)
-    if project.actions_repository_id not in {None, repository_id}:
-        msg = f"{repository} is another repository than the project's: its number differs"
-        raise NotFoundError(msg)
-    return project
 
 
 def unfinished_command_work(engine: Engine) -> tuple[QueuedCommand, ...]:
@@ -275,6 +250,7 @@ def _accept(
     )
     if not add_acceptance(session, command.project_id, acceptance, comment_id=command.comment_id):
         return command_answers.refusal_answer("too much of this pull request is accepted already")
+    expect_accepted(session, command.project_id, command.pull_request, now=now)
     for upload_id, names in head.workloads.items():
         if not workload or workload in names:
             restart_upload(session, upload_by_id(session, upload_id), retry_at=now)

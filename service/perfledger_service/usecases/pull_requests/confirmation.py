@@ -13,7 +13,7 @@ from sqlmodel import Session
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Side
-from perfledger_baselines.history.commits.ab_candidates import CandidateSeries, ab_candidates
+from perfledger_baselines.history.commits.ab_candidates import CandidateSeries
 from perfledger_baselines.history.commits.confirmation import (
     drop_answers,
     record_ab_result,
@@ -38,6 +38,7 @@ from perfledger_service.store.default_branch import (
     claim_commits,
     commits_of_branch,
 )
+from perfledger_service.usecases.events.event_search import unexpected_candidates
 from perfledger_service.usecases.pull_requests.branch_places import BranchPlaces, store_places
 
 # A request that was not measured for so long is replaced by one of the newest commits.
@@ -76,7 +77,10 @@ def confirm_suspects(
     watched = [_watched_series(one, seconds[one.series.workload]) for one in series]
     window = now.date().isoformat()
     state, _ = request_ab_runs(
-        state, ab_candidates(watched), window=window, limits=ConfirmationLimits()
+        state,
+        unexpected_candidates(session, project_id, watched),
+        window=window,
+        limits=ConfirmationLimits(),
     )
     newest = max((one.positions[-1] for one in series), default=0)
     save_confirmation_state(session, project_id, drop_answers(state, before=newest - MOST_COMMITS))

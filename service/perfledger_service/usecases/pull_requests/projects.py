@@ -12,8 +12,9 @@ from hashlib import sha256
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session
 
-from perfledger_service.errors import ConflictError, RefusedError, UsageError
+from perfledger_service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import (
@@ -161,6 +162,18 @@ def list_projects(engine: Engine) -> tuple[Project, ...]:
         return projects(session)
 
 
+def project_of_delivery(session: Session, repository: str, repository_id: int) -> Project:
+    """Return the project of a delivery's repository; raise NotFoundError for none.
+
+    Another repository may have the name by now: its number is compared where the project has one.
+    """
+    project = project_named(session, repository)
+    if project.actions_repository_id not in {None, repository_id}:
+        msg = f"{repository} is another repository than the project's: its number differs"
+        raise NotFoundError(msg)
+    return project
+
+
 def list_acceptances(engine: Engine, repository: str) -> tuple[Acceptance, ...]:
     """Return what was accepted of a project's pull requests; raise NotFoundError for no project."""
     with read_session(engine) as session:
@@ -198,10 +211,16 @@ def project_of(
     if stored.expires_at is not None and now >= stored.expires_at:
         msg = f"the token {stored.prefix}_… expired: perfledger server project add makes another"
         raise RefusedError(msg, status=401)
-    if scope is TokenScope.UPLOAD and stored.scope is not TokenScope.UPLOAD:
-        msg = f"the token {stored.prefix}_… may only read: use one that may upload"
+    if not stored.scope.includes(scope):
+        msg = f"the token {stored.prefix}_… may only {stored.scope}: use one that may {scope}"
         raise RefusedError(msg)
     return stored.project
+
+
+def token_name(token: str) -> str:
+    """Return the part of a token that may be shown."""
+    match = TOKEN.fullmatch(token)
+    return match[1] if match else ""
 
 
 def _check_name(repository: str) -> None:

@@ -17,6 +17,7 @@ from perfledger_service.store.default_branch import (
     commits_of_branch,
     unplaced_commits,
 )
+from perfledger_service.store.events.tracked_events import mark_search_due
 from perfledger_service.store.projects import Project, lock_project, project_named, set_trust
 from perfledger_service.store.uploads import uploads_of_project
 from perfledger_service.usecases.pull_requests.branch_line import read_branch_lines
@@ -60,6 +61,7 @@ def reorder(
         ordered = commits_of_branch(session, project.id)
         if ordered != earlier:
             save_confirmation_state(session, project.id, ConfirmationState())
+        mark_search_due(session, project.id)
         unattested = unplaced_commits(session, project.id)
         session.commit()
     return BranchOrder(

@@ -41,6 +41,7 @@ from perfledger_service.store.uploads import (
     upload_by_id,
     upload_of_bundle,
 )
+from perfledger_service.usecases.events.pull_request_events import track_upload
 from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.jobs.runner_queue import answer_job
@@ -173,6 +174,7 @@ def judge_upload(
                 upload_id=upload_id,
                 now=now,
             )
+            track_upload(session, upload, bundle, report.verdicts, now=now)
         session.commit()
     return upload.pull_request is not None
 

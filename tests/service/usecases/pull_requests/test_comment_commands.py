@@ -17,10 +17,10 @@ from perfledger_service.usecases.pull_requests.comment_commands import (
     carry_out,
     fail_command,
     receive_comment,
-    receive_merge,
     unfinished_command_work,
 )
 from perfledger_service.usecases.pull_requests.machine_classes import announce_classes
+from perfledger_service.usecases.pull_requests.merges import receive_closing
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 
 PUBLIC_URL = "https://ledger.example"
@@ -388,13 +388,10 @@ def test_a_merge_is_recorded_with_what_was_accepted(regressed, discussion):
     upload = regressed()
     discussion.say("alice", ACCEPT)
 
-    assert receive_merge(discussion.engine, "OCTO/models", 1296269, 7, "d" * 40) == ""
-    for repository, number, sha in (
-        ("octo/unknown", 7, "e" * 40),
-        ("octo/models", 2**40, "e" * 40),
-        ("octo/models", 7, "HEAD"),
-    ):
-        assert receive_merge(discussion.engine, repository, 1296269, number, sha)
+    receive_closing(
+        discussion.engine, "OCTO/models", 1296269, 7, merged_sha="d" * 40, now=discussion.now
+    )
+
     with read_session(discussion.engine) as session:
         [acceptance] = acceptances_of(session, upload.project_id, 7)
     assert acceptance.merged_sha == "d" * 40

@@ -1,0 +1,353 @@
+"""Follows events from one search of a history to the next: new, undone, or back again.
+
+A grouped change is the event that happened at these commits before, if they share a series; else
+the event of the pull request that was merged there; else one that was undone and is back; else a
+new one. What undoes an event is no event of its own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from perfledger_baselines.history.commits.attribution import (
+    PLACE_ERROR_COMMITS,
+    CommitRange,
+    Harm,
+    ObservedSeries,
+    attributed_changes,
+)
+from perfledger_baselines.history.commits.confirmation_state import AbCandidate
+from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_baselines.history.commits.grouping import (
+    FEWEST_OBSERVATIONS,
+    ChangeEvent,
+    EnvironmentChange,
+    GroupedChanges,
+)
+from perfledger_baselines.history.commits.tracked_event import (
+    ChangedSeries,
+    EventOccurrence,
+    EventUpdate,
+    TrackedEvent,
+    changed_series,
+    harm_of_change,
+)
+
+# Levels are estimates: a fifth of a change that is left may be their error.
+UNDONE_SHARE = 0.2
+# With half of the change there again it is not undone any more. In between nothing changes.
+RETURNED_SHARE = 0.5
+# A suspect's size is known to within twice its standard error, 19 times of 20.
+CERTAIN_ERRORS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedHistory:
+    """A search of a branch: the commits' places, its grouped changes, and its series.
+
+    `places` has more commits than were measured: one that was not is where the next one is that
+    was. `commits` are those that were, by their places.
+    """
+
+    commits: Sequence[str]
+    places: Mapping[str, int]
+    changes: GroupedChanges
+    series: Sequence[ObservedSeries]
+
+
+def track_events(
+    events: Sequence[TrackedEvent], history: SearchedHistory, *, today: date
+) -> tuple[EventUpdate, ...]:
+    """Return the events that are new or changed by a search, those that are stored first."""
+    tracking = _Tracking(events, history)
+    tracking.match()
+    updates = [
+        EventUpdate(*_settle_event(before, event, history, is_matched=is_matched, today=today))
+        for before, event, is_matched in zip(
+            events, tracking.events, tracking.is_matched, strict=True
+        )
+    ]
+    changed_updates = (
+        update
+        for update, before in zip(updates, events, strict=True)
+        if update.note or update.event != before
+    )
+    return (*changed_updates, *(EventUpdate(event, "found") for event in tracking.new_events()))
+
+
+def expire_event(event: TrackedEvent, *, today: date) -> EventUpdate | None:
+    """Return an event that was expected until a day before today as an open one."""
+    is_over = event.until is not None and event.until < today
+    if event.state is not EventState.EXPECTED or not is_over:
+        return None
+    return EventUpdate(event.with_state(EventState.OPEN), f"was expected until {event.until} only")
+
+
+def is_expected(candidate: AbCandidate, event: TrackedEvent, places: Mapping[str, int]) -> bool:
+    """Return whether a possible change is one that was accepted, and not surely larger."""
+    if event.state is not EventState.EXPECTED or candidate.harm is not event.harm:
+        return False
+    expected_series = {one.key: one for one in event.expected_series}.get(candidate.series.key)
+    commits = [place_of(one, places) for one in event.occurrences]
+    is_there = any(
+        one is not None and one.distance(candidate.commits) <= PLACE_ERROR_COMMITS
+        for one in commits
+    )
+    certain_share = max(0.0, 1 - CERTAIN_ERRORS / candidate.strength)
+    is_covered = expected_series is not None and expected_series.covers(
+        candidate.change * certain_share
+    )
+    return is_there and is_covered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding:
+    """A grouped change of the newest search."""
+
+    commits: CommitRange
+    harm: Harm
+    is_machine: bool
+    occurrence: EventOccurrence
+
+    @property
+    def series(self) -> tuple[ChangedSeries, ...]:
+        return self.occurrence.series
+
+
+class _Tracking:
+    """The matching of the findings of a search with stored events."""
+
+    def __init__(self, events: Sequence[TrackedEvent], history: SearchedHistory) -> None:
+        self.events = list(events)
+        self.is_matched = [False] * len(events)
+        self._history = history
+        self._findings = sorted(_findings(history), key=lambda one: (one.commits, one.harm))
+        self._unmatched = dict(enumerate(self._findings))
+
+    def match(self) -> None:
+        """Give each finding to the event that it is, the most alike first."""
+        matched_places: set[tuple[int, int]] = set()
+        for _, number, place, index in sorted(self._pairs()):
+            if (number, place) in matched_places or index not in self._unmatched:
+                continue
+            matched_places.add((number, place))
+            finding = self._unmatched.pop(index)
+            occurrences = list(self.events[number].occurrences)
+            occurrences[place] = finding.occurrence
+            self._store(number, occurrences)
+            self.events[number] = _by_machines(self.events[number], finding)
+        for index, finding in tuple(self._unmatched.items()):
+            returned = self._returned_event(finding)
+            if returned is not None:
+                del self._unmatched[index]
+                self._store(returned, (*self.events[returned].occurrences, finding.occurrence))
+                self.events[returned] = self.events[returned].with_state(EventState.OPEN)
+
+    def new_events(self) -> Iterator[TrackedEvent]:
+        """Return the events that no stored one is, oldest first."""
+        known_events = list(self.events)
+        for finding in self._unmatched.values():
+            event = TrackedEvent(
+                harm=finding.harm,
+                state=EventState.ENVIRONMENT if finding.is_machine else EventState.OPEN,
+                occurrences=(finding.occurrence,),
+            )
+            if not self._undoes(finding, known_events):
+                known_events.append(event)
+                yield _settle_undoing(event, self._history)
+
+    def _store(self, number: int, occurrences: Sequence[EventOccurrence]) -> None:
+        self.is_matched[number] = True
+        event = replace(self.events[number], occurrences=tuple(occurrences), is_detected=True)
+        self.events[number] = event
+
+    def _pairs(self) -> Iterator[tuple[tuple[int, int], int, int, int]]:
+        """Return which occurrence of which event a finding may be, and how alike they are."""
+        for number, event in enumerate(self.events):
+            for place, occurrence in enumerate(event.occurrences):
+                commits = place_of(occurrence, self._history.places)
+                for index, finding in self._unmatched.items() if commits else ():
+                    distance = finding.commits.distance(commits) if commits else 0
+                    shared_keys = occurrence.keys & finding.occurrence.keys
+                    is_machine = finding.is_machine or event.state is EventState.ENVIRONMENT
+                    is_alike = is_machine or finding.harm is event.harm
+                    if shared_keys and is_alike and distance <= PLACE_ERROR_COMMITS:
+                        yield (-len(shared_keys), distance), number, place, index
+
+    def _returned_event(self, finding: _Finding) -> int | None:
+        """Return the newest undone event that is back with a finding, None for none."""
+        series = {one.key: one for one in finding.series}
+        for number, event in reversed(tuple(enumerate(self.events))):
+            if event.state is not EventState.FIXED or event.harm is not finding.harm:
+                continue
+            is_back = any(
+                one.remaining_share(series[one.key].after) >= RETURNED_SHARE
+                for one in event.series
+                if one.key in series
+            )
+            fixed_at = self._history.places.get(event.fixed_sha, -1)
+            if is_back and finding.commits.last > fixed_at:
+                return number
+        return None
+
+    def _undoes(self, finding: _Finding, events: Sequence[TrackedEvent]) -> bool:
+        """Return whether all that a finding does is to undo earlier events."""
+        earlier = [
+            one
+            for event in events
+            if event.harm is Harm.WORSE
+            for occurrence in event.occurrences
+            if _is_before(occurrence, finding.commits, self._history.places)
+            for one in occurrence.series
+        ]
+        return finding.harm is Harm.BETTER and all(
+            any(
+                one.key == series.key and one.remaining_share(series.after) <= UNDONE_SHARE
+                for one in earlier
+            )
+            for series in finding.series
+        )
+
+
+def place_of(occurrence: EventOccurrence, places: Mapping[str, int]) -> CommitRange | None:
+    """Return the places of an occurrence's commits, None where they are no longer on the branch."""
+    last = places.get(occurrence.last_sha)
+    if last is None:
+        return None
+    after = places.get(occurrence.after_sha, last - 1)
+    return CommitRange(max(0, min(after + 1, last)), last)
+
+
+def _is_before(
+    occurrence: EventOccurrence, commits: CommitRange, places: Mapping[str, int]
+) -> bool:
+    place = place_of(occurrence, places)
+    return place is not None and place.first < commits.first
+
+
+def _findings(history: SearchedHistory) -> Iterator[_Finding]:
+    """Return the significant changes of a search."""
+    changes: list[ChangeEvent | EnvironmentChange] = [*history.changes.environment_changes]
+    changes += (event for event in history.changes.events if event.is_significant)
+    for change in changes:
+        occurrence = EventOccurrence(
+            after_sha=history.commits[change.commits.first - 1],
+            last_sha=history.commits[change.commits.last],
+            series=changed_series(change),
+        )
+        yield _Finding(
+            commits=change.commits,
+            harm=harm_of_change(change),
+            is_machine=isinstance(change, EnvironmentChange),
+            occurrence=occurrence,
+        )
+
+
+def _by_machines(event: TrackedEvent, finding: _Finding) -> TrackedEvent:
+    """Return an event as one of machines or of commits, unless somebody said what it is."""
+    if event.set_by:
+        return event
+    if finding.is_machine and event.state is EventState.OPEN:
+        return event.with_state(EventState.ENVIRONMENT)
+    if not finding.is_machine and event.state is EventState.ENVIRONMENT:
+        return replace(event.with_state(EventState.OPEN), harm=finding.harm)
+    return event
+
+
+def _settle_event(
+    before: TrackedEvent,
+    event: TrackedEvent,
+    history: SearchedHistory,
+    *,
+    is_matched: bool,
+    today: date,
+) -> tuple[TrackedEvent, str]:
+    """Return an event in the state that the newest search leaves it in, and why."""
+    if not event.occurrences:
+        return event, ""
+    if not is_matched and _is_missing(event, history):
+        return replace(event, is_detected=False), "no longer found" if event.is_detected else ""
+    event_now = _settle_undoing(event, history)
+    if event_now.state is not before.state:
+        return event_now, _state_note(before, event_now)
+    if event_now.state is EventState.EXPECTED and (larger := event_now.beyond_expected):
+        return event_now.with_state(EventState.OPEN), f"more than was expected: {larger}"
+    expired = expire_event(event_now, today=today)
+    return (expired.event, expired.note) if expired else (event_now, "")
+
+
+def _state_note(before: TrackedEvent, event: TrackedEvent) -> str:
+    match (before.state, event.state):
+        case (_, EventState.FIXED):
+            return f"undone by {event.fixed_sha[:10]}"
+        case (EventState.FIXED, _):
+            return "is back"
+        case (_, EventState.ENVIRONMENT):
+            return "the machines changed there"
+        case _:
+            return "not a change of the machines"
+
+
+def _is_missing(event: TrackedEvent, history: SearchedHistory) -> bool:
+    """Return whether a search that should have found an event did not.
+
+    One whose commits are older than the search, or no longer on the branch, is left as it is. So is
+    what a pull request's pairs showed: a history may be too noisy for it.
+    """
+    if event.pull_request is not None:
+        return False
+    occurrence = event.occurrences[-1]
+    commits = place_of(occurrence, history.places)
+    return commits is not None and any(
+        observed.commits[0] < commits.first
+        and observed.commits[-1] >= commits.last
+        and observed.series.key in occurrence.keys
+        for observed in history.series
+    )
+
+
+def _settle_undoing(event: TrackedEvent, history: SearchedHistory) -> TrackedEvent:
+    """Return an event as fixed where later changes undid all of it, and as open where it is back.
+
+    Series whose last change is older than the search tell nothing new.
+    """
+    place = place_of(event.occurrences[-1], history.places)
+    if event.harm is not Harm.WORSE or place is None:
+        return event
+    shares: list[float] = []
+    undone_at = -1
+    by_key = {observed.series.key: observed for observed in history.series}
+    for series in event.series:
+        observed = by_key.get(series.key)
+        newest = _newest_change(series, observed, place) if observed else None
+        if newest is None:
+            shares += [] if _is_unknown(observed, place) else [1.0]
+            continue
+        share, last = newest
+        shares.append(share)
+        undone_at = max(undone_at, last)
+    is_fixed = event.state is EventState.FIXED
+    if not is_fixed and undone_at >= 0 and shares and max(shares) <= UNDONE_SHARE:
+        fixed_event = event.with_state(EventState.FIXED)
+        return replace(fixed_event, fixed_sha=history.commits[undone_at])
+    if is_fixed and max(shares, default=0.0) >= RETURNED_SHARE:
+        return event.with_state(EventState.OPEN)
+    return event
+
+
+def _newest_change(
+    series: ChangedSeries, observed: ObservedSeries, place: CommitRange
+) -> tuple[float, int] | None:
+    """Return what a series' newest change after a place leaves, and the last of its commits."""
+    later = [one for one in attributed_changes(observed) if one.commits.first > place.last]
+    if not later:
+        return None
+    newest = max(later, key=lambda one: one.commits)
+    return series.remaining_share(newest.change.after), newest.commits.last
+
+
+def _is_unknown(observed: ObservedSeries | None, place: CommitRange) -> bool:
+    """Return whether a search says nothing of a place: it begins later, or ends too soon."""
+    if observed is None or observed.commits[0] >= place.first:
+        return True
+    return sum(commit >= place.last for commit in observed.commits) < FEWEST_OBSERVATIONS

@@ -1,0 +1,180 @@
+"""Holds events that are followed from one search of a history to the next, with their states."""
+
+from dataclasses import dataclass, replace
+from datetime import date
+from math import isfinite
+from typing import Self
+
+from perfledger_baselines.history.commits.attribution import AttributedChange, Harm
+from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_baselines.history.commits.grouping import ChangeEvent, EnvironmentChange
+
+SeriesKey = tuple[str, str, str]  # workload, metric, machine class
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedSeries:
+    """A series of an event, with its levels before and after and the change between them."""
+
+    workload: str
+    metric: str
+    machine_class: str
+    before: float
+    after: float
+    change: float
+    low: float
+    high: float
+
+    @classmethod
+    def from_attributed(cls, attributed: AttributedChange) -> Self:
+        """Return the series of a change point."""
+        workload, metric, machine_class = attributed.series.key
+        point = attributed.change
+        return cls(
+            workload=workload,
+            metric=metric,
+            machine_class=machine_class,
+            before=point.before,
+            after=point.after,
+            change=point.change,
+            low=point.low,
+            high=point.high,
+        )
+
+    @property
+    def key(self) -> SeriesKey:
+        """Return what identifies the series."""
+        return (self.workload, self.metric, self.machine_class)
+
+    def remaining_share(self, level: float) -> float:
+        """Return how much of the change a level still has: 1 all of it, 0 or less nothing."""
+        size = self.after - self.before
+        return (level - self.before) / size if size else 1.0
+
+    def covers(self, change: float) -> bool:
+        """Return whether a change is no larger than this one: its size plus its interval."""
+        is_up = self.after > self.before
+        end = self.high if is_up else self.low
+        end = end if isfinite(end) else self.change
+        return change <= end if is_up else change >= end
+
+    def exceeds(self, accepted: Self) -> bool:
+        """Return whether it is surely larger than a change that was accepted.
+
+        A change without an interval counts by its size, one without a size as no larger.
+        """
+        nearest = self.low if accepted.after > accepted.before else self.high
+        nearest = nearest if isfinite(nearest) else self.change
+        return isfinite(nearest) and not accepted.covers(nearest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventOccurrence:
+    """Commits at which an event happened, or came back: after one and up to another.
+
+    `after_sha` is "" where only the last one is known: the commit that a pull request became.
+    """
+
+    after_sha: str
+    last_sha: str
+    series: tuple[ChangedSeries, ...]
+
+    @property
+    def keys(self) -> frozenset[SeriesKey]:
+        """Return what identifies its series."""
+        return frozenset(one.key for one in self.series)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackedEvent:
+    """Related series that became worse, or better, with a state.
+
+    `set_by` is who set the state, "" for the measurements; `expected_series` are the changes
+    that were there when it was said to be expected. `occurrences` are the places in the history,
+    the newest last: none for one of a pull request that is not merged, whose series are
+    `measured_series`.
+    `fixed_sha` is the last of the commits that undid it. Where `is_detected` is false, the newest
+    search of the history no longer finds it.
+    """
+
+    harm: Harm
+    id: int = 0  # 0 until it is stored
+    state: EventState = EventState.OPEN
+    set_by: str = ""
+    reason: str = ""
+    owner: str = ""
+    until: date | None = None
+    pull_request: int | None = None
+    merged_sha: str = ""
+    fixed_sha: str = ""
+    is_detected: bool = True
+    measured_series: tuple[ChangedSeries, ...] = ()
+    expected_series: tuple[ChangedSeries, ...] = ()
+    occurrences: tuple[EventOccurrence, ...] = ()
+
+    @property
+    def series(self) -> tuple[ChangedSeries, ...]:
+        """Return the changed series: where the history shows it, else on the pull request."""
+        return self.occurrences[-1].series if self.occurrences else self.measured_series
+
+    @property
+    def beyond_expected(self) -> str:
+        """Return the workload that changed by more than was expected, "" for none.
+
+        Another metric of an expected workload is part of it; another workload is not.
+        """
+        changes = {one.key: one for one in self.expected_series}
+        workloads = {one.workload for one in self.expected_series}
+        for series in self.series:
+            accepted_series = changes.get(series.key)
+            if series.workload not in workloads or (
+                accepted_series and series.exceeds(accepted_series)
+            ):
+                return series.workload
+        return ""
+
+    def with_state(
+        self,
+        state: EventState,
+        *,
+        set_by: str = "",
+        reason: str = "",
+        owner: str = "",
+        until: date | None = None,
+    ) -> Self:
+        """Return the event in another state, with those words on it alone."""
+        return replace(
+            self,
+            state=state,
+            set_by=set_by,
+            reason=reason,
+            owner=owner,
+            until=until,
+            fixed_sha=self.fixed_sha if state is EventState.FIXED else "",
+            expected_series=self.series if state is EventState.EXPECTED else (),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EventUpdate:
+    """An event that is new or changed, and why: "" where its state is as before."""
+
+    event: TrackedEvent
+    note: str = ""
+
+
+def changed_series(change: ChangeEvent | EnvironmentChange) -> tuple[ChangedSeries, ...]:
+    """Return the significant series of a grouped change, the largest first."""
+    return tuple(
+        ChangedSeries.from_attributed(member.change)
+        for member in change.members
+        if member.is_significant
+    )
+
+
+def harm_of_change(change: ChangeEvent | EnvironmentChange) -> Harm:
+    """Return whether a grouped change is for the worse; that of machines is where any series is."""
+    if isinstance(change, ChangeEvent):
+        return change.harm
+    harms = {member.change.harm for member in change.members if member.is_significant}
+    return Harm.WORSE if Harm.WORSE in harms else Harm.BETTER

@@ -1,0 +1,141 @@
+"""Lists events, sets their states, and reports what there is to decide."""
+
+from datetime import UTC, datetime, timedelta
+from getpass import getuser
+from typing import Annotated
+
+from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import DAY, argument, how, what
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.server_modules import open_store
+
+Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
+EventId = Annotated[int, argument("its number, as `list` prints it", metavar="EVENT")]
+
+
+@command(
+    examples=(
+        "perfledger server event list octo/models",
+        "perfledger server event list octo/models --state open --state expected --json",
+        "perfledger server event list octo/models --before 120 --most 20",
+    )
+)
+def list_events(
+    repository: Repository,
+    *,
+    state: Annotated[list[EventState] | None, what("only events in this state; repeatable")] = None,
+    before: Annotated[
+        int | None, what("only events older than this one", metavar="EVENT", minimum=1)
+    ] = None,
+    most: Annotated[int, what("so many events at most", metavar="COUNT", minimum=1)] = 100,
+    output: DocumentOutput,
+) -> None:
+    """List the changes that were found in a project's history and on its pull requests.
+
+    Changes at one place are one event. The running service searches a history again within half a
+    minute after it changed.
+    """
+    from perfledger_service.rendering.server.event import events_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.events.event import (
+            list_events as events_of_project,
+            project_of_name,
+        )
+
+        project = project_of_name(engine, repository)
+        events = events_of_project(engine, project, states=state or (), before=before, most=most)
+    output.write_document(events, events_document)
+
+
+@command(
+    examples=(
+        "perfledger server event show octo/models 1",
+        "perfledger server event show octo/models 1 --json",
+    )
+)
+def show(repository: Repository, event: EventId, *, output: DocumentOutput) -> None:
+    """Show an event and all that happened to it."""
+    from perfledger_service.rendering.server.event import event_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.events.event import event_history, project_of_name
+
+        history = event_history(engine, project_of_name(engine, repository), event)
+    output.write_document(history, event_document)
+
+
+@command(
+    examples=(
+        "perfledger server event set octo/models 1 acknowledged --reason 'alice bisects it'",
+        "perfledger server event set octo/models 1 expected --reason 'safer math' --owner alice",
+        "perfledger server event set octo/models 1 environment --reason 'new driver' --json",
+    )
+)
+def set_event(
+    repository: Repository,
+    event: EventId,
+    state: Annotated[
+        EventState,
+        argument("what it is: open, acknowledged, expected or environment", metavar="STATE"),
+    ],
+    *,
+    reason: Annotated[str, how("why")] = "",
+    owner: Annotated[str, how("who is asked about it; an expected event needs one")] = "",
+    until: Annotated[
+        datetime | None,
+        how("the last day on which it is expected", metavar=DAY, default="no last day"),
+    ] = None,
+    output: DocumentOutput,
+) -> None:
+    """Set the state of an event, with a reason.
+
+    An expected event is open again after its last day, or once it changed by more than it did when
+    it was set. No one sets an event to fixed: a later change that undoes it does.
+    """
+    from perfledger_service.rendering.server.event import event_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.events.event import (
+            project_of_name,
+            set_event as store_state,
+        )
+
+        history = store_state(
+            engine,
+            project_of_name(engine, repository),
+            event,
+            state,
+            author=getuser(),
+            reason=reason,
+            owner=owner,
+            until=until.date() if until else None,
+            now=datetime.now(UTC),
+        )
+    output.write_document(history, event_document)
+
+
+@command(
+    examples=(
+        "perfledger server event triage octo/models",
+        "perfledger server event triage octo/models --format markdown --output triage.md",
+        "perfledger server event triage octo/models --days 30 --json",
+    )
+)
+def triage(
+    repository: Repository,
+    *,
+    days: Annotated[int, what("look back so many days", metavar="DAYS", minimum=1)] = 7,
+    output: DocumentOutput,
+) -> None:
+    """Report which regressions of a project there are to decide, and what happened in a week."""
+    from perfledger_service.rendering.server.event import triage_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.events.event import triage as triage_report
+
+        report = triage_report(
+            engine, repository, period=timedelta(days=days), now=datetime.now(UTC)
+        )
+    output.write_document(report, triage_document)

@@ -1,0 +1,1 @@
+"""Stores events: changes of a project with the states that people and measurements give them."""

@@ -1,0 +1,194 @@
+"""Stores events, what happened to them, and whose history is to be searched again.
+
+As MessagePack: changes may hold infinities, which JSON cannot write.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import date, datetime
+
+import msgspec
+from sqlalchemy import ColumnElement, update
+from sqlmodel import Session, col, or_, select
+
+from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_baselines.history.commits.tracked_event import EventUpdate, TrackedEvent
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.events.event_tables import (
+    EventNoteRow,
+    EventSearchRow,
+    TrackedEventRow,
+)
+from perfledger_service.values.branch_views import EventNote, EventView
+
+# Newest events of a project that are compared with a search: fixed ones of long ago are history.
+MOST_TRACKED = 500
+MOST_NOTES = 500
+
+
+_EVENT_DECODER = msgspec.msgpack.Decoder(TrackedEvent)
+_NOTE_DECODER = msgspec.json.Decoder(EventNote)
+
+
+def mark_search_due(session: Session, project_id: int) -> None:
+    """Record that a project's history changed; the caller holds the project's lock."""
+    row = session.get(EventSearchRow, project_id) or EventSearchRow(
+        project_id=project_id, changes=0
+    )
+    row.changes += 1
+    session.add(row)
+    session.flush()
+
+
+def due_searches(session: Session, *, today: date) -> dict[int, int]:
+    """Return the projects to search with their numbers of changes: one is new, or a day is over."""
+    expired = select(TrackedEventRow.project_id).where(
+        col(TrackedEventRow.state) == EventState.EXPECTED, col(TrackedEventRow.until) < today
+    )
+    rows = session.exec(
+        select(EventSearchRow.project_id, EventSearchRow.changes).where(
+            or_(
+                col(EventSearchRow.searched) < col(EventSearchRow.changes),
+                col(EventSearchRow.project_id).in_(expired),
+            )
+        )
+    )
+    return dict(rows.all())
+
+
+def set_searched(session: Session, project_id: int, changes: int) -> None:
+    """Record that so many changes of a project's history were searched."""
+    session.exec(
+        update(EventSearchRow)
+        .where(col(EventSearchRow.project_id) == project_id)
+        .values(searched=changes)
+    )
+
+
+def tracked_events(session: Session, project_id: int) -> tuple[TrackedEvent, ...]:
+    """Return a project's newest events, oldest first."""
+    views = events_of(session, project_id, most=MOST_TRACKED)
+    return tuple(view.event for view in reversed(views))
+
+
+def events_of(
+    session: Session,
+    project_id: int,
+    *,
+    states: Collection[EventState] = (),
+    before: int | None = None,
+    changed_since: datetime | None = None,
+    most: int,
+) -> tuple[EventView, ...]:
+    """Return events of a project, newest first, in any of some states (all if none is given).
+
+    `before` is the id of the event to go on after.
+    """
+    conditions: list[ColumnElement[bool]] = [col(TrackedEventRow.project_id) == project_id]
+    if states:
+        conditions.append(col(TrackedEventRow.state).in_(states))
+    if before is not None:
+        conditions.append(col(TrackedEventRow.id) < before)
+    if changed_since is not None:
+        conditions.append(col(TrackedEventRow.changed_at) >= changed_since)
+    rows = session.exec(
+        select(TrackedEventRow)
+        .where(*conditions)
+        .order_by(col(TrackedEventRow.id).desc())
+        .limit(most)
+    )
+    return tuple(_view(row) for row in rows)
+
+
+def event_by_id(session: Session, project_id: int, event_id: int) -> EventView:
+    """Return an event of a project; raise NotFoundError for none by that number."""
+    row = session.exec(
+        select(TrackedEventRow).where(
+            col(TrackedEventRow.id) == event_id, col(TrackedEventRow.project_id) == project_id
+        )
+    ).first()
+    if row is None:
+        msg = f"there is no event {event_id} in this project: list its events"
+        raise NotFoundError(msg)
+    return _view(row)
+
+
+def events_of_pull_request(
+    session: Session, project_id: int, pull_request: int
+) -> tuple[TrackedEvent, ...]:
+    """Return the events of a pull request, oldest first."""
+    rows = session.exec(
+        select(TrackedEventRow)
+        .where(
+            col(TrackedEventRow.project_id) == project_id,
+            col(TrackedEventRow.pull_request) == pull_request,
+        )
+        .order_by(col(TrackedEventRow.id))
+    )
+    return tuple(_view(row).event for row in rows)
+
+
+def save_event(
+    session: Session, project_id: int, event_update: EventUpdate, *, now: datetime, author: str = ""
+) -> int:
+    """Store a new or changed event, with a note where there is one; return its number.
+
+    The caller holds the project's lock.
+    """
+    event = event_update.event
+    row = session.get(TrackedEventRow, event.id) if event.id else None
+    if row is None:
+        row = TrackedEventRow(
+            project_id=project_id, state=event.state, opened_at=now, changed_at=now, content=b""
+        )
+    if row.state != event.state:
+        row.changed_at = now
+    row.state = event.state
+    row.until = event.until
+    row.pull_request = event.pull_request
+    row.content = msgspec.msgpack.encode(event)
+    session.add(row)
+    session.flush()
+    assert row.id is not None  # noqa: S101 - it is stored
+    if event_update.note:
+        session.add(
+            EventNoteRow(
+                event_id=row.id,
+                noted_at=now,
+                author=author,
+                state=event.state,
+                note=event_update.note,
+            )
+        )
+        session.flush()
+    return row.id
+
+
+def notes_of_event(session: Session, event_id: int) -> tuple[EventNote, ...]:
+    """Return what happened to an event, oldest first; the newest where there is too much."""
+    return tuple(reversed(_newest_notes(session, col(EventNoteRow.event_id) == event_id)))
+
+
+def notes_since(session: Session, project_id: int, since: datetime) -> tuple[EventNote, ...]:
+    """Return what happened to a project's events since a moment, newest first."""
+    of_project = select(TrackedEventRow.id).where(col(TrackedEventRow.project_id) == project_id)
+    return _newest_notes(
+        session,
+        col(EventNoteRow.event_id).in_(of_project),
+        col(EventNoteRow.noted_at) >= since,
+    )
+
+
+def _newest_notes(session: Session, *conditions: ColumnElement[bool]) -> tuple[EventNote, ...]:
+    rows = session.exec(
+        select(EventNoteRow)
+        .where(*conditions)
+        .order_by(col(EventNoteRow.id).desc())
+        .limit(MOST_NOTES)
+    )
+    return tuple(row.to_value(_NOTE_DECODER) for row in rows)
+
+
+def _view(row: TrackedEventRow) -> EventView:
+    event = replace(_EVENT_DECODER.decode(row.content), id=row.id or 0)
+    return EventView(event=event, opened_at=row.opened_at, changed_at=row.changed_at)

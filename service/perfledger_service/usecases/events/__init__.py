@@ -1,0 +1,1 @@
+"""Finds events, follows their states, and lists what there is to decide."""

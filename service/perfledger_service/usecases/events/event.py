@@ -1,0 +1,172 @@
+"""Lists the events of a project, sets their states, and reports what there is to decide."""
+
+from collections.abc import Collection
+from datetime import date, datetime, timedelta
+from math import isfinite
+
+from sqlalchemy import Engine
+
+from perfledger_baselines.history.commits.attribution import Harm
+from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_baselines.history.commits.tracked_event import EventUpdate, TrackedEvent
+from perfledger_service.errors import UsageError
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.events.tracked_events import (
+    event_by_id,
+    events_of,
+    notes_of_event,
+    notes_since,
+    save_event,
+)
+from perfledger_service.store.projects import Project, lock_project, project_named
+from perfledger_service.values.branch_views import (
+    EventHistory,
+    EventList,
+    EventView,
+    TriageReport,
+)
+
+MOST_EVENTS = 100
+MAX_EVENT_ID = 2**31 - 1  # a larger one fits no column
+MAX_WORDS = 300
+# How far ahead an expectation may reach: until then somebody looks again.
+MOST_DAYS = 366
+# Expectations that end within so many days are in the report, so that somebody looks in time.
+EXPIRING_DAYS = 14
+MOST_TRIAGED = 500
+
+
+def project_of_name(engine: Engine, repository: str) -> Project:
+    """Return the project of a repository; raise NotFoundError for none."""
+    with read_session(engine) as session:
+        return project_named(session, repository)
+
+
+def list_events(
+    engine: Engine,
+    project: Project,
+    *,
+    states: Collection[EventState] = (),
+    before: int | None = None,
+    most: int = MOST_EVENTS,
+) -> EventList:
+    """Return events of a project in any of some states, newest first; `before` is an event's id."""
+    with read_session(engine) as session:
+        views = events_of(session, project.id, states=states, before=before, most=most + 1)
+    return EventList(repository=project.repository, events=views[:most], has_more=len(views) > most)
+
+
+def event_history(engine: Engine, project: Project, event_id: int) -> EventHistory:
+    """Return an event of a project with all that happened to it; raise NotFoundError for none."""
+    with read_session(engine) as session:
+        return EventHistory(
+            repository=project.repository,
+            view=event_by_id(session, project.id, event_id),
+            notes=notes_of_event(session, event_id),
+        )
+
+
+def set_event(
+    engine: Engine,
+    project: Project,
+    event_id: int,
+    state: EventState,
+    *,
+    author: str,
+    reason: str,
+    owner: str = "",
+    until: date | None = None,
+    now: datetime,
+) -> EventHistory:
+    """Set an event to a state and return it; `author` is who says so.
+
+    Raises NotFoundError for no such event, and UsageError for a state that nobody can set or that
+    lacks its reason, owner or last day.
+    """
+    reason, owner = _words(reason), _words(owner)
+    _check_state(state, reason=reason, owner=owner, until=until, today=now.date())
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        event = event_by_id(session, project.id, event_id).event
+        changed_event = event.with_state(
+            state, set_by=author, reason=reason, owner=owner, until=until
+        )
+        update = EventUpdate(changed_event, _note(changed_event))
+        save_event(session, project.id, update, now=now, author=author)
+        session.commit()
+    return event_history(engine, project, event_id)
+
+
+def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime) -> TriageReport:
+    """Return what there is to decide of a project, and what happened within a period."""
+    project, since = project_of_name(engine, repository), now - period
+    with read_session(engine) as session:
+        unsettled = events_of(
+            session,
+            project.id,
+            states=(EventState.OPEN, EventState.ACKNOWLEDGED, EventState.EXPECTED),
+            most=MOST_TRIAGED,
+        )
+        notes = notes_since(session, project.id, since)
+    regressions = sorted(filter(_is_regression, unsettled), key=_size, reverse=True)
+    soon = now.date() + timedelta(days=EXPIRING_DAYS)
+    return TriageReport(
+        repository=project.repository,
+        since=since,
+        now=now,
+        to_decide=_in_state(regressions, EventState.OPEN),
+        acknowledged=_in_state(regressions, EventState.ACKNOWLEDGED),
+        expiring=tuple(
+            view
+            for view in _in_state(regressions, EventState.EXPECTED)
+            if view.event.until is not None and view.event.until <= soon
+        ),
+        notes=notes,
+    )
+
+
+def _check_state(
+    state: EventState, *, reason: str, owner: str, until: date | None, today: date
+) -> None:
+    is_expected = state is EventState.EXPECTED
+    problems = (
+        (
+            state is EventState.FIXED,
+            "nobody sets an event to fixed: it is when a later change undoes it",
+        ),
+        (not reason, f"say why the event is {state}: give a reason"),
+        (is_expected and not owner, "an expected event needs an owner, who is asked about it"),
+        (until is not None and not is_expected, f"an event is {state} without a last day"),
+        (
+            until is not None and not today <= until <= today + timedelta(days=MOST_DAYS),
+            f"{until} is not within {MOST_DAYS} days from today",
+        ),
+    )
+    for is_there, problem in problems:
+        if is_there:
+            raise UsageError(problem)
+
+
+def _words(text: str) -> str:
+    return clean(text, limit=MAX_WORDS) if text.strip() else ""
+
+
+def _note(event: TrackedEvent) -> str:
+    owner = f"; owner {event.owner}" if event.owner else ""
+    until = f"; until {event.until}" if event.until else ""
+    return f"{event.reason}{owner}{until}"
+
+
+def _is_regression(view: EventView) -> bool:
+    return view.event.harm is Harm.WORSE and view.event.is_detected
+
+
+def _in_state(views: list[EventView], state: EventState) -> tuple[EventView, ...]:
+    return tuple(view for view in views if view.event.state is state)
+
+
+def _size(view: EventView) -> float:
+    """Return the largest change of an event, 0 where none has a size."""
+    sizes = (abs(one.change) for one in view.event.series)
+    return max(filter(isfinite, sizes), default=0.0)

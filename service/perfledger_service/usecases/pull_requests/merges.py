@@ -1,0 +1,47 @@
+"""Receives that pull requests were closed: merged as a commit of their branch, or given up."""
+
+from datetime import datetime
+
+from sqlalchemy import Engine
+
+from perfledger_runners.bundles.bundle_checks import SHA
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.comments.acceptances import set_merged
+from perfledger_service.store.database import write_session
+from perfledger_service.store.events.merges import add_merge
+from perfledger_service.store.projects import lock_project
+from perfledger_service.usecases.events.pull_request_events import close_events, merge_events
+from perfledger_service.usecases.pull_requests.projects import project_of_delivery
+from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
+
+
+def receive_closing(
+    engine: Engine,
+    repository: str,
+    repository_id: int,
+    pull_request: int,
+    *,
+    merged_sha: str | None,
+    now: datetime,
+) -> str:
+    """Record that a pull request was merged as a commit, or closed without (None).
+
+    Return why it is not recorded, or "". What was accepted of it, now or later, names the commit.
+    """
+    is_commit = merged_sha is None or SHA.fullmatch(merged_sha)
+    if not (0 < pull_request <= MAX_PULL_REQUEST and is_commit):
+        return "no such pull request or commit"
+    with write_session(engine) as session:
+        try:
+            project = project_of_delivery(session, repository, repository_id)
+        except NotFoundError as error:
+            return str(error)
+        lock_project(session, project.id)
+        if merged_sha is None:
+            close_events(session, project.id, pull_request, now=now)
+        else:
+            add_merge(session, project.id, pull_request, merged_sha)
+            set_merged(session, project.id, pull_request, merged_sha)
+            merge_events(session, project.id, pull_request, merged_sha, now=now)
+        session.commit()
+    return ""

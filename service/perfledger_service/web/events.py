@@ -1,0 +1,207 @@
+"""Serves `/api/v1/events`: a project's events, and the states that its maintainers set."""
+
+import math
+from datetime import date, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from perfledger_baselines.history.commits.attribution import Harm
+from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_service.usecases.events.event import (
+    MAX_EVENT_ID,
+    MAX_WORDS,
+    MOST_EVENTS,
+    event_history,
+    list_events,
+    set_event,
+)
+from perfledger_service.values.branch_views import EventHistory, EventView
+from perfledger_service.web.app_state import CurrentAppState, CurrentMaintainer, CurrentReader
+from perfledger_service.web.uploads import CALLER_PROBLEMS, PROBLEMS
+
+router = APIRouter(prefix="/api/v1/events", tags=["events"])
+EventNumber = Annotated[int, Path(ge=1, le=MAX_EVENT_ID)]
+
+
+class ChangedSeriesResponse(BaseModel):
+    """A series that an event changed, by how much, with its interval; null where unknown."""
+
+    workload: str
+    metric: str
+    machine_class: str
+    change: float | None
+    low: float | None
+    high: float | None
+
+
+class EventResponse(BaseModel):
+    """An event with its state; it happened after one commit and up to another, if both are given.
+
+    One of a pull request that is not merged has no commits. `is_detected` is false where the newest
+    search of the history no longer finds it.
+    """
+
+    id: int
+    harm: Harm
+    state: EventState
+    reason: str
+    owner: str
+    set_by: str
+    until: date | None
+    pull_request: int | None
+    after_sha: str
+    last_sha: str
+    merged_sha: str
+    fixed_sha: str
+    is_detected: bool
+    opened_at: datetime
+    changed_at: datetime
+    series: tuple[ChangedSeriesResponse, ...]
+
+
+class EventNoteResponse(BaseModel):
+    """What happened to an event; `author` is "" for the measurements."""
+
+    noted_at: datetime
+    author: str
+    state: EventState
+    note: str
+
+
+class EventHistoryResponse(BaseModel):
+    """An event and what happened to it, oldest first."""
+
+    repository: str
+    event: EventResponse
+    notes: tuple[EventNoteResponse, ...]
+
+
+class EventsResponse(BaseModel):
+    """Events, newest first; `next_before` is the `before` of the next page, null for the last."""
+
+    repository: str
+    events: tuple[EventResponse, ...]
+    next_before: int | None
+
+
+class EventStateRequest(BaseModel):
+    """The state that an event is set to, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    state: EventState
+    reason: Annotated[str, Field(min_length=1, max_length=MAX_WORDS)]
+    owner: Annotated[str, Field(max_length=MAX_WORDS)] = ""
+    until: date | None = None
+
+
+_NO_EVENT = {**PROBLEMS[400], "description": "the project has no such event"}
+
+
+@router.get("", responses=CALLER_PROBLEMS)
+def get_events(
+    state_of_service: CurrentAppState,
+    caller: CurrentReader,
+    state: Annotated[list[EventState] | None, Query(max_length=len(EventState))] = None,
+    before: Annotated[int | None, Query(ge=1, le=MAX_EVENT_ID)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = MOST_EVENTS,
+) -> EventsResponse:
+    """Return the project's events in any of some states, all without one, newest first."""
+    event_list = list_events(
+        state_of_service.engine, caller.project, states=state or (), before=before, most=limit
+    )
+    events = tuple(map(_event, event_list.events))
+    return EventsResponse(
+        repository=event_list.repository,
+        events=events,
+        next_before=events[-1].id if event_list.has_more else None,
+    )
+
+
+@router.get("/{event_id}", responses={**CALLER_PROBLEMS, 404: _NO_EVENT})
+def get_event(
+    state: CurrentAppState, caller: CurrentReader, event_id: EventNumber
+) -> EventHistoryResponse:
+    """Return one of the project's events with all that happened to it."""
+    return _history(event_history(state.engine, caller.project, event_id))
+
+
+@router.put(
+    "/{event_id}/state",
+    responses={
+        400: {**PROBLEMS[400], "description": "a state that nobody can set, or not in this way"},
+        **CALLER_PROBLEMS,
+        404: _NO_EVENT,
+    },
+)
+def put_event_state(
+    state: CurrentAppState,
+    caller: CurrentMaintainer,
+    event_id: EventNumber,
+    request: EventStateRequest,
+) -> EventHistoryResponse:
+    """Set the state of one of the project's events; the token's name is kept with it."""
+    history = set_event(
+        state.engine,
+        caller.project,
+        event_id,
+        request.state,
+        author=caller.token,
+        reason=request.reason,
+        owner=request.owner,
+        until=request.until,
+        now=state.now(),
+    )
+    return _history(history)
+
+
+def _history(history: EventHistory) -> EventHistoryResponse:
+    return EventHistoryResponse(
+        repository=history.repository,
+        event=_event(history.view),
+        notes=tuple(
+            EventNoteResponse(
+                noted_at=note.noted_at, author=note.author, state=note.state, note=note.note
+            )
+            for note in history.notes
+        ),
+    )
+
+
+def _event(view: EventView) -> EventResponse:
+    event = view.event
+    place = event.occurrences[-1] if event.occurrences else None
+    return EventResponse(
+        id=event.id,
+        harm=event.harm,
+        state=event.state,
+        reason=event.reason,
+        owner=event.owner,
+        set_by=event.set_by,
+        until=event.until,
+        pull_request=event.pull_request,
+        after_sha=place.after_sha if place else "",
+        last_sha=place.last_sha if place else "",
+        merged_sha=event.merged_sha,
+        fixed_sha=event.fixed_sha,
+        is_detected=event.is_detected,
+        opened_at=view.opened_at,
+        changed_at=view.changed_at,
+        series=tuple(
+            ChangedSeriesResponse(
+                workload=one.workload,
+                metric=one.metric,
+                machine_class=one.machine_class,
+                change=_finite(one.change),
+                low=_finite(one.low),
+                high=_finite(one.high),
+            )
+            for one in event.series
+        ),
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,134 @@
+"""From uploads of the default branch to events: found, undone, and expected after a merge."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.bundle import Plan
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Revision
+from perfledger_baselines.history.commits.attribution import Harm
+from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_baselines.history.commits.tracked_event import EventUpdate
+from perfledger_service.store.branch_commits import put_places
+from perfledger_service.store.confirmation_state import confirmation_state_of
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.events.tracked_events import (
+    due_searches,
+    events_of_pull_request,
+    save_event,
+    tracked_events,
+)
+from perfledger_service.store.projects import project_for
+from perfledger_service.usecases.events.event_search import places_of_commits, search_events
+from perfledger_service.usecases.events.pull_request_events import merge_events
+
+PROJECT = 1
+
+
+def sha(commit):
+    return f"{commit:040x}"
+
+
+@pytest.fixture
+def check(any_engine, judged, make_bundle, now):
+    """Check commits one after another, each against its parent, all at one level."""
+
+    def check(*commits, level=1.0, ratio=1.0, **values):
+        for commit in commits:
+            bundle = make_bundle(
+                **{
+                    "ratio": ratio,
+                    "pairs": 4,
+                    "samples": 2,
+                    "seed": commit,
+                    "base": Revision(sha=sha(commit - 1), depth=commit - 1),
+                    "head": Revision(sha=sha(commit), depth=commit),
+                    "plan": Plan(seed=1, order=("base",) * 4, looks=(4,)),
+                    "pull_request": None,
+                    **values,
+                }
+            )
+            runs = tuple(
+                replace(
+                    run,
+                    samples={
+                        name: tuple(
+                            (level if name == STEP_TIME.name else 1) * one for one in samples
+                        )
+                        for name, samples in run.samples.items()
+                    },
+                )
+                for run in bundle.runs
+            )
+            judged(
+                any_engine,
+                replace(bundle, runs=runs),
+                upload_id=f"{commit:032x}",
+                now=now,
+                trust_runners=True,
+            )
+
+    return check
+
+
+@pytest.fixture
+def search(any_engine, now):
+    def search():
+        search_events(any_engine, now=now)
+        with read_session(any_engine) as session:
+            return tracked_events(session, PROJECT)
+
+    return search
+
+
+@pytest.mark.slow
+def test_a_change_of_the_branch_is_an_event_and_what_undoes_it_fixes_it(
+    any_engine, check, search, now
+):
+    check(*range(1, 13))
+    check(*range(14, 22), level=1.2)
+    [event] = [one for one in search() if one.harm is Harm.WORSE]
+    assert event.state is EventState.OPEN
+    assert event.occurrences[0].last_sha in {sha(commit) for commit in range(12, 16)}
+    with read_session(any_engine) as session:
+        assert due_searches(session, today=now.date()) == {}
+
+    check(*range(23, 31))
+    events = search()
+    assert {one.state for one in events if one.harm is Harm.WORSE} == {EventState.FIXED}
+    assert search() == events
+
+
+@pytest.mark.slow
+def test_an_accepted_regression_is_the_new_level_from_its_merge_on(any_engine, check, search, now):
+    check(*range(1, 13))
+    check(99, pull_request=7, ratio=1.2, base=Revision(sha=sha(12), depth=12))
+    with write_session(any_engine) as session:
+        [event] = events_of_pull_request(session, PROJECT, 7)
+        expected = event.with_state(EventState.EXPECTED, set_by="alice", reason="safer")
+        save_event(session, PROJECT, EventUpdate(expected), now=now)
+        merge_events(session, PROJECT, 7, sha(13), now=now)
+        session.commit()
+
+    check(*range(14, 22), level=1.2)
+
+    [event] = [one for one in search() if one.harm is Harm.WORSE]
+    assert (event.state, event.merged_sha, event.reason) == (
+        EventState.EXPECTED,
+        sha(13),
+        "safer",
+    )
+    with read_session(any_engine) as session:
+        assert confirmation_state_of(session, PROJECT).requests == ()
+
+
+def test_a_commit_that_was_not_measured_is_where_the_next_one_is(any_engine, check, now):
+    check(2, 6)
+    with write_session(any_engine) as session:
+        project = project_for(session, "octo/models", now=now)
+        put_places(session, project.id, {sha(3): 3, sha(9): 9})
+        session.commit()
+
+        places = places_of_commits(session, project.id)
+    assert places == {sha(1): 0, sha(2): 1, sha(3): 2, sha(5): 2, sha(6): 3}

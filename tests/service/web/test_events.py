@@ -1,0 +1,74 @@
+"""Tests `/api/v1/events` over real HTTP: what is read, and who may decide."""
+
+import pytest
+
+from perfledger_service.usecases.pull_requests.projects import add_project
+from perfledger_service.values.token_scope import TokenScope
+
+TOKEN = "pl_0123abcd_" + "s" * 43
+OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
+MAINTAINER = "pl_89abcdef_" + "u" * 43
+ROUTE = "/api/v1/events"
+EXPECTED = {"state": "expected", "reason": "safer math", "owner": "alice"}
+
+
+@pytest.fixture
+def slowed(site, judged, make_bundle, now):
+    """A site with one event of octo/models, and a maintainer's token."""
+    judged(site.engine, make_bundle(pairs=4))
+    add_project(site.engine, "octo/models", token=MAINTAINER, now=now, scope=TokenScope.MAINTAIN)
+    return site
+
+
+def put(site, body, *, token, event=1):
+    headers = {"Authorization": f"Bearer {token}"}
+    return site.client.put(f"{ROUTE}/{event}/state", json=body, headers=headers)
+
+
+def test_events_are_read_page_by_page(slowed):
+    answer = slowed.get(ROUTE, token=TOKEN).json()
+
+    assert answer["next_before"] is None
+    [event] = answer["events"]
+    assert (event["id"], event["state"], event["pull_request"]) == (1, "open", 7)
+    [series] = event["series"]
+    assert series["change"] == pytest.approx(0.2, abs=0.01)
+    assert slowed.get(f"{ROUTE}?before=1", token=TOKEN).json()["events"] == []
+    assert slowed.get(f"{ROUTE}?state=fixed&state=expected", token=TOKEN).json()["events"] == []
+    assert slowed.get(f"{ROUTE}?limit=0", token=TOKEN).status_code == 422
+
+
+def test_a_maintainer_sets_a_state_under_the_tokens_name(slowed):
+    answer = put(slowed, EXPECTED, token=MAINTAINER)
+
+    assert answer.status_code == 200
+    assert answer.json()["event"]["state"] == "expected"
+    assert answer.json()["event"]["set_by"] == "pl_89abcdef"
+    notes = slowed.get(f"{ROUTE}/1", token=TOKEN).json()["notes"]
+    assert [note["author"] for note in notes] == ["", "pl_89abcdef"]
+
+
+def test_who_may_only_upload_decides_nothing_and_who_maintains_uploads_nothing(slowed, make_bundle):
+    refused = put(slowed, EXPECTED, token=TOKEN)
+
+    assert refused.status_code == 403
+    assert "may maintain" in refused.text
+    assert slowed.upload(make_bundle(seed=9), token=MAINTAINER).status_code == 403
+
+
+def test_another_projects_event_is_not_there(slowed):
+    assert slowed.get(ROUTE, token=OTHER_TOKEN).json()["events"] == []
+    assert slowed.get(f"{ROUTE}/1", token=OTHER_TOKEN).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"state": "fixed", "reason": "it is"}, 400),
+        ({"state": "expected", "reason": "it is"}, 400),
+        ({"state": "closed", "reason": "it is"}, 422),
+        ({"state": "open"}, 422),
+    ],
+)
+def test_a_state_that_nobody_can_set_is_refused(slowed, body, status):
+    assert put(slowed, body, token=MAINTAINER).status_code == status
