@@ -119,6 +119,13 @@ BUILD_VARIABLES = (
         ("PIP_*", "UV_*", "POETRY_*", "PDM_*", "PIP_KEYRING_PROVIDER", "UV_KEYRING_PROVIDER"),
     ),
     VariableGroup(
+        "which settings, cache and CUDA driver conda and pixi install with",
+        (
+            *("CONDARC", "CONDA_PKGS_DIRS", "CONDA_OVERRIDE_CUDA"),
+            *("PIXI_HOME", "PIXI_CACHE_DIR", "RATTLER_CACHE_DIR"),
+        ),
+    ),
+    VariableGroup(
         "compilers' options",
         (
             *("CPPFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS", "ARCHFLAGS", "FC", "AR", "LD"),

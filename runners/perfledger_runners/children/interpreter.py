@@ -11,6 +11,7 @@ OLDEST_PYTHON = (3, 11)
 # A cold start from a network file system is slow; anything slower is broken.
 ASK_TIMEOUT_S = 60.0
 # Runs in every Python, so that an old one can report its version.
+CONDA_RECORDS = "conda-meta"  # the folder of conda's records of what is installed
 VERSION_PROGRAM = "import sys; sys.stdout.write('%d.%d.%d' % tuple(sys.version_info[:3]))"
 
 
@@ -24,6 +25,11 @@ class Interpreter:
 
     path: Path
     version: tuple[int, int, int]
+
+    @property
+    def prefix(self) -> Path:
+        """Return the folder of the environment that it is the interpreter of."""
+        return self.path.parent.parent
 
 
 def find_python(root: Path, configured: str = "") -> Interpreter:
@@ -51,10 +57,16 @@ def package_folders(environment: Path) -> tuple[str, ...]:
     return tuple(sorted(map(str, environment.glob("lib/python*/site-packages"))))
 
 
+def is_conda(environment: Path) -> bool:
+    """Return whether conda, or another program that installs its packages, made an environment."""
+    return (environment / CONDA_RECORDS).is_dir()
+
+
 def activation(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a virtual environment's `activate` sets."""
+    """Return the variables that an environment's activation sets."""
     path = (str(folder / "bin"), environment.get("PATH", os.defpath))
-    return {"VIRTUAL_ENV": str(folder), "PATH": os.pathsep.join(path)}
+    conda = {"CONDA_PREFIX": str(folder)} if is_conda(folder) else {}
+    return {"VIRTUAL_ENV": str(folder), "PATH": os.pathsep.join(path), **conda}
 
 
 def _choose(root: Path, configured: str) -> Path:

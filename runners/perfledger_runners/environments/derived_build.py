@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from perfledger_runners.checkouts.dependency_files import (
     NOTHING_DECLARED,
@@ -23,10 +23,13 @@ from perfledger_runners.checkouts.source_tree import (
     listed,
 )
 from perfledger_runners.environments.build import BuildError
-from perfledger_runners.environments.lock_tool import LockTool, lock_tool
+from perfledger_runners.environments.lock_tool import CONDA_LOCKS, LockTool, conda_tool, lock_tool
 
 REQUIREMENTS = "requirements.txt"
 ADVICE = "set `build` in [tool.perfledger] to the command that installs a checkout"
+CONDA_ADVICE = (
+    f"{ADVICE}, or `python` to the interpreter of the environment that conda or pixi made from it"
+)
 EXACT_PIN = re.compile(r"==[^*,;]+(;|$)")
 LOWER_BOUND = re.compile(r">=?[^,;]+,?")
 OPTION_VALUE = re.compile(r"^(--[\w-]+)=")
@@ -91,12 +94,23 @@ def is_needed(path: str, base: SourceTree, head: SourceTree, paths: Sequence[str
     return False
 
 
-def derived_build(tree: SourceTree, inputs: BuildInputs) -> str:
+def install_tool(tree: SourceTree, inputs: BuildInputs, *, prefix: Path) -> LockTool | None:
+    """Return the tool that installs a revision from its lock file, None if pip does.
+
+    It is conda or pixi if the environment at `prefix` is theirs and its file differs: otherwise
+    what they installed there is inherited.
+    """
+    conda = conda_tool(tree.hashes, prefix)
+    is_changed = conda is not None and conda.lock in inputs.dependencies
+    return lock_tool(tree.hashes) or (conda if is_changed else None)
+
+
+def derived_build(tree: SourceTree, inputs: BuildInputs, tool: LockTool | None) -> str:
     """Return the usual command for a revision, "" if there is none and nothing differs.
 
-    Raises BuildError if what differs may not be installed by it.
+    `tool` is the one that installs the revision. Raises BuildError if what differs may not be
+    installed by the command.
     """
-    tool = lock_tool(tree.hashes)
     if tool is not None:
         is_locked = tool.lock in inputs.dependencies
         uninstallable = [
@@ -109,7 +123,8 @@ def derived_build(tree: SourceTree, inputs: BuildInputs) -> str:
         uninstallable = [path for path in _present(tree, inputs) if is_lock(path)]
         command = " && ".join(_pip_commands(tree, inputs))
     if uninstallable:
-        msg = f"{listed(uninstallable)} changed, and perfledger cannot install from it: {ADVICE}"
+        advice = CONDA_ADVICE if any(each in CONDA_LOCKS for each in uninstallable) else ADVICE
+        msg = f"{listed(uninstallable)} changed, and perfledger cannot install from it: {advice}"
         raise BuildError(msg)
     if inputs.files and not command:
         msg = f"{listed(inputs.files)} changed, and this side has nothing to install: {ADVICE}"

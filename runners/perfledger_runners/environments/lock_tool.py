@@ -1,7 +1,11 @@
 """Lists the tools that install what their lock file pins, and the command of each."""
 
+import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
+
+from perfledger_runners.children.interpreter import is_conda
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +19,7 @@ class LockTool:
     program: str
     lock: str
     command: str
-    options: str
+    options: str = ""
     has_project: bool = True
 
 
@@ -40,7 +44,36 @@ LOCK_TOOLS = (
     ),
 )
 
+PIXI_LOCK = "pixi.lock"
+CONDA_FILES = ("environment.yml", "environment.yaml")
+CONDA_LOCKS = (PIXI_LOCK, *CONDA_FILES)
+# conda and pixi make no virtual environment: theirs takes its place. In one of conda's pip sees no
+# virtual environment, and may install what the file lists for it.
+CONDA_COMMAND = (
+    'rm -rf "$VIRTUAL_ENV" && PIP_REQUIRE_VIRTUALENV=0 '
+    'conda env create --quiet --prefix "$VIRTUAL_ENV" --file {file}'
+)
+PIXI_COMMAND = (
+    "pixi install --frozen --environment {name} && "
+    'rm -rf "$VIRTUAL_ENV" && ln -s "$PWD"/.pixi/envs/{name} "$VIRTUAL_ENV"'
+)
+
 
 def lock_tool(paths: Collection[str]) -> LockTool | None:
     """Return the tool that makes the environment of a revision with these files, if any."""
     return next((tool for tool in LOCK_TOOLS if tool.lock in paths), None)
+
+
+def conda_tool(paths: Collection[str], prefix: Path) -> LockTool | None:
+    """Return the tool that made the environment at `prefix`, if it is conda or pixi.
+
+    None if a revision with these files has none that the tool makes an environment from.
+    """
+    if prefix.parts[-3:-1] == (".pixi", "envs"):
+        command = PIXI_COMMAND.format(name=shlex.quote(prefix.name))
+        tool = LockTool(program="pixi", lock=PIXI_LOCK, command=command)
+        return tool if tool.lock in paths else None
+    file = next((name for name in CONDA_FILES if name in paths), "")
+    if not (file and is_conda(prefix)):
+        return None
+    return LockTool(program="conda", lock=file, command=CONDA_COMMAND.format(file=file))

@@ -19,6 +19,7 @@ from perfledger_runners.children.child_variables import (
     withheld_note,
 )
 from perfledger_runners.children.interpreter import (
+    CONDA_RECORDS,
     Interpreter,
     activation,
     environment_python,
@@ -71,8 +72,9 @@ def side_environment(
 ) -> Generator[Path]:
     """Give the virtual environment that the command makes of the checkout.
 
-    It inherits the packages of the user's interpreter, behind its own. What the build writes into
-    the checkout is written there again if the environment comes from the cache. Raises BuildError.
+    It inherits the packages of the user's interpreter, behind its own, unless the command replaces
+    it by an environment of conda. What the build writes into the checkout is written there again if
+    the environment comes from the cache. Raises BuildError.
     """
     inherited = _site_folders(request)
 
@@ -91,8 +93,9 @@ def side_environment(
         except BuildError as error:
             note = withheld_note(request.environment, variables)
             raise BuildError(str(error), output=f"{error.output}{note}") from error
-        is_kept = _keep_outputs(checkout, before, entry / OUTPUTS)
-        return is_kept and not _points_into(entry / VENV, checkout)
+        if _points_into(entry / VENV, checkout):
+            return False
+        return _keep_outputs(checkout, before, entry / OUTPUTS)
 
     is_new = False
 
@@ -121,14 +124,16 @@ class EnvironmentDistributions:
 
 
 def environment_distributions(venv: Path, request: BuildRequest) -> EnvironmentDistributions:
-    """Return the distributions of a virtual environment by the names that uv.lock gives them.
+    """Return the distributions of an environment by the names that uv.lock gives them.
 
-    Raises BuildError.
+    Of one of conda they include what is not of Python. Raises BuildError.
     """
     named = filter(None, request.environment.get("PYTHONPATH", "").split(os.pathsep))
+    own_folders = package_folders(venv)
+    is_heir = any(Path(folder, INHERIT_FILE).is_file() for folder in own_folders)
     return EnvironmentDistributions(
-        built=_distributions(package_folders(venv)),
-        inherited=_distributions((*named, *_site_folders(request))),
+        built=_conda_packages(venv) | _distributions(own_folders),
+        inherited=_distributions((*named, *(_site_folders(request) if is_heir else ()))),
     )
 
 
@@ -227,6 +232,12 @@ def _distributions(folders: Iterable[str]) -> dict[str, str]:
     return versions
 
 
+def _conda_packages(environment: Path) -> dict[str, str]:
+    """Return the versions of conda's packages by name: NAME-VERSION-BUILD.json records each."""
+    records = (environment / CONDA_RECORDS).glob("*-*-*.json")
+    return dict(path.stem.rsplit("-", 2)[:2] for path in records)
+
+
 def _files(folder: Path) -> dict[str, tuple[int, int]]:
     """Return the files below a folder, with their times and sizes."""
     files: dict[str, tuple[int, int]] = {}
@@ -255,7 +266,9 @@ def _keep_outputs(checkout: Path, before: Mapping[str, tuple[int, int]], outputs
 
 
 def _points_into(venv: Path, checkout: Path) -> bool:
-    """Return whether an editable install points into the checkout, which will be gone."""
+    """Return whether an editable install, or all of it, is in the checkout, which will be gone."""
+    if venv.is_symlink():
+        return True
     place = str(checkout).encode()
     files = (
         path

@@ -31,6 +31,7 @@ class ProjectFacts:
     framework: Framework = Framework.HOST
     packages: tuple[str, ...] = ()  # its own
     manager: EnvironmentManager = EnvironmentManager.PIP
+    has_manager: bool = True  # its program is on PATH here
     manager_file: str = ""  # that names the environment's packages, unless pip reads them
     has_requirements: bool = False  # a requirements.txt
     is_installable: bool = False  # by `pip install .`

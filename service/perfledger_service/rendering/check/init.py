@@ -51,6 +51,11 @@ def advice(facts: ProjectFacts) -> tuple[str, ...]:
             "There is no .venv here: workloads would run on perfledger's own Python. Make one, or "
             f"name yours: PERFLEDGER_PYTHON={set_up.own_python} perfledger check"
         )
+    if not facts.has_manager:
+        sentences.append(
+            f"{set_up.program} is not on PATH here: install it, or a change of {set_up.source} is "
+            "not measured, as each side then needs an environment of its own"
+        )
     if facts.unignored_environments:
         names = ", ".join(facts.unignored_environments)
         lines = " and ".join(f"`/{name}/`" for name in facts.unignored_environments)

@@ -16,6 +16,7 @@ from perfledger_runners.environments.derived_build import (
     ADVICE,
     BuildInputs,
     derived_build,
+    install_tool,
     packages_in_lock,
 )
 from perfledger_runners.environments.environment_cache import EnvironmentCache
@@ -119,7 +120,7 @@ def build_code(
     code = BuiltCode(request=replace(request, packages=tree.tracked()), tree=tree, inputs=inputs)
     with ExitStack() as stack:
         try:
-            code = replace(code, command=_command(tree, settings, inputs, environment))
+            code = replace(code, command=_command(tree, settings, inputs, interpreter, environment))
             if code.command:
                 build = BuildRequest(
                     command=code.command,
@@ -203,6 +204,7 @@ def _command(
     tree: SourceTree,
     settings: CheckSettings,
     inputs: BuildInputs,
+    interpreter: Interpreter,
     environment: Mapping[str, str],
 ) -> str:
     """Return the command that builds a side, "" if it runs with what is installed."""
@@ -211,7 +213,8 @@ def _command(
     if settings.sandbox and not settings.isolated:
         msg = OUTSIDE_SANDBOX.format(listed(inputs.files))
         raise BuildError(msg)
-    command, tool = derived_build(tree, inputs), lock_tool(tree.hashes)
+    tool = install_tool(tree, inputs, prefix=interpreter.prefix)
+    command = derived_build(tree, inputs, tool)
     if tool is not None and not which(tool.program, path=environment.get("PATH")):
         msg = f"{tool.lock} needs {tool.program}, which is not on PATH: install it, or {ADVICE}"
         raise BuildError(msg)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
+from shutil import which
 
 from perfledger.records import Framework
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
@@ -64,6 +65,7 @@ def read_project_facts(root: Path) -> ProjectFacts:
         framework=_framework(texts.values()),
         packages=packages,
         manager=manager,
+        has_manager=manager is EnvironmentManager.PIP or which(manager) is not None,
         manager_file=manager_file,
         has_requirements=(root / "requirements.txt").is_file(),
         is_installable=_is_installable(root),

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from perfledger_runners.environments.derived_build import (
     BuildInputs,
     build_inputs,
     derived_build,
+    install_tool,
 )
 from perfledger_runners.environments.lock_tool import LOCK_TOOLS
 
@@ -40,10 +42,14 @@ def tree(files, projects=(".",)):
     )
 
 
-def commands(base, head, *, paths=("benchmarks",), projects=(".",)):
+def command_of(tree, inputs, *, prefix=Path("/usr")):
+    return derived_build(tree, inputs, install_tool(tree, inputs, prefix=prefix))
+
+
+def commands(base, head, *, paths=("benchmarks",), projects=(".",), prefix=Path("/usr")):
     trees = tree(base, projects), tree(head, projects)
     inputs = build_inputs(*trees, paths=paths)
-    return [derived_build(each, inputs) for each in trees]
+    return [command_of(each, inputs, prefix=prefix) for each in trees]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +82,7 @@ def commands(base, head, *, paths=("benchmarks",), projects=(".",)):
     ],
 )
 def test_the_usual_command_follows_from_the_files(files, command):
-    assert derived_build(tree(files, (".", "sub")), BuildInputs()) == command
+    assert command_of(tree(files, (".", "sub")), BuildInputs()) == command
 
 
 def test_nothing_differs_between_files_that_install_the_same():
@@ -94,7 +100,7 @@ def test_a_changed_lock_is_installed_by_its_tool_and_its_changed_packages_are_kn
 
     assert (inputs.dependencies, inputs.locked) == ((tool.lock,), frozenset({"numpy"}))
     assert inputs.new_sources == frozenset()
-    assert derived_build(head, inputs) == tool.command
+    assert command_of(head, inputs) == tool.command
 
 
 def test_a_package_of_one_version_from_elsewhere_has_moved():
@@ -156,6 +162,25 @@ def test_what_cannot_be_installed_is_an_error_that_names_it(base, head, words):
         commands(base, head)
 
 
+def test_the_file_of_a_conda_environment_is_installed_by_conda_only_if_it_differs(tmp_path):
+    (tmp_path / "conda-meta").mkdir()
+    base, head = ({"environment.yml": each, "requirements.txt": each} for each in ("a", "b"))
+    others = {**base, "requirements.txt": "b"}
+
+    made = commands(base, head, prefix=tmp_path)
+    inherited = commands(base, others, prefix=tmp_path)
+
+    assert all('conda env create --quiet --prefix "$VIRTUAL_ENV"' in each for each in made)
+    assert all(each.startswith("pip install -r requirements.txt") for each in inherited)
+
+
+def test_a_file_of_conda_is_refused_where_python_is_not_of_its_environment():
+    base, head = ({"environment.yml": each} for each in "ab")
+
+    with pytest.raises(BuildError, match=r"or `python` to the interpreter of the environment"):
+        commands(base, head)
+
+
 def test_dependencies_of_projects_without_workloads_are_left_to_the_check_of_what_ran():
     base, head = ({"sub/pyproject.toml": PROJECT.format(pin)} for pin in ("==1", "==2"))
     projects = (".", "sub")
@@ -172,7 +197,7 @@ def test_compiled_sources_need_a_build_where_the_project_compiles_them():
     inputs = build_inputs(base, head, paths=())
     pure = {".": project_build(b"[project]\nname = 'a'", None)}
 
-    assert (inputs.files, derived_build(head, inputs)) == (("a.c",), "pip install .")
+    assert (inputs.files, command_of(head, inputs)) == (("a.c",), "pip install .")
     assert not build_inputs(
         replace(base, projects=pure), replace(head, projects=pure), paths=()
     ).files

@@ -200,3 +200,30 @@ def test_an_environment_imports_its_own_distributions_before_inherited_ones(cach
     assert distributions.inherited["msgspec"] != "0.0"
     assert distributions.importable["msgspec"] == "0.0"
     assert "pytest" in distributions.importable
+
+
+REPLACED = f'rm -rf "$VIRTUAL_ENV" && {sys.executable} -m venv --without-pip '
+
+
+def test_an_environment_of_conda_that_takes_its_place_inherits_nothing(cache, checkout):
+    record = (
+        'mkdir "$VIRTUAL_ENV/conda-meta" && touch "$VIRTUAL_ENV/conda-meta/a-b-2024.1-h1_0.json"'
+    )
+    request = request_of(f'{REPLACED} "$VIRTUAL_ENV" && {record} && echo run >> runs')
+
+    for folder in (checkout(), checkout()):  # built, and from the cache
+        with side_environment(cache, request, folder) as venv:
+            distributions = environment_distributions(venv, request)
+
+        assert distributions.importable == {"a-b": "2024.1"}
+        assert (folder / "runs").read_text() == "run\n"
+
+
+def test_an_environment_that_is_in_the_checkout_is_not_kept(cache, checkout):
+    place = '"$PWD"/.pixi/envs/default'
+    request = request_of(f'{REPLACED} {place} && ln -s {place} "$VIRTUAL_ENV" && touch {place}/it')
+
+    for _ in range(2):
+        with side_environment(cache, request, folder := checkout()) as venv:
+            assert run(venv, "import sys; print(sys.prefix)").strip() == str(venv)
+            assert (venv / "it").samefile(folder / ".pixi" / "envs" / "default" / "it")

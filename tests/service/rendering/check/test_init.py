@@ -56,6 +56,14 @@ def test_a_manager_that_keeps_environments_elsewhere_is_asked_for_its_own(manage
     assert python in sentence
 
 
+def test_a_manager_that_is_not_installed_is_named():
+    facts = ProjectFacts(manager=EnvironmentManager.PIXI, has_manager=False)
+
+    assert advice(facts)[0].startswith(
+        "pixi is not on PATH here: install it, or a change of pixi.l"
+    )
+
+
 def test_benchmarks_of_another_tool_run_as_they_are():
     facts = ProjectFacts(
         has_environment=True, benchmark_tools=(BenchmarkTool.ASV, BenchmarkTool.PYTEST)

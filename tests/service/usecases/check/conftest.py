@@ -79,6 +79,7 @@ class Project:
         self.cache = folder / "cache"
         self.layout = layout
         self.variables = {}
+        self.python = Path(sys.executable)
         self.site.mkdir(parents=True)
         self.root.mkdir()
         self.git("init", "-q", "-b", "main")
@@ -163,7 +164,7 @@ class Project:
     @contextmanager
     def code(self, harness, **settings):
         repository = Repository.open(self.root)
-        interpreter = Interpreter(Path(sys.executable), sys.version_info[:3])
+        interpreter = Interpreter(self.python, sys.version_info[:3])
         check_settings = CheckSettings(**settings)
         names = ("HEAD~1", "HEAD")
         shas = [repository.resolve(name).sha for name in names]
@@ -197,7 +198,7 @@ class Project:
 
     def measure(self, **settings):
         """Measure one pair; return the runs by side, the failures and the notes."""
-        interpreter = Interpreter(Path(sys.executable), sys.version_info[:3])
+        interpreter = Interpreter(self.python, sys.version_info[:3])
         with (
             prepare_harness(interpreter, environment=self.environment()) as harness,
             self.code(harness, **settings) as code,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perfledger.records import Side
 from perfledger_runners.checkouts.dependency_files import declared_dependencies
 from perfledger_runners.checkouts.source_tree import SourceTree
 from perfledger_runners.environments.build import BuildError
@@ -35,6 +36,19 @@ POETRY_STAND_IN = """#!/bin/sh
 test "$*" = "install --no-interaction --no-root" || exit 2
 version=$(sed -n 's/^version = "\\(.*\\)"/\\1/p' poetry.lock)
 exec pip install --quiet --no-deps --find-links wheels "slowdep==$version"
+"""
+
+# Makes an environment of what the file pins, with a record of a package that is not Python's.
+CONDA_STAND_IN = """#!/bin/sh
+case "$*" in
+  "install --frozen --environment default") prefix=.pixi/envs/default file=pixi.lock ;;
+  "env create --quiet --prefix "*" --file environment.yml") prefix=$5 file=$7 ;;
+  *) exit 2 ;;
+esac
+version=$(sed -n 's/^version = "\\(.*\\)"/\\1/p' "$file")
+{python} -m venv --without-pip "$prefix" && mkdir "$prefix/conda-meta" || exit
+touch "$prefix/conda-meta/mkl-202$version-h1_0.json"
+exec {python} -m zipfile -e wheels/slowdep-"$version"-*.whl "$prefix"/lib/python3.*/site-packages
 """
 
 
@@ -119,4 +133,38 @@ def locked_tree(lock):
         packages=(),
         extensions=frozenset(),
         dependencies={"poetry.lock": declared_dependencies("poetry.lock", lock.encode())},
+    )
+
+
+@pytest.mark.parametrize(
+    ("program", "file", "place"),
+    [("pixi", "pixi.lock", ".pixi/envs/default"), ("conda", "environment.yml", "env")],
+)
+def test_a_changed_file_of_a_conda_environment_makes_one_of_each_side(
+    project, tmp_path, program, file, place
+):
+    mine = project()
+    stand_in = tmp_path / "bin" / program
+    stand_in.parent.mkdir()
+    stand_in.write_text(CONDA_STAND_IN.format(python=sys.executable))
+    stand_in.chmod(0o755)
+    mine.variables["PATH"] = os.pathsep.join([str(stand_in.parent), os.environ["PATH"]])
+    mine.write(".gitignore", f"/{place}/\n__pycache__\n")
+    mine.write("bench.py", mine.WORKLOAD.replace("from mypkg import", "import slowdep as"))
+    for version in (1, 2):
+        mine.write_wheel("slowdep", version, WORK.format(10 * version))
+    mine.change(file, LOCK.format(1), LOCK.format(2))
+    make = (sys.executable, "-m", "venv", "--without-pip", mine.root / place)
+    subprocess.run(make, check=True)
+    (mine.root / place / "conda-meta").mkdir()
+    mine.python = mine.root / place / "bin" / "python"
+
+    runs, failures, (made, differences) = mine.measure()
+
+    assert failures == ()
+    assert len(runs) == len(Side)
+    assert made.startswith(f"{file} changed: each side ran in an environment of its own, made by `")
+    arrow = "\N{RIGHTWARDS ARROW}"
+    assert differences == (
+        f"dependencies differ on head: mkl 2021 {arrow} 2022, slowdep 1 {arrow} 2"
     )

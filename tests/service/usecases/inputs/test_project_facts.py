@@ -1,6 +1,7 @@
 """Reads what small repositories are made of."""
 
 import subprocess
+from shutil import which
 
 import pytest
 
@@ -108,6 +109,17 @@ def test_a_lock_file_names_the_environment_manager(facts_of, name, manager):
     assert (facts.manager, facts.has_requirements) == (manager, True)
 
 
+@pytest.mark.parametrize("has_manager", [True, False])
+def test_a_manager_is_looked_for_on_the_path(facts_of, tmp_path, monkeypatch, has_manager):
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("git", "pixi") if has_manager else ("git",):
+        (programs / name).symlink_to(which("git"))
+    monkeypatch.setenv("PATH", str(programs))
+
+    assert facts_of({"pixi.lock": ""}).has_manager is has_manager
+
+
 @pytest.mark.parametrize(
     ("files", "is_installable"),
     [
@@ -153,7 +165,9 @@ def test_a_folder_without_a_commit_tells_what_its_top_folder_holds(tmp_path):
     (tmp_path / "model.py").write_text("import torch\n")
 
     assert read_project_facts(tmp_path) == ProjectFacts(
-        manager=EnvironmentManager.UV, manager_file="uv.lock"
+        manager=EnvironmentManager.UV,
+        has_manager=which("uv") is not None,
+        manager_file="uv.lock",
     )
 
 
