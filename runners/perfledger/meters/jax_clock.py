@@ -68,7 +68,7 @@ class JaxMeter:
 
     def __init__(self, jax: Any, device: Device) -> None:  # noqa: ANN401 - see load_jax
         self._jax = jax
-        self._device = jax.devices(PLATFORMS[device])[0]
+        self._device = jax.local_devices(backend=PLATFORMS[device])[0]
         self._is_default = self._device.platform == jax.default_backend()
         self._peak_before = 0.0
         self._start = MessageRecorder()

@@ -1,7 +1,7 @@
 """Holds a request with its channel, and sets up the steps of its workloads."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from inspect import iscoroutinefunction, isgeneratorfunction
@@ -87,6 +87,14 @@ class CommandContext:
     link: RankLink | None = None  # to the other ranks of a launched workload
 
 
+def join_framework(context: CommandContext, frameworks: Collection[Framework]) -> None:
+    """Let JAX know the other ranks, before anything asks it for its devices."""
+    link = context.link
+    if link is not None and Framework.JAX in frameworks:
+        coordinator = f"{LOOPBACK}:{shared_port(link)}"
+        join_processes(load_jax(), coordinator=coordinator, ranks=link.ranks, rank=link.rank)
+
+
 def meter_of(context: CommandContext, bound: BoundWorkload) -> tuple[Device, DeviceMeter]:
     """Return the device of a workload and its meter, whose clock is that of all ranks.
 
@@ -101,9 +109,6 @@ def meter_of(context: CommandContext, bound: BoundWorkload) -> tuple[Device, Dev
             "write {devices} in the command, such as torchrun --nproc-per-node={devices}"
         )
         raise UnmeasurableError(FailureReason.NO_DEVICE, detail)
-    if spec.framework is Framework.JAX:
-        coordinator = f"{LOOPBACK}:{shared_port(link)}"
-        join_processes(load_jax(), coordinator=coordinator, ranks=link.ranks, rank=link.rank)
     return choose_meter(
         spec, requested=context.request.device, around=lambda clock: RankClock(clock, link)
     )

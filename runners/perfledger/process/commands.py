@@ -22,6 +22,7 @@ from perfledger.process.command_context import (
     CommandContext,
     Fields,
     WorkloadCollector,
+    join_framework,
     meter_of,
     set_up_step,
     trace_folder,
@@ -157,6 +158,7 @@ def _run(context: CommandContext, collect: WorkloadCollector) -> None:
         collected = collect(frozenset())  # some are registered by another module's file
     by_id = {each.spec.id: each for each in collected.workloads}
     used = {each.spec.framework for name, each in by_id.items() if name in (requested or by_id)}
+    join_framework(context, used)
     context.channel.send(MessageType.FACTS, asdict(environment_facts(used)))
     for number, name in enumerate(requested or by_id):
         _wait_until_ready(context, name)

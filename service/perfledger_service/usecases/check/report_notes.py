@@ -6,8 +6,14 @@ from statistics import fmean
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
-from perfledger.records import Device, FindingLevel, Framework, Side
+from perfledger.records import Device, FindingLevel, Framework, Side, WorkloadSpec
 from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.estimation.rank_times import (
+    RankSpread,
+    one_device_spec,
+    rank_spread,
+    scaling_efficiency,
+)
 from perfledger_baselines.judging.decision import LOADED_SHARE
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -19,12 +25,13 @@ SAME_SPREAD = 1e-9
 
 
 def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return notes on huge gains, noise, other devices, readings left out, and CPU activity."""
+    """Return notes on huge gains, noise, devices and ranks, readings left out, and CPU activity."""
     return (
         *huge_gains(verdicts),
         *_noise_advice(bundle, verdicts),
         *_other_device_notes(bundle),
         *_left_out_notes(bundle),
+        *_rank_notes(bundle),
         *_noisy_machine_notes(bundle),
         *_cpu_activity_notes(bundle, verdicts),
     )
@@ -120,6 +127,45 @@ def _left_out_notes(bundle: Bundle) -> tuple[str, ...]:
     return tuple(
         f"readings left out ({reason}): {', '.join(sorted(names))}"
         for reason, names in sorted(workloads.items())
+    )
+
+
+def _rank_notes(bundle: Bundle) -> tuple[str, ...]:
+    """Return for each workload of several devices whether a rank is slow, and how it scales."""
+    notes: list[str] = []
+    for spec in bundle.workloads:
+        runs = bundle.runs_of(spec.id, Side.HEAD)
+        if spec.devices > 1 and runs:
+            spread = rank_spread(runs)
+            parts = [*((_spread_words(spread),) if spread else ()), _scaling_words(bundle, spec)]
+            notes.append(f"{spec.id} on head: {'; '.join(parts)}")
+    return tuple(notes)
+
+
+def _spread_words(spread: RankSpread) -> str:
+    share, lag = f"{100 * spread.share:.0f} %", f"{100 * spread.lag:.1f} %"
+    if spread.has_straggler:
+        return (
+            f"rank {spread.slowest} of {spread.ranks} is a straggler, the slowest in {share} of "
+            f"the steps, in which the slowest is {lag} of the step time behind"
+        )
+    return (
+        f"no rank of {spread.ranks} is a straggler by its times (rank {spread.slowest} is the "
+        f"slowest in {share} of the steps)"
+    )
+
+
+def _scaling_words(bundle: Bundle, spec: WorkloadSpec) -> str:
+    single = one_device_spec(spec, bundle.workloads)
+    if single is None:
+        return 'scaling unknown without the same on one device: params={"devices": [1, …]}'
+    runs, runs_of_one = (bundle.runs_of(each.id, Side.HEAD) for each in (spec, single))
+    efficiency = scaling_efficiency(spec, single, runs, runs_of_one)
+    if efficiency is None:
+        return f"scaling against {single.id} unknown: that needs its runs, and `unit`"
+    return (
+        f"scaling efficiency {100 * efficiency:.0f} %: the {spec.unit} per second and device, of "
+        "one device's alone"
     )
 
 

@@ -306,3 +306,35 @@ def all_reduce():
     (run,) = [each for each in messages if isinstance(each, RunMessage)]
     assert len(run.rank_times_s) == 2
     assert any(isinstance(each, StartedMessage) for each in messages)
+
+
+JAX = """
+@perfledger.workload(devices=2, framework="jax", launch="{launch}")
+def sums():
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+    mesh = Mesh(jax.devices(), ("shard",))
+    shards = NamedSharding(mesh, PartitionSpec("shard"))
+    numbers = jax.make_array_from_callback(
+        (8,), shards, lambda place: np.ones(8, np.float32)[place]
+    )
+    total = jax.jit(jnp.sum, out_shardings=NamedSharding(mesh, PartitionSpec()))
+    return lambda: total(numbers)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launch", ["", OWN], ids=["one process", "two"])
+def test_jax_drives_several_devices_from_one_process_or_joins_its_ranks(
+    harness, write_benchmarks, request_for, tmp_path, launch
+):
+    root = write_benchmarks(tmp_path / "checkout", ranks=JAX.format(launch=launch))
+    (root / "launcher.py").write_text(LAUNCHER)
+    harness = for_workloads(harness, discover(harness, request_for(root)).workloads)
+
+    messages = list(run_request(harness, request_for(root, ["benchmarks.ranks:sums"])))
+
+    (run,) = [each for each in messages if isinstance(each, RunMessage)]
+    assert (run.devices, len(run.rank_times_s)) == ((1, 2) if launch else (2, 0))

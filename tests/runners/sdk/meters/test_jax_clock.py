@@ -54,6 +54,9 @@ class FakeJax:
     def default_backend(self):
         return self.platform
 
+    def local_devices(self, backend=None):
+        return self.devices(backend)
+
     def devices(self, platform=None):
         if platform in {None, self.platform, "cpu"}:
             kind = self.platform if platform is None else platform

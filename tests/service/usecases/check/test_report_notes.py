@@ -127,3 +127,40 @@ def test_threads_of_xla_are_not_openmps(make_bundle):
     bundle = replace(bundle, workloads=specs)
 
     assert report_notes(bundle, judge_bundle(bundle)) == ("noise left gpt:step undecided",)
+
+
+def test_ranks_are_described_and_scaling_is_unknown_without_one_device(make_bundle):
+    plain = make_bundle(metrics=(STEP_TIME,), ratio=1.0)
+
+    def two_ranks(run):
+        steps = run.samples[STEP_TIME.name]
+        return replace(run, rank_times_s=(tuple(each / 2 for each in steps), steps))
+
+    bundle = replace(
+        plain,
+        workloads=tuple(replace(each, devices=2) for each in plain.workloads),
+        runs=tuple(map(two_ranks, plain.runs)),
+    )
+
+    (note,) = report_notes(bundle, judge_bundle(bundle))
+
+    assert note == (
+        "gpt:step on head: rank 1 of 2 is a straggler, the slowest in 100 % of the steps, in which "
+        "the slowest is 50.0 % of the step time behind; scaling unknown without the same on one "
+        'device: params={"devices": [1, …]}'
+    )
+
+
+def test_scaling_is_against_the_same_on_one_device(make_bundle):
+    plain = make_bundle(metrics=(STEP_TIME,), ratio=1.0)
+    (one,) = (replace(each, unit="tokens", units_per_step=1.0) for each in plain.workloads)
+    two = replace(one, id="gpt:step[devices=2]", devices=2, units_per_step=1.5)
+    runs = tuple(replace(run, workload=spec.id) for spec in (one, two) for run in plain.runs)
+    bundle = replace(plain, workloads=(one, two), runs=runs)
+
+    (note,) = (each for each in report_notes(bundle, ()) if "scaling" in each)
+
+    assert note == (
+        "gpt:step[devices=2] on head: scaling efficiency 75 %: the tokens per second and device, "
+        "of one device's alone"
+    )

@@ -1,0 +1,96 @@
+"""Describes the ranks of a step: which one the others wait for, and how throughput scales."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Param, Run, WorkloadSpec
+
+DEVICES = "devices"
+STEPS = "steps"  # the unit of a workload that declares none
+# Of the steps: a rank that is the slowest in fewer may be another one in the next process.
+STRAGGLER_SHARE = 0.8
+# Of the step time: below it a rank is the slowest by how the host wakes processes.
+STRAGGLER_LAG = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankSpread:
+    """How a step's ranks differ: the rank that is the slowest most often.
+
+    `share` is that of the steps in which it is, and `lag` the median share of the step time by
+    which the slowest rank of a step is behind the median of the others.
+    """
+
+    ranks: int
+    slowest: int
+    share: float
+    lag: float
+
+    @property
+    def has_straggler(self) -> bool:
+        """Return whether the others wait for that rank."""
+        return self.share >= STRAGGLER_SHARE and self.lag >= STRAGGLER_LAG
+
+
+def rank_spread(runs: Iterable[Run]) -> RankSpread | None:
+    """Return how the ranks of these runs differ; None where none has several ranks.
+
+    A collective at the end of a step makes all ranks wait for the last one, and hides which it is.
+    """
+    steps = [
+        times
+        for run in runs
+        if len(run.rank_times_s) > 1
+        for times in zip(*run.rank_times_s, strict=True)
+    ]
+    if not steps:
+        return None
+    slowest = Counter(times.index(max(times)) for times in steps)
+    rank, count = slowest.most_common(1)[0]
+    return RankSpread(
+        ranks=len(steps[0]),
+        slowest=rank,
+        share=count / len(steps),
+        lag=median(map(_lag, steps)),
+    )
+
+
+def scaling_efficiency(
+    spec: WorkloadSpec, single: WorkloadSpec, runs: Sequence[Run], runs_of_one: Sequence[Run]
+) -> float | None:
+    """Return the throughput of each device as a share of one device's alone.
+
+    Throughput is units per step over the median step time. None where a side has no steps, or where
+    no unit is declared: a step on several devices may then do several times the work.
+    """
+    step_s, single_s = _step_s(runs), _step_s(runs_of_one)
+    if spec.unit == STEPS or single.unit != spec.unit or step_s is None or single_s is None:
+        return None
+    per_device = spec.units_per_step / step_s / spec.devices
+    return per_device / (single.units_per_step / single_s)
+
+
+def one_device_spec(spec: WorkloadSpec, workloads: Iterable[WorkloadSpec]) -> WorkloadSpec | None:
+    """Return the same workload on one device, None where the grid has none."""
+    key = _without_devices(spec)
+    matches = (each for each in workloads if each.devices == 1 and _without_devices(each) == key)
+    return next(matches, None)
+
+
+def _without_devices(spec: WorkloadSpec) -> tuple[str, str, dict[str, Param]]:
+    params = {name: value for name, value in spec.params.items() if name != DEVICES}
+    return spec.module, spec.function, params
+
+
+def _lag(times: Sequence[float]) -> float:
+    *earlier_times, slowest = sorted(times)
+    return (slowest - median(earlier_times)) / slowest if slowest > 0 else 0.0
+
+
+def _step_s(runs: Sequence[Run]) -> float | None:
+    """Return the median of the runs' median step times."""
+    medians = [median(run.samples[STEP_TIME.name]) for run in runs if STEP_TIME.name in run.samples]
+    return median(medians) if medians else None

@@ -1,0 +1,91 @@
+import pytest
+
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Run, Side, WorkloadSpec
+from perfledger_baselines.estimation.rank_times import (
+    one_device_spec,
+    rank_spread,
+    scaling_efficiency,
+)
+
+
+def run_of(*ranks):
+    steps = tuple(map(max, zip(*ranks, strict=True)))
+    return Run(
+        workload="bench:train",
+        side=Side.HEAD,
+        pair=0,
+        position=0,
+        process=0,
+        started_at="2026-11-23T00:00:00+00:00",
+        samples={STEP_TIME.name: steps},
+        rank_times_s=tuple(map(tuple, ranks)) if len(ranks) > 1 else (),
+    )
+
+
+def spec(devices, *, unit="tokens", units_per_step=1.0, **params):
+    grid = {"devices": devices, **params}
+    return WorkloadSpec(
+        id=f"bench:train{grid}",
+        module="bench",
+        function="train",
+        params=grid,
+        unit=unit,
+        units_per_step=units_per_step,
+        devices=devices,
+    )
+
+
+def test_a_rank_that_is_always_behind_is_a_straggler():
+    spread = rank_spread([run_of([0.8, 0.9], [1.0, 1.0], [0.8, 0.7])])
+
+    assert (spread.ranks, spread.slowest, spread.share) == (3, 1, 1.0)
+    assert spread.lag == pytest.approx(0.2)
+    assert spread.has_straggler
+
+
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        ([1.0, 0.5, 1.0, 0.5], [0.5, 1.0, 0.5, 1.0]),  # each in half of the steps
+        ([1.0, 1.0, 1.0, 1.0], [0.99, 0.99, 0.99, 0.99]),  # hardly behind
+    ],
+)
+def test_ranks_that_take_turns_or_hardly_differ_have_none(ranks):
+    assert not rank_spread([run_of(*ranks)]).has_straggler
+
+
+def test_a_step_in_one_process_has_no_spread():
+    assert rank_spread([run_of([1.0, 2.0])]) is None
+    assert rank_spread([]) is None
+
+
+@pytest.mark.parametrize(
+    ("units", "units_of_one", "seconds", "efficiency"),
+    [
+        (4.0, 1.0, 1.0, 1.0),  # four times the work in the same time
+        (4.0, 1.0, 2.0, 0.5),
+        (1.0, 1.0, 0.25, 1.0),  # the same work in a quarter of the time
+        (1.0, 1.0, 1.0, 0.25),
+    ],
+)
+def test_efficiency_is_the_throughput_of_a_device(units, units_of_one, seconds, efficiency):
+    many, one = spec(4, units_per_step=units), spec(1, units_per_step=units_of_one)
+
+    assert scaling_efficiency(many, one, [run_of([seconds])], [run_of([1.0])]) == efficiency
+
+
+def test_without_a_unit_or_steps_it_is_unknown():
+    plain = (spec(4, unit="steps"), spec(1, unit="steps"))
+    runs = [run_of([1.0])]
+
+    assert scaling_efficiency(*plain, runs, runs) is None
+    assert scaling_efficiency(spec(4), spec(1), runs, []) is None
+    assert scaling_efficiency(spec(4), spec(1, unit="samples"), runs, runs) is None
+
+
+def test_the_same_on_one_device_has_the_other_parameters():
+    grid = [spec(1, batch=8), spec(1, batch=16), spec(4, batch=16)]
+
+    assert one_device_spec(grid[2], grid) is grid[1]
+    assert one_device_spec(grid[2], grid[:1]) is None
