@@ -62,7 +62,7 @@ MISBEHAVIOUR: Mapping[str, tuple[str, FailureReason]] = {
     "crashes": ("ctypes.string_at(0)", FailureReason.KILLED),
     "ends_its_group": ("os.killpg(0, signal.SIGTERM)", FailureReason.KILLED),
     "writes_everywhere": ("everywhere(b'progress: 10 %\\n')", FailureReason.GARBAGE),
-    "writes_without_end": ("everywhere(b'x' * 4096, times=300)", FailureReason.GARBAGE),
+    "writes_without_end": ("everywhere(b'x' * 4096, times=1200)", FailureReason.GARBAGE),
     "forges": ('everywhere(b\'{"version": 2, "event": "done"}\\n\')', FailureReason.GARBAGE),
 }
 # What a step may do: it is measured all the same.
