@@ -10,6 +10,16 @@ import typer
 from perfledger_service.cli.interruption import interruptible
 
 
+@pytest.fixture(autouse=True)
+def as_in_a_terminal():
+    """Nothing is ignored, as it is where the tests run in the background or under nohup."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 def interrupt(number, *, note="", arguments=("check", "--base", "a b", "--resume")):
     """Send this process a signal inside the context, and return the exit code."""
     with pytest.raises(typer.Exit) as raised, interruptible(arguments):
