@@ -31,6 +31,7 @@ class MetricKind(StrEnum):
     MEMORY = "memory"
     WORK = "work"
     ENERGY = "energy"
+    GROWTH = "memory over time"  # what the steps of a process leave behind
     START = "start"  # the one-time cost of a process before its steps are steady
     KERNEL = "kernel"  # how long single kernels take, by profiled windows
 
@@ -60,6 +61,7 @@ class Metric:
         return self.kind in (
             MetricKind.TAIL,
             MetricKind.ENERGY,
+            MetricKind.GROWTH,
             MetricKind.START,
             MetricKind.KERNEL,
         )
@@ -118,6 +120,11 @@ COLD_START = Metric(name="cold_start", unit="s", worse=WorseDirection.HIGHER, ki
 COMPILE_TIME = Metric(
     name="compile_time", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.START
 )
+# Memory in use after a thousand steps, by the line through its readings: a step that keeps memory
+# is found long before that is much of a process's peak.
+MEMORY_OVER_TIME = Metric(
+    name="memory_over_time", unit="B", worse=WorseDirection.HIGHER, kind=MetricKind.GROWTH
+)
 # Exclusive times of kernels on a device, of operators on the host, in profiled windows. A run has
 # no samples of it: the bundle holds the windows.
 KERNELS = Metric(name="kernels", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.KERNEL)
@@ -129,6 +136,7 @@ OPTIONAL_METRICS = {
         ENERGY_PER_STEP,
         COLD_START,
         COMPILE_TIME,
+        MEMORY_OVER_TIME,
         KERNELS,
     )
 }

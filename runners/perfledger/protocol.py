@@ -64,7 +64,7 @@ class MessageType(StrEnum):
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     # workload, started_at, samples, warmups_s, settling_s, left_out, turns, core_times, device,
-    # devices, rank_times_s, packages, evidence, compiled
+    # devices, rank_times_s, packages, evidence, memory, compiled
     RUN = "run"
     WINDOWS = "windows"  # workload, windows: what was profiled after its run, where requested
     # workload, tool, trace, repeats, shapes and lines (paths), steps (kept), step_seconds

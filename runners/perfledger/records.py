@@ -90,6 +90,14 @@ class CoreTimes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryReadings:
+    """The memory in use after so many measured steps of the first set-up, reading by reading."""
+
+    steps: tuple[int, ...] = ()  # rising
+    in_use_bytes: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One process's samples of one workload's metrics, unprocessed.
 
@@ -117,6 +125,7 @@ class Run:
     slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # cause → share, 0 to 1
     packages: tuple[LoadedPackage, ...] = ()  # the repository's own, as the process loaded them
     evidence: StepEvidence = field(default_factory=StepEvidence)  # that the step does its work
+    memory: MemoryReadings = MemoryReadings()
     compiled: CompileRecord | None = None  # by torch.compile or JAX; None: unknown
 
     def __post_init__(self) -> None:

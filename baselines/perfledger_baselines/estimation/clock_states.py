@@ -37,7 +37,12 @@ def follows_clocks(metric: Metric) -> bool:
             | MetricKind.KERNEL
         ):
             return metric.scale is not MetricScale.EXACT
-        case MetricKind.MEMORY | MetricKind.WORK | MetricKind.START:  # compilers run on the host
+        case (
+            MetricKind.MEMORY
+            | MetricKind.GROWTH
+            | MetricKind.WORK
+            | MetricKind.START  # compilers run on the host
+        ):
             return False
 
 

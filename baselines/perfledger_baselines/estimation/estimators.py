@@ -9,9 +9,18 @@ from typing import assert_never
 
 import numpy as np
 
-from perfledger.metrics import COLD_START, COMPILE_TIME, STEP_TIME, Metric, MetricKind, MetricScale
+from perfledger.metrics import (
+    COLD_START,
+    COMPILE_TIME,
+    MEMORY_OVER_TIME,
+    STEP_TIME,
+    Metric,
+    MetricKind,
+    MetricScale,
+)
 from perfledger.records import Run
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
+from perfledger_baselines.estimation.memory_growth import memory_over_time_bytes
 from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES, tail_quantile
 
 # The Hodges-Lehmann estimate of n samples is a median over n(n+1)/2 averages. More samples than
@@ -32,8 +41,8 @@ def point_estimates(runs: Sequence[Run], metric: Metric) -> tuple[float | None, 
     """Return each run's value of a metric; None where the run did not measure it.
 
     For a tail this is a quantile of its step times, for a cold start what its first step cost more,
-    for the compile time that of all phases, for any other metric the location estimate of its
-    samples.
+    for the compile time that of all phases, for memory over time what the line through its readings
+    says, for any other metric the location estimate of its samples.
     """
     if metric.name in _OF_RUNS:
         return tuple(map(_OF_RUNS[metric.name], runs))
@@ -129,6 +138,7 @@ def compile_time_s(run: Run) -> float | None:
 _OF_RUNS: Mapping[str, Callable[[Run], float | None]] = {
     COLD_START.name: cold_start_s,
     COMPILE_TIME.name: compile_time_s,
+    MEMORY_OVER_TIME.name: memory_over_time_bytes,
 }
 
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from itertools import compress
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import COLD_START, COMPILE_TIME, STEP_TIME, Metric, MetricKind, MetricScale
+from perfledger.metrics import (
+    COLD_START,
+    COMPILE_TIME,
+    MEMORY_OVER_TIME,
+    STEP_TIME,
+    Metric,
+    MetricKind,
+    MetricScale,
+)
 from perfledger.records import Run, Side
 from perfledger_baselines.estimation.clock_states import (
     clock_difference,
@@ -25,6 +33,7 @@ from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES
 
 _WHY_UNREAD = {
     COLD_START.name: ": no process's first step was longer than the others",
+    MEMORY_OVER_TIME.name: ": the memory in use was read less than three times in each process",
     COMPILE_TIME.name: ": neither torch.compile nor JAX compiled anything there",
 }
 

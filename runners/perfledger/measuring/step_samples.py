@@ -11,9 +11,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from perfledger.measuring.core_use import PREPARED, THIS_HOST, CoreUse, CoreWatch, HostProbe
+from perfledger.measuring.memory_watch import MemoryWatch
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.clock import Clock
 from perfledger.protocol import MeasuringEffort
+from perfledger.records import MemoryReadings
 from perfledger.workload import AnyStep
 
 MAX_STANDARD_ERROR = (
@@ -39,6 +41,7 @@ class StepSamples:
     steps_s: tuple[float, ...]
     turns: tuple[int, ...]  # readings per turn; empty if not interleaved
     cores: CoreUse
+    memory: MemoryReadings
     steps_per_reading: int
     is_prepared: bool  # before each reading, which is not timed
     empty_step_s: float | None  # of an empty step that is read alike; None for long steps
@@ -56,15 +59,17 @@ def measure(
     turn: Callable[[], None] | None = None,
     on_result: Callable[[object], None] = lambda _: None,
     on_sampled: Callable[[TimedStep, StepSamples], None] = lambda _step, _samples: None,
+    in_use_bytes: Callable[[], float | None] = lambda: None,
     host: HostProbe = THIS_HOST,
 ) -> StepSamples:
     """Set up and warm up, call `on_sampling`, then time the step until the samples suffice.
 
     `on_result` receives what the first and the last step returned, and `after_step` is called after
     every reading; neither is timed, nor is the last step. `on_sampled` is called at the end. A
-    reading is one step, or several short ones. `turn` returns when it is this process's turn for
-    the next TURN_SECONDS of steps; without it the steps are consecutive. The readings are divided
-    evenly among `set_ups`, each warmed up; the previous step is released.
+    reading is one step, or several short ones; `in_use_bytes` reads the memory between blocks of
+    them. `turn` returns when it is this process's turn for the next TURN_SECONDS of steps; without
+    it the steps are consecutive. The readings are divided evenly among `set_ups`, each warmed up;
+    the previous step is released.
     First readings that belong to the warm-up are moved there, except in turns, whose neighbours
     warm up alike.
     """
@@ -72,11 +77,11 @@ def measure(
     bench.renew()
     bench.calibrate()
     on_sampling()
-    watch = CoreWatch(host)
+    watch, memory = CoreWatch(host), MemoryWatch(in_use_bytes)
     turns = (
-        _sample_in_turns(bench, effort, set_ups=set_ups, turn=turn, watch=watch)
+        _sample_in_turns(bench, effort, set_ups=set_ups, turn=turn, watch=watch, memory=memory)
         if turn is not None
-        else _sample(bench, effort, set_ups=set_ups, around=watch.block)
+        else _sample(bench, effort, set_ups=set_ups, around=watch.block, memory=memory)
     )
     samples = StepSamples(
         warmups_s=tuple(bench.warmups_s),
@@ -88,6 +93,7 @@ def measure(
             if bench.is_prepared
             else watch.use(bench.readings_s, settling_s=bench.settling_s, turns=turns)
         ),
+        memory=memory.readings(),
         steps_per_reading=bench.steps_per_reading,
         is_prepared=bench.is_prepared,
         empty_step_s=bench.empty_step_s,
@@ -101,7 +107,12 @@ def measure(
 
 
 def _sample(
-    bench: TimedStep, effort: MeasuringEffort, *, set_ups: int, around: Around
+    bench: TimedStep,
+    effort: MeasuringEffort,
+    *,
+    set_ups: int,
+    around: Around,
+    memory: MemoryWatch,
 ) -> tuple[int, ...]:
     """Time the step until the samples suffice, an equal part of them after each set-up.
 
@@ -116,23 +127,35 @@ def _sample(
         min_seconds=effort.min_seconds / set_ups,
         max_seconds=effort.max_seconds / set_ups,
     )
+    memory.read()
     for number in range(set_ups):
         if number > 0:
             bench.renew()
         begun = len(bench.readings_s)
-        _fill(bench, part, begun=begun, around=around)
+        after_block = memory.read if number == 0 else None
+        _fill(bench, part, begun=begun, around=around, after_block=after_block)
         if number == 0:
             bench.settle()
-            _fill(bench, part, begun=begun, around=around)
+            _fill(bench, part, begun=begun, around=around, after_block=after_block)
     bench.examine()
     return ()
 
 
-def _fill(bench: TimedStep, effort: MeasuringEffort, *, begun: int, around: Around) -> None:
+def _fill(
+    bench: TimedStep,
+    effort: MeasuringEffort,
+    *,
+    begun: int,
+    around: Around,
+    after_block: Callable[[int], None] | None,
+) -> None:
     """Time the step in blocks until the samples from `begun` on suffice."""
     while block := _next_block(bench.costs_s[begun:], effort):
-        with around(block * bench.steps_per_reading):
+        steps = block * bench.steps_per_reading
+        with around(steps):
             bench.time(block)
+        if after_block is not None:
+            after_block(steps)
 
 
 def _sample_in_turns(
@@ -142,6 +165,7 @@ def _sample_in_turns(
     set_ups: int,
     turn: Callable[[], None],
     watch: CoreWatch,
+    memory: MemoryWatch,
 ) -> tuple[int, ...]:
     """Time the step in turns of TURN_SECONDS for `max_seconds`; return the readings per turn.
 
@@ -151,6 +175,8 @@ def _sample_in_turns(
     """
     turns: list[int] = []
     readings, most = _turns_of(bench.expected_costs_s(), effort)
+    is_first = True
+    memory.read()
     while len(turns) < most and (
         len(bench.readings_s) < effort.min_steps or sum(bench.costs_s) < effort.max_seconds
     ):
@@ -158,8 +184,12 @@ def _sample_in_turns(
             turn()
         if turns and _is_due(len(turns), most, set_ups):
             bench.renew()
-        with watch.block(readings * bench.steps_per_reading):
+            is_first = False
+        steps = readings * bench.steps_per_reading
+        with watch.block(steps):
             bench.time(readings)
+        if is_first:
+            memory.read(steps)
         turns.append(readings)
     with watch.pause():
         turn()

@@ -70,6 +70,10 @@ class DeviceMeter(Protocol):
         """Return the peak memory since `reset_peak`, None if unknown."""
         ...
 
+    def in_use_bytes(self) -> float | None:
+        """Return the memory in use now, of the kind that `peak_bytes` is of; None if unknown."""
+        ...
+
     def work(self, set_up: Callable[[], Step]) -> StepWork:
         """Return the work of one step, without running it where possible.
 
@@ -145,6 +149,10 @@ class HostMeter:
     def peak_bytes(self) -> float | None:
         """Return the peak resident memory since `reset_peak`."""
         return float(process_memory.peak_bytes())
+
+    def in_use_bytes(self) -> float | None:
+        """Return the resident memory."""
+        return process_memory.in_use_bytes()
 
     def work(self, set_up: Callable[[], Step]) -> StepWork:
         """Return no counts, with the reason."""

@@ -90,14 +90,19 @@ class JaxMeter:
         earlier peak has an unknown peak.
         """
         process_memory.reset_peak()
-        self._peak_before = self._device_peak() or 0.0
+        self._peak_before = self._device_bytes("peak_bytes_in_use") or 0.0
 
     def peak_bytes(self) -> float | None:
         """Return the peak device memory since `reset_peak`; on the CPU, resident memory."""
-        peak = self._device_peak()
+        peak = self._device_bytes("peak_bytes_in_use")
         if peak is None:
             return float(process_memory.peak_bytes())
         return peak if peak > self._peak_before else None
+
+    def in_use_bytes(self) -> float | None:
+        """Return the device memory in use; on the CPU, resident memory."""
+        in_use = self._device_bytes("bytes_in_use")
+        return process_memory.in_use_bytes() if in_use is None else in_use
 
     def work(self, set_up: Callable[[], Step]) -> StepWork:
         """Return XLA's counts of the programs that a step would run."""
@@ -162,10 +167,10 @@ class JaxMeter:
             finally:
                 self._jax.config.update(EXPLAIN, before)
 
-    def _device_peak(self) -> float | None:
+    def _device_bytes(self, name: str) -> float | None:
         stats: Any = self._device.memory_stats()  # None on the CPU
-        peak: Any = stats.get("peak_bytes_in_use") if stats else None
-        return None if peak is None else float(peak)
+        value: Any = stats.get(name) if stats else None
+        return None if value is None else float(value)
 
 
 def join_processes(jax: Any, *, coordinator: str, ranks: int, rank: int) -> None:  # noqa: ANN401

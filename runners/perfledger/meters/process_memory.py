@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 STATUS = Path("/proc/self/status")
+STATM = Path("/proc/self/statm")
 CLEAR_REFS = Path("/proc/self/clear_refs")
 OOM_SCORE = Path("/proc/self/oom_score_adj")
 RESET_PEAK = "5"  # proc(5): sets the high-water mark to the current resident size
@@ -31,6 +32,14 @@ def peak_bytes(path: Path = STATUS) -> int:
             return int(line.split()[1]) * 1024
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024  # getrusage(2): bytes there, else KiB
+
+
+def in_use_bytes(path: Path = STATM) -> float | None:
+    """Return the resident memory in bytes; None where the system does not tell."""
+    try:
+        return float(int(path.read_bytes().split()[1]) * resource.getpagesize())
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def give_back() -> None:

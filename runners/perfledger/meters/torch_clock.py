@@ -79,6 +79,12 @@ class TorchMeter:
             return float(self._torch.cuda.max_memory_allocated()) or None
         return float(process_memory.peak_bytes())
 
+    def in_use_bytes(self) -> float | None:
+        """Return the memory in use, of tensors on CUDA, else resident."""
+        if self._is_cuda:
+            return float(self._torch.cuda.memory_allocated())
+        return process_memory.in_use_bytes()
+
     def work(self, set_up: Callable[[], Step]) -> StepWork:
         """Return torch's counts of a step, on fake tensors where possible."""
         return count_torch_work(self._torch, importlib.import_module, set_up)

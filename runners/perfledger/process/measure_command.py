@@ -76,6 +76,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 "rank_times_s": sampled.rank_times_s,
                 "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
                 "evidence": asdict(results.evidence(sampled)),
+                "memory": asdict(sampled.memory),
                 "compiled": None if record is None else asdict(record),
             }
 
@@ -95,6 +96,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             turn=turn_of(context, name) if context.request.is_interleaved else None,
             on_result=results.examine,
             on_sampled=end_run,
+            in_use_bytes=meter.in_use_bytes,
         )
     return {"windows": windows[0]} if windows else run_fields(sampled)
 

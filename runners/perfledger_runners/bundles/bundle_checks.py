@@ -21,6 +21,7 @@ from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     are_possible,
+    are_possible_memories,
     fit_together,
     is_possible,
     is_utc,
@@ -191,6 +192,8 @@ def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Me
         require(is_slowest, f"{where}.rank_times_s: not those whose slowest is each step's time")
         _check_packages(where, run.packages)
         _check_evidence(f"{where}.evidence", run.evidence)
+        is_fine = are_possible_memories(run.memory)
+        require(is_fine, f"{where}.memory: impossible, or not one reading for each number of steps")
         _check_compiled(f"{where}.compiled", run.compiled or CompileRecord())
         for name, samples in run.samples.items():
             require(name in metrics, f"{where}.samples: {name!r} is not one of its metrics")

@@ -10,7 +10,14 @@ from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, LoopKind
 from perfledger.metrics import CPU_TIME, METRICS, STEP_TIME
 from perfledger.package_code import MAX_PACKAGES
 from perfledger.protocol import PROTOCOL_VERSION
-from perfledger.records import CoreTimes, Device, FailureReason, Framework, Param
+from perfledger.records import (
+    CoreTimes,
+    Device,
+    FailureReason,
+    Framework,
+    MemoryReadings,
+    Param,
+)
 from perfledger.workload_faults import (
     MAX_ID_LENGTH,
     MAX_LAUNCH_LENGTH,
@@ -27,6 +34,7 @@ from perfledger_runners.children.package_parser import PackageFiles
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     are_possible,
+    are_possible_memories,
     fit_together,
     is_possible,
     is_utc,
@@ -179,6 +187,7 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     core_times: CoreTimes = CoreTimes()
     packages: Annotated[tuple[PackageFiles, ...], Meta(max_length=MAX_PACKAGES)] = ()
     evidence: Evidence = Evidence()
+    memory: MemoryReadings = MemoryReadings()
     compiled: CompiledPrograms | None = None
 
 
@@ -319,6 +328,9 @@ def _check_run(message: RunMessage) -> None:
         raise GarbageError(msg)
     if not are_possible(message.core_times, readings=len(message.samples.get(CPU_TIME.name, ()))):
         msg = "a run with impossible core times"
+        raise GarbageError(msg)
+    if not are_possible_memories(message.memory):
+        msg = "a run with impossible readings of its memory"
         raise GarbageError(msg)
 
 

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 
+from perfledger.measuring.memory_watch import MAX_READINGS
 from perfledger.metrics import Metric, MetricKind, MetricScale
-from perfledger.records import CoreTimes
+from perfledger.records import CoreTimes, MemoryReadings
 
 # Stored observations are 4-byte floats, whose maximum this is (IEEE 754: 3.4028e38).
 MAX_READING = 3.4e38
@@ -47,6 +49,15 @@ def fit_together(rank_times_s: Sequence[Sequence[float]], step_times_s: Sequence
         abs(slowest - step) <= ROUNDING_S
         for slowest, step in zip(slowest_s, step_times_s, strict=True)
     )
+
+
+def are_possible_memories(memory: MemoryReadings) -> bool:
+    """Return whether there is one number of steps for each reading, rising, and not too many."""
+    steps, in_use = memory.steps, memory.in_use_bytes
+    is_whole = len(steps) == len(in_use) <= MAX_READINGS
+    is_rising = all(one < two for one, two in pairwise(steps))
+    is_number = all(0 <= value <= MAX_READING for value in in_use)
+    return is_whole and is_rising and is_number and min(steps, default=0) >= 0
 
 
 def is_utc(text: str) -> bool:

@@ -162,6 +162,7 @@ def run_of(message: RunMessage, *, side: Side, pair: int, position: int, process
         core_times=message.core_times,
         packages=tuple(each.package() for each in message.packages),
         evidence=message.evidence.step_evidence(),
+        memory=message.memory,
         compiled=None if message.compiled is None else message.compiled.record(),
     )
 

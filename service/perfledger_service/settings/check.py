@@ -113,6 +113,7 @@ class CheckSettings(BaseSettings):
             "energy_per_step",
             "cold_start",
             "compile_time",
+            "memory_over_time",
             "kernels",
         ],
         ...,

@@ -82,7 +82,7 @@ def sample_type_of(metric: Metric) -> str:
             | MetricKind.KERNEL
         ):
             return "f4"
-        case MetricKind.MEMORY | MetricKind.WORK:
+        case MetricKind.MEMORY | MetricKind.GROWTH | MetricKind.WORK:
             return "f8"
 
 

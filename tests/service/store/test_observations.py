@@ -69,7 +69,11 @@ def test_only_readings_are_shortened():
         MetricKind.START,
         MetricKind.KERNEL,
     }
-    assert {kind for kind in kinds if kinds[kind] == "f8"} == {MetricKind.MEMORY, MetricKind.WORK}
+    assert {kind for kind in kinds if kinds[kind] == "f8"} == {
+        MetricKind.MEMORY,
+        MetricKind.GROWTH,
+        MetricKind.WORK,
+    }
 
 
 def test_a_tail_is_observed_as_one_number_of_each_process(engine, judged, make_bundle):

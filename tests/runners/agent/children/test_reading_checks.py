@@ -2,11 +2,13 @@ import math
 
 import pytest
 
+from perfledger.measuring.memory_watch import MAX_READINGS
 from perfledger.metrics import METRICS, OPTIONAL_METRICS, STEP_TIME, MetricKind
-from perfledger.records import CoreTimes
+from perfledger.records import CoreTimes, MemoryReadings
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     are_possible,
+    are_possible_memories,
     fit_together,
     is_possible,
     is_utc,
@@ -96,3 +98,25 @@ def test_the_largest_reading_is_that_of_a_four_byte_float(seconds, expected):
 )
 def test_a_step_takes_as_long_as_its_slowest_rank(ranks, steps, is_fine):
     assert fit_together(ranks, steps) is is_fine
+
+
+@pytest.mark.parametrize(
+    ("steps", "in_use", "is_fine"),
+    [
+        ((), (), True),
+        ((0, 10), (5.0, 0.0), True),
+        (range(MAX_READINGS), (1.0,) * MAX_READINGS, True),
+        (range(MAX_READINGS + 1), (1.0,) * (MAX_READINGS + 1), False),
+        ((0,), (), False),
+        ((-1, 0), (1.0, 1.0), False),
+        ((0, 0), (1.0, 1.0), False),
+        ((1, 0), (1.0, 1.0), False),
+        ((0,), (-1.0,), False),
+        ((0,), (math.nan,), False),
+        ((0,), (2 * MAX_READING,), False),
+    ],
+)
+def test_memory_is_read_after_rising_numbers_of_steps(steps, in_use, is_fine):
+    memory = MemoryReadings(steps=tuple(steps), in_use_bytes=in_use)
+
+    assert are_possible_memories(memory) is is_fine

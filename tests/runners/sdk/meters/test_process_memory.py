@@ -62,3 +62,20 @@ def test_a_kernel_that_cannot_is_no_error(tmp_path):
     process_memory.reset_peak(tmp_path / "no" / "file")
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_memory_in_use_grows_with_what_is_held_and_is_unknown_without_the_kernels_word(
+    tmp_path,
+):
+    before = process_memory.in_use_bytes()
+    held = bytearray(b"x") * 50_000_000
+    after = process_memory.in_use_bytes()
+
+    assert before is not None
+    assert after is not None
+    assert after - before > 40_000_000
+    assert len(held) == 50_000_000
+    assert process_memory.in_use_bytes(tmp_path / "none") is None
+    for text in ("", "1", "a b"):
+        (tmp_path / "statm").write_text(text)
+        assert process_memory.in_use_bytes(tmp_path / "statm") is None

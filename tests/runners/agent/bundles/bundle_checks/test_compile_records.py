@@ -1,4 +1,4 @@
-"""What a run compiled is read as it was written, and refused where it is impossible."""
+"""What a run compiled and had in memory is read as written, and refused if impossible."""
 
 import json
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.compile_record import MAX_PROGRAMS, CompiledProgram, CompileRecord
+from perfledger.records import MemoryReadings
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 from tests.runners.agent.bundles.bundle_checks.test_bundle_limits import BUNDLE
@@ -39,3 +40,10 @@ def test_it_is_read_as_it_was_written_and_an_older_bundle_has_none():
 def test_what_no_process_compiles_is_refused(fields, complaint):
     with pytest.raises(BundleError, match=complaint):
         read_bundle(written(**fields))
+
+
+def test_readings_of_memory_that_are_impossible_are_refused():
+    runs = (replace(BUNDLE.runs[0], memory=MemoryReadings(steps=(1,), in_use_bytes=())),)
+
+    with pytest.raises(BundleError, match=r"^runs\[0\]\.memory: impossible"):
+        read_bundle(replace(BUNDLE, runs=runs).to_json().encode())
