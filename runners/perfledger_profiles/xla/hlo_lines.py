@@ -1,8 +1,8 @@
 """Finds the lines of the user's code that the instructions of XLA programs are from."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from perfledger.profile import CallingLine, Operation, Profile
 from perfledger_profiles.parsing.safe_names import clean_name
@@ -18,6 +18,14 @@ InstructionKey = tuple[str, str]  # a module's name and an instruction's
 InstructionLines = Mapping[InstructionKey, tuple[CallingLine, ...]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ComputationLines:
+    """How many parts of a computation each line has, and the lines that have most."""
+
+    counts: Counter[CallingLine]
+    most: Sequence[tuple[CallingLine, int]]
+
+
 def instruction_lines(programs: Iterable[Program]) -> InstructionLines:
     """Return the lines of each instruction of the programs.
 
@@ -26,28 +34,42 @@ def instruction_lines(programs: Iterable[Program]) -> InstructionLines:
     """
     lines_by_key: dict[InstructionKey, tuple[CallingLine, ...]] = {}
     for program in programs:
-        lines_by_name = {
-            clean_name(one.name): lines_of_instruction(one, program) for one in program.instructions
-        }
+        reader = ProgramLines(program)
+        lines_by_name = {clean_name(one.name): reader.of(one) for one in program.instructions}
         for name, lines in lines_by_name.items():
             key = clean_name(program.name), name
             lines_by_key[key] = lines if lines_by_key.get(key, lines) == lines else ()
     return lines_by_key
 
 
-def lines_of_instruction(instruction: Instruction, program: Program) -> tuple[CallingLine, ...]:
-    """Return an instruction's line, or those of all that was fused into it."""
-    if instruction.opcode != _FUSION:
-        return instruction.lines
-    counted = Counter(
-        line
-        for number in instruction.called
-        for part in program.computations.get(number, ())
-        if part.opcode not in _NO_WORK
-        for line in part.lines
-    )
-    counted.update(instruction.lines)
-    return tuple(line for line, _ in counted.most_common(MAX_LINES))
+class ProgramLines:
+    """The lines of a program's instructions; a fused computation is read once, whoever calls it."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._computations: dict[int, _ComputationLines] = {}
+
+    def of(self, instruction: Instruction) -> tuple[CallingLine, ...]:
+        """Return an instruction's line, or those of all that was fused into it."""
+        if instruction.opcode != _FUSION:
+            return instruction.lines
+        fused = [self._lines_in(number) for number in instruction.called]
+        counts = Counter[CallingLine]()
+        for one in fused:
+            counts.update(dict(one.most))
+        for line in instruction.lines:
+            counts[line] = 1 + sum(one.counts[line] for one in fused)
+        return tuple(line for line, _ in counts.most_common(MAX_LINES))
+
+    def _lines_in(self, number: int) -> _ComputationLines:
+        if number not in self._computations:
+            parts = self._program.computations.get(number, ())
+            counts = Counter(
+                line for part in parts if part.opcode not in _NO_WORK for line in part.lines
+            )
+            most = counts.most_common(MAX_LINES)
+            self._computations[number] = _ComputationLines(counts=counts, most=most)
+        return self._computations[number]
 
 
 def with_instruction_lines(profile: Profile, lines: InstructionLines) -> Profile:

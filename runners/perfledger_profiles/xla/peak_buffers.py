@@ -14,7 +14,7 @@ from perfledger.profile import CallingLine, HeldTensors, Profile
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.breakdown import MAX_OPERATIONS
 from perfledger_profiles.timeline.trace import MAX_COUNT
-from perfledger_profiles.xla.hlo_lines import lines_of_instruction
+from perfledger_profiles.xla.hlo_lines import ProgramLines
 from perfledger_profiles.xla.hlo_programs import Instruction, Program
 from perfledger_profiles.xla.protocol_buffer import (
     fields,
@@ -147,6 +147,7 @@ def _held_buffers(
     assignment: _Assignment, instructions: Mapping[int, Instruction]
 ) -> Iterator[tuple[int, HeldTensors]]:
     """Yield the bytes and the kind of each buffer; the allocations' bytes are their sum."""
+    program_lines = ProgramLines(assignment.program)
     for allocation in assignment.allocations:
         numbers = [one for one in allocation.buffers if one in assignment.buffers]
         alive: Sequence[int] = ()
@@ -157,7 +158,10 @@ def _held_buffers(
         left = allocation.size_bytes
         for number in alive:
             buffer = assignment.buffers[number]
-            yield min(buffer.size_bytes, left), _kind(buffer, allocation, assignment, instructions)
+            yield (
+                min(buffer.size_bytes, left),
+                _kind(buffer, allocation, program_lines, instructions),
+            )
             left -= min(buffer.size_bytes, left)
         yield left, HeldTensors(operator=UNNAMED, tensor="", bytes=0.0, count=0)
 
@@ -165,7 +169,7 @@ def _held_buffers(
 def _kind(
     buffer: _Buffer,
     allocation: _Allocation,
-    assignment: _Assignment,
+    program_lines: ProgramLines,
     instructions: Mapping[int, Instruction],
 ) -> HeldTensors:
     instruction = instructions.get(buffer.instruction)
@@ -175,7 +179,7 @@ def _kind(
         operation = instruction.operation.rpartition("/")[2]
         operator = clean_name(operation or instruction.opcode)
         tensor = _tensor(instruction.shape, buffer.shape_index)
-        lines = lines_of_instruction(instruction, assignment.program)
+        lines = program_lines.of(instruction)
     if allocation.is_parameter or allocation.is_constant:
         operator = ARGUMENT if allocation.is_parameter else CONSTANT
     return HeldTensors(operator=operator, tensor=tensor, bytes=0.0, count=0, lines=lines)

@@ -3,26 +3,11 @@
 from itertools import zip_longest
 from pathlib import Path
 
+from tests.runners.profiles.xla.wire_bytes import number, sized, varint
+
 ROOT = Path("/repository")
 # Of a program's frames, whose numbers count from 1.
 MODEL, LIBRARY, CALLER = 1, 2, 3
-
-
-def varint(value):
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def sized(field, value):
-    data = value.encode() if isinstance(value, str) else value
-    return varint(field << 3 | 2) + varint(len(data)) + data
 
 
 def shape(*sizes, kind=11):

@@ -1,17 +1,14 @@
 """Lines of instructions: of programs written byte by byte here, and of one that jax recorded."""
 
-import importlib.util
 import linecache
 from dataclasses import replace
 
 import pytest
 
-from perfledger.meters import jax_profile
-from perfledger.meters.jax_clock import JaxClock
 from perfledger.profile import CallingLine
 from perfledger.records import Side
 from perfledger_profiles.xla.hlo_lines import instruction_lines, with_instruction_lines
-from perfledger_profiles.xla.hlo_programs import read_programs
+from perfledger_profiles.xla.hlo_programs import Instruction, Program, read_programs
 from perfledger_profiles.xla.xplane import read_xplane
 from tests.runners.profiles.xla.hlo_bytes import (
     CALLER,
@@ -20,11 +17,11 @@ from tests.runners.profiles.xla.hlo_bytes import (
     ROOT,
     computation,
     instruction,
-    number,
     program,
-    sized,
     space,
 )
+from tests.runners.profiles.xla.recorded_model import recorded_steps
+from tests.runners.profiles.xla.wire_bytes import number, sized
 
 
 @pytest.fixture
@@ -95,6 +92,41 @@ def test_a_fusion_has_the_lines_of_its_parts_those_of_most_parts_first(lines):
     assert found["jit_f", "fusion.1"] == [("model.py", 34, False), ("model.py", 12, False)]
 
 
+class CountedParts(list[Instruction]):
+    """The parts of a computation, which count how often they are read."""
+
+    reads = 0
+
+    def __iter__(self):
+        self.reads += 1
+        return super().__iter__()
+
+
+def part(name, *lines, opcode="add", called=()):
+    return Instruction(
+        number=1,
+        name=name,
+        opcode=opcode,
+        operation="",
+        shape=memoryview(b""),
+        lines=tuple(CallingLine(path="model.py", line=line, calls=1.0) for line in lines),
+        called=called,
+    )
+
+
+def test_a_computation_is_read_once_however_many_fusions_call_it():
+    parts = CountedParts(part(f"add.{line}", line) for line in range(1, 9))
+    fusions = [part(f"fusion.{n}", 8, opcode="fusion", called=(7,)) for n in range(100)]
+    computations = {1: fusions, 7: parts}
+    calling = Program(name="jit_f", computations=computations, buffers=memoryview(b""))
+
+    found = instruction_lines([calling])
+
+    assert parts.reads == 2  # once for the lines, once as instructions of the program
+    lines = [one.line for one in found["jit_f", "fusion.99"]]
+    assert lines == [8, 1, 2, 3, 4]  # its own line has two parts, whatever the order
+
+
 def test_programs_of_one_name_have_only_the_lines_that_they_share(lines):
     def of(frame):
         return program(
@@ -135,25 +167,16 @@ def make():
 
 @pytest.mark.slow
 def test_recorded_operations_have_the_lines_that_call_them(tmp_path):
-    jax = pytest.importorskip("jax")
-    path = tmp_path / "model.py"
-    path.write_text(MODEL_TEXT, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("jax_model_of_a_test", path)
-    assert spec is not None
-    assert spec.loader is not None
-    model = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(model)
-    step = model.make()
-    step()
-
-    traced = jax_profile.trace(jax, lambda: step, JaxClock(jax), folder=tmp_path / "traces")
+    trace_file = recorded_steps(tmp_path, MODEL_TEXT)
     profile = with_instruction_lines(
-        read_xplane(traced.trace, workload="m:f", side=Side.HEAD),
-        instruction_lines(read_programs(traced.trace, root=tmp_path)),
+        read_xplane(trace_file, workload="m:f", side=Side.HEAD),
+        instruction_lines(read_programs(trace_file, root=tmp_path)),
     )
 
     texts = {
-        operation.name.partition(".")[0]: linecache.getline(str(path), operation.lines[0].line)
+        operation.name.partition(".")[0]: linecache.getline(
+            str(tmp_path / "model.py"), operation.lines[0].line
+        )
         for operation in profile.operations
         if operation.lines
     }

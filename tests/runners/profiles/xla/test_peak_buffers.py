@@ -1,12 +1,8 @@
 """What programs hold at their peak: of assignments written byte by byte, and of one of jax."""
 
-import importlib.util
-
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.meters import jax_profile
-from perfledger.meters.jax_clock import JaxClock
 from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles.xla import hlo_programs
@@ -18,12 +14,12 @@ from tests.runners.profiles.xla.hlo_bytes import (
     ROOT,
     computation,
     instruction,
-    number,
     program,
     shape,
-    sized,
     space,
 )
+from tests.runners.profiles.xla.recorded_model import recorded_steps
+from tests.runners.profiles.xla.wire_bytes import number, sized
 
 NO_PROFILE = Profile(
     workload="m:f", side=Side.HEAD, tool="jax.profiler", steps=1, step_seconds=1.0, operations=()
@@ -216,21 +212,10 @@ def make():
 
 @pytest.mark.slow
 def test_a_recorded_program_names_its_largest_temporaries_and_their_lines(tmp_path):
-    jax = pytest.importorskip("jax")
-    path = tmp_path / "model.py"
-    path.write_text(MODEL_TEXT, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("jax_memory_of_a_test", path)
-    assert spec is not None
-    assert spec.loader is not None
-    model = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(model)
-    step = model.make()
-    step()
-
-    traced = jax_profile.trace(jax, lambda: step, JaxClock(jax), folder=tmp_path / "traces")
+    trace_file = recorded_steps(tmp_path, MODEL_TEXT)
     profile = with_peak_buffers(
-        read_xplane(traced.trace, workload="m:f", side=Side.HEAD),
-        read_programs(traced.trace, root=tmp_path),
+        read_xplane(trace_file, workload="m:f", side=Side.HEAD),
+        read_programs(trace_file, root=tmp_path),
     )
 
     wide = [one for one in profile.peak_tensors if one.tensor == "f32[64,2048]"]

@@ -7,30 +7,13 @@ from hypothesis import given, strategies as st
 
 from perfledger_profiles.xla import xplane_wire as module
 from perfledger_profiles.xla.xplane_wire import event_stats
+from tests.runners.profiles.xla.wire_bytes import number, sized, varint
 
 WANTED = frozenset({"flops", "bytes_accessed", "hlo_category", "ratio"})
 
 
-def varint(value):
-    value %= 2**64
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
 def double(field, value):
     return varint(field << 3 | 1) + struct.pack("<d", value)
-
-
-def sized(field, value):
-    data = value.encode() if isinstance(value, str) else value
-    return varint(field << 3 | 2) + varint(len(data)) + data
 
 
 STATS = {1: "flops", 2: "hlo_category", 3: "ratio", 4: "loop fusion", 5: "secret"}
