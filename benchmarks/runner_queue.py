@@ -121,7 +121,7 @@ def prepare(site: Site, names: Sequence[str], jobs: int) -> None:
         for number in range(jobs):
             job = NewRunnerJob(
                 key=f"trial:{number}",
-                kind=RunnerJobKind.AB,
+                kind=RunnerJobKind.RERUN,
                 machine_class=CLASS,
                 base_sha=shas[0],
                 head_sha=shas[1],

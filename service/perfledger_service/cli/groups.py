@@ -140,6 +140,15 @@ ROOT = Group(
                         "list": "server.project:list_projects",
                     },
                 ),
+                "job": Group(
+                    "Manage the queue for runners.",
+                    {
+                        "list": "server.job:list_jobs",
+                        "schedule": "server.job:schedule",
+                        "budget": "server.job:budget",
+                        "cancel": "server.job:cancel",
+                    },
+                ),
                 "reorder": "server.reorder:reorder",
                 "event": Group(
                     "Decide what the changes of a project are.",

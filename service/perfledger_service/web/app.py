@@ -14,6 +14,7 @@ from starlette.types import Scope
 from perfledger_service.rendering.check.web_pages import static_folder
 from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.usecases.events.event_search import search_events
+from perfledger_service.usecases.jobs.job_schedule import queue_due_jobs
 from perfledger_service.usecases.pull_requests.comment_commands import (
     unfinished_command_work,
 )
@@ -107,6 +108,7 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
     )
     tasks = [
         RepeatedTask("sweep", partial(_sweep, state), every_s=SWEEP_S),
+        RepeatedTask("queue jobs", partial(_queue_jobs, state), every_s=SWEEP_S),
         RepeatedTask("events", partial(_search_events, state), every_s=SWEEP_S),
     ]
     if state.replica is not None:
@@ -128,6 +130,10 @@ def _stop(state: AppState, tasks: tuple[RepeatedTask, ...]) -> bool:
     if state.replica is not None:
         state.replica.release()
     return is_finished
+
+
+def _queue_jobs(state: AppState) -> None:
+    queue_due_jobs(state.engine, now=state.now())
 
 
 def _sweep(state: AppState) -> None:

@@ -16,10 +16,13 @@ from typer.testing import CliRunner
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.tracked_event import EventUpdate, TrackedEvent
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
+from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.cli.app import app
 from perfledger_service.cli.groups import ROOT, Group, command_at
 from perfledger_service.store.database import open_engine, write_session
 from perfledger_service.store.events.tracked_events import save_event
+from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, add_runner_job
+from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.inputs.files import read_named
 from perfledger_service.usecases.inputs.imports import file_of_curves, import_file
 from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read_load_curves
@@ -33,6 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs")]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TOKEN = "pl_0a1b2c3d_" + "s" * 43  # its beginning is the one of the examples
+JOB_ID = "1f0c2b7e5d9a48c3b6e1f0a2d4c8b7e6"  # of the job that an example cancels
 SITE_TOKEN = "pl_0123abcd_" + "s" * 43  # of the project of the fixture `site`
 UPLOAD_URL = "http://127.0.0.1:8765"  # where the examples look for a service
 FORMAT = re.compile(r"--format <([a-z|]+)>")
@@ -106,6 +110,15 @@ def store_event(engine, *, now):
         session.commit()
 
 
+def queue_example_job(engine, now):
+    """Queue the job that an example cancels."""
+    job = NewRunnerJob(key="canary:1", kind=RunnerJobKind.CANARY, machine_class="*")
+    with write_session(engine) as session:
+        project = project_named(session, "octo/models")
+        add_runner_job(session, project.id, job, job_id=JOB_ID, now=now)
+        session.commit()
+
+
 @pytest.fixture(scope="session")
 def prepared_folder(tmp_path_factory, migrated_file):
     """The examples' files, a clone, and a database of what they import where each looks for it."""
@@ -129,6 +142,7 @@ def prepared_folder(tmp_path_factory, migrated_file):
     measured = read_load_curves([str(folder / "curve.json")], latency=REQUEST_LATENCY)
     curves = file_of_curves("curve.json", measured)
     import_file(engine, curves, kind=ImportKind.LOAD, source="main", now=now)
+    queue_example_job(engine, now)
     engine.dispose()
     shutil.copy(path, folder / "perfledger.db")
     return folder

@@ -55,3 +55,24 @@ class RunnerRow(StoreRow, table=True):
     name: str
     machine_class: str
     seen_at: datetime = Field(sa_type=UtcTime)
+
+
+class JobScheduleRow(StoreRow, table=True):
+    """A run of a project's default branch at an hour (UTC) of each day, or of each Monday."""
+
+    __table_args__ = (UniqueConstraint("project_id", "kind", "machine_class"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="project.id")
+    kind: str
+    machine_class: str
+    hour: int
+
+
+class JobBudgetRow(StoreRow, table=True):
+    """What a project's jobs may hold and cost in a week that begins on Monday; NULL: no limit."""
+
+    project_id: int = Field(foreign_key="project.id", primary_key=True)
+    device_minutes: float | None = None
+    usd: float | None = None
+    usd_per_device_hour: float | None = None

@@ -114,6 +114,16 @@ def count_open_jobs(session: Session, project_id: int) -> int:
     ).one()
 
 
+def device_seconds_since(session: Session, project_id: int, since: datetime) -> float:
+    """Return the device-seconds that a project's jobs held that were taken last since a time."""
+    total = session.exec(
+        select(func.sum(RunnerJobRow.device_s)).where(
+            col(RunnerJobRow.project_id) == project_id, col(RunnerJobRow.taken_at) >= since
+        )
+    ).one()
+    return float(total or 0.0)
+
+
 def save_progress(session: Session, job: StoredRunnerJob) -> None:
     """Store where a job stands; the caller holds the project's lock."""
     values = {name: getattr(job, name) for name in _PROGRESS}

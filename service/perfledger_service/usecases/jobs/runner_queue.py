@@ -7,6 +7,7 @@ back neither loses what it measured nor stores it a second time.
 """
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -31,6 +32,7 @@ from perfledger_service.store.jobs.runner_jobs import (
 )
 from perfledger_service.store.jobs.runners import record_runner, served_classes
 from perfledger_service.store.projects import Project, lock_project
+from perfledger_service.usecases.jobs.job_budget import budget_problem
 
 MAX_OPEN_JOBS = 1000  # of a project: more than its runners can measure in a week
 MAX_LISTED_JOBS = 200
@@ -52,6 +54,12 @@ class JobRequest:
     machine_classes: tuple[str, ...]
     lease: str
     lease_s: float
+
+    @property
+    def devices(self) -> int:
+        """Return the most devices that a machine class of this runner ends with."""
+        counts = (one.rpartition(":")[2] for one in self.machine_classes)
+        return max((int(count) for count in counts if count.isdecimal()), default=1)
 
 
 def queue_job(
@@ -85,6 +93,9 @@ def take_job(
         record_runner(session, project.id, request.runner, request.machine_classes, now=now)
         jobs = [_without_lost_lease(session, job, now=now) for job in _open_jobs(session, project)]
         job = _lent_before(jobs, request) or _first_for(jobs, request, now=now)
+        is_new = job is not None and job.lease != request.lease
+        if job is not None and is_new and _must_wait(session, job, request, jobs, now=now):
+            job = None
         if job is not None:
             job = replace(
                 job,
@@ -309,6 +320,24 @@ def _first_for(
         if (is_free or _is_lost(job, now=now)) and _fits(job, request):
             return _released(job, now=now)
     return None
+
+
+def _must_wait(
+    session: Session,
+    job: StoredRunnerJob,
+    request: JobRequest,
+    jobs: Sequence[StoredRunnerJob],
+    *,
+    now: datetime,
+) -> bool:
+    """Return whether the budget lets no job begin; the job says so."""
+    problem = budget_problem(
+        session, job.project_id, devices=request.devices, open_jobs=jobs, now=now
+    )
+    if problem:
+        waiting = replace(job, state=RunnerJobState.QUEUED, reason=problem)
+        save_progress(session, waiting)
+    return bool(problem)
 
 
 def _fits(job: StoredRunnerJob, request: JobRequest) -> bool:

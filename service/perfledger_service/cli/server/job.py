@@ -1,0 +1,138 @@
+"""Lists, cancels, schedules and limits the jobs of the queue for runners."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.server_modules import open_store
+
+Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
+
+
+class RunKind(StrEnum):
+    """A regular run of the default branch."""
+
+    NIGHTLY = "nightly"
+    WEEKLY = "weekly"
+    CANARY = "canary"
+
+
+@command(
+    examples=(
+        "perfledger server job list octo/models",
+        "perfledger server job list octo/models --json",
+    )
+)
+def list_jobs(repository: Repository, *, output: DocumentOutput) -> None:
+    """List the newest jobs for runners, and why they wait or failed."""
+    from perfledger_service.rendering.server.job import jobs_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.jobs.job_policy import jobs_of_repository
+
+        jobs = jobs_of_repository(engine, repository)
+    output.write_document(jobs, partial(jobs_document, repository))
+
+
+@command(
+    examples=(
+        "perfledger server job schedule octo/models nightly --hour 2",
+        "perfledger server job schedule octo/models weekly --machine-class 'cuda:*H100*:1'",
+        "perfledger server job schedule octo/models canary --off",
+    )
+)
+def schedule(
+    repository: Repository,
+    kind: Annotated[
+        RunKind, argument("nightly, weekly (on Mondays) or canary (daily)", metavar="KIND")
+    ],
+    *,
+    machine_class: Annotated[str, what("the machine class, a pattern", metavar="CLASS")] = "*",
+    hour: Annotated[int, how("the hour of the day, UTC", metavar="HOUR", minimum=0)] = 2,
+    off: Annotated[bool, how("no more such runs of this class")] = False,
+) -> None:
+    """Measure the default branch regularly on a machine class.
+
+    A run is queued within half a minute of its hour; the newest that was missed, at once. One
+    that still waits is not queued a second time. A canary measures the newest commit against
+    itself.
+    """
+    with open_store() as engine:
+        from perfledger_runners.jobs.runner_job import RunnerJobKind
+        from perfledger_service.store.jobs.job_policies import JobSchedule
+        from perfledger_service.usecases.jobs.job_policy import end_schedule, schedule_runs
+
+        job_kind = RunnerJobKind(kind)
+        if off:
+            end_schedule(engine, repository, job_kind, machine_class)
+            typer.echo(f"no more {kind} runs of {repository} on {machine_class}")
+            return
+        runs = JobSchedule(kind=job_kind, machine_class=machine_class, hour=hour)
+        schedule_runs(engine, repository, runs)
+    typer.echo(f"{kind} runs of {repository} on {machine_class} at {hour:02}:00 UTC")
+
+
+@command(
+    examples=(
+        "perfledger server job budget octo/models --device-minutes 600",
+        "perfledger server job budget octo/models --usd 50 --device-price 2.99",
+        "perfledger server job budget octo/models",
+    )
+)
+def budget(
+    repository: Repository,
+    *,
+    device_minutes: Annotated[
+        float | None,
+        how("device-minutes a week", metavar="MINUTES", minimum=0, default="no limit"),
+    ] = None,
+    usd: Annotated[
+        float | None, how("USD a week", metavar="USD", minimum=0, default="no limit")
+    ] = None,
+    device_price: Annotated[
+        float | None, how("USD per device-hour", metavar="USD", minimum=0, default="unknown")
+    ] = None,
+) -> None:
+    """Set what the jobs of a project may hold and cost from Monday to Sunday, UTC.
+
+    A job beyond it waits, and `server job list` says for what. Ten minutes are expected of each
+    job before it ends.
+    """
+    with open_store() as engine:
+        from perfledger_service.store.jobs.job_policies import JobBudget
+        from perfledger_service.usecases.jobs.job_policy import limit_jobs
+
+        limits = JobBudget(device_minutes=device_minutes, usd=usd, usd_per_device_hour=device_price)
+        limit_jobs(engine, repository, limits)
+    minutes = "any number of" if device_minutes is None else f"{device_minutes:g}"
+    cost = "any cost" if usd is None else f"{usd:g} USD"
+    typer.echo(f"jobs of {repository} may hold {minutes} device-minutes a week, at {cost}")
+
+
+@command(
+    examples=(
+        "perfledger server job cancel octo/models 1f0c2b7e5d9a48c3b6e1f0a2d4c8b7e6",
+        (
+            "perfledger server job cancel octo/models 1f0c2b7e5d9a48c3b6e1f0a2d4c8b7e6 "
+            "--reason 'the machine is being repaired'"
+        ),
+    )
+)
+def cancel(
+    repository: Repository,
+    job: Annotated[str, argument("the job's id, from `server job list --json`", metavar="JOB")],
+    *,
+    reason: Annotated[str, how("why, for those who ask", metavar="TEXT")] = "by the operator",
+) -> None:
+    """Cancel a job for runners; its runner, if it has one, stops at its next heartbeat."""
+    with open_store() as engine:
+        from perfledger_service.usecases.jobs.job_policy import cancel_by_operator
+
+        cancel_by_operator(engine, repository, job, reason=reason, now=datetime.now(UTC))
+    typer.echo(f"job {job} is cancelled")

@@ -1,0 +1,137 @@
+"""Queues what is due: scheduled runs of default branches, and the A/B runs that they need.
+
+Each job's key says which day or request it is for, so the queue has it once, however often, by
+however many replicas and after whichever crash it is queued. After a while without a service only
+the newest run that is due is queued.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+import structlog
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger_runners.jobs.runner_job import RunnerJobKind
+from perfledger_service.errors import TooManyRequestsError
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.jobs.job_policies import JobSchedule, schedules_of
+from perfledger_service.store.jobs.runner_jobs import (
+    NewRunnerJob,
+    StoredRunnerJob,
+    open_runner_jobs,
+    runner_job_of_key,
+)
+from perfledger_service.store.projects import Project, lock_project, projects
+from perfledger_service.usecases.history.branch_history import requested_ab_runs
+from perfledger_service.usecases.jobs.job_budget import week_of
+from perfledger_service.usecases.jobs.runner_queue import (
+    cancelled,
+    classes_with_runners,
+    queue_job,
+)
+from perfledger_service.values.branch_views import AbRequestView
+
+SCHEDULED_KINDS = (RunnerJobKind.NIGHTLY, RunnerJobKind.WEEKLY, RunnerJobKind.CANARY)
+
+_log = structlog.stdlib.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _DueWork:
+    """Jobs to queue, and jobs that nobody needs any more."""
+
+    new_jobs: tuple[NewRunnerJob, ...]
+    unneeded_jobs: tuple[StoredRunnerJob, ...]
+
+
+def queue_due_jobs(engine: Engine, *, now: datetime) -> None:
+    """Queue each project's runs that are due, and A/B runs for which there is a runner."""
+    with read_session(engine) as session:
+        all_projects = projects(session)
+    for project in all_projects:
+        with read_session(engine) as session:
+            work = _due_work(session, project, now=now)
+        if work.new_jobs or work.unneeded_jobs:
+            try:
+                _queue(engine, project, work, now=now)
+            except TooManyRequestsError as error:
+                _log.warning("jobs are not queued", project=project.repository, reason=str(error))
+
+
+def job_key(kind: RunnerJobKind, *facts: object) -> str:
+    """Return the key of a job by what it is for, of which a workload's name may be long."""
+    text = "\n".join(map(str, facts))
+    return f"{kind}:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def _due_work(session: Session, project: Project, *, now: datetime) -> _DueWork:
+    open_jobs = open_runner_jobs(session, project.id)
+    runs = tuple(
+        job
+        for schedule in schedules_of(session, project.id)
+        if not any(_is_of(one, schedule) for one in open_jobs)
+        and runner_job_of_key(session, project.id, (job := _run_of(schedule, now=now)).key) is None
+    )
+    served = classes_with_runners(session, project.id, now=now)
+    open_requests = {job.key: job for job in open_jobs if job.kind is RunnerJobKind.AB}
+    if not served and not open_requests:
+        return _DueWork(runs, ())
+    requested = {
+        job.key: job
+        for view in requested_ab_runs(session, project.id)
+        if (job := _ab_run(view)).machine_class in served
+    }
+    new_runs = (
+        job for key, job in requested.items() if runner_job_of_key(session, project.id, key) is None
+    )
+    unneeded = (job for key, job in open_requests.items() if key not in requested)
+    return _DueWork((*runs, *new_runs), tuple(unneeded))
+
+
+def _queue(engine: Engine, project: Project, work: _DueWork, *, now: datetime) -> None:
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        unneeded_ids = {job.id for job in work.unneeded_jobs}
+        for job in open_runner_jobs(session, project.id):
+            if job.id in unneeded_ids:
+                cancelled(session, job, reason="its A/B run is not requested any more", now=now)
+        for new_job in work.new_jobs:
+            queue_job(session, project.id, new_job, now=now)
+        session.commit()
+
+
+def _is_of(job: StoredRunnerJob, schedule: JobSchedule) -> bool:
+    return (job.kind, job.machine_class) == (schedule.kind, schedule.machine_class)
+
+
+def _run_of(schedule: JobSchedule, *, now: datetime) -> NewRunnerJob:
+    """Return the newest run of a schedule that is due."""
+    is_weekly = schedule.kind is RunnerJobKind.WEEKLY
+    day = week_of(now) if is_weekly else now.replace(minute=0, second=0, microsecond=0)
+    due_at = day.replace(hour=schedule.hour)
+    if due_at > now:
+        due_at -= timedelta(days=7 if is_weekly else 1)
+    return NewRunnerJob(
+        key=job_key(schedule.kind, schedule.machine_class, due_at.date()),
+        kind=schedule.kind,
+        machine_class=schedule.machine_class,
+        requested_by="the schedule",
+    )
+
+
+def _ab_run(view: AbRequestView) -> NewRunnerJob:
+    request = view.request
+    commits = (view.base_sha, view.head_sha)
+    facts = (request.workload, request.machine_class, *commits, request.max_pairs, request.window)
+    return NewRunnerJob(
+        key=job_key(RunnerJobKind.AB, *facts),
+        kind=RunnerJobKind.AB,
+        machine_class=request.machine_class,
+        base_sha=view.base_sha,
+        head_sha=view.head_sha,
+        workloads=(request.workload,),
+        max_pairs=request.max_pairs,
+        requested_by=f"a suspected change: {request.purpose}",
+    )

@@ -1,0 +1,51 @@
+"""Tests `perfledger server job` on a database: the queue, schedules and budgets."""
+
+import json
+
+import pytest
+
+from perfledger_runners.jobs.runner_job import RunnerJobKind
+from perfledger_service.store.database import write_session
+from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
+from perfledger_service.store.projects import project_for
+from perfledger_service.usecases.jobs.job_policy import job_policy
+from perfledger_service.usecases.jobs.runner_queue import queue_job
+
+
+@pytest.fixture
+def job_id(engine, now):
+    job = NewRunnerJob(
+        key="ab:1", kind=RunnerJobKind.AB, machine_class="cuda:*H100*:1", head_sha="b" * 40
+    )
+    with write_session(engine) as session:
+        project_id = project_for(session, "octo/models", now=now).id
+        job_id = queue_job(session, project_id, job, now=now).id
+        session.commit()
+    return job_id
+
+
+def test_jobs_are_listed_and_cancelled(run, database_url, job_id):
+    def server_job(*words):
+        return run("server", "job", *words, PERFLEDGER_DATABASE_URL=database_url)
+
+    assert "queued" in server_job("list", "octo/models")
+    assert server_job("cancel", "octo/models", job_id) == f"job {job_id} is cancelled\n"
+    (row,) = json.loads(server_job("list", "octo/models", "--json"))["jobs"]
+    assert (row["id"], row["state"], row["head_sha"]) == (job_id, "cancelled", "b" * 40)
+    assert row["reason"] == "by the operator"
+
+
+@pytest.mark.usefixtures("job_id")
+def test_schedules_and_budgets_are_set(run, database_url, engine):
+    def server_job(*words):
+        return run("server", "job", *words, PERFLEDGER_DATABASE_URL=database_url)
+
+    said = server_job("schedule", "octo/models", "nightly", "--hour", 4)
+    assert said == "nightly runs of octo/models on * at 04:00 UTC\n"
+    said = server_job("budget", "octo/models", "--usd", 50, "--device-price", 2.5)
+    assert said == ("jobs of octo/models may hold any number of device-minutes a week, at 50 USD\n")
+    budget, (schedule,) = job_policy(engine, "octo/models")
+    assert (budget.usd, budget.usd_per_device_hour, schedule.hour) == (50.0, 2.5, 4)
+
+    server_job("schedule", "octo/models", "nightly", "--off")
+    assert job_policy(engine, "octo/models") == (budget, ())
