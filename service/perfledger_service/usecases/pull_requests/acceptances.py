@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perfledger.bundle import Bundle
+from perfledger.metrics import WorseDirection
 from perfledger.records import FailureReason, Side
 from perfledger_baselines.judging.judge import is_trade
-from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_service.rendering.check.headline import headline
 from perfledger_service.usecases.check.report_builder import conclude_verdicts
 from perfledger_service.usecases.cost.change import CheckConclusion, conclude_check
@@ -33,6 +34,31 @@ def acceptable_workloads(report: Report) -> tuple[str, ...]:
         or (verdict.outcome is Outcome.NOT_MEASURED and verdict.workload in removed)
     )
     return tuple(dict.fromkeys(workloads))
+
+
+def is_within(verdicts: Sequence[Verdict], accepted_verdicts: Sequence[Verdict]) -> bool:
+    """Return whether no regression is surely larger than one of the same metric that was accepted.
+
+    An accepted one reaches to the end of its interval. One of a metric that had not regressed, or
+    of a size that is not known, is not within it.
+    """
+    accepted_sizes = {
+        one.metric.name: one.estimate
+        for one in accepted_verdicts
+        if one.is_regression and one.estimate is not None
+    }
+    for verdict in verdicts:
+        if not verdict.is_regression or is_trade(verdict, verdicts):
+            continue
+        estimate, accepted_size = verdict.estimate, accepted_sizes.get(verdict.metric.name)
+        if estimate is None or accepted_size is None:
+            return False
+        is_higher_worse = verdict.metric.worse is WorseDirection.HIGHER
+        if is_higher_worse and estimate.low > accepted_size.high:
+            return False
+        if not is_higher_worse and estimate.high < accepted_size.low:
+            return False
+    return True
 
 
 def apply_acceptances(report: Report, bundle: Bundle, acceptances: Sequence[Acceptance]) -> Report:

@@ -13,17 +13,24 @@ from typing import Protocol
 from sqlmodel import Session
 
 from perfledger.bundle import Bundle
+from perfledger_baselines.judging.verdict import Verdict
 from perfledger_baselines.significance.spread_prior import Priors
 from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.comments.acceptances import acceptances_of
 from perfledger_service.store.comments.approvals import approvals_of
-from perfledger_service.store.uploads import StoredUpload, bundle_content, verdicts_of
+from perfledger_service.store.uploads import (
+    StoredUpload,
+    bundle_content,
+    uploads_of_head,
+    verdicts_of,
+)
 from perfledger_service.usecases.history.gate_health import gate_notes
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.pull_requests.acceptances import apply_acceptances
+from perfledger_service.usecases.pull_requests.acceptances import apply_acceptances, is_within
 from perfledger_service.usecases.pull_requests.spread_priors import priors_of_bundle
+from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.report import Conclusion, Report
 
 # A delivery is judged, posted and shown within moments; a report and its bundle are some megabytes.
@@ -119,7 +126,12 @@ class UploadReports:
                 headline=upload.headline,
             )
         acceptances = acceptances_of(session, upload.project_id, upload.pull_request)
-        covering = [one for one in acceptances if one.covers(upload.head_sha, judged_at)]
+        covering = [
+            one
+            for one in acceptances
+            if one.covers(upload.head_sha, judged_at)
+            and _covers_size(session, upload, one, verdicts, judged_at)
+        ]
         return apply_acceptances(report, bundle, covering), bundle
 
     def _report(
@@ -148,6 +160,38 @@ class UploadReports:
             while len(self._reports) > self._max_reports:
                 self._reports.popitem(last=False)
         return report, bundle
+
+
+def _covers_size(
+    session: Session,
+    upload: StoredUpload,
+    acceptance: Acceptance,
+    verdicts: Sequence[Verdict],
+    judged_at: datetime,
+) -> bool:
+    """Return whether an upload's regression is no larger than the one that was accepted.
+
+    What was judged before the acceptance is what was accepted. Later results are compared with the
+    newest that was there on the same machine class.
+    """
+    if acceptance.is_of_commit or judged_at <= acceptance.accepted_at or upload.head is None:
+        return True
+    accepted_head = replace(upload.head, head_sha=acceptance.head_sha)
+    accepted_upload = next(
+        (
+            one
+            for one in uploads_of_head(session, accepted_head)
+            if one.device_class == upload.device_class
+            and one.judged_at is not None
+            and one.judged_at <= acceptance.accepted_at
+        ),
+        None,
+    )
+    accepted_verdicts = verdicts_of(session, accepted_upload.id) if accepted_upload else ()
+    return is_within(
+        [one for one in verdicts if one.workload == acceptance.workload],
+        [one for one in accepted_verdicts if one.workload == acceptance.workload],
+    )
 
 
 def bundle_of(session: Session, upload: StoredUpload) -> Bundle:

@@ -11,6 +11,7 @@ from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.acceptances import (
     acceptable_workloads,
     apply_acceptances,
+    is_within,
 )
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.report import Conclusion, ExitCode
@@ -88,3 +89,16 @@ def test_an_ignored_commit_is_neutral_whether_it_regressed_or_not(report_of):
     for ratio, title in ((1.2, "Performance regressed"), (1.0, "Performance unchanged")):
         _, after = report_of(ignored, ratio=ratio, pairs=10)
         assert (after.conclusion, after.title) == (Conclusion.NEUTRAL, f"{title}, ignored")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "measured", "is_covered"),
+    [(1.2, 1.2, True), (1.2, 1.1, True), (1.2, 1.3, False), (1.2, 1.0, True), (1.0, 1.2, False)],
+)
+def test_an_acceptance_reaches_as_far_as_what_was_measured(
+    report_of, accepted, measured, is_covered
+):
+    accepted_report, _ = report_of(ratio=accepted)
+    measured_report, _ = report_of(ratio=measured)
+
+    assert is_within(measured_report.verdicts, accepted_report.verdicts) is is_covered

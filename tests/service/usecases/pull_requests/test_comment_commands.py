@@ -115,7 +115,7 @@ def regressed(discussion, judged, make_bundle):
     """Judge and post a regression of each of the workloads."""
 
     def regressed(*workloads, upload_id="1" * 32, **values):
-        bundle = make_bundle(ratio=1.2, workloads=workloads or ("gpt:step",), **values)
+        bundle = make_bundle(**{"ratio": 1.2, "workloads": workloads or ("gpt:step",), **values})
         upload = judged(discussion.engine, bundle, upload_id=upload_id, now=discussion.now)
         discussion.post(upload.id)
         return upload
@@ -183,6 +183,8 @@ def test_a_newer_push_needs_another_word_unless_a_day_is_given(regressed, discus
     regressed(upload_id="3" * 32, seed=2, head=Revision(sha=NEWER_SHA))
     assert discussion.check["conclusion"] == "neutral"
     assert "until 2026-11-21" in discussion.comment
+    regressed(upload_id="5" * 32, seed=4, head=Revision(sha=NEWER_SHA), ratio=1.3)
+    assert discussion.check["conclusion"] == "failure"  # it is larger than what was accepted
     discussion.now += timedelta(days=2)
     regressed(upload_id="4" * 32, seed=3, head=Revision(sha=NEWER_SHA))
 
