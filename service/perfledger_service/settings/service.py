@@ -25,6 +25,9 @@ class ServiceSettings(BaseSettings):
         description="who signs the tokens of GitHub Actions runs",
     )
     webhook_secret: SecretStr | None = Field(None, description="GitHub signs its webhooks with it")
+    previous_webhook_secret: SecretStr | None = Field(
+        None, description="accepted as well, while GitHub gets a new secret"
+    )
     public_read: bool = Field(
         default=False, description="whoever reaches the service may read its pages"
     )

@@ -38,6 +38,7 @@ class AppState:
     reports: UploadReports
     public_url: str
     webhook_secret: SecretStr | None = None  # None: no webhooks
+    previous_webhook_secret: SecretStr | None = None  # accepted as well
     actions: ActionsTokens | None = None  # None: runs of GitHub Actions need a project's token
     replica: ReplicaLock | None = None  # None: the only process of a SQLite file
     now: Callable[[], datetime] = utc_now

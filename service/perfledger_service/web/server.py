@@ -146,6 +146,7 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
         reports=reports,
         public_url=public_url,
         webhook_secret=settings.webhook_secret,
+        previous_webhook_secret=settings.previous_webhook_secret,
         actions=ActionsTokens(issuer=settings.actions_issuer, audience=public_url),
         replica=replica,
     )

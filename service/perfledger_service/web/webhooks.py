@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Depends, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError, UsageError
 from perfledger_service.usecases.pull_requests.comment_commands import (
@@ -95,7 +95,8 @@ _MERGE_DECODER = msgspec.json.Decoder(_MergeDelivery)
 async def signed_body(request: Request, state: CurrentAppState) -> bytes:
     """Return a delivery that GitHub signed; raise NotFoundError, RefusedError and TooLargeError.
 
-    An empty secret counts as unset, because anybody could sign with it.
+    An empty secret counts as unset, because anybody could sign with it. While the secret is being
+    replaced, both sign.
     """
     if not state.webhook_secret:
         msg = "webhooks are off: set PERFLEDGER_WEBHOOK_SECRET, and the same secret on GitHub"
@@ -105,9 +106,9 @@ async def signed_body(request: Request, state: CurrentAppState) -> bytes:
         raise RefusedError(UNSIGNED_DELIVERY, status=401)
     check_declared_size(request.headers.get("content-length"), max_bytes=MAX_DELIVERY_BYTES)
     body = await _read_body(request)
-    secret = state.webhook_secret.get_secret_value().encode()
-    expected = f"sha256={hmac.new(secret, body, sha256).hexdigest()}"
-    if not hmac.compare_digest(expected, signature):
+    secrets = filter(None, (state.webhook_secret, state.previous_webhook_secret))
+    matches = [_is_signed(body, signature, secret) for secret in secrets]  # always compared
+    if not any(matches):
         raise RefusedError(UNSIGNED_DELIVERY, status=401)
     return body
 
@@ -163,6 +164,12 @@ def receive_delivery(
     if receipt.is_repeated:
         response.status_code = 200
     return CommentResponse(is_accepted=receipt.work is not None, reason=receipt.reason)
+
+
+def _is_signed(body: bytes, signature: str, secret: SecretStr) -> bool:
+    key = secret.get_secret_value().encode()
+    expected = f"sha256={hmac.new(key, body, sha256).hexdigest()}"
+    return hmac.compare_digest(expected, signature)
 
 
 def _receive_closing(state: AppState, delivery: _MergeDelivery) -> CommentResponse:

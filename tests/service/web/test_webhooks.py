@@ -224,6 +224,33 @@ def test_without_a_secret_there_are_no_webhooks(engine, start_site, secret):
     assert "PERFLEDGER_WEBHOOK_SECRET" in done.text
 
 
+@pytest.fixture
+def rotating_site(engine, start_site):
+    with start_site(
+        engine, webhook_secret=SecretStr(SECRET), previous_webhook_secret=SecretStr("old" * 9)
+    ) as site:
+        yield site
+
+
+@pytest.mark.parametrize(
+    ("secret", "status"), [(SECRET, 202), ("old" * 9, 202), ("third" * 9, 401), ("", 401)]
+)
+def test_while_the_secret_is_replaced_both_sign_and_no_third(rotating_site, secret, status):
+    body = json.dumps(a_delivery()).encode()
+    headers = {"X-GitHub-Event": "ping", "X-Hub-Signature-256": signature(body, secret)}
+
+    assert rotating_site.client.post(ROUTE, content=body, headers=headers).status_code == status
+
+
+def test_an_empty_previous_secret_signs_nothing(engine, start_site):
+    with start_site(
+        engine, webhook_secret=SecretStr(SECRET), previous_webhook_secret=SecretStr("")
+    ) as site:
+        headers = {"X-GitHub-Event": "ping", "X-Hub-Signature-256": signature(b"{}", "")}
+
+        assert site.client.post(ROUTE, content=b"{}", headers=headers).status_code == 401
+
+
 def a_merge(**values):
     pull_request = {"number": 7, "merged": True, "merge_commit_sha": "d" * 40}
     return {
