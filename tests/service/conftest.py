@@ -5,6 +5,7 @@ import io
 import logging
 import shutil
 import socket
+import ssl
 import sys
 import threading
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ import httpx
 import pytest
 import structlog
 import uvicorn
+from sqlalchemy import event, make_url
 from typer.testing import CliRunner
 
 from perfledger.bundle import Bundle, Plan
@@ -49,6 +51,8 @@ TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
 GITHUB_TOKEN = "ghp_canaryCanaryCanaryCanaryCanary012345"
 METRICS = (STEP_TIME, PEAK_MEMORY)
+# For clients of plain HTTP, which would each parse all certificates of this machine.
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def a_bundle(*, ratio=1.2, workloads=("gpt:step",), pairs=6, samples=5, seed=0, **values):
@@ -129,11 +133,41 @@ def database_url(migrated_file, tmp_path):
     return f"sqlite:///{tmp_path / 'perfledger.db'}"
 
 
+@pytest.fixture(scope="session")
+def open_shared():
+    """Return a context manager of a database's engine, which is one for all of a kind.
+
+    An engine compiles each statement once.
+    """
+    engines = {}
+
+    def made(url):
+        engine = open_engine(url)
+
+        def connect(dialect, *_):
+            arguments, options = dialect.create_connect_args(engine.url)
+            return dialect.connect(*arguments, **options)
+
+        event.listen(engine, "do_connect", connect)
+        return engine
+
+    @contextmanager
+    def open_(url):
+        kind = make_url(url).drivername
+        if kind not in engines:
+            engines[kind] = made(url)
+        engine = engines[kind]
+        engine.url = make_url(url)
+        yield engine
+        engine.dispose()
+
+    return open_
+
+
 @pytest.fixture
-def engine(database_url):
-    engine = open_engine(database_url)
-    yield engine
-    engine.dispose()
+def engine(open_shared, database_url):
+    with open_shared(database_url) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="session")
@@ -157,9 +191,9 @@ def any_engine(request):
     if request.param == "sqlite":
         yield request.getfixturevalue("engine")
         return
-    engine = open_engine(request.getfixturevalue("migrated_postgres_url"))
-    yield engine
-    engine.dispose()
+    open_shared = request.getfixturevalue("open_shared")
+    with open_shared(request.getfixturevalue("migrated_postgres_url")) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="session")
@@ -270,7 +304,8 @@ class Repository:
 
     def tell(self, what, told):
         told = {"repository": self.name} | told
-        answer = httpx.post(f"{self.server.url}/_stand_in/{what}", json=told, timeout=600)
+        url = f"{self.server.url}/_stand_in/{what}"
+        answer = httpx.post(url, json=told, timeout=600, verify=NO_CERTIFICATES)
         assert answer.status_code == 201, answer.text
         return answer.json()
 
@@ -353,7 +388,7 @@ class Site:
 
     def __init__(self, app, url, engine, jobs):
         self.app, self.url, self.engine, self.jobs = app, url, engine, jobs
-        self.client = httpx.Client(base_url=url, timeout=600)
+        self.client = httpx.Client(base_url=url, timeout=600, verify=NO_CERTIFICATES)
 
     def upload(self, bundle, *, token=TOKEN, **values):
         content = bundle.to_json() if isinstance(bundle, Bundle) else bundle

@@ -1,5 +1,7 @@
 """Empty databases to upgrade, and a confirmation state and an alert to store."""
 
+from contextlib import ExitStack
+
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -143,6 +145,24 @@ def disbelieve():
             session.commit()
 
     return disbelieve
+
+
+@pytest.fixture
+def record_statements():
+    """Return a function that lists what an engine executes from now on, and whether for many."""
+    with ExitStack() as stack:
+
+        def record(engine):
+            statements = []
+
+            def remember(_connection, _cursor, statement, _parameters, _context, executemany):
+                statements.append((statement, executemany))
+
+            event.listen(engine, "before_cursor_execute", remember)
+            stack.callback(event.remove, engine, "before_cursor_execute", remember)
+            return statements
+
+        yield record
 
 
 @pytest.fixture(scope="session")

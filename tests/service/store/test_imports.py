@@ -2,7 +2,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import event
 
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
@@ -100,17 +99,14 @@ def test_sources_are_found_by_a_glob_and_kinds_by_their_name(add, stored):
     assert stored(source="east") == ()
 
 
-def test_a_list_of_files_never_reads_their_content(any_engine, add, stored):
+def test_a_list_of_files_never_reads_their_content(any_engine, add, stored, record_statements):
     add()
-    statements = []
-    event.listen(
-        any_engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2])
-    )
+    statements = record_statements(any_engine)
 
     stored()
 
     assert statements
-    assert not any("content" in statement for statement in statements)
+    assert not any("content" in statement for statement, _ in statements)
 
 
 def test_what_was_imported_is_forgotten_by_its_number(any_engine, add, stored):

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
-from sqlalchemy import event
 from sqlmodel import select
 
 from perfledger.metrics import (
@@ -185,15 +184,16 @@ def test_a_single_process_has_a_center_and_no_spread(engine, judged, make_bundle
             assert row.low == row.center == row.high
 
 
-def test_all_of_an_upload_is_stored_with_one_statement(engine, judged, make_bundle):
+def test_all_of_an_upload_is_stored_with_one_statement(
+    engine, judged, make_bundle, record_statements
+):
     bundle = make_bundle(workloads=tuple(f"gpt:step{number}" for number in range(20)))
-    statements = []
+    statements = record_statements(engine)
 
-    def remember(_connection, _cursor, statement, _parameters, _context, executemany):
-        if statement.startswith("INSERT INTO observation"):
-            statements.append(executemany)
-
-    event.listen(engine, "before_cursor_execute", remember)
     judged(engine, bundle)
 
-    assert statements == [True]
+    assert [
+        executemany
+        for statement, executemany in statements
+        if statement.startswith("INSERT INTO observation")
+    ] == [True]

@@ -3,7 +3,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 from sqlmodel import select
 
 from perfledger.records import Revision
@@ -141,17 +140,15 @@ def test_a_second_project_does_not_see_the_first_ones_uploads(engine, judged, ma
     assert [[one.id for one in view.uploads] for view in views] == [[first.id], [second.id]]
 
 
-def test_pages_never_read_samples(engine, judged, make_bundle):
+def test_pages_never_read_samples(engine, judged, make_bundle, record_statements):
     judged(engine, make_bundle())
-    statements = []
-    event.listen(
-        engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2])
-    )
+    statements = record_statements(engine)
+
     with read_session(engine) as session:
         series_view(session, 1)
 
     assert statements
-    assert not any("samples" in statement for statement in statements)
+    assert not any("samples" in statement for statement, _ in statements)
 
 
 def test_uploads_are_counted_by_their_status_with_the_newest_of_each(
