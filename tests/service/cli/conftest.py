@@ -1,13 +1,19 @@
 """Fixtures of the tests of the command line."""
 
+import re
+from dataclasses import replace
 from functools import partial
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from perfledger.protocol import MeasuringEffort
 from perfledger_service.cli.app import app
+from perfledger_service.cli.output import Format, PrintedOutput
 from perfledger_service.usecases.check import child_requests
+
+FORMAT_BEGINS = "=== the result as {} ===\n"
 
 
 @pytest.fixture
@@ -23,6 +29,32 @@ def run():
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def run_in_formats(monkeypatch):
+    """Return a function that lets a command print one result in several formats, by format."""
+    write = PrintedOutput.write
+    formats = []
+
+    def write_each(output, result, renderers):
+        for each in formats:
+            if each in renderers:
+                typer.echo(FORMAT_BEGINS.format(each), nl=False)
+                write(replace(output, format=Format(each), json=False), result, renderers)
+
+    def run_in_formats(run, wanted):
+        """Run as often as a format is of another computation than those before."""
+        texts = {}
+        for each in wanted:
+            if each not in texts:
+                formats[:] = [one for one in wanted if one not in texts]
+                before, *parts = re.split(FORMAT_BEGINS.format("(.*)"), run(each))
+                texts |= dict(zip(parts[::2], parts[1::2], strict=True)) or {each: before}
+        return texts
+
+    monkeypatch.setattr(PrintedOutput, "write", write_each)
+    return run_in_formats
 
 
 @pytest.fixture

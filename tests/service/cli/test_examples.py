@@ -272,22 +272,41 @@ def test_the_example_that_serves_answers_until_it_is_interrupted():
 
 
 def formats():
-    """Return each format but the table, the example's own, that no golden file is of."""
+    """Return an example's formats but the table, its own, that no golden file is of."""
     for name in ordinary():
         help_text = CliRunner().invoke(app, [*name.split(), "--help"]).output
         found = FORMAT.search(help_text)
-        for each in found[1].split("|") if found and name != "review" else ():
-            if each != "table" and not (GOLDEN / f"{name.replace(' ', '_')}.{each}").exists():
-                yield pytest.param(COMMANDS[name].examples[0], each, id=f"{name} {each}")
+        others = [
+            each
+            for each in (found[1].split("|") if found and name != "review" else ())
+            if each != "table" and not (GOLDEN / f"{name.replace(' ', '_')}.{each}").exists()
+        ]
+        if others:
+            yield pytest.param(COMMANDS[name].examples[0], others, id=name)
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(("example", "format_"), list(formats()))
-def test_a_command_writes_every_format_that_it_offers(example, format_):
+@pytest.mark.parametrize(("example", "others"), list(formats()))
+def test_a_command_writes_every_format_that_it_offers(run_in_formats, example, others):
     if "bench time" in example:
         example += f" {FEW_PROCESSES}"
 
-    done = run(f"{example} --format {format_} --output result")
+    def run_as(format_):
+        done = run(f"{example} --format {format_}")
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    texts = run_in_formats(run_as, others)
+
+    assert set(texts) == set(others)
+    assert all(texts.values())
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_format_goes_into_a_file():
+    example = COMMANDS["cost compare"].examples[0]
+
+    done = run(f"{example} --format csv --output result")
 
     assert done.exit_code == 0, done.output
     assert Path("result").stat().st_size > 0
