@@ -421,6 +421,7 @@ def start_site():
         with serving(app := create_app(state)) as url:
             site = Site(app, url, engine, jobs)
             with site.client:
+                site.get("/healthz")  # answered once the application has started
                 yield site
 
     return start
