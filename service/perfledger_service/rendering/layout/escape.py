@@ -84,7 +84,8 @@ def prose(
     gets its own span.
     """
     line = clean(text, limit=limit)
-    quotes = sorted({clean(name, limit=limit) for name in names if name}, key=len, reverse=True)
+    cleaned = {clean(name, limit=limit) for name in names if name}
+    quotes = sorted((name for name in cleaned if name in line), key=len, reverse=True)
     if not quotes:
         return _worded(line, is_start=True, in_table=in_table)
     # Whole words only: two adjacent spans would become one.
