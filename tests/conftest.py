@@ -21,6 +21,9 @@ from tests.tries import tries
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=tries(100))
 settings.load_profile("repeatable")
 
+# Before numpy is imported: threads of one matrix product take turns with those of other workers.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 POSTGRES_FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
 
