@@ -19,7 +19,6 @@ import httpx
 import pytest
 import structlog
 import uvicorn
-from sqlalchemy import event, make_url
 from typer.testing import CliRunner
 
 from perfledger.bundle import Bundle, Plan
@@ -29,7 +28,7 @@ from perfledger_service.cli.app import app
 from perfledger_service.github.api import GitHubApi
 from perfledger_service.github.authentication import TokenAuthentication
 from perfledger_service.github.client import GitHub
-from perfledger_service.store.database import open_engine, read_session
+from perfledger_service.store.database import read_session
 from perfledger_service.store.projects import token_of_prefix
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.store.uploads import upload_by_id
@@ -40,7 +39,8 @@ from perfledger_service.usecases.pull_requests.uploads import judge_upload, rece
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.logs import configure_logging
-from perfledger_service.workflows import UploadWorkflow
+from tests.service.recording_jobs import RecordingJobs
+from tests.service.shared_engines import SharedEngines
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -135,33 +135,8 @@ def database_url(migrated_file, tmp_path):
 
 @pytest.fixture(scope="session")
 def open_shared():
-    """Return a context manager of a database's engine, which is one for all of a kind.
-
-    An engine compiles each statement once.
-    """
-    engines = {}
-
-    def made(url):
-        engine = open_engine(url)
-
-        def connect(dialect, *_):
-            arguments, options = dialect.create_connect_args(engine.url)
-            return dialect.connect(*arguments, **options)
-
-        event.listen(engine, "do_connect", connect)
-        return engine
-
-    @contextmanager
-    def open_(url):
-        kind = make_url(url).drivername
-        if kind not in engines:
-            engines[kind] = made(url)
-        engine = engines[kind]
-        engine.url = make_url(url)
-        yield engine
-        engine.dispose()
-
-    return open_
+    """Return a context manager of a database's engine, which is one for all of a kind."""
+    return SharedEngines().open
 
 
 @pytest.fixture
@@ -337,34 +312,6 @@ def github(stand_in):
     api = GitHubApi(stand_in.url, write_interval_s=0.0)
     yield GitHub(api, TokenAuthentication(api, GITHUB_TOKEN))
     api.close()
-
-
-class RecordingJobs(UploadWorkflow):
-    """Remembers what was enqueued and does none of it."""
-
-    def __init__(self):
-        self.works, self.checks, self.commands = [], [], []
-        self._is_launched = False
-
-    @property
-    def is_launched(self):
-        return self._is_launched
-
-    def launch(self):
-        self._is_launched = True
-
-    def enqueue(self, work):
-        self.works.append(work)
-
-    def enqueue_check(self, check):
-        self.checks.append(check)
-
-    def enqueue_command(self, command):
-        self.commands.append(command)
-
-    def close(self):
-        self._is_launched = False
-        return True
 
 
 @contextmanager
