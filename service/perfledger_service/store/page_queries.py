@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import cast
 
 import msgspec
-from sqlalchemy import ColumnElement, func
+from sqlalchemy import ColumnElement, distinct, func
 from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
@@ -33,6 +33,7 @@ from perfledger_service.store.uploads import (
 from perfledger_service.values.upload_views import (
     IndexView,
     MissingClassView,
+    PullRequestsView,
     PullRequestView,
     SeriesPoint,
     SeriesSummary,
@@ -41,6 +42,7 @@ from perfledger_service.values.upload_views import (
     UploadStatus,
     UploadView,
     VerdictView,
+    WorkloadsView,
 )
 
 # Most rows on one page; older uploads are reached through their pull request.
@@ -51,7 +53,10 @@ MAX_POINTS = 5000
 COUNTED_STATUSES = (UploadStatus.JUDGED, UploadStatus.POSTED)
 # In the branch's history: what a run of anything else measured there is shown, and no baseline.
 IS_BELIEVED = col(UploadRow.sender) != UploadSender.OTHER_RUN
+WORKLOADS_PER_PAGE = 8
+PULL_REQUESTS_PER_PAGE = 20
 _NEWEST_FIRST = (col(ObservationRow.position).desc(), col(UploadRow.created_at).desc())
+_BELIEVED_FIRST = (IS_BELIEVED.desc(), *_NEWEST_FIRST)
 
 
 _SERIES_VIEW_DECODER = msgspec.json.Decoder(SeriesView)
@@ -66,9 +71,75 @@ def index_view(session: Session) -> IndexView:
     return IndexView(
         repositories=tuple(project.repository for project in projects(session)),
         uploads=_uploads(session),
-        series=_summaries(session),
-        uploads_left_out=_left_out(session, UploadRow, MAX_UPLOADS),
-        series_left_out=_left_out(session, SeriesRow, MAX_SERIES),
+        uploads_left_out=_left_out(session),
+    )
+
+
+def workloads_view(
+    session: Session, repository: str, *, text: str = "", page: int = 1
+) -> WorkloadsView:
+    """Return one page of a project's workloads whose names hold a text, with their series."""
+    project = project_named(session, repository)
+    is_listed = (
+        col(SeriesRow.project_id) == project.id,
+        col(SeriesRow.workload).contains(text, autoescape=True),
+    )
+    total = session.exec(select(func.count(distinct(col(SeriesRow.workload)))).where(*is_listed))
+    of_page = (
+        select(SeriesRow.workload)
+        .where(*is_listed)
+        .distinct()
+        .order_by(col(SeriesRow.workload))
+        .offset((page - 1) * WORKLOADS_PER_PAGE)
+        .limit(WORKLOADS_PER_PAGE)
+    )
+    return WorkloadsView(
+        repository=project.repository,
+        text=text,
+        series=_summaries(session, project.id, session.exec(of_page).all()),
+        workloads=total.one(),
+        page=page,
+    )
+
+
+def workload_view(session: Session, repository: str, workload: str) -> WorkloadsView:
+    """Return the series of one workload; raise NotFoundError if it has none."""
+    project = project_named(session, repository)
+    series = _summaries(session, project.id, (workload,))
+    if not series:
+        msg = f"no workload {workload[:200]!r} was measured in {project.repository}"
+        raise NotFoundError(msg)
+    return WorkloadsView(
+        repository=project.repository, text=workload, series=series, workloads=1, page=1
+    )
+
+
+def pull_requests_view(session: Session, repository: str, *, page: int = 1) -> PullRequestsView:
+    """Return one page of a project's pull requests, last measured first."""
+    project = project_named(session, repository)
+    is_listed = (
+        col(UploadRow.project_id) == project.id,
+        col(UploadRow.pull_request).is_not(None),
+        col(UploadRow.status) != UploadStatus.REFUSED,
+    )
+    total = select(func.count(distinct(col(UploadRow.pull_request)))).where(*is_listed)
+    numbers = session.exec(
+        select(UploadRow.pull_request)
+        .where(*is_listed)
+        .group_by(col(UploadRow.pull_request))
+        .order_by(func.max(UploadRow.measured_at).desc())
+        .offset((page - 1) * PULL_REQUESTS_PER_PAGE)
+        .limit(PULL_REQUESTS_PER_PAGE)
+    ).all()
+    uploads = _uploads(session, *is_listed, col(UploadRow.pull_request).in_(numbers), most=None)
+    heads: dict[int | None, str] = {}
+    for upload in uploads:
+        heads.setdefault(upload.pull_request, upload.head_sha)
+    return PullRequestsView(
+        repository=project.repository,
+        uploads=tuple(one for one in uploads if heads[one.pull_request] == one.head_sha),
+        pull_requests=session.exec(total).one(),
+        page=page,
     )
 
 
@@ -124,14 +195,16 @@ def series_view(session: Session, series_id: int) -> SeriesView:
     return series.to_value(_SERIES_VIEW_DECODER, repository=project.repository, points=points)
 
 
-def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[UploadView, ...]:
+def _uploads(
+    session: Session, *conditions: ColumnElement[bool], most: int | None = MAX_UPLOADS
+) -> tuple[UploadView, ...]:
     rows = session.exec(
         select(UploadRow, ProjectRow, EnvironmentRow.device_class)
         .join(ProjectRow)
         .join(EnvironmentRow)
         .where(*conditions)
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
-        .limit(MAX_UPLOADS)
+        .limit(most)
     )
     return tuple(
         upload.to_value(
@@ -144,8 +217,9 @@ def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[Upload
     )
 
 
-def _left_out(session: Session, table: type[UploadRow | SeriesRow], limit: int) -> int:
-    return max(0, session.exec(select(func.count()).select_from(table)).one() - limit)
+def _left_out(session: Session) -> int:
+    count = session.exec(select(func.count()).select_from(UploadRow)).one()
+    return max(0, count - MAX_UPLOADS)
 
 
 def _missing_classes(
@@ -247,39 +321,41 @@ def _with_distances(
     return tuple(points)
 
 
-def _summaries(session: Session) -> tuple[SeriesSummary, ...]:
+def _summaries(
+    session: Session, project_id: int, workloads: Sequence[str]
+) -> tuple[SeriesSummary, ...]:
+    """Return the series of workloads with their newest believed values, in two queries."""
     rows = session.exec(
-        select(SeriesRow, ProjectRow)
-        .join(ProjectRow)
-        .order_by(
-            col(ProjectRow.repository_key),
-            col(SeriesRow.workload),
-            col(SeriesRow.metric),
-            col(SeriesRow.device_class),
-        )
+        select(SeriesRow)
+        .where(col(SeriesRow.project_id) == project_id, col(SeriesRow.workload).in_(workloads))
+        .order_by(col(SeriesRow.workload), col(SeriesRow.device_class), col(SeriesRow.metric))
         .limit(MAX_SERIES)
     ).all()
-    summaries = (_summary(session, series, project) for series, project in rows)
-    return tuple(summary for summary in summaries if summary is not None)
-
-
-def _summary(session: Session, series: SeriesRow, project: ProjectRow) -> SeriesSummary | None:
-    """Return a series with its newest value, or None if no observation counts."""
-    where = (
-        col(ObservationRow.series_id) == series.id,
-        col(UploadRow.status).in_(COUNTED_STATUSES),
-    )
-    count = select(func.count()).select_from(ObservationRow).join(UploadRow).where(*where)
-    newest = (
-        select(ObservationRow.center)
+    ranked = (
+        select(
+            ObservationRow.series_id,
+            ObservationRow.center,
+            func.row_number()
+            .over(partition_by=col(ObservationRow.series_id), order_by=(*_BELIEVED_FIRST,))
+            .label("rank"),
+            func.count().over(partition_by=col(ObservationRow.series_id)).label("points"),
+            IS_BELIEVED.label("is_believed"),
+        )
         .join(UploadRow)
-        .where(*where, IS_BELIEVED)
-        .order_by(*_NEWEST_FIRST)
+        .where(
+            col(ObservationRow.series_id).in_([row.id for row in rows]),
+            col(UploadRow.status).in_(COUNTED_STATUSES),
+        )
+        .subquery()
     )
-    last = session.exec(newest.limit(1)).first()
-    if last is None:
-        return None
-    points = session.exec(count).one()
-    return series.to_value(
-        _SERIES_SUMMARY_DECODER, repository=project.repository, points=points, last=last
+    newest = session.execute(
+        select(ranked.c.series_id, ranked.c.center, ranked.c.points).where(
+            ranked.c.rank == 1, ranked.c.is_believed
+        )
+    )
+    values = {series_id: (center, points) for series_id, center, points in newest}
+    return tuple(
+        row.to_value(_SERIES_SUMMARY_DECODER, last=values[row.id][0], points=values[row.id][1])
+        for row in rows
+        if row.id in values
     )

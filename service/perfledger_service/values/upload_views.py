@@ -128,10 +128,9 @@ class SeriesView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesSummary:
-    """A series on the index: its name and its newest value."""
+    """A series in a list: its name and its newest value."""
 
     id: int
-    repository: str
     workload: str
     metric: str
     unit: str
@@ -141,14 +140,36 @@ class SeriesSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadsView:
+    """Series of some of a project's workloads, by name; `workloads` counts all that match."""
+
+    repository: str
+    text: str  # that the names hold, "" for all
+    series: tuple[SeriesSummary, ...]
+    workloads: int
+    page: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestsView:
+    """Newest uploads of some of a project's pull requests, last measured first, and their number.
+
+    Each pull request has the uploads of its newest head: one for each machine class and check.
+    """
+
+    repository: str
+    uploads: tuple[UploadView, ...]
+    pull_requests: int
+    page: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexView:
-    """The front page: newest uploads first, series by name."""
+    """The front page: the projects, and the newest uploads first."""
 
     repositories: tuple[str, ...]
     uploads: tuple[UploadView, ...]
-    series: tuple[SeriesSummary, ...]
     uploads_left_out: int = 0  # beyond what one page shows
-    series_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

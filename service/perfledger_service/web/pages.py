@@ -6,16 +6,26 @@ from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import HTMLResponse
 
 from perfledger_service.rendering.check import web_pages
+from perfledger_service.rendering.check.project_lists import (
+    pull_requests_page,
+    workload_page,
+    workloads_page,
+)
 from perfledger_service.rendering.fleet.capacity_page import capacity_page
 from perfledger_service.rendering.history.branch_page import branch_page
 from perfledger_service.rendering.history.series_page import series_page
-from perfledger_service.store.comments.acceptances import acceptances_of
+from perfledger_service.store.comments.acceptances import acceptances_of, acceptances_of_project
 from perfledger_service.store.comments.approvals import approvals_of
 from perfledger_service.store.database import read_session
 from perfledger_service.store.page_queries import (
+    PULL_REQUESTS_PER_PAGE,
+    WORKLOADS_PER_PAGE,
     index_view,
     pull_request_view,
+    pull_requests_view,
     upload_view,
+    workload_view,
+    workloads_view,
 )
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import bundle_content, upload_by_id
@@ -28,6 +38,9 @@ from perfledger_service.web.uploads import UPLOAD_ID
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 Number = Annotated[int, Path(ge=1, le=MAX_PULL_REQUEST)]
+# Of a filter by name; and what no database stores in a text.
+MAX_NAME = 200
+NUL = "\0"
 # A number past the end is the last page.
 PageNumber = Annotated[int, Query(ge=1, le=MAX_PULL_REQUEST)]
 # Of an owner or a repository, as in a bundle.
@@ -95,6 +108,37 @@ def pull_request(state: CurrentAppState, owner: Name, name: Name, number: Number
     with read_session(state.engine) as session:
         view = pull_request_view(session, f"{owner}/{name}", number, now=state.now())
     return web_pages.pull_request_page(view)
+
+
+@router.get("/{owner}/{name}/pulls")
+def pull_requests(state: CurrentAppState, owner: Name, name: Name, page: PageNumber = 1) -> str:
+    """Show a project's pull requests."""
+    with read_session(state.engine) as session:
+        view = pull_requests_view(session, f"{owner}/{name}", page=page)
+    return pull_requests_page(view, size=PULL_REQUESTS_PER_PAGE)
+
+
+@router.get("/{owner}/{name}/workloads")
+def workloads(
+    state: CurrentAppState,
+    owner: Name,
+    name: Name,
+    page: PageNumber = 1,
+    text: Annotated[str, Query(max_length=MAX_NAME)] = "",
+) -> str:
+    """Show a project's workloads whose names hold a text."""
+    with read_session(state.engine) as session:
+        view = workloads_view(session, f"{owner}/{name}", text=text.replace(NUL, ""), page=page)
+    return workloads_page(view, size=WORKLOADS_PER_PAGE)
+
+
+@router.get("/{owner}/{name}/workloads/{workload:path}")
+def workload(state: CurrentAppState, owner: Name, name: Name, workload: str) -> str:
+    """Show one workload on all its machines."""
+    with read_session(state.engine) as session:
+        view = workload_view(session, f"{owner}/{name}", workload.replace(NUL, ""))
+        acceptances = acceptances_of_project(session, project_named(session, view.repository).id)
+    return workload_page(view, acceptances)
 
 
 @router.get("/{owner}/{name}")

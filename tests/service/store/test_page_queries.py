@@ -9,15 +9,18 @@ from perfledger.records import Revision
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.page_queries import (
-    MAX_SERIES,
     MAX_UPLOADS,
+    WORKLOADS_PER_PAGE,
     index_view,
     pull_request_view,
+    pull_requests_view,
     series_view,
     upload_counts,
     upload_view,
+    workload_view,
+    workloads_view,
 )
-from perfledger_service.store.tables import BundleRow, SeriesRow, UploadRow
+from perfledger_service.store.tables import BundleRow, UploadRow
 from perfledger_service.store.uploads import set_status, verdicts_of
 from perfledger_service.values.upload_views import UploadStatus
 
@@ -94,17 +97,17 @@ def test_a_pull_request_nobody_measured_is_not_found(engine, judged, make_bundle
             pull_request_view(session, "octo/unknown", 7, now=now)
 
 
-def test_the_index_shows_uploads_and_series_with_their_newest_value(
+def test_the_index_shows_uploads_and_workloads_have_their_newest_value(
     any_engine, judged, make_bundle
 ):
     judged(any_engine, make_bundle(ratio=1.5))
 
     with read_session(any_engine) as session:
         view = index_view(session)
+        by_metric = series_by_metric(session)
 
     assert view.repositories == ("octo/models",)
     assert [upload.status for upload in view.uploads] == [UploadStatus.JUDGED]
-    by_metric = {series.metric: series for series in view.series}
     assert by_metric["step_time_p50"].points == 2
     assert by_metric["step_time_p50"].last == pytest.approx(0.015, rel=1e-3)
 
@@ -117,7 +120,7 @@ def test_what_was_refused_is_no_part_of_a_series(engine, judged, make_bundle, st
         session.commit()
 
     with read_session(engine) as session:
-        assert index_view(session).series == ()
+        assert workloads_view(session, "octo/models").series == ()
         assert series_view(session, 1).points == ()
         assert upload_view(session, upload.id).reason == "moved on"
 
@@ -167,22 +170,19 @@ def test_uploads_are_counted_by_their_status_with_the_newest_of_each(
     )
 
 
-def test_the_index_says_how_many_uploads_and_series_are_not_on_it(engine, received, make_bundle):
+def test_the_index_says_how_many_uploads_are_not_on_it(engine, received, make_bundle):
     received(engine, make_bundle())
     with write_session(engine) as session:
         first = session.exec(select(UploadRow)).one().model_dump()
         for number in range(MAX_UPLOADS + 1):
             session.add(BundleRow(sha256=str(number), unpacked_bytes=0, content=b""))
             session.add(UploadRow(**first | {"id": str(number), "bundle_sha256": str(number)}))
-        for number in range(MAX_SERIES + 3):
-            session.add(SeriesRow(**SERIES | {"key": str(number), "workload": f"m:f{number}"}))
         session.commit()
 
     with read_session(engine) as session:
         view = index_view(session)
 
     assert (view.uploads_left_out, len(view.uploads)) == (2, MAX_UPLOADS)
-    assert view.series_left_out == 3
 
 
 def test_points_stand_in_the_order_of_the_branch_with_their_distances(engine, judged, make_bundle):
@@ -240,9 +240,75 @@ def test_a_run_that_is_not_believed_is_shown_and_is_no_newest_value(
     disbelieve(any_engine, judged_on_branch(any_engine, other, upload_id="2" * 32, now=later))
 
     with read_session(any_engine) as session:
-        by_metric = {series.metric: series for series in index_view(session).series}
+        by_metric = series_by_metric(session)
         points = series_view(session, 1).points
 
     assert by_metric["step_time_p50"].last == pytest.approx(0.01, rel=1e-3)
     assert by_metric["step_time_p50"].points == len(points) == 4
     assert sorted(point.is_unattested for point in points) == [False, False, True, True]
+
+
+def series_by_metric(session):
+    """Return the series of the first workload by their metric."""
+    return {series.metric: series for series in workloads_view(session, "octo/models").series}
+
+
+def test_workloads_have_pages_and_a_filter(any_engine, judged, make_bundle):
+    names = tuple(f"gpt:step_{number:02}" for number in range(WORKLOADS_PER_PAGE + 2))
+    judged(any_engine, make_bundle(workloads=names))
+
+    with read_session(any_engine) as session:
+        first, second = (workloads_view(session, "octo/models", page=page) for page in (1, 2))
+        filtered = workloads_view(session, "octo/models", text="p_03")
+        literal = workloads_view(session, "octo/models", text="step%03")
+
+    assert {one.workload for one in first.series} == set(names[:WORKLOADS_PER_PAGE])
+    assert {one.workload for one in second.series} == set(names[WORKLOADS_PER_PAGE:])
+    assert first.workloads == second.workloads == len(names)
+    assert {one.workload for one in filtered.series} == {"gpt:step_03"}
+    assert literal.series == ()
+
+
+def test_a_workload_without_measurements_is_not_found(engine, judged, make_bundle):
+    judged(engine, make_bundle())
+
+    with read_session(engine) as session:
+        assert workload_view(session, "octo/models", "gpt:step").series
+        with pytest.raises(NotFoundError, match="no workload 'gpt:other' was measured"):
+            workload_view(session, "octo/models", "gpt:other")
+
+
+def test_pull_requests_are_listed_with_their_newest_head(any_engine, judged, make_bundle, now):
+    for number, head in ((7, "b"), (7, "c"), (8, "d")):
+        judged(
+            any_engine,
+            make_bundle(seed=ord(head), pull_request=number, head=Revision(sha=head * 40)),
+            upload_id=head * 32,
+            now=now + timedelta(minutes=ord(head)),
+        )
+
+    with read_session(any_engine) as session:
+        view = pull_requests_view(session, "octo/models")
+        beyond = pull_requests_view(session, "octo/models", page=2)
+
+    assert {(one.pull_request, one.head_sha[0]) for one in view.uploads} == {(7, "c"), (8, "d")}
+    assert (view.pull_requests, beyond.pull_requests, beyond.uploads) == (2, 2, ())
+
+
+def test_lists_take_as_many_queries_however_long_they_are(engine, judged, make_bundle):
+    statements: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *of: statements.append(of[2]))
+
+    def queries():
+        statements.clear()
+        with read_session(engine) as session:
+            workloads_view(session, "octo/models")
+            pull_requests_view(session, "octo/models")
+        return len(statements)
+
+    judged(engine, make_bundle())
+    few = queries()
+    names = tuple(f"gpt:step_{number}" for number in range(6))
+    judged(engine, make_bundle(seed=1, workloads=names, pull_request=9), upload_id="9" * 32)
+
+    assert queries() == few

@@ -25,7 +25,6 @@ from perfledger_service.rendering.layout import (
     number_format,
     provenance_facts,
     verdict_rows,
-    vocabulary,
 )
 from perfledger_service.rendering.layout.check_command import reproduction
 from perfledger_service.rendering.layout.environment import render
@@ -68,15 +67,11 @@ def static_folder() -> Path:
 
 
 def index_page(view: IndexView) -> str:
-    """Return the front page: the newest checks, and every series by its name."""
+    """Return the front page: the newest checks."""
     return render(
         "html/index.html.j2",
         view=view,
         uploads=[(upload, stored_verdict_rows.upload_headline(upload)) for upload in view.uploads],
-        label=vocabulary.metric_label,
-        value=vocabulary.value,
-        device=stored_verdict_rows.device,
-        foreign_unit=vocabulary.foreign_unit,
     )
 
 

@@ -16,16 +16,24 @@ from perfledger_baselines.judging.judge import judgement_of
 from perfledger_cost_models.change.cost_policy import PolicyEvaluation, PolicyOutcome
 from perfledger_cost_models.quote import QueueEffect, SummedPrice
 from perfledger_service.rendering.check import web_pages
+from perfledger_service.rendering.check.project_lists import (
+    pull_requests_page,
+    workload_page,
+    workloads_page,
+)
 from perfledger_service.rendering.history.series_page import series_page
+from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.upload_views import (
     IndexView,
     MissingClassView,
+    PullRequestsView,
     PullRequestView,
     SeriesHistory,
     SeriesSummary,
     UploadStatus,
     UploadView,
     VerdictView,
+    WorkloadsView,
     commits_of,
 )
 from tests.service.rendering.example_views import NOON, bundle_of
@@ -148,7 +156,6 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
         moved = replace(history, series=line, commits=commits_of(points))
         summary = SeriesSummary(
             id=1,
-            repository=line.repository,
             workload=line.workload,
             metric=line.metric,
             unit=line.unit,
@@ -157,11 +164,21 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
             last=line.points[-1].center,
         )
         every = (*uploads, refused, waiting)
+        workloads = WorkloadsView(
+            repository=line.repository, text=change("gpt"), series=(summary,), workloads=9, page=1
+        )
+        accepted = Acceptance(
+            pull_request=41,
+            head_sha="a" * 40,
+            login=change("lead"),
+            workload=line.workload,
+            reason=change("needed"),
+            accepted_at=NOON,
+            until=None,
+        )
         pages = {
-            "/": web_pages.index_page(
-                IndexView(repositories=(line.repository,), uploads=every, series=(summary,))
-            ),
-            "/empty": web_pages.index_page(IndexView(repositories=(), uploads=(), series=())),
+            "/": web_pages.index_page(IndexView(repositories=(line.repository,), uploads=every)),
+            "/empty": web_pages.index_page(IndexView(repositories=(), uploads=())),
             "/acme/models/pull/41": web_pages.pull_request_page(
                 PullRequestView(
                     repository=change("acme/models"),
@@ -177,6 +194,16 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
             ),
             "/acme/models/pull/1": web_pages.pull_request_page(
                 PullRequestView(repository=change("acme/models"), number=1, uploads=())
+            ),
+            "/acme/models/pulls": pull_requests_page(
+                PullRequestsView(
+                    repository=line.repository, uploads=every, pull_requests=30, page=1
+                ),
+                size=20,
+            ),
+            "/acme/models/workloads": workloads_page(workloads, size=8),
+            "/acme/models/workloads/one": workload_page(
+                replace(workloads, text=line.workload), (accepted,)
             ),
             "/series/1": series_page(moved),
             "/series/1/older": series_page(moved, page=2),

@@ -1,0 +1,89 @@
+"""Renders the lists of a project's pull requests and workloads, and the page of one workload."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.layout import vocabulary
+from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.layout.paging import Page
+from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.upload_views import (
+    PullRequestsView,
+    UploadView,
+    WorkloadsView,
+)
+
+
+def pull_requests_page(view: PullRequestsView, *, size: int) -> str:
+    """Return one page of a project's pull requests; `size` is how many stand on one."""
+    numbers = tuple(dict.fromkeys(one.pull_request for one in view.uploads))
+    rows = [
+        (
+            number,
+            [
+                (one, stored_verdict_rows.upload_headline(one))
+                for one in newest_of_class(
+                    [one for one in view.uploads if one.pull_request == number]
+                )
+            ],
+        )
+        for number in numbers
+    ]
+    return render(
+        "html/pull_requests.html.j2",
+        view=view,
+        rows=rows,
+        page=Page(
+            items=numbers,
+            number=view.page,
+            pages=-(-view.pull_requests // size),
+            total=view.pull_requests,
+        ),
+    )
+
+
+def newest_of_class(uploads: Sequence[UploadView]) -> tuple[UploadView, ...]:
+    """Return the newest upload of each machine class, by its name; the newest stand first."""
+    by_class: dict[str, UploadView] = {}
+    for one in uploads:
+        by_class.setdefault(one.device_class, one)
+    return tuple(by_class[name] for name in sorted(by_class))
+
+
+def workloads_page(view: WorkloadsView, *, size: int) -> str:
+    """Return one page of a project's workloads with their series; `size` is how many fit."""
+    groups = groupby(view.series, key=lambda one: one.workload)
+    return render(
+        "html/workloads.html.j2",
+        view=view,
+        groups=[(workload, tuple(series)) for workload, series in groups],
+        page=Page(
+            items=view.series,
+            number=view.page,
+            pages=-(-view.workloads // size),
+            total=view.workloads,
+        ),
+        **_words(),
+    )
+
+
+def workload_page(view: WorkloadsView, acceptances: Sequence[Acceptance]) -> str:
+    """Return the page of one workload: its metrics on each machine, and accepted changes."""
+    by_machine = groupby(view.series, key=lambda one: one.device_class)
+    return render(
+        "html/workload.html.j2",
+        view=view,
+        machines=[(name, tuple(series)) for name, series in by_machine],
+        acceptances=[one for one in acceptances if one.workload == view.text],
+        **_words(),
+    )
+
+
+def _words() -> dict[str, object]:
+    return {
+        "label": vocabulary.metric_label,
+        "value": vocabulary.value,
+        "device": stored_verdict_rows.device,
+        "foreign_unit": vocabulary.foreign_unit,
+    }

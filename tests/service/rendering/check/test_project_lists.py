@@ -1,0 +1,101 @@
+"""The lists of pull requests and workloads, and the page of one workload."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from perfledger_service.rendering.check.project_lists import (
+    newest_of_class,
+    pull_requests_page,
+    workload_page,
+    workloads_page,
+)
+from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.upload_views import (
+    PullRequestsView,
+    SeriesSummary,
+    UploadStatus,
+    UploadView,
+    WorkloadsView,
+)
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def upload(number, *, device_class="cuda:NVIDIA H100:1", minutes=0):
+    return UploadView(
+        id=f"{number:032x}",
+        repository="acme/models",
+        pull_request=41,
+        base_sha="a" * 40,
+        head_sha="b" * 40,
+        head_subject="Fuse the bias",
+        device_class=device_class,
+        status=UploadStatus.POSTED,
+        reason="",
+        conclusion="failure",
+        headline=f"headline {number}",
+        created_at=NOON - timedelta(minutes=minutes),
+    )
+
+
+@pytest.fixture
+def workloads():
+    series = SeriesSummary(
+        id=3,
+        workload="gpt:step",
+        metric="step_time_p50",
+        unit="s",
+        device_class="cuda:NVIDIA H100:1",
+        points=12,
+        last=0.01,
+    )
+    return WorkloadsView(
+        repository="acme/models", text="gpt:step", series=(series,), workloads=20, page=1
+    )
+
+
+def test_a_pull_request_has_a_line_for_each_machine_class():
+    uploads = (upload(1), upload(2, device_class="cuda:NVIDIA A100:1"), upload(3, minutes=9))
+    view = PullRequestsView(repository="acme/models", uploads=uploads, pull_requests=1, page=1)
+
+    page = pull_requests_page(view, size=20)
+
+    assert 'href="/acme/models/pull/41"' in page
+    assert "headline 1" in page
+    assert "headline 2" in page
+    assert "headline 3" not in page  # an earlier check on the same machine class
+
+
+def test_the_newest_check_of_a_class_counts():
+    assert newest_of_class([upload(1), upload(2, minutes=5)]) == (upload(1),)
+
+
+def test_a_list_leads_to_its_next_page_with_its_filter(workloads):
+    page = workloads_page(workloads, size=8)
+
+    assert "text=gpt%3Astep&amp;page=2" in page
+    assert 'href="/series/3"' in page
+
+
+def test_lists_without_a_row_say_what_to_do(workloads):
+    empty = WorkloadsView(repository="acme/models", text="", series=(), workloads=0, page=1)
+    none = PullRequestsView(repository="acme/models", uploads=(), pull_requests=0, page=1)
+
+    assert "perfledger check --upload-url URL" in workloads_page(empty, size=8)
+    assert "perfledger check --upload-url URL" in pull_requests_page(none, size=8)
+
+
+def test_a_workload_shows_its_accepted_regressions(workloads):
+    accepted = Acceptance(
+        pull_request=43,
+        head_sha="a" * 40,
+        login="lead",
+        workload="gpt:step",
+        reason="needed for depth",
+        accepted_at=NOON,
+        until=None,
+    )
+
+    assert "Needed for depth." in workload_page(workloads, (accepted,))
+    assert "/perfledger accept gpt:step" in workload_page(workloads, ())
