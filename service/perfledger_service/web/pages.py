@@ -142,8 +142,8 @@ def workload(state: CurrentAppState, owner: Name, name: Name, workload: str) -> 
 
 
 @router.get("/{owner}/{name}")
-def branch(state: CurrentAppState, owner: Name, name: Name) -> str:
+def branch(state: CurrentAppState, owner: Name, name: Name, page: PageNumber = 1) -> str:
     """Show the confirmed and suspected changes of a project's default branch."""
     with read_session(state.engine) as session:
         view = branch_view(session, project_named(session, f"{owner}/{name}"))
-    return branch_page(view, url=state.public_url)
+    return branch_page(view, url=state.public_url, page=page)

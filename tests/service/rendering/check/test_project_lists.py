@@ -78,7 +78,7 @@ def test_a_list_leads_to_its_next_page_with_its_filter(workloads):
     assert 'href="/series/3"' in page
 
 
-def test_lists_without_a_row_say_what_to_do(workloads):
+def test_lists_without_a_row_say_what_to_do():
     empty = WorkloadsView(repository="acme/models", text="", series=(), workloads=0, page=1)
     none = PullRequestsView(repository="acme/models", uploads=(), pull_requests=0, page=1)
 

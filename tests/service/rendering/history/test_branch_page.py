@@ -2,10 +2,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from perfledger_baselines.history.commits.grouping import GroupedChanges
-from perfledger_service.rendering.history.branch_page import (
-    MAX_EVENTS,
-    branch_page,
-)
+from perfledger_service.rendering.history.branch_page import EVENTS_PER_PAGE, branch_page
 from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
 from tests.service.suspects import a_candidate, a_request, an_alert
 
@@ -53,7 +50,6 @@ def test_a_page_shows_alerts_requests_and_what_happened(grouped_changes):
 def test_a_quiet_branch_says_so():
     page = branch_page(QUIET, url="https://perf.example")
 
-    assert "No confirmed regressions." in page
     assert "No commit needs an A/B run" in page
     assert "No significant change among all series." in page
     assert "No check is judged yet." in page
@@ -71,10 +67,10 @@ def test_a_name_of_others_is_text_of_the_page(grouped_changes, make_events):
     assert "&lt;script&gt;alert(1)" in page
 
 
-def test_a_page_has_the_newest_events_only(make_events):
+def test_a_page_has_some_events_and_leads_to_the_others(make_events):
     events = tuple(
         make_events.event_of(make_events.attributed(f"m:f{number}"))
-        for number in range(MAX_EVENTS + 1)
+        for number in range(EVENTS_PER_PAGE + 1)
     )
 
     page = branch_page(
@@ -82,4 +78,11 @@ def test_a_page_has_the_newest_events_only(make_events):
         url="u",
     )
 
-    assert page.count("1 of 120 series") == MAX_EVENTS
+    assert page.count("1 of 120 series") == EVENTS_PER_PAGE
+    assert 'href="/octo/models?page=2"' in page
+
+
+def test_a_project_without_commits_says_how_to_measure_the_first():
+    page = branch_page(replace(QUIET, commits=()), url="u")
+
+    assert "on each push" in page
