@@ -47,6 +47,7 @@ from perfledger_service.values.upload_views import (
 
 # Most rows on one page; older uploads are reached through their pull request.
 MAX_UPLOADS = 50
+NEWEST_UPLOADS = 15  # on the front page
 MAX_SERIES = 500
 MAX_POINTS = 5000
 # Uploads whose numbers count: refused ones are about other code, failed ones have no numbers.
@@ -70,7 +71,7 @@ def index_view(session: Session) -> IndexView:
     """Return the front page's values."""
     return IndexView(
         repositories=tuple(project.repository for project in projects(session)),
-        uploads=_uploads(session),
+        uploads=_uploads(session, most=NEWEST_UPLOADS),
         uploads_left_out=_left_out(session),
     )
 
@@ -219,7 +220,7 @@ def _uploads(
 
 def _left_out(session: Session) -> int:
     count = session.exec(select(func.count()).select_from(UploadRow)).one()
-    return max(0, count - MAX_UPLOADS)
+    return max(0, count - NEWEST_UPLOADS)
 
 
 def _missing_classes(

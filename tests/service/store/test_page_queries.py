@@ -9,7 +9,7 @@ from perfledger.records import Revision
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.page_queries import (
-    MAX_UPLOADS,
+    NEWEST_UPLOADS,
     WORKLOADS_PER_PAGE,
     index_view,
     pull_request_view,
@@ -174,7 +174,7 @@ def test_the_index_says_how_many_uploads_are_not_on_it(engine, received, make_bu
     received(engine, make_bundle())
     with write_session(engine) as session:
         first = session.exec(select(UploadRow)).one().model_dump()
-        for number in range(MAX_UPLOADS + 1):
+        for number in range(NEWEST_UPLOADS + 1):
             session.add(BundleRow(sha256=str(number), unpacked_bytes=0, content=b""))
             session.add(UploadRow(**first | {"id": str(number), "bundle_sha256": str(number)}))
         session.commit()
@@ -182,7 +182,7 @@ def test_the_index_says_how_many_uploads_are_not_on_it(engine, received, make_bu
     with read_session(engine) as session:
         view = index_view(session)
 
-    assert (view.uploads_left_out, len(view.uploads)) == (2, MAX_UPLOADS)
+    assert (view.uploads_left_out, len(view.uploads)) == (2, NEWEST_UPLOADS)
 
 
 def test_points_stand_in_the_order_of_the_branch_with_their_distances(engine, judged, make_bundle):

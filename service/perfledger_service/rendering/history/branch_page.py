@@ -23,12 +23,12 @@ def branch_page(view: BranchView, *, url: str, page: int = 1) -> str:
 
     `url` is the service's address, where bundles are uploaded; `page` is that of the events.
     """
-    others = replace(view, alerts=other_alerts(view)[:MAX_ALERTS])
+    unmatched = replace(view, alerts=other_alerts(view)[:MAX_ALERTS])
     return render(
         "html/branch.html.j2",
         view=view,
         events=page_of(triage_rows(view), page, size=EVENTS_PER_PAGE),
-        alerts=alert_rows(others),
+        alerts=alert_rows(unmatched),
         ab_requests=ab_request_rows(view.requests[:MAX_REQUESTS], url=url),
         doubtful_events=doubtful_events_sentence(view.grouped_changes),
         gates=gate_rows(view.gates),

@@ -18,7 +18,7 @@ nasty = st.lists(pieces, min_size=1, max_size=5).map("".join)
 VOID = {"meta", "link", "br", "input"}
 OURS = re.compile(
     r"/|#main|/runs/[0-9a-f]{32}(/bundle\.json)?|/series/\d+(\?page=\d+)?|/static/[\w./-]+"
-    r"|/[^/]*(/[^/]+)*/pull/\d+|/[\w.~%-]+(/[\w.~%-]+)*(\?(text=[\w.~%-]+&)?page=\d+)?"  # a project's: quoted
+    r"|/[^/]*(/[^/]+)*/pull/\d+|/[\w.~%-]+(/[\w.~%-]+)*(\?(text=[\w.~%-]+&)?page=\d+)?"
 )
 
 
