@@ -1,5 +1,6 @@
 # make demo: set up, then the main job on real input.   make test: set up, then all tests.
 # make demo SERVE=1: pages with a made history of 60 commits, without measuring.
+# make screenshots: pictures of all pages of that history, in docs/pages.
 # make test-pythons: the quick tests on every other Python that is installed here.
 # make check: format, lint, types, import contracts.    make bench: ratios, no gate.
 # make migration NAME="owners of uploads": the migration that a change of the store's tables needs.
@@ -11,10 +12,13 @@ EXTRAS := service,postgres,gpu,torch,jax,numba,review,parquet,dev
 # A process uses what another one compiled: without this, each would rewrite a thousand test files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-pythons check bench docs format migration clean
+.PHONY: demo screenshots test test-pythons check bench docs format migration clean
 
 demo: $(VENV)/.ready-demo
 	$(BIN)/python examples/demo.py $(if $(SERVE),--history)
+
+screenshots: $(VENV)/.ready-dev
+	$(BIN)/python examples/demo.py --history --screenshots docs/pages
 
 test: $(VENV)/.ready-dev
 	$(BIN)/pytest $(PYTEST_ARGS)

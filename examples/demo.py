@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from demo_checks import Outcome, check_branch
-from demo_pages import serve_history
+from demo_pages import picture_history, serve_history
 from demo_pictures import take_pictures
 from demo_repository import (
     BRANCHES,
@@ -141,7 +141,10 @@ def outcome_json(
 def _run(options: argparse.Namespace, console: Console) -> int:
     if options.history:
         fresh_folder(options.folder)
-        serve_history(options.folder, console)
+        if options.screenshots is None:
+            serve_history(options.folder, console)
+        else:
+            picture_history(options.folder, options.screenshots, console)
         return 0
     began = time.monotonic()
     branches = chosen_branches(options.only)
@@ -263,7 +266,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--screenshots",
         type=Path,
         metavar="FOLDER",
-        help="take the pictures of the README (needs the dev extra and chromium)",
+        help="take the pictures of the README, with --history those of all pages (needs the dev "
+        "extra and chromium)",
     )
     return parser.parse_args(arguments)
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from demo_history import COMMITS, PULL_REQUESTS, seed_history
+from demo_pictures import take_pages
 from demo_service import database_url, running_service
 from rich.console import Console
 
@@ -31,6 +32,13 @@ def running_history(
     engine.dispose()
     with running_service(folder, {"PERFLEDGER_DATABASE_URL": url}) as address:
         yield address
+
+
+def picture_history(folder: Path, pictures: Path, console: Console) -> None:
+    """Write the pictures of all pages of a history."""
+    with running_history(folder) as address:
+        for path in take_pages(address, pictures):
+            console.print(str(path), markup=False)
 
 
 def serve_history(folder: Path, console: Console) -> None:

@@ -1,16 +1,36 @@
 """Takes PNG pictures of comments and pages for the documentation."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from demo_repository import DemoError
+from demo_repository import REPOSITORY, DemoError
 from demo_service import PostedReport
 
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # CSS pixels; a comment has its full height, a page is cut off.
 WIDTH, PAGE_WIDTH, HEIGHT = 960, 1120, 1200
+PAGE_HEIGHT = 1000
+# The pages of a made history; of some the address is known to the links of another page only.
+PAGES = {
+    "checks": "/",
+    "events": f"/{REPOSITORY}",
+    "pull-requests": f"/{REPOSITORY}/pulls",
+    "pull-request": f"/{REPOSITORY}/pull/43",
+    "check": f"/{REPOSITORY}/pull/41",
+    "workloads": f"/{REPOSITORY}/workloads",
+    "workload": f"/{REPOSITORY}/workloads",
+    "series": f"/{REPOSITORY}/workloads/benchmarks.jax_attention:inference",
+    "capacity": "/capacity",
+    "error": "/nothing",
+}
+FURTHER_LINKS = {
+    "check": ("a[href^='/runs/']",),
+    "workload": (".group a",),
+    "series": ("tr:has-text('step time') a[href^='/series/']",),
+}
 SCALE = 2  # device pixels per CSS pixel: sharp on today's screens
 # Approximates a comment on GitHub, with the fonts of the machine.
 FRAME = """\
@@ -51,18 +71,8 @@ def take_pictures(
     Raises DemoError if playwright, cmarkgfm or chromium is missing.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - of the dev extra
-    except ModuleNotFoundError:
-        msg = "playwright is not installed: pictures need the dev extra (pip install -e '.[dev]')"
-        raise DemoError(msg) from None
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        msg = "chromium is not installed: pictures need the system package chromium"
-        raise DemoError(msg)
     paths: list[Path] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with running_browser() as browser:
         for theme in THEMES:
             context = browser.new_context(
                 color_scheme=theme,
@@ -78,8 +88,51 @@ def take_pictures(
             page.goto(site_url, wait_until="networkidle")
             paths.append(_shot(page, folder / f"index-{theme}.png"))
             context.close()
-        browser.close()
     return tuple(paths)
+
+
+def take_pages(site_url: str, folder: Path) -> tuple[Path, ...]:
+    """Write PNGs of every kind of page of a made history in both themes; return their paths.
+
+    The pages are found by their links, from the front page on. Raises DemoError if playwright or
+    chromium is missing, or if a page lacks the link.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    with running_browser() as browser:
+        for theme in THEMES:
+            context = browser.new_context(
+                color_scheme=theme, viewport={"width": PAGE_WIDTH, "height": PAGE_HEIGHT}
+            )
+            page = context.new_page()
+            for name, address in PAGES.items():
+                page.goto(site_url + address, wait_until="networkidle")
+                for selector in FURTHER_LINKS.get(name, ()):
+                    link = page.locator(selector).first
+                    page.goto(site_url + str(link.get_attribute("href")), wait_until="networkidle")
+                path = folder / f"{name}-{theme}.png"
+                page.screenshot(path=path)
+                paths.append(path)
+            context.close()
+    return tuple(paths)
+
+
+@contextmanager
+def running_browser() -> Generator[Any]:
+    """Start the installed Chromium; raise DemoError if it or playwright is missing."""
+    try:
+        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - of the dev extra
+    except ModuleNotFoundError:
+        msg = "playwright is not installed: pictures need the dev extra (pip install -e '.[dev]')"
+        raise DemoError(msg) from None
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        msg = "chromium is not installed: pictures need the system package chromium"
+        raise DemoError(msg)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 def comment_page(comment: str) -> str:

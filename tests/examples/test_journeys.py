@@ -1,0 +1,188 @@
+"""An engineer's ways through the pages of a made history, in a real browser."""
+
+import re
+import shutil
+from itertools import product
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+pytestmark = pytest.mark.slow
+WIDTHS = (360, 768, 1440)
+THEMES = ("light", "dark")
+# Returns the texts whose contrast with what is behind them is below 4.5 : 1 (large ones: 3 : 1).
+LOW_CONTRAST = """() => {
+  const parsed = (text) => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
+  const over = (top, under) => {
+    const alpha = top[3] ?? 1;
+    return [0, 1, 2].map((place) => top[place] * alpha + under[place] * (1 - alpha));
+  };
+  const light = (rgb) => rgb
+    .map((value) => value / 255)
+    .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, value, place) => sum + value * [0.2126, 0.7152, 0.0722][place], 0);
+  const behind = (element) => {
+    if (!element) return [255, 255, 255];
+    return over(parsed(getComputedStyle(element).backgroundColor), behind(element.parentElement));
+  };
+  const texts = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    const isText = walker.currentNode.data.trim() && element.checkVisibility();
+    if (!isText || element.closest("svg, script, .skip, .unseen")) continue;
+    const style = getComputedStyle(element);
+    const back = behind(element);
+    const lights = [light(over(parsed(style.color), back)), light(back)];
+    const [one, other] = lights.sort((a, b) => b - a);
+    const isLarge = parseFloat(style.fontSize) >= 24;
+    if ((one + 0.05) / (other + 0.05) < (isLarge ? 3 : 4.5)) {
+      texts.push(walker.currentNode.data.trim());
+    }
+  }
+  return texts;
+}"""
+
+
+@pytest.fixture(scope="module")
+def site(demo, tmp_path_factory):
+    """A service with a small history."""
+    folder = tmp_path_factory.mktemp("site")
+    with demo.demo_pages.running_history(folder, commits=4, pull_requests=3) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def complaints():
+    return []
+
+
+@pytest.fixture
+def open_page(browser, complaints):
+    """Open pages of one kind of browser, whose complaints are collected."""
+    contexts = []
+
+    def open_page(**options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def kinds_of_pages(page, site):
+    """Return an address of each kind of page, found by links from the front page on."""
+    kinds: dict[str, str] = {}
+    waiting = ["/"]
+    while waiting:
+        path = waiting.pop()
+        page.goto(site + path)
+        for link in page.locator("main a[href^='/'], header a[href^='/']").all():
+            href = str(link.get_attribute("href"))
+            kind = re.sub(r"[0-9a-f]{32}|\d+|(?<=workloads/).*|\?.*", "*", href)
+            if kind not in kinds and not href.endswith(".json"):
+                kinds[kind] = href
+                waiting.append(href)
+    return kinds
+
+
+@pytest.fixture(scope="module")
+def addresses(browser, site):
+    page = browser.new_page()
+    kinds = kinds_of_pages(page, site)
+    page.close()
+    return kinds
+
+
+def test_every_kind_of_page_is_reached_by_links(addresses):
+    assert {
+        *("/", "/capacity", "/acme/models", "/acme/models/pulls", "/acme/models/pull/*"),
+        *("/acme/models/workloads", "/acme/models/workloads/*", "/series/*", "/runs/*"),
+    } <= set(addresses)
+
+
+@pytest.mark.parametrize("look", [*product(THEMES, WIDTHS)])
+def test_pages_fit_are_legible_and_complain_of_nothing(
+    open_page, complaints, site, addresses, look
+):
+    theme, width = look
+    page = open_page(color_scheme=theme, viewport={"width": width, "height": 900})
+    too_wide, pale = [], {}
+
+    for address in addresses.values():
+        answer = page.goto(site + address)
+        assert answer.ok, address
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            too_wide.append(address)
+        if texts := page.evaluate(LOW_CONTRAST):
+            pale[address] = texts
+
+    assert complaints == []
+    assert too_wide == []
+    assert pale == {}
+
+
+def test_from_the_front_page_to_the_cause_of_a_regression(open_page, complaints, site):
+    page = open_page()
+    page.goto(site)
+
+    page.get_by_role("link", name="acme/models", exact=True).first.click()
+    page.get_by_role("link", name="Pull requests").click()
+    page.get_by_role("link", name="#41 Return the attention weights").click()
+    page.locator("h2 a[href^='/runs/']").first.click()
+
+    expect(page.get_by_role("heading", level=1)).to_contain_text("slower")
+    expect(page.get_by_role("main")).to_contain_text("aten::bmm")
+    assert complaints == []
+
+
+def test_from_a_workload_to_its_history_and_the_check_of_a_point(open_page, complaints, site):
+    page = open_page()
+    page.goto(site + "/acme/models/workloads")
+
+    page.get_by_label("Name contains").fill("resnet")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator(".group")).to_have_count(1)
+    page.locator(".group a").click()
+    page.get_by_role("link", name="step time").first.click()
+    page.locator("#chart .uplot canvas").wait_for()
+    page.get_by_role("region", name="Commits").get_by_role("link").first.click()
+
+    expect(page).to_have_url(re.compile("/(runs|pull)/"))
+    assert complaints == []
+
+
+def test_what_is_not_there_leads_back(open_page, site):
+    page = open_page()
+
+    answer = page.goto(site + "/acme/models/pull/999")
+
+    assert answer.status == 404
+    page.get_by_role("main").get_by_role("link", name="acme/models").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("acme/models")
+
+
+def test_pages_are_complete_without_scripts(open_page, site, addresses):
+    page = open_page(java_script_enabled=False)
+
+    page.goto(site + addresses["/series/*"])
+
+    expect(page.locator("#chart svg")).to_be_visible()
+    expect(page.locator("#chart-tools")).to_be_hidden()
+    expect(page.get_by_role("region", name="Commits")).to_be_visible()
