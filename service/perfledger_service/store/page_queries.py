@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import cast
 
 import msgspec
-from sqlalchemy import ColumnElement, distinct, func
+from sqlalchemy import ColumnElement, case, distinct, func
 from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
@@ -335,12 +335,11 @@ def _summaries(
     ranked = (
         select(
             ObservationRow.series_id,
-            ObservationRow.center,
+            case((IS_BELIEVED, col(ObservationRow.center))).label("center"),
             func.row_number()
             .over(partition_by=col(ObservationRow.series_id), order_by=(*_BELIEVED_FIRST,))
             .label("rank"),
             func.count().over(partition_by=col(ObservationRow.series_id)).label("points"),
-            IS_BELIEVED.label("is_believed"),
         )
         .join(UploadRow)
         .where(
@@ -351,7 +350,7 @@ def _summaries(
     )
     newest = session.execute(
         select(ranked.c.series_id, ranked.c.center, ranked.c.points).where(
-            ranked.c.rank == 1, ranked.c.is_believed
+            ranked.c.rank == 1, ranked.c.center.is_not(None)
         )
     )
     values = {series_id: (center, points) for series_id, center, points in newest}
