@@ -1,7 +1,6 @@
 """An engineer's ways through the pages of a made history, in a real browser."""
 
 import re
-import shutil
 from itertools import product
 
 import pytest
@@ -53,10 +52,8 @@ def site(demo, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
+def browser(require_system):
+    chromium = require_system("chromium", package="chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
