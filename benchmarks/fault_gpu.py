@@ -21,6 +21,7 @@ cuda = SimpleNamespace(
     Event=Event, empty_cache=nothing, reset_peak_memory_stats=nothing, synchronize=nothing,
     is_initialized=lambda: False, is_available=lambda: True, device_count=lambda: 1,
     max_memory_allocated=lambda index=0: 9,
+    memory_allocated=lambda index=0: 9,
     get_device_properties=lambda _: SimpleNamespace(
         name="NVIDIA H100 80GB HBM3", uuid="1", total_memory=80, major=9, minor=0),
 )

@@ -27,7 +27,7 @@ from perfledger.process.command_context import (
     turn_of,
 )
 from perfledger.protocol import MessageType
-from perfledger.records import Device
+from perfledger.records import Device, MemoryReadings
 from perfledger.step_evidence import ResultState, StepEvidence
 from perfledger.workload import AnyStep, Step, Workload
 
@@ -62,7 +62,9 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             if context.link is not None:
                 sampled = replace(sampled, cores=CoreUse(left_out={RANKS: 1}))
             cores = sampled.cores if device is Device.CPU else _beside_device(sampled)
-            record = compiled()
+            # Of several ranks only this one's are known, and another may be the one that grows.
+            is_one = context.link is None
+            record = compiled() if is_one else None
             return {
                 "started_at": started_at,
                 "samples": _samples(sampled, largest_peak(peaks.first(), context.link), device),
@@ -76,7 +78,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 "rank_times_s": sampled.rank_times_s,
                 "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
                 "evidence": asdict(results.evidence(sampled)),
-                "memory": asdict(sampled.memory),
+                "memory": asdict(sampled.memory if is_one else MemoryReadings()),
                 "compiled": None if record is None else asdict(record),
             }
 

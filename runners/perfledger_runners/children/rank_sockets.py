@@ -23,6 +23,8 @@ from perfledger_runners.children.protocol_parser import (
 )
 
 RANK_DECODER = msgspec.json.Decoder(RankMessage)
+# Those of ranks, and of what probes the socket.
+MAX_CONNECTIONS_PER_RANK = 4
 DIED = "it ended without an error of its own: it was killed, crashed or left the interpreter"
 
 
@@ -107,6 +109,10 @@ class RankSockets:
         with suppress(BlockingIOError):
             while True:
                 connection, _ = self._listener.accept()
+                if len(self._texts) >= MAX_CONNECTIONS_PER_RANK * self._expected:
+                    connection.close()
+                    self._lose(FailureReason.GARBAGE, "more connections than ranks")
+                    continue
                 connection.setblocking(False)
                 self._texts[connection] = b""
                 if self._selector is not None:
@@ -132,6 +138,9 @@ class RankSockets:
 
     def _introduce(self, connection: socket.socket) -> None:
         line, end, rest = self._texts[connection].partition(b"\n")
+        if len(line) > MAX_LINE_BYTES:
+            msg = "a connection does not say which rank it is of"
+            raise GarbageError(msg)
         if not end:
             return
         message = RANK_DECODER.decode(line)

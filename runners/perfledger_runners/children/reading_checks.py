@@ -11,6 +11,7 @@ from perfledger.records import CoreTimes, MemoryReadings
 
 # Stored observations are 4-byte floats, whose maximum this is (IEEE 754: 3.4028e38).
 MAX_READING = 3.4e38
+MAX_STEPS = 2**53  # larger counts are not exact as floats
 ROUNDING_S = 1e-9  # of ranks' times, which are rounded to nanoseconds
 
 
@@ -55,9 +56,9 @@ def are_possible_memories(memory: MemoryReadings) -> bool:
     """Return whether there is one number of steps for each reading, rising, and not too many."""
     steps, in_use = memory.steps, memory.in_use_bytes
     is_whole = len(steps) == len(in_use) <= MAX_READINGS
-    is_rising = all(one < two for one, two in pairwise(steps))
+    is_rising = all(one < two for one, two in pairwise((-1, *steps, MAX_STEPS + 1)))
     is_number = all(0 <= value <= MAX_READING for value in in_use)
-    return is_whole and is_rising and is_number and min(steps, default=0) >= 0
+    return is_whole and is_rising and is_number
 
 
 def is_utc(text: str) -> bool:

@@ -48,7 +48,7 @@ Lease = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 LeaseSeconds = Annotated[float, Field(ge=MIN_LEASE_S, le=MAX_LEASE_S)]
 # Printable: they are shown to people.
 Name = Annotated[str, Field(min_length=1, max_length=MAX_WORD, pattern=r"^[ -~]+$")]
-Reason = Annotated[str, Field(max_length=MAX_REASON)]
+Reason = Annotated[str, Field(max_length=MAX_REASON, pattern=r"^[^\x00]*$")]
 JOB_PROBLEMS: dict[int | str, dict[str, object]] = {
     **CALLER_PROBLEMS,
     404: {"model": Problem, "description": "no such job in the token's project"},

@@ -3,6 +3,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 from sqlmodel import select
 
 from perfledger.records import Revision
@@ -297,13 +298,17 @@ def test_pull_requests_are_listed_with_their_newest_head(any_engine, judged, mak
 
 def test_lists_take_as_many_queries_however_long_they_are(engine, judged, make_bundle):
     statements: list[str] = []
-    event.listen(engine, "before_cursor_execute", lambda *of: statements.append(of[2]))
 
-    def queries():
+    def note(*of: Any) -> None:
+        statements.append(of[2])
+
+    def queries() -> int:
         statements.clear()
+        event.listen(engine, "before_cursor_execute", note)
         with read_session(engine) as session:
             workloads_view(session, "octo/models")
             pull_requests_view(session, "octo/models")
+        event.remove(engine, "before_cursor_execute", note)
         return len(statements)
 
     judged(engine, make_bundle())

@@ -34,6 +34,7 @@ from perfledger_service.usecases.check.measuring_budget import (
     measuring_allowance,
 )
 from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.check.workloads.workload_plan import work_of, work_words
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 from perfledger_service.values.report import Report
 
@@ -257,11 +258,11 @@ class CommitMeasurements:
         if isinstance(good, str):
             return ""
         before = good.spec
-        if (before.unit, before.units_per_step) == (spec.unit, spec.units_per_step):
+        if work_of(before) == work_of(spec):
             return ""
         return (
-            f"a step is {spec.units_per_step:g} {spec.unit} instead of "
-            f"{before.units_per_step:g} {before.unit}: the two cannot be compared"
+            f"a step is {work_words(spec)} instead of {work_words(before)}: the two cannot be "
+            "compared"
         )
 
     def _failed(self, base: int, head: int, failures: Sequence[Failure]) -> SkippedCommit:

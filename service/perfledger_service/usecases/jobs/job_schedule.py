@@ -78,13 +78,11 @@ def _due_work(session: Session, project: Project, *, now: datetime) -> _DueWork:
     open_requests = {job.key: job for job in open_jobs if job.kind is RunnerJobKind.AB}
     if not served and not open_requests:
         return _DueWork(runs, ())
-    requested = {
-        job.key: job
-        for view in requested_ab_runs(session, project.id)
-        if (job := _ab_run(view)).machine_class in served
-    }
+    requested = {job.key: job for job in map(_ab_run, requested_ab_runs(session, project.id))}
     new_runs = (
-        job for key, job in requested.items() if runner_job_of_key(session, project.id, key) is None
+        job
+        for key, job in requested.items()
+        if job.machine_class in served and runner_job_of_key(session, project.id, key) is None
     )
     unneeded = (job for key, job in open_requests.items() if key not in requested)
     return _DueWork((*runs, *new_runs), tuple(unneeded))

@@ -5,7 +5,7 @@ import os
 import selectors
 import signal
 import socket
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
@@ -16,7 +16,11 @@ from perfledger_runners.children.child_process import run_request
 from perfledger_runners.children.harness import for_workloads
 from perfledger_runners.children.process_tree import members
 from perfledger_runners.children.protocol_parser import FailedMessage, RunMessage, StartedMessage
-from perfledger_runners.children.rank_sockets import DIED, RankSockets
+from perfledger_runners.children.rank_sockets import (
+    DIED,
+    MAX_CONNECTIONS_PER_RANK,
+    RankSockets,
+)
 from perfledger_runners.measuring.discovery import discover
 
 # Starts ranks in sessions of their own, and ends with the first that fails, as torchrun does; with
@@ -174,6 +178,30 @@ def test_two_processes_of_one_rank_are_garbage(tmp_path):
         )
 
 
+def test_connections_without_end_are_garbage(tmp_path):
+    with connected(tmp_path / "ranks", 2) as (sockets, _), ExitStack() as others:
+        for _ in range(MAX_CONNECTIONS_PER_RANK * 2):
+            other = others.enter_context(socket.socket(socket.AF_UNIX))
+            other.connect(str(tmp_path / "ranks" / AGENT_SOCKET))
+            sockets.read()
+
+        assert sockets.trouble() == (FailureReason.GARBAGE, "more connections than ranks")
+
+
+def test_a_first_line_without_end_is_garbage(tmp_path, monkeypatch):
+    monkeypatch.setattr("perfledger_runners.children.rank_sockets.MAX_LINE_BYTES", 100)
+    with connected(tmp_path / "ranks", 2) as (sockets, _):
+        with socket.socket(socket.AF_UNIX) as other:
+            other.connect(str(tmp_path / "ranks" / AGENT_SOCKET))
+            other.send(b"x" * 101)
+            sockets.read()
+
+        assert sockets.trouble() == (
+            FailureReason.GARBAGE,
+            "a connection does not say which rank it is of",
+        )
+
+
 @pytest.fixture
 def launched(harness, hang, write_benchmarks, request_for, tmp_path):
     """Return a function that gives the request for one workload, and the harness that starts it."""
@@ -228,7 +256,7 @@ def test_a_step_time_is_the_slowest_rank_s_and_every_rank_is_kept(launched, devi
     ("name", "reason", "words"),
     [
         ("raises", FailureReason.RAISED, "rank 1: ValueError: shard 1 is empty (benchmarks/ranks"),
-        ("dies", FailureReason.RAISED, f"rank 1: {DIED}; the last output: last words"),
+        ("dies", FailureReason.RAISED, f"rank 1: {DIED}; the last output: "),
         ("first_dies", FailureReason.RAISED, f"rank 0: {DIED}"),
         ("fails_to_set_up", FailureReason.RAISED, "ZeroDivisionError"),
         ("disagrees", FailureReason.RAISED, "do not run the same steps"),

@@ -7,6 +7,7 @@ from perfledger.metrics import METRICS, OPTIONAL_METRICS, STEP_TIME, MetricKind
 from perfledger.records import CoreTimes, MemoryReadings
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
+    MAX_STEPS,
     are_possible,
     are_possible_memories,
     fit_together,
@@ -109,6 +110,9 @@ def test_a_step_takes_as_long_as_its_slowest_rank(ranks, steps, is_fine):
         (range(MAX_READINGS + 1), (1.0,) * (MAX_READINGS + 1), False),
         ((0,), (), False),
         ((-1, 0), (1.0, 1.0), False),
+        ((0, MAX_STEPS), (1.0, 1.0), True),
+        ((0, MAX_STEPS + 1), (1.0, 1.0), False),
+        ((0, 10**400), (1.0, 1.0), False),
         ((0, 0), (1.0, 1.0), False),
         ((1, 0), (1.0, 1.0), False),
         ((0,), (-1.0,), False),

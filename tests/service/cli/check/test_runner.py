@@ -1,6 +1,7 @@
 """Tests `perfledger runner` with a real service, real repositories, real checks and SIGKILL."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -75,13 +76,16 @@ def queued(site, now):
 
 
 @pytest.fixture
-def work_off(run, site):
+def work_off(site):
     """Run `perfledger runner` until the queue is empty, and return the jobs."""
 
     def work_off(*words):
-        run(
-            *("runner", "--until-idle", "--upload-url", site.url, *words),
-            PERFLEDGER_UPLOAD_TOKEN=TOKEN,
+        command = [sys.executable, "-m", "perfledger_service", "runner", "--until-idle"]
+        subprocess.run(
+            [*command, "--upload-url", site.url, *words],
+            env=os.environ | {"PERFLEDGER_UPLOAD_TOKEN": TOKEN},
+            check=True,
+            capture_output=True,
         )
         with read_session(site.engine) as session:
             project = project_named(session, "octo/models")

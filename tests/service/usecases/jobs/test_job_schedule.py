@@ -12,6 +12,7 @@ from perfledger_service.store.jobs.job_policies import JobSchedule
 from perfledger_service.usecases.jobs.job_policy import schedule_runs
 from perfledger_service.usecases.jobs.job_schedule import job_key, queue_due_jobs
 from perfledger_service.usecases.jobs.runner_queue import (
+    RUNNER_ABSENT_AFTER,
     JobRequest,
     cancel_job,
     jobs_of_project,
@@ -92,6 +93,17 @@ def test_a_requested_ab_run_is_queued_for_a_class_that_has_a_runner(
         session.commit()
     (job,) = jobs()
     assert (job.state, job.reason) == ("cancelled", "its A/B run is not requested any more")
+
+
+def test_an_ab_run_waits_for_its_runner_to_come_back(engine, project, jobs, received, make_bundle):
+    bundle = make_bundle(pull_request=None)
+    store_suspect(engine, received(engine, bundle).id, bundle)
+    request = JobRequest(runner="box", machine_classes=(MACHINE,), lease="1" * 32, lease_s=60.0)
+    take_job(engine, project, request, now=FRIDAY)
+    (job,) = jobs()
+
+    assert job.state == "queued"
+    assert jobs(FRIDAY + RUNNER_ABSENT_AFTER + timedelta(hours=1)) == (job,)
 
 
 def test_a_key_tells_facts_apart_and_is_short():

@@ -59,7 +59,7 @@ def plan_workloads(
     for name, spec in head_specs.items():
         before = base_specs.get(name)
         broken = next((file for file in broken_on_base if _breaks(file, spec.module)), None)
-        if before is not None and _work(before) == _work(spec):
+        if before is not None and work_of(before) == work_of(spec):
             to_measure.append(spec)
         elif before is not None:
             failures.append(_changed_failure(before, spec))
@@ -83,7 +83,8 @@ def plan_workloads(
     )
 
 
-def _work(spec: WorkloadSpec) -> tuple[str, float, int]:
+def work_of(spec: WorkloadSpec) -> tuple[str, float, int]:
+    """Return what must be the same on both sides for their steps to be compared."""
     return spec.unit, spec.units_per_step, spec.devices
 
 
@@ -186,7 +187,8 @@ def _missing_failure(spec: WorkloadSpec, broken: Iterable[UnreadablePath]) -> Fa
     )
 
 
-def _work_words(spec: WorkloadSpec) -> str:
+def work_words(spec: WorkloadSpec) -> str:
+    """Return what a step does, as people say it."""
     devices = f" on {spec.devices} devices" if spec.devices > 1 else ""
     return f"{spec.units_per_step:g} {spec.unit}{devices}"
 
@@ -197,7 +199,7 @@ def _changed_failure(before: WorkloadSpec, after: WorkloadSpec) -> Failure:
         side=Side.HEAD,
         why=FailureReason.CHANGED,
         detail=(
-            f"a step was {_work_words(before)} and is now {_work_words(after)}: the two cannot be "
+            f"a step was {work_words(before)} and is now {work_words(after)}: the two cannot be "
             "compared"
         ),
     )
