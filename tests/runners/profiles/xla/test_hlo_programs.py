@@ -10,11 +10,10 @@ from tests.runners.profiles.xla.hlo_bytes import (
     ROOT,
     computation,
     instruction,
-    number,
     program,
-    sized,
     space,
 )
+from tests.runners.profiles.xla.wire_bytes import number, sized
 
 
 @pytest.fixture
