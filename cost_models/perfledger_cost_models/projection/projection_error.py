@@ -169,7 +169,7 @@ def calibrate(residuals: Iterable[ProjectionResidual]) -> Calibration:
         ),
         memory_shares=(min(shares), max(shares)),
         communication_share=max(each.communication_share for each in seconds),
-        dtypes=frozenset().union(*(residual.dtypes for residual in near)),
+        dtypes=frozenset(dtype for residual in near for dtype in residual.dtypes),
     )
 
 

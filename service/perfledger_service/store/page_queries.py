@@ -348,7 +348,7 @@ def _summaries(
         )
         .subquery()
     )
-    newest = session.execute(
+    newest = session.connection().execute(
         select(ranked.c.series_id, ranked.c.center, ranked.c.points).where(
             ranked.c.rank == 1, ranked.c.center.is_not(None)
         )

@@ -6,9 +6,12 @@ from alembic import context
 from sqlmodel.sql.sqltypes import AutoString
 
 from perfledger_service.store.database import UtcTime
-from perfledger_service.store.events import event_tables  # noqa: F401 - they are tables, too
-from perfledger_service.store.jobs import job_tables  # noqa: F401 - they are tables, too
+from perfledger_service.store.events import event_tables
+from perfledger_service.store.jobs import job_tables
 from perfledger_service.store.tables import StoreRow
+
+# The metadata has their tables once they are imported.
+MODULES = (event_tables, job_tables)
 
 
 def plain_type(kind: str, item: object, _: object) -> str | Literal[False]:
