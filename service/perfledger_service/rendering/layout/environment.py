@@ -27,6 +27,7 @@ _FILTERS.update(
     fence=escape.fence,
     path=escape.path,
     prose=escape.prose,
+    query_value=escape.query_value,
     readable_lines=escape.readable_lines,
     sentence=escape.sentence,
 )

@@ -142,6 +142,11 @@ def path(text: str) -> str:
     )
 
 
+def query_value(text: str) -> str:
+    """Return a text as one value of a link's query string, whatever it contains."""
+    return quote(text, safe="", errors="replace")
+
+
 def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
     """Return the last lines of a log, without control sequences or markup."""
     lines = text[-4 * max_characters :].splitlines()[-max_lines:]

@@ -1,4 +1,5 @@
 from html.parser import HTMLParser
+from urllib.parse import parse_qs
 
 import cmarkgfm
 import pytest
@@ -15,6 +16,7 @@ from perfledger_service.rendering.layout.escape import (
     link,
     path,
     prose,
+    query_value,
     readable_lines,
     sentence,
 )
@@ -226,6 +228,18 @@ def test_what_could_end_a_link_is_none(url):
 )
 def test_a_repository_cannot_lead_off_the_site(repository, expected):
     assert path(repository) == expected
+
+
+@given(st.text(max_size=50))
+def test_a_value_of_a_query_reads_back_and_separates_nothing(text):
+    value = query_value(text)
+
+    assert set(value).isdisjoint("&=#?/ \"'<>")
+    assert parse_qs(f"text={value}", keep_blank_values=True)["text"] == [text]
+
+
+def test_a_value_of_a_query_may_hold_what_has_no_encoding():
+    assert query_value("a\ud800") == "a%3F"
 
 
 def test_a_log_keeps_its_last_lines_and_its_indentation():
