@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.history.segmentation.changepoint_interval import Gaps, place_likelihoods
-from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compiled
+from perfledger_baselines.history.segmentation.compiled_loops import compiled
 from perfledger_baselines.history.segmentation.noise import NoiseEstimate
 from perfledger_baselines.history.segmentation.two_sample_tests import (
     REACH,
@@ -124,23 +124,12 @@ def _unlikely_jumps(noise: NoiseEstimate, *, need: float) -> FloatArray:
 
 def _prefix_sums(noise: NoiseEstimate, rows: Sequence[int]) -> dict[int, PrefixSums]:
     cleaned, weights = noise.cleaned, noise.weights
-    running = np.zeros((5, len(cleaned), int(cleaned.shape[1]) + 1))
-    np.cumsum(cleaned, axis=1, out=running[0, :, 1:])
-    np.cumsum(cleaned * np.arange(int(cleaned.shape[1])), axis=1, out=running[1, :, 1:])
-    np.cumsum(weights, axis=1, out=running[2, :, 1:])
-    np.cumsum(weights * cleaned, axis=1, out=running[3, :, 1:])
-    np.cumsum(weights * cleaned**2, axis=1, out=running[4, :, 1:])
+    moments = cleaned * np.arange(int(cleaned.shape[1]))
+    terms = (cleaned, moments, weights, weights * cleaned, weights * cleaned**2)
+    sums = [np.cumsum(np.pad(term, ((0, 0), (1, 0))), axis=1) for term in terms]
     sd, dependence = noise.sd.tolist(), noise.dependence.tolist()
     return {
-        row: PrefixSums(
-            levels=as_vector(running[0, row]),
-            moments=as_vector(running[1, row]),
-            weights=as_vector(running[2, row]),
-            weighted=as_vector(running[3, row]),
-            squares=as_vector(running[4, row]),
-            sd=sd[row],
-            dependence=dependence[row],
-        )
+        row: PrefixSums.of([each[row] for each in sums], sd=sd[row], dependence=dependence[row])
         for row in rows
     }
 

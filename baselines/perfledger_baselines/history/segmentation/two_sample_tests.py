@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from perfledger_baselines.estimation.arrays import FloatArray
-from perfledger_baselines.history.segmentation.compiled_loops import compiled
+from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compiled
 
 # Observations that the noise of the whole row counts as, beside those of a stretch: a short
 # stretch relies on it, a long one on its own, and one in a burst of noise cannot pass for quiet.
@@ -17,7 +17,7 @@ PRIOR_DEGREES = 50.0
 # Further than this from a change the noise may differ, and levels wander.
 REACH = 100
 
-# At one end of a line a step and the line are the same: a lower bound of their difference.
+# The degrees of freedom of observations that say nothing of their noise: not 0, as they divide.
 LEAST_FREE = 1e-9
 
 
@@ -31,6 +31,12 @@ class PrefixSums(NamedTuple):
     squares: Sequence[float]  # of weight times squared level
     sd: float
     dependence: float
+
+    @classmethod
+    def of(cls, sums: Sequence[FloatArray], *, sd: float, dependence: float) -> Self:
+        """Return the five sums of a row as the loops take them."""
+        levels, moments, weights, weighted, squares = map(as_vector, sums)
+        return cls(levels, moments, weights, weighted, squares, sd, dependence)
 
 
 def dependence_factors(count: FloatArray, dependence: FloatArray) -> FloatArray:
@@ -160,7 +166,7 @@ def explained_by_line(row: PrefixSums, first: int, stop: int) -> tuple[float, fl
     """Return the sum of squares that a line through [first, stop) explains, and its slope."""
     count = float(stop - first)
     total = row.levels[stop] - row.levels[first]
-    sway = max(count * (count * count - 1) / 12, LEAST_FREE)
+    sway = count * (count * count - 1) / 12
     slope = (row.moments[stop] - row.moments[first] - (first + stop - 1) / 2 * total) / sway
     return slope * slope * sway, slope
 
@@ -209,5 +215,5 @@ def step_gain_beside_line(row: PrefixSums, first: int, place: int, stop: int) ->
     step = (levels[stop] - levels[place]) / after - (levels[place] - levels[first]) / before
     _, slope = explained_by_line(row, first, stop)
     balance = before * after / count
-    free = max(1 - 3 * balance * count / max(count * count - 1, 1.0), LEAST_FREE)
+    free = 1 - 3 * balance * count / (count * count - 1)  # above 0 from three observations on
     return (step - slope * count / 2) ** 2 * balance / free

@@ -93,3 +93,31 @@ def test_without_changes_there_is_nothing_to_place():
         0,
         0,
     ]
+
+
+@pytest.mark.parametrize("dependence", [0.0, 0.5])
+def test_the_strength_is_the_squared_z_of_least_squares_on_innovations(make, dependence):
+    """Two gaps of different lengths; a step in AR(1) noise, by a general least-squares fit."""
+    levels = make.noise(70, seed=4, dependence=dependence)
+    levels[30:] += 0.1
+    levels[50:] += 0.1
+    gaps, extra = gaps_of(30, 50, count=70), dependence / (1 - dependence)
+    likelihoods = place_likelihoods(noise_of(levels, dependence=dependence), gaps, fewest=3)
+
+    def whitened(values):
+        return values + extra * np.diff(values, prepend=values[0])
+
+    def squared_z(first, place, stop):
+        index = np.arange(first, stop)
+        columns = np.column_stack([np.ones(stop - first), whitened(1.0 * (index >= place))])
+        fit = np.linalg.lstsq(columns, whitened(levels[first:stop]))[0]
+        sd = 0.01 * np.sqrt((1 + dependence) / (1 - dependence))
+        return fit[1] ** 2 / (sd**2 * np.linalg.inv(columns.T @ columns)[1, 1])
+
+    for number, (first, stop) in enumerate([(0, 50), (30, 70)]):
+        found = likelihoods.strength[number]
+        allowed = np.flatnonzero(np.isfinite(found))
+        assert {20, stop - first - 20} & set(allowed.tolist())
+        assert found[allowed] == pytest.approx(
+            [squared_z(first, first + at, stop) for at in allowed.tolist()]
+        )

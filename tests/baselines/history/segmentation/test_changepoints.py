@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from perfledger_baselines.history.segmentation.changepoints import search_rows
+from perfledger_baselines.history.segmentation.changepoints import FEWEST_FOR_FIT, search_rows
 
 
 def searched(*rows, errors=None, floor=0.003):
@@ -62,3 +62,13 @@ def test_each_row_has_its_own_shifts_and_noise(make):
 
     assert [len(row.shifts) for row in rows] == [0, 1, 0]
     assert [row.sd for row in rows] == pytest.approx([0.002, 0.002, 0.03], rel=0.2)
+
+
+def test_noise_is_refitted_from_forty_observations_on(make):
+    """Refitted, readings near their level are spread out: the clipped levels stay as they are."""
+    levels = make.noise(FEWEST_FOR_FIT, seed=6)
+
+    (long,), (short,) = searched(levels), searched(levels[1:])
+
+    assert not np.isclose(long.cleaned, levels).any()
+    assert np.isclose(short.cleaned, levels[1:]).sum() > FEWEST_FOR_FIT / 2

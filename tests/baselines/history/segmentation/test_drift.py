@@ -3,7 +3,7 @@ import pytest
 
 from perfledger_baselines.history.segmentation.changepoint_interval import Gaps
 from perfledger_baselines.history.segmentation.changepoints import FEWEST_FOR_DRIFT, pool_slopes
-from perfledger_baselines.history.segmentation.noise import estimate_noise
+from perfledger_baselines.history.segmentation.noise import NoiseEstimate, estimate_noise
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -57,3 +57,25 @@ def test_the_shortest_row_that_can_drift_has_a_slope():
     slopes = pooled(np.arange(FEWEST_FOR_DRIFT, dtype=float))
 
     assert slopes.slope == pytest.approx([1.0])
+
+
+def test_the_pooled_slope_is_the_least_squares_slope_beside_the_levels_of_the_stretches(make):
+    levels = make.noise(90, seed=3, dependence=0.5) + 0.002 * np.arange(90)
+    noise = NoiseEstimate(
+        cleaned=levels[None],
+        weights=np.ones((1, 90)),
+        is_spike=np.zeros((1, 90), dtype=bool),
+        sd=np.array([0.01]),
+        dependence=np.array([0.5]),
+    )
+    gaps = Gaps.between(np.zeros(2, dtype=np.int64), np.array([20, 55]), count=90)
+    index = np.arange(90)
+    stretches = [index < 20, (index >= 20) & (index < 55), index >= 55]
+    columns = np.column_stack([index, *stretches])
+    around = index - sum(each * index[each].mean() for each in stretches)
+
+    slopes = pool_slopes(noise, gaps)
+
+    assert slopes.slope == pytest.approx(np.linalg.lstsq(columns, levels)[0][:1])
+    # (1 + r) / (1 - r) is the variance of a long mean of AR(1) noise over that of independent noise
+    assert slopes.error == pytest.approx([0.01 * np.sqrt(3 / (around**2).sum())])

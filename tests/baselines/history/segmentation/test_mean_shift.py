@@ -53,3 +53,9 @@ def test_a_stretch_too_short_to_split_stays_whole():
     sequence = np.repeat([0.0, 1.0], [FEWEST - 1, FEWEST])
 
     assert find_shifts(sequence, dependence=0.0, extra=0.0) == []
+
+
+def test_the_shortest_stretch_that_can_be_split_is_twice_the_fewest():
+    sequence = np.repeat([0.0, 1.0], FEWEST)
+
+    assert [shift.place for shift in find_shifts(sequence, dependence=0.0, extra=0.0)] == [FEWEST]

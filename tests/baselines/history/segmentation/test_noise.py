@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -141,3 +143,69 @@ def test_pseudo_values_keep_the_levels_of_their_stretches():
 
     assert refit.cleaned[0, :200].mean() == pytest.approx(0, abs=0.001)
     assert refit.cleaned[0, 200:].mean() == pytest.approx(0.1, abs=0.001)
+
+
+def noise_by_definition(levels):
+    """Return SD and dependence of one row, observation by observation, as the module says them."""
+    count = len(levels)
+    apart = sorted(abs(later - earlier) for earlier, later in pairwise(levels))
+    # P(|difference| <= q sqrt 2) of Gaussian noise is 0.5 at q = 0.6745, 0.8 at 1.2816.
+    spread = max(
+        apart[(count - 1) // 2] / (0.6745 * 2**0.5),
+        apart[int(0.8 * (count - 1))] / (1.2816 * 2**0.5),
+        SMALLEST_SPREAD,
+    )
+    starts = [min(max(at - 2, 0), count - 5) for at in range(count)]
+    middle = [sorted(levels[at : at + 5])[2] for at in starts]
+    cleaned = []
+    for level, median in zip(levels, middle, strict=True):
+        off = level - median
+        reach = CLIP_SPREADS * spread
+        is_spike = abs(off) > SPIKE_SPREADS * spread
+        cleaned.append(median + (0 if is_spike else min(max(off, -reach), reach)))
+    limit = 2 * (3.5 * spread) ** 2
+    squares = [
+        np.mean(
+            [
+                min((cleaned[at + lag] - cleaned[at]) ** 2, limit)
+                for at in range(count - lag)
+                if all(
+                    abs(middle[each + 1] - middle[each]) <= 4 * spread
+                    for each in range(at, at + lag)
+                )
+            ]
+        )
+        for lag in (1, 2, 3)
+    ]
+    ratio = (squares[1] + squares[2]) / squares[0]  # 2 + 2 r + r^2 = 1 + (1 + r)^2
+    dependence = min(max((ratio - 1) ** 0.5 - 1, 0) if ratio > 1 else 0, LARGEST_DEPENDENCE)
+    return (squares[0] / 2 / (1 - dependence)) ** 0.5, dependence
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("count", [12, 60])
+def test_noise_is_what_its_definition_says(make, seed, count):
+    levels = make.noise(count, seed=seed, dependence=0.1 * (seed % 7))
+    levels[count // 2 :] += 0.1 * (seed % 2)
+    levels[[3, count - 4]] += 0.2, 0.035
+    levels[count // 3] -= 0.05
+
+    noise = estimated(levels)
+
+    sd, dependence = noise_by_definition(levels.tolist())
+    assert noise.sd.tolist() == pytest.approx([sd], rel=1e-3)
+    assert noise.dependence.tolist() == pytest.approx([dependence], abs=2e-3)
+
+
+def test_errors_explain_three_quarters_of_the_noise_at_most(make):
+    """Errors that are far larger than the noise of their row, and some that are far smaller."""
+    levels = make.noise(200, seed=7)[None]
+    sd = estimated(levels[0]).sd[0]
+
+    def variances(*errors):
+        weights = estimate_noise(levels, np.resize(errors, 200)[None]).weights[0, :2]
+        return (sd**2 / weights).tolist()
+
+    low, high = variances(0.9, 1.1)  # a typical error of 1
+    assert high - low == pytest.approx(0.75 * sd**2 * (1.1**2 - 0.9**2))
+    assert variances(0.001, 0.003) == pytest.approx([sd**2 + 0.001**2 - 2e-3**2, sd**2 + 5e-6])

@@ -6,9 +6,16 @@ from perfledger_baselines.history.segmentation.noise import estimate_noise
 from perfledger_baselines.history.segmentation.pruning import (
     ALPHA,
     FEWEST,
+    WEAKEST,
+    ChangeCriteria,
     confidences,
     needed_z,
+    score,
     search_changes,
+)
+from perfledger_baselines.history.segmentation.two_sample_tests import (
+    PrefixSums,
+    step_gain_over_line,
 )
 
 
@@ -84,3 +91,83 @@ def test_rows_are_searched_as_if_alone(make):
         alone = changes_in(rows[row], together.gaps.place[number])
         assert alone.gaps.place.tolist() == [together.gaps.place[number]]
         assert alone.z.tolist() == pytest.approx([together.z[number]])
+
+
+RULES = ChangeCriteria(need=3.0, floor=0.0, jump=99.0)
+
+
+def sums_of(levels, *, sd=0.01):
+    """Return the sums of independent levels of weight one, for arrays and compiled code alike."""
+    columns = (levels, levels * np.arange(len(levels)), np.ones(len(levels)), levels, levels**2)
+    sums = [np.concatenate([[0.0], np.cumsum(column)]) for column in columns]
+    return PrefixSums.of(sums, sd=sd, dependence=0.0)
+
+
+def scored(levels, *bounds, rules=RULES):
+    return score(sums_of(np.asarray(levels)), bounds, rules)
+
+
+def test_three_observations_are_a_level_and_two_are_not():
+    levels = np.repeat([0.0, 1.0], [20, 10])
+
+    assert FEWEST == 3
+    assert scored(levels, 0, 10, 20, 23, 30) > 0
+    assert scored(levels, 0, 17, 20, 23, 30) > 0
+    assert scored(levels, 0, 10, 20, 22, 30) == scored(levels, 0, 18, 20, 23, 30) == WEAKEST
+
+
+@pytest.mark.parametrize("length", [3, 5, 6, 7])
+@pytest.mark.parametrize("is_at_start", [True, False])
+def test_only_a_stretch_of_less_than_six_observations_at_an_end_asks_for_more(length, is_at_start):
+    """The same step beside 20 observations, at the end of the row and in the middle of it."""
+    sure = RULES._replace(need=50.0)
+    step = np.repeat([1.0, 0.0], [length, 20] if is_at_start else [20, length])
+    inside = np.concatenate([np.zeros(10), step, np.zeros(10)])
+    place, stop = (length if is_at_start else 20), length + 20
+
+    near = scored(step, 0, 0, place, stop, stop, rules=sure)
+    far = scored(inside, 0, 10, place + 10, stop + 10, stop + 20, rules=sure)
+
+    assert far - near == pytest.approx(0.7 if length < 6 else 0.0)
+
+
+def test_a_change_of_exactly_the_floor_is_one():
+    levels = np.repeat([0.0, 0.25], 20)  # exact sums
+
+    assert scored(levels, 0, 0, 20, 40, 40, rules=RULES._replace(floor=0.25)) > 0
+    assert scored(levels, 0, 0, 20, 40, 40, rules=RULES._replace(floor=0.2500001)) < 0
+
+
+def test_a_step_must_explain_more_than_a_line_does_by_four_squared_errors():
+    """Of 20 observations on either side, a step of h gains 2.5 h^2 over the best line.
+
+    A squared error counts .345 SD^2 there: four of them are reached at .743 SD.
+    """
+    step = np.repeat([0.0, 0.01], 20)
+
+    assert scored(0.75 * step, 0, 0, 20, 40, 40) > 0 > scored(0.73 * step, 0, 0, 20, 40, 40)
+
+
+def test_each_step_of_a_stair_must_explain_more_than_a_line_does_by_eight_squared_errors():
+    stair = np.repeat([0.0, 0.01, 0.02, 0.03], 20)
+    bounds = (0, 20, 40, 60, 80)
+    gain, steps = step_gain_over_line(sums_of(stair), bounds)
+    unit = 10 * 2 * 10 / (10 + 19) / 20 * 0.01**2
+
+    needed = (8 * unit / gain) ** 0.5
+
+    assert steps == 3
+    assert scored(1.01 * needed * stair, *bounds) > 0 > scored(0.99 * needed * stair, *bounds)
+
+
+def test_a_jump_that_no_slope_makes_needs_no_comparison_with_a_line():
+    """The difference of the two neighbours counts, not what lies further from the change."""
+    slope = 0.001 * np.arange(40)
+    jump, spike = slope.copy(), slope.copy()
+    jump[20:] += 0.004
+    spike[18] -= 0.01
+    rules = RULES._replace(jump=0.0045)
+
+    assert scored(jump, 0, 0, 20, 40, 40, rules=rules) > 0
+    assert scored(jump, 0, 0, 20, 40, 40) < 0
+    assert scored(spike, 0, 0, 20, 40, 40, rules=rules) < 0

@@ -102,3 +102,10 @@ def test_the_compiled_path_is_the_plain_one():
     plain = getattr(cheapest_path, "py_func", cheapest_path)(costs, penalties)
 
     assert cheapest_path(costs, penalties).tolist() == plain.tolist()
+
+
+def test_the_grid_reaches_from_the_lowest_level_to_the_highest(make):
+    """The top level of three is an eighth of the row, the bottom one too."""
+    levels = np.repeat([0.0, 0.1, 0.2], [8, 48, 8]) + make.noise(64, seed=6, sd=0.0002)
+
+    assert [steps.tolist() for steps in steps_of(levels)] == [[8, 56]]

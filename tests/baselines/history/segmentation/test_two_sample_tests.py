@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -150,3 +151,62 @@ def test_observations_count_by_their_weights(make):
 
     expected = np.average(levels[0, :30], weights=weights[0, :30])
     assert changes.before.tolist() == pytest.approx([expected])
+
+
+@pytest.mark.parametrize("count", [3, 20])
+def test_a_stretch_of_dependent_noise_counts_as_fewer_observations(count):
+    """In AR(1) noise squares about the mean sum to count - factor times the variance."""
+    levels = np.array([0.01, -0.01, 0.03, 0.02, -0.04] * 4)[:count]
+    lags = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
+    factor = (0.9**lags).sum() / count
+    rest, prior = ((levels - levels.mean()) ** 2).sum(), PRIOR_OBSERVATIONS * 0.02**2
+
+    _, variance, degrees = stretch_mean(levels.sum(), (levels**2).sum(), float(count), 0.02, 0.9)
+
+    free = count - factor
+    assert variance == pytest.approx((prior + rest) / (PRIOR_OBSERVATIONS + free) * factor / count)
+    own = rest**2 / (free / factor)
+    assert degrees == pytest.approx((prior + rest) ** 2 / (prior**2 / PRIOR_DEGREES + own))
+
+
+def squares_about(levels, *terms):
+    """Return the sum of squares that a least-squares fit of a constant and these terms leaves."""
+    columns = np.column_stack([np.ones(len(levels)), *terms])
+    return ((levels - columns @ np.linalg.lstsq(columns, levels)[0]) ** 2).sum()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_gain_of_a_step_is_the_difference_of_two_least_squares_fits(seed):
+    rng = np.random.default_rng(seed)
+    start, first, place, stop, end = np.cumsum([rng.integers(0, 9), *rng.integers(3, 15, 4)])
+    levels = rng.standard_normal(end + 5)
+    levels += np.linspace(0, rng.uniform(-9, 9), end + 5)
+    bounds = (int(start), int(first), int(place), int(stop), int(end))
+    means = [levels[low:high].mean() for low, high in pairwise(bounds)]
+    changes = np.sign(np.diff(means))
+    low = start if changes[0] == changes[1] else first
+    high = end if changes[2] == changes[1] else stop
+    inner = [each for each in bounds if low <= each <= high]
+    stairs = [np.arange(low, high) >= each for each in inner[1:-1]]
+
+    gain, steps = step_gain_over_line(sums_of(levels), bounds)
+
+    around = levels[low:high]
+    line = squares_about(around, np.arange(low, high))
+    assert steps == len(stairs)
+    assert gain == pytest.approx((line - squares_about(around, *stairs)) / steps)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("before", "after"), [(3, 3), (4, 30), (25, 25)])
+def test_the_gain_of_a_step_beside_a_line_is_the_difference_of_two_least_squares_fits(
+    seed, before, after
+):
+    levels = np.random.default_rng(seed).standard_normal(before + after + 7)
+    place, stop = 5 + before, 5 + before + after
+    inner, index = levels[5:stop], np.arange(5, stop)
+
+    gain = step_gain_beside_line(sums_of(levels), 5, place, stop)
+
+    line, both = squares_about(inner, index), squares_about(inner, index, index >= place)
+    assert gain == pytest.approx(line - both)
