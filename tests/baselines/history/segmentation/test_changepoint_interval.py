@@ -95,7 +95,7 @@ def test_without_changes_there_is_nothing_to_place():
     ]
 
 
-@pytest.mark.parametrize("dependence", [0.0, 0.5])
+@pytest.mark.parametrize("dependence", [0.0, 0.6])
 def test_the_strength_is_the_squared_z_of_least_squares_on_innovations(make, dependence):
     """Two gaps of different lengths; a step in AR(1) noise, by a general least-squares fit."""
     levels = make.noise(70, seed=4, dependence=dependence)
@@ -121,3 +121,12 @@ def test_the_strength_is_the_squared_z_of_least_squares_on_innovations(make, dep
         assert found[allowed] == pytest.approx(
             [squared_z(first, first + at, stop) for at in allowed.tolist()]
         )
+
+
+def test_likely_places_leave_out_less_than_a_fortieth_on_either_side():
+    """The strength is a squared z: twice the logarithm of the likelihood."""
+    likelihood = np.array([2.0, 2.0, 92.0, 2.0, 2.0])
+
+    earliest, latest = likely_places(2 * np.log(likelihood)[None])
+
+    assert (earliest.tolist(), latest.tolist()) == ([1], [3])

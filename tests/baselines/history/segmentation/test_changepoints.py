@@ -48,6 +48,8 @@ def test_a_step_on_a_slope_is_found_with_the_slope_taken_off(make):
     assert row.slope == pytest.approx(slope, abs=4 * row.slope_error)
     assert row.slope_offset(199.0) - row.slope_offset(0.0) == pytest.approx(199 * row.slope)
     assert row.slope_offset(99.5) == 0.0
+    drift = row.slope_offset(0.0) + row.slope * np.arange(200)
+    assert np.median(row.cleaned - (levels - drift)) == pytest.approx(0.0, abs=0.0005)
 
 
 def test_a_row_that_does_not_drift_has_no_slope(make):

@@ -10,12 +10,14 @@ from perfledger_baselines.history.segmentation.pruning import (
     ChangeCriteria,
     confidences,
     needed_z,
+    prune,
     score,
     search_changes,
 )
 from perfledger_baselines.history.segmentation.two_sample_tests import (
     PrefixSums,
     step_gain_over_line,
+    welch_split,
 )
 
 
@@ -154,10 +156,12 @@ def test_each_step_of_a_stair_must_explain_more_than_a_line_does_by_eight_square
     gain, steps = step_gain_over_line(sums_of(stair), bounds)
     unit = 10 * 2 * 10 / (10 + 19) / 20 * 0.01**2
 
-    needed = (8 * unit / gain) ** 0.5
+    few, enough = ((ratio * 8 * unit / gain) ** 0.5 * stair for ratio in (0.99, 1.01))
 
     assert steps == 3
-    assert scored(1.01 * needed * stair, *bounds) > 0 > scored(0.99 * needed * stair, *bounds)
+    for levels, is_change in ((few, False), (enough, True)):
+        *_, z = welch_split(sums_of(levels), 20, 40, 60)
+        assert (scored(levels, *bounds, rules=RULES._replace(need=z - 0.1)) > 0) is is_change
 
 
 def test_a_jump_that_no_slope_makes_needs_no_comparison_with_a_line():
@@ -171,3 +175,35 @@ def test_a_jump_that_no_slope_makes_needs_no_comparison_with_a_line():
     assert scored(jump, 0, 0, 20, 40, 40, rules=rules) > 0
     assert scored(jump, 0, 0, 20, 40, 40) < 0
     assert scored(spike, 0, 0, 20, 40, 40, rules=rules) < 0
+
+
+def pruned_anew(row, places, rules):
+    """Prune with all scores computed again in each round."""
+    last = len(row.levels) - 1
+    while True:
+        ends = [0, 0, *places, last, last]
+        inner = [score(row, tuple(ends[at : at + 5]), rules) for at in range(len(places))]
+        scores = [1.0, *inner, 1.0]
+        stay = [
+            place
+            for at, place in enumerate(places, start=1)
+            if not scores[at] < min(scores[at - 1], 0.0) or scores[at] > scores[at + 1]
+        ]
+        if stay == places:
+            return places
+        places = stay
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_of_the_round_before_are_what_they_would_be_now(make, seed):
+    rng = np.random.default_rng(seed)
+    places = np.sort(rng.choice(np.arange(4, 196), 24, replace=False))
+    levels = make.noise(200, seed=seed) + 0.012 * rng.integers(-1, 2, 25).cumsum().repeat(
+        np.diff([0, *places, 200])
+    )
+    row = sums_of(levels)
+
+    found = prune(row, places, RULES)
+
+    assert found == pruned_anew(row, places.tolist(), RULES)
+    assert 0 < len(found) < 24

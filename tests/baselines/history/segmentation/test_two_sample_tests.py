@@ -99,6 +99,24 @@ def test_a_fitted_step_is_exact_where_there_is_no_noise(dependence):
     assert fit_step(sums_of(levels, dependence=dependence), 0, 7, 19) == pytest.approx((0.2, 0.5))
 
 
+@pytest.mark.parametrize("dependence", [0.3, 0.8])
+def test_a_step_is_fitted_by_least_squares_on_innovations(make, dependence):
+    """Each is divided by 1 - r; the first level counts as 1 + 2 r / (1 - r) of them."""
+    levels, extra = make.noise(30, seed=3, dependence=dependence), dependence / (1 - dependence)
+    levels[16:] += 0.05
+
+    def innovations(values):
+        return values + extra * np.diff(values, prepend=values[0])
+
+    weight = np.sqrt(np.where(np.arange(20) == 0, 1 + 2 * extra, 1))
+    columns = np.column_stack([np.ones(20), innovations(1.0 * (np.arange(20) >= 11))])
+    level, step = np.linalg.lstsq(weight[:, None] * columns, weight * innovations(levels[5:25]))[0]
+
+    found = fit_step(sums_of(levels, dependence=dependence), 5, 16, 25)
+
+    assert found == pytest.approx((level, level + step))
+
+
 def test_fitting_a_step_is_worth_most_in_short_dependent_stretches():
     assert fit_gain(20, 20, 0.6) == pytest.approx(0.76, abs=0.005)
     assert fit_gain(20, 20, 1e-9) == pytest.approx(1.0)

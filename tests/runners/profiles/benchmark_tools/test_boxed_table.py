@@ -57,3 +57,16 @@ def test_a_table_of_something_else_is_refused():
 @given(st.lists(st.text(alphabet="┃│ (a)5,\n"), max_size=20).map("".join))
 def test_any_boxes_are_rows_or_none(text):
     assert all(isinstance(cell, str) for row in printed_rows(text.split("\n")) for cell in row)
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("│ a │ 1 │\n│ b │   │", [["a b", "1"]]),
+        ("│ a │ 1 │\n│ b │ 2 │", [["a", "1"], ["b", "2"]]),
+        ("│ a │ 1 │ 2 │\n│ b │ 3 │   │", [["a", "1", "2"], ["b", "3", ""]]),
+        ("│ a │\n│ b │", [["a"], ["b"]]),
+    ],
+)
+def test_only_a_row_with_nothing_but_a_name_continues_the_one_above(table, rows):
+    assert printed_rows(table.splitlines()) == rows

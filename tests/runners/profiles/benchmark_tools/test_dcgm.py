@@ -5,6 +5,7 @@ import pytest
 from perfledger.records import Side
 from perfledger_profiles.benchmark_tools.dcgm import SEVERAL_MODELS, read_dcgm
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
 
 
 def sample(name, value, *, gpu=0, more=""):
@@ -144,3 +145,44 @@ def test_lines_that_are_no_samples_are_counted():
 def test_what_has_no_field_of_dcgm_is_refused(text):
     with pytest.raises(ProfileError, match="no DCGM field"):
         read_dcgm(text.encode(), workload="m:f", side=Side.HEAD)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reading"),
+    [
+        ("DCGM_FI_PROF_SM_ACTIVE", 1.05, 1.05),  # a counter's rounding
+        ("DCGM_FI_PROF_SM_ACTIVE", 1.0500001, None),
+        ("DCGM_FI_DEV_SM_CLOCK", 1e24, 1e30),  # MHz
+        ("DCGM_FI_DEV_SM_CLOCK", 1.1e24, None),
+        ("DCGM_FI_DEV_GPU_TEMP", -1e30, -1e30),
+        ("DCGM_FI_DEV_GPU_TEMP", -1.1e30, None),
+        ("DCGM_FI_DEV_POWER_USAGE", 0, 0.0),
+    ],
+)
+def test_a_value_is_possible_up_to_and_with_its_bound(name, value, reading):
+    profile = read(sample(name, value), sample("DCGM_FI_DEV_MEMORY_TEMP", 1))
+
+    values = [r.value for r in profile.readings if r.subject and r.name != "memory_temp"]
+    assert values == ([] if reading is None else [pytest.approx(reading)])
+    assert profile.dropped_events == (reading is None)
+
+
+@pytest.mark.parametrize("last", [0x7FFFFFFF, 0x7FFFFFFFFFFFFFFF, 2**47 + 15])
+def test_dcgms_words_are_sixteen_numbers_and_the_next_one_is_a_value(last):
+    """dcgm_structs.h: DCGM_INT32_BLANK is 0x7ffffff0, and the words for errors follow it."""
+    profile = read(
+        sample("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", last, gpu=1),
+        sample("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", last + 1),
+    )
+
+    assert profile.reading("energy_total", subject="gpu 0") == pytest.approx((last + 1) / 1000)
+    assert profile.reading("energy_total", subject="gpu 1") is None
+
+
+def test_a_line_may_be_as_long_as_the_limit_says():
+    line = sample("DCGM_FI_DEV_GPU_TEMP", 40, more=',x=""')
+    padded = line.replace('x="', 'x="' + "a" * (MAX_LINE_CHARACTERS - len(line)))
+
+    assert read(padded).reading("temp", subject="gpu 0") == 40
+    with pytest.raises(ProfileError):
+        read(padded.replace('x="', 'x="a'))

@@ -25,7 +25,7 @@ def phase(**values):
     ("settings", "rate", "concurrency"),
     [
         ({"concurrency": 32, "request_rate": None}, None, 32),
-        ({"perf_analyzer": {"stimulus": {"concurrency": 8}}}, None, 8),
+        ({"perf_analyzer": {"stimulus": {"concurrency": 1}}}, None, 1),
         ({"perf_analyzer": {"stimulus": {"request_rate": 10.5}}}, 10.5, None),
         ({"loadgen": {"concurrency": 100, "request_rate_mode": "concurrency_burst"}}, None, 100),
         ({"loadgen": {"concurrency": 64, "request_rate": 4.0}}, 4.0, 64),

@@ -129,3 +129,15 @@ def test_torn_lines_are_counted():
 def test_what_tells_nothing_is_refused(text):
     with pytest.raises(ProfileError):
         read(text)
+
+
+def test_a_run_that_starts_and_stops_in_one_moment_took_no_time():
+    run = (event("run_start", 5), event("run_stop", 5, status="success"))
+
+    assert read(*run).reading("time_to_train") == 0.0
+
+
+def test_intervals_of_a_kind_are_added_up():
+    run = (event("run_start", 0), event("eval_start", 1), event("eval_stop", 1.25))
+
+    assert read(*run).reading("eval_time") == pytest.approx(0.25)

@@ -89,3 +89,14 @@ def test_names_carry_no_folders():
 def test_a_file_without_a_load_is_refused(text):
     with pytest.raises(ProfileError):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("batch", "is_read"), [(0, False), (1, True), (10**6, True), (10**6 + 1, False)]
+)
+def test_a_batch_is_of_one_to_a_million(batch, is_read):
+    text = TABLES.replace("resnet,1,1,", f"resnet,{batch},1,")
+
+    found = any(f"batch {batch:g} " in reading.subject for reading in read(text).readings)
+
+    assert found is is_read

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from perfledger_profiles.benchmark_tools import nccl_rows
 from perfledger_profiles.benchmark_tools.nccl_rows import NcclTiming, read_rows
 
 HEAD = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong"
@@ -57,3 +58,12 @@ def test_a_bandwidth_that_is_no_amount_is_zero(bandwidth):
     (row,) = read_rows([HEAD, ROW.replace("0.05 0.1", f"{bandwidth} {bandwidth}")]).rows
 
     assert (row.in_place.algorithm_gb_per_second, row.in_place.bus_gb_per_second) == (0.0, 0.0)
+
+
+def test_rows_beyond_the_most_are_left_out_with_a_note(monkeypatch):
+    monkeypatch.setattr(nccl_rows, "MAX_ROWS", 2)
+
+    tables = [read_rows([HEAD, *[ROW] * count]) for count in (1, 2, 3)]
+
+    assert [len(table.rows) for table in tables] == [1, 2, 2]
+    assert [bool(table.notes) for table in tables] == [False, True, True]

@@ -271,3 +271,43 @@ def test_what_a_column_rounds_to_nothing_is_no_bandwidth():
 
     assert profile.reading("collective_time", subject="8") == pytest.approx(1e-5)
     assert not [reading for reading in profile.readings if reading.name.startswith("bus_bw")]
+
+
+def test_a_size_of_zero_or_a_time_of_zero_has_no_bandwidth():
+    text = NEW_HEAD.format(program="all_reduce", ranks=ranks(2))
+    text += " 0 0 float sum -1 3.0 0.00 7.00 0 3.0 0.00 7.00 0\n"
+    text += " 2097152 524288 float sum -1 0.00 0.00 7.00 0 0.00 0.00 7.00 0\n"
+
+    profile = read(text)
+
+    assert profile.reading("collective_time", subject="0") == pytest.approx(3e-6)
+    assert profile.reading("collective_time", subject="2097152") == 0.0
+    assert not [one for one in profile.readings if one.name.startswith("bus_bw")]
+
+
+@pytest.mark.parametrize(
+    ("size", "column", "source"),
+    [
+        (2**20, "0.00", "formula"),  # nothing printed: nothing to compare
+        (2**20, "0.50", "busbw"),
+        (2**20, "10.53", "formula"),  # 10.4858 by the formula, 0.5 % of it is 0.052
+        (2**20, "10.54", "busbw"),
+        (2**20 - 4, "0.50", "formula"),  # two digits say little of small sizes
+    ],
+)
+def test_from_one_mebibyte_on_the_column_must_be_within_half_a_percent(size, column, source):
+    text = NEW_HEAD.format(program="all_reduce", ranks=ranks(2))
+    text += f" {size} {size // 4} float sum -1 100.0 10.49 {column} 0 100.0 10.49 {column} 0\n"
+
+    (found,) = {one.source for one in read(text).readings if one.name == "bus_bw"}
+
+    assert source in found
+
+
+def test_sizes_from_one_mebibyte_on_tell_the_collective():
+    """By the smaller rows it would be reduce-scatter, whose factor is half of all-reduce's."""
+    text = OLD_HEAD.format(names="type redop", ranks=ranks(8, OLD_RANK))
+    text += row(2**20, "float sum", 1e-4, 1.75)
+    text += "".join(row(2**20 - 4 * n, "float sum", 1e-4, 0.875) for n in (1, 2, 3))
+
+    assert read(text).notes == (UNNAMED_COLLECTIVE.format(CollectiveOperation.ALL_REDUCE),)

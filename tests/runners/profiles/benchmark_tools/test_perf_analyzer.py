@@ -132,3 +132,34 @@ def test_a_torn_row_is_counted():
 def test_what_is_no_export_is_refused(text):
     with pytest.raises(ProfileError):
         read(text)
+
+
+def test_a_load_of_zero_and_a_time_of_zero_are_numbers_and_negative_ones_are_not():
+    head = "Request Rate,Inferences/Second,Server Queue,p99 latency\n"
+
+    profile = read(head + "0,0,0,-1\n-1,5,5,5\n")
+
+    found = {one.name: (one.value, one.subject) for one in profile.readings}
+    assert found == {
+        "throughput_inferences": (0, "request_rate 0"),
+        "server_queue_mean": (0, "request_rate 0"),
+    }
+    assert profile.dropped_events == 1
+
+
+@pytest.mark.parametrize(("last_ns", "completed"), [(2**63 - 1, 2), (2**63, 1)])
+def test_a_time_is_a_64_bit_number(last_ns, completed):
+    rows = [
+        {"timestamp": 0, "response_timestamps": [2**62]},
+        {"timestamp": 0, "response_timestamps": [last_ns]},
+    ]
+    text = json.dumps({"experiments": [{"experiment": {}, "requests": rows}]})
+
+    assert read(text).reading("requests_completed") == completed
+
+
+def test_one_request_has_a_median_and_no_tail():
+    profile = read(export((0, [1000])))
+
+    assert profile.reading("request_latency_p50", subject="concurrency 4") == pytest.approx(1e-6)
+    assert profile.reading("request_latency_p95", subject="concurrency 4") is None

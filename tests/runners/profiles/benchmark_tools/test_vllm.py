@@ -143,3 +143,12 @@ def test_a_run_that_was_cut_off_costs_itself():
 def test_what_is_no_result_is_refused(text):
     with pytest.raises(ProfileError):
         read_vllm(text.encode(), workload="m:f", side=Side.HEAD)
+
+
+def test_percentiles_are_of_0_to_100_percent():
+    cells = {"0": 1.0, "100": 9.0, "-1": 2.0, "100.1": 3.0, "50": -1.0}
+
+    profile = read(SERVE | {"percentiles": cells})
+
+    found = {one.name: one.value for one in profile.readings if one.source == "percentiles"}
+    assert found == {"request_latency_p0": 1.0, "request_latency_p100": 9.0}
