@@ -34,7 +34,7 @@ check: $(VENV)/.ready-dev
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.ready-demo
-	$(BIN)/python -m perfledger_service.cli.reference docs/commands
+	$(BIN)/python -m perfledger_service.cli.reference docs/reference/commands
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/harness_overhead.py

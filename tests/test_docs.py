@@ -12,9 +12,10 @@ from perfledger_service.settings.service import PriceSettings, ServiceSettings, 
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-SETTINGS = (DOCS / "settings.md").read_text(encoding="utf-8")
-ERRORS = (DOCS / "errors.md").read_text(encoding="utf-8")
-REFERENCE = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "commands").iterdir())
+SETTINGS = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
+ERRORS = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
+COMMAND_PAGES = sorted((DOCS / "reference" / "commands").glob("*.md"))
+REFERENCE = "\n".join(path.read_text(encoding="utf-8") for path in COMMAND_PAGES)
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md")), ROOT / "examples" / "README.md"]
 SOURCES = ("service", "runners", "baselines", "cost_models", "templates", "examples", "benchmarks")
 READMES = sorted(path for source in SOURCES for path in (ROOT / source).rglob("*.md"))

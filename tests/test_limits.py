@@ -1,4 +1,4 @@
-"""Every limit, threshold and constant of a method stands in docs/limits with its value.
+"""Every limit, threshold and constant of a method stands in docs/reference/limits with its value.
 
 PERFLEDGER_UPDATE_GOLDEN=1 writes the pages.
 """
@@ -19,7 +19,7 @@ from textwrap import fill
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOLDER = ROOT / "docs" / "limits"
+FOLDER = ROOT / "docs" / "reference" / "limits"
 MAX_LINE = 120
 KIB = 2**10
 UNITS = ((2**30, "GiB"), (2**20, "MiB"), (KIB, "KiB"))

@@ -18,7 +18,7 @@ from perfledger_runners.children.protocol_parser import AnyMessage
 
 RUNNERS = Path(__file__).parents[2] / "runners"
 README = (RUNNERS / "README.md").read_text(encoding="utf-8")
-BUNDLE = (RUNNERS.parent / "docs" / "bundle.md").read_text(encoding="utf-8")
+BUNDLE = (RUNNERS.parent / "docs" / "reference" / "bundle.md").read_text(encoding="utf-8")
 SDK_README = (RUNNERS / "perfledger" / "README.md").read_text(encoding="utf-8")
 PROFILES = RUNNERS / "perfledger_profiles"
 

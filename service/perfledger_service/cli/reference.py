@@ -1,6 +1,6 @@
 """Writes the reference of all commands, one Markdown page per group and subgroup.
 
-`python -m perfledger_service.cli.reference docs/commands` is what `make docs` runs.
+`python -m perfledger_service.cli.reference docs/reference/commands` is what `make docs` runs.
 """
 
 import re

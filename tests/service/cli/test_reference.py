@@ -7,7 +7,7 @@ import pytest
 from perfledger_service.cli.groups import ROOT, commands_of
 from perfledger_service.cli.reference import main, pages
 
-DOCS = Path(__file__).parents[3] / "docs" / "commands"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "commands"
 PAGES = pages()
 
 

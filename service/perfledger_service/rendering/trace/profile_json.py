@@ -1,6 +1,6 @@
 """Turns profiles and their explanations into records for JSON: SI units, None for unknown.
 
-Keys are only ever added; they are documented in docs/profiler-files.md.
+Keys are only ever added; they are documented in docs/reference/profiler-files.md.
 """
 
 from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ import pytest
 
 from perfledger_service.errors import NotFoundError, UsageError
 
-DOCS = Path(__file__).parents[4] / "docs"
+DOCS = Path(__file__).parents[4] / "docs" / "reference"
 
 
 @pytest.fixture
