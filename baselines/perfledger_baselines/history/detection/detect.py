@@ -99,7 +99,7 @@ def _findings(reading: SeriesAnalysis) -> SeriesFindings:
             Transient(
                 first=places[excursion.first],
                 last=places[excursion.last],
-                change=observations.ratio(excursion.step, before=observations.value(0.0)),
+                change=observations.ratio(excursion.step, before=observations.middle),
             )
             for excursion in stable.excursions
         ),
@@ -162,7 +162,7 @@ def _state_changes(reading: SeriesAnalysis, places: Sequence[int]) -> Iterator[S
     if reading.states is None:
         return
     distance = reading.observations.ratio(
-        reading.states.distance, before=reading.observations.value(0.0)
+        reading.states.distance, before=reading.observations.middle
     )
     for shift in reading.share_shifts:
         yield StateChange(
@@ -180,7 +180,7 @@ def _cycles(reading: SeriesAnalysis) -> Iterator[Cycle]:
     observations = reading.observations
     for period, half_range in (("day", reading.cycle.daily), ("week", reading.cycle.weekly)):
         if 0 < half_range >= reading.floor:
-            size = observations.ratio(half_range, before=observations.value(0.0))
+            size = observations.ratio(half_range, before=observations.middle)
             yield Cycle(period=period, size=size)
 
 
@@ -189,7 +189,7 @@ def _confounded_changes(
 ) -> Iterator[ConfoundedChange]:
     observations = reading.observations
     for step in reading.cycle.confounded if reading.cycle else ():
-        size = observations.ratio(step.rise, before=observations.value(0.0))
+        size = observations.ratio(step.rise, before=observations.middle)
         yield ConfoundedChange(index=places[step.place], change=size)
 
 

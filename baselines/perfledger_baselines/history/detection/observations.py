@@ -39,6 +39,11 @@ class Observations:
     unit: float
     is_relative: bool
 
+    @property
+    def middle(self) -> float:
+        """Return the value whose level is 0, in the metric's own unit."""
+        return self.value(0.0)
+
     def value(self, level: float) -> float:
         """Return a level in the metric's own unit."""
         if self.is_relative:
@@ -86,7 +91,7 @@ def observe(
         msg = f"{name} is infinite at index {index}: use NaN where nothing was measured"
         raise SeriesError(msg)
     is_relative = low > 0
-    unit = 1.0 if is_relative else max(abs(low), abs(high)) or 1.0
+    unit = max(abs(low), abs(high)) or 1.0
     levels = np.log(readings) if is_relative else readings / unit
     middle = len(levels) // 2
     origin = float(np.partition(levels, middle)[middle])

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from perfledger_baselines.history.detection.bimodal_series import (
+    CAP_SPREADS,
     alternation,
     guess_states,
+    place_costs,
     separate_states,
 )
 from perfledger_baselines.history.detection.detect import detect, detect_many
@@ -119,3 +121,42 @@ def test_exact_states_far_apart_are_no_changes_and_hide_none(distance):
     assert [history.changes for history in detect_many(still)] == [()] * 10
     for history in detect_many(moved):
         assert [change.index for change in history.changes] == [pytest.approx(110, abs=3)]
+
+
+def test_an_observation_is_in_the_nearer_state():
+    """A third of the distance off is still the lower state, two thirds are the upper one."""
+    levels = np.tile([0.0, 0.3, 0.0, 0.3, 0.3, 0.0], 20) + np.resize([0.002, -0.002, 0.0], 120)
+    levels[[31, 62]] = 0.12, 0.18
+
+    two = separate_states(levels, distance=0.3)
+
+    assert (two.is_upper[31], two.is_upper[62]) == (False, True)
+
+
+def test_the_cost_of_a_step_at_a_place_is_that_of_all_residuals_on_either_side():
+    levels = np.random.default_rng(2).uniform(-0.05, 0.15, 30)
+    before, after, distance, sd = 0.0, 0.03, 0.08, 0.01
+
+    costs = place_costs(levels, distance=distance, before=before, after=after, sd=sd)
+
+    def cost(level, base):
+        off = min(abs(level - base), abs(level - base - distance)) / sd
+        return min(off, CAP_SPREADS) ** 2
+
+    expected = [
+        sum(cost(level, before if at < place else after) for at, level in enumerate(levels))
+        for place in range(31)
+    ]
+    assert costs == pytest.approx(expected)
+
+
+def test_turns_may_last_fifteen_observations_in_the_median():
+    steps = [0.02, -0.02, 0.02, -0.02]
+
+    assert alternation([10, 25, 40, 90], steps) == pytest.approx(0.02)
+    assert alternation([10, 26, 42, 44], steps) == 0
+
+
+def test_each_turn_reverts_the_one_before_but_for_less_than_two_fifths():
+    assert alternation([10, 20, 30, 40], [5, -5, 5, -6.99]) > 0
+    assert alternation([10, 20, 30, 40], [5, -5, 5, -7]) == 0

@@ -78,3 +78,13 @@ def test_the_scale_of_cauchy_noise_is_its_own():
     off = 0.01 * np.random.default_rng(7).standard_cauchy((20, 500))
 
     assert cauchy_scales(off).mean() == pytest.approx(0.01, rel=0.05)
+
+
+def test_the_cost_of_states_is_that_of_a_markov_chain_whose_odds_are_not_known():
+    """Each of n followers of a state costs -log((k + 1/2) / (n + 1)), Krichevsky & Trofimov's."""
+    alternating, rare = np.array([0, 0, 1, 1, 0]) > 0, np.array([0, 0, 0, 0, 1]) > 0
+
+    assert state_cost(alternating) == pytest.approx(math.log(2) + 4 * math.log(2))
+    assert state_cost(rare) == pytest.approx(
+        math.log(2) - 3 * math.log(3.5 / 5) - math.log(1.5 / 5)
+    )

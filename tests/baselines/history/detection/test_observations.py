@@ -86,3 +86,21 @@ def test_no_error_is_larger_than_a_factor_of_a_thousand():
 def test_errors_must_fit_their_values(errors, match):
     with pytest.raises(SeriesError, match=match):
         observe([1.0, 2.0], errors=errors, name="the series")
+
+
+@pytest.mark.parametrize("values", [[4.0, 1.0, 100.0, 2.0, 3.0], [-1.0, 0.0, 3.0, 2.0, 0.5]])
+def test_levels_are_about_the_median_value(values):
+    observations = observe(values)
+
+    assert observations.middle == pytest.approx(sorted(values)[2])
+    assert observations.levels[values.index(sorted(values)[2])] == 0.0
+
+
+def test_a_linear_change_is_relative_to_any_value_above_zero():
+    assert observe([0.0, 2.0, 4.0]).ratio(0.5, before=0.25) == pytest.approx(8.0)
+
+
+def test_a_series_of_zeros_stays_where_it_is():
+    observations = observe([0.0] * 5)
+
+    assert [observations.value(level) for level in observations.levels] == [0.0] * 5

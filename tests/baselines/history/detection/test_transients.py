@@ -90,3 +90,46 @@ def test_a_change_that_comes_back_by_less_than_half_is_no_transient(make):
     levels[64:] -= 0.04
 
     assert len(settled(levels).places) == 120
+
+
+def test_an_excursion_is_measured_from_the_middle_of_what_is_around_it(make):
+    """The stretch is far from the middle of its row."""
+    levels = make.noise(200, seed=10, sd=0.002)
+    levels[:80] += 0.5
+    levels[40:44] += 0.1
+
+    (excursion,) = settled(levels).excursions
+
+    assert (excursion.first, excursion.last) == (40, 43)
+    assert excursion.step == pytest.approx(0.1, abs=0.01)
+
+
+def test_a_spike_on_a_slope_is_measured_from_the_slope(make):
+    levels = make.noise(200, seed=2, sd=0.002) + 0.001 * np.arange(200)
+    levels[[20, 21, 150]] += 0.2
+
+    excursions = settled(levels).excursions
+
+    assert [(each.first, each.last) for each in excursions] == [(20, 21), (150, 150)]
+    assert [each.step for each in excursions] == pytest.approx([0.2, 0.2], abs=0.01)
+
+
+def test_two_excursions_side_by_side_are_both_taken_out(make):
+    levels = make.noise(160, seed=4, sd=0.002)
+    levels[60:65] += 0.1
+    levels[90:95] -= 0.1
+
+    stable = settled(levels)
+
+    assert [(each.first, each.last) for each in stable.excursions] == [(60, 64), (90, 94)]
+    assert stable.row.shifts == ()
+
+
+def test_the_change_of_a_transient_is_relative_to_the_middle_on_the_linear_scale(make):
+    values = make.series(make.noise(100, seed=10), [(50, 0.2), (55, 1 / 1.2 - 1)])
+    values[3] = 0.0
+
+    (zero, transient) = detect(values).transients
+
+    assert zero.change == pytest.approx(-1.0, abs=0.02)
+    assert transient.change == pytest.approx(0.2, abs=0.02)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from perfledger_baselines.history.detection.variance_changes import (
     find_variance_changes,
 )
 from perfledger_baselines.history.segmentation.changepoints import search_rows
+from perfledger_baselines.history.segmentation.mean_shift import FEWEST
 
 NOTHING = SeriesFindings(changes=())
 
@@ -96,3 +99,42 @@ def test_the_distance_of_two_states_is_relative_also_where_a_zero_makes_the_scal
     ((logarithmic,), (linear,)) = (detect(each).state_changes for each in (values, with_zero))
 
     assert linear.distance == pytest.approx(logarithmic.distance, rel=0.1)
+
+
+def test_forty_observations_show_a_change_of_noise_and_of_a_share():
+    """Twenty on either side: residuals of one size, then of another."""
+    sizes = np.repeat([0.001, 0.01], FEWEST) * np.resize([1.0, -1.0], 2 * FEWEST)
+    (row,) = searched(sizes[None])
+
+    ((change,),) = find_variance_changes([replace(row, sd=0.005, dependence=0.0)])
+    (shift,) = find_share_shifts(np.arange(2 * FEWEST) >= FEWEST)
+
+    assert FEWEST == 20
+    assert (change.place, shift.place) == (20, 20)
+    assert change.ratio == pytest.approx(10, rel=0.01)
+    assert (shift.before, shift.after) == (0.0, 1.0)
+
+
+def test_a_shift_of_a_share_is_less_sure_where_states_last():
+    """From a fifth of a row to three fifths: one observation at a time, or ten in turn."""
+    rare, often = np.array([False] * 4 + [True]), np.array([True, True, False, True, False])
+
+    switching, lasting = (
+        find_share_shifts(np.repeat([*np.tile(rare, turns), *np.tile(often, turns)], length))
+        for turns, length in ((20, 1), (2, 10))
+    )
+
+    assert [shift.place for shift in switching] == [pytest.approx(100, abs=5)]
+    assert lasting == ()
+
+
+def test_noise_of_a_row_that_drifts_is_that_about_its_slope(make):
+    levels = make.noise(200, seed=5) + 0.004 * np.arange(200)
+    levels[100:] += 3 * make.noise(100, seed=6)
+    (row,) = searched(levels[None])
+
+    ((change,),) = find_variance_changes([row])
+
+    assert row.slope > 0
+    assert abs(change.place - 100) <= 10
+    assert change.low < 10**0.5 < change.high
