@@ -166,8 +166,10 @@ class _Tracking:
         for number, event in enumerate(self.events):
             for place, occurrence in enumerate(event.occurrences):
                 commits = place_of(occurrence, self._history.places)
-                for index, finding in self._unmatched.items() if commits else ():
-                    distance = finding.commits.distance(commits) if commits else 0
+                if commits is None:
+                    continue
+                for index, finding in self._unmatched.items():
+                    distance = finding.commits.distance(commits)
                     shared_keys = occurrence.keys & finding.occurrence.keys
                     is_machine = finding.is_machine or event.state is EventState.ENVIRONMENT
                     is_alike = is_machine or finding.harm is event.harm
@@ -215,7 +217,7 @@ def place_of(occurrence: EventOccurrence, places: Mapping[str, int]) -> CommitRa
     if last is None:
         return None
     after = places.get(occurrence.after_sha, last - 1)
-    return CommitRange(max(0, min(after + 1, last)), last)
+    return CommitRange(min(after + 1, last), last)
 
 
 def _is_before(
@@ -315,7 +317,7 @@ def _settle_undoing(event: TrackedEvent, history: SearchedHistory) -> TrackedEve
     if event.harm is not Harm.WORSE or place is None:
         return event
     shares: list[float] = []
-    undone_at = -1
+    later_places: list[int] = []
     by_key = {observed.series.key: observed for observed in history.series}
     for series in event.series:
         observed = by_key.get(series.key)
@@ -325,11 +327,11 @@ def _settle_undoing(event: TrackedEvent, history: SearchedHistory) -> TrackedEve
             continue
         share, last = newest
         shares.append(share)
-        undone_at = max(undone_at, last)
+        later_places.append(last)
     is_fixed = event.state is EventState.FIXED
-    if not is_fixed and undone_at >= 0 and shares and max(shares) <= UNDONE_SHARE:
+    if not is_fixed and later_places and max(shares) <= UNDONE_SHARE:
         fixed_event = event.with_state(EventState.FIXED)
-        return replace(fixed_event, fixed_sha=history.commits[undone_at])
+        return replace(fixed_event, fixed_sha=history.commits[max(later_places)])
     if is_fixed and max(shares, default=0.0) >= RETURNED_SHARE:
         return event.with_state(EventState.OPEN)
     return event

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.special import stdtrit
+from scipy.stats import t as student
 
 from perfledger_baselines.history.commits.bisection import SURE, log_likelihood_ratio
 
@@ -77,3 +78,17 @@ def test_a_half_is_mostly_told_at_once_and_the_wrong_one_in_less_than_one_of_a_h
     towards_truth = evidence if is_all else -evidence
     assert (towards_truth <= -SURE).mean() < 0.01
     assert (towards_truth >= SURE).mean() > 0.85
+
+
+@pytest.mark.parametrize("pairs", [2, 3, 9])
+def test_the_evidence_is_the_ratio_of_two_densities_of_students_t(ab, pairs):
+    """The standard error is the half-width of a 95 % interval over the quantile of .975."""
+    change, half_width, whole = 0.03, 0.04, 0.05
+    error = half_width / student.ppf(0.975, pairs - 1)
+
+    evidence = log_likelihood_ratio(
+        ab.estimate_of_logs(change, half_width, pairs=pairs), math.expm1(whole)
+    )
+
+    full, none = (student.logpdf((change - truth) / error, pairs - 1) for truth in (whole, 0.0))
+    assert evidence == pytest.approx(full - none)

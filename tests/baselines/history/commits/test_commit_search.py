@@ -3,8 +3,10 @@
 import math
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.stats import norm, t as student
 
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger_baselines.estimation.pairing import Pair
@@ -272,3 +274,23 @@ def test_a_pair_that_did_not_read_the_metric_is_measured_again():
 
     assert len(search.differences(0, 4)) == 5
     assert next_step(search) == Comparison(0, 2)
+
+
+@pytest.mark.parametrize("size", [0.5, 1.0, 3.0])
+def test_the_pairs_needed_are_those_of_the_divergence_of_the_two_levels(size):
+    """log(SURE / (1 - SURE)) over the mean of the log ratio of t(4), of normal pairs."""
+    search = a_search(4).with_pairs(
+        0, 4, [a_pair(1.0, math.exp(size * 0.01 + each)) for each in (-0.01, 0.0, 0.01)]
+    )
+    distance = search.size / search.spread
+    places = np.linspace(-8, 8, 20_001)
+
+    def log_density(place):
+        return student.logpdf(place, 4)
+
+    ratios = log_density(places) - log_density(places - distance)
+    gain = float((norm.pdf(places) * ratios).sum() * (places[1] - places[0]))
+
+    assert pairs_needed(search) == pytest.approx(
+        math.log(SURE / (1 - SURE)) / gain, rel=0.05, abs=1
+    )

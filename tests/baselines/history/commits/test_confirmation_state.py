@@ -80,3 +80,9 @@ def test_a_request_for_a_candidate_and_a_bisection_is_under_way_once(ab):
 
 def test_an_empty_state_requests_nothing():
     assert ConfirmationState().requests == ()
+
+
+def test_the_first_commit_of_a_range_may_be_at_the_begin_of_the_history(ab):
+    assert ab.candidate(0, 1).commits.last == 1
+    with pytest.raises(ConfirmationError, match="good < bad <= newest"):
+        ab.candidate(-1, 1)

@@ -1,5 +1,8 @@
 """Which A/Bs are asked for first, and how many a window of time has room for."""
 
+import pytest
+
+from perfledger.metrics import PEAK_MEMORY
 from perfledger_baselines.history.commits.confirmation_state import (
     AbPurpose,
     ConfirmationLimits,
@@ -85,3 +88,49 @@ def test_a_window_whose_pairs_are_spent_has_none_for_an_ab_of_one_pair(ab):
 
     assert len(first) == 1
     assert ab.request(state, ab.candidate(109, 110), limits=limits)[1] == ()
+
+
+def test_the_priority_is_strength_per_second_times_the_share_that_was_confirmed(ab):
+    """By Laplace's rule of succession: one more of each answer than there are."""
+    candidate = ab.candidate(99, 100, strength=6.0, pair_seconds=10.0)
+    confirmed, _ = ab.confirmed(ab.candidate(9, 10))
+    denied, _ = ab.request(ConfirmationState(), ab.candidate(9, 10))
+    denied, _ = ab.answer(denied, ab.unchanged)
+
+    shares = [
+        ab.request(state, candidate)[1][0].priority * (8 * 10.0) / 6.0
+        for state in (ConfirmationState(), confirmed, denied)
+    ]
+
+    assert shares == pytest.approx([1 / 2, 2 / 3, 1 / 3])
+
+
+def test_answers_of_another_workload_or_machine_do_not_count(ab):
+    other, _ = ab.request(ConfirmationState(), ab.candidate(9, 10, workload="m:g"))
+    other, _ = ab.answer(other, pairs=0)
+    candidate = ab.candidate(99, 100)
+
+    (request,), (alone,) = (
+        ab.request(state, candidate)[1] for state in (other, ConfirmationState())
+    )
+
+    assert request.priority == alone.priority
+
+
+@pytest.mark.parametrize(
+    ("good", "workload", "base"),
+    [(95, "m:f", 95), (97, "m:f", 95), (94, "m:f", 94), (97, "m:g", 97)],
+)
+def test_an_ab_under_way_of_the_same_commit_serves_another_metric(ab, good, workload, base):
+    state, _ = ab.request(ConfirmationState(), ab.candidate(95, 100))
+
+    state, _ = ab.request(state, ab.candidate(good, 100, workload=workload, metric=PEAK_MEMORY))
+
+    assert state.pending_confirmations[-1].request.base == base
+
+
+def test_a_candidate_that_could_not_be_measured_may_come_again_however_weak(ab):
+    state, _ = ab.request(ConfirmationState(), ab.candidate(99, 100, strength=5.0))
+    state, _ = ab.answer(state, ab.not_measured, pairs=0)
+
+    assert [answer.strength for answer in state.answered_candidates] == [0.0]

@@ -6,13 +6,14 @@ from datetime import date
 import pytest
 
 from perfledger.metrics import STEP_TIME
-from perfledger_baselines.history.commits.attribution import Harm, Series
+from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.event_tracking import (
     SearchedHistory,
     expire_event,
     is_expected,
+    place_of,
     track_events,
 )
 from perfledger_baselines.history.commits.grouping import group_changes
@@ -271,3 +272,43 @@ def test_a_suspect_is_expected_where_it_was_accepted_and_no_larger(change, commi
 
     assert is_expected(candidate, event, places) is is_covered
     assert not is_expected(candidate, replace(event, state=EventState.OPEN), places)
+
+
+@pytest.mark.parametrize(
+    ("commits", "is_gone"),
+    [
+        (range(39, 100), True),
+        (range(40, 100), False),
+        (range(41), True),
+        (range(40), False),
+    ],
+)
+def test_only_a_search_with_commits_on_either_side_finds_an_event_no_longer(
+    tracker, past, commits, is_gone
+):
+    tracker.search(past.history("m:f", past.change(40)))
+
+    assert tracker.search(past.history("m:f", commits=commits)) == ["no longer found"] * is_gone
+
+
+def test_of_several_series_the_last_one_undone_fixes_the_event(tracker, past):
+    slower = step(past, 40, 1.0, 1.1)
+    tracker.search(past.history("m:f", slower), past.history("m:g", slower))
+    tracker.search(
+        past.history("m:f", slower, step(past, 60, 1.1, 1.0)),
+        past.history("m:g", slower, step(past, 70, 1.1, 1.0)),
+    )
+
+    assert tracker.events[0].fixed_sha == COMMITS[70]
+
+
+@pytest.mark.parametrize(
+    ("after", "first"), [(COMMITS[36], 37), (COMMITS[39], 40), ("gone", 40), (COMMITS[50], 40)]
+)
+def test_the_place_of_an_occurrence_begins_after_its_last_good_commit(tracker, past, after, first):
+    tracker.search(past.history("m:f", past.change(40)))
+    places = {sha: place for place, sha in enumerate(COMMITS)}
+    occurrence = replace(tracker.events[0].occurrences[0], after_sha=after)
+
+    assert place_of(occurrence, places) == CommitRange(first, 40)
+    assert place_of(replace(occurrence, last_sha="gone"), places) is None
