@@ -62,7 +62,7 @@ def track_events(
     tracking = _Tracking(events, history)
     tracking.match()
     updates = [
-        EventUpdate(*_settle_event(before, event, history, is_matched=is_matched, today=today))
+        _settle_event(before, event, history, is_matched=is_matched, today=today)
         for before, event, is_matched in zip(
             events, tracking.events, tracking.is_matched, strict=True
         )
@@ -263,6 +263,14 @@ def _settle_event(
     *,
     is_matched: bool,
     today: date,
+) -> EventUpdate:
+    """Return an event in the state that the newest search and the day leave it in, and why."""
+    settled_event, note = _settle_by_history(before, event, history, is_matched=is_matched)
+    return expire_event(settled_event, today=today) or EventUpdate(settled_event, note)
+
+
+def _settle_by_history(
+    before: TrackedEvent, event: TrackedEvent, history: SearchedHistory, *, is_matched: bool
 ) -> tuple[TrackedEvent, str]:
     """Return an event in the state that the newest search leaves it in, and why."""
     if not event.occurrences:
@@ -274,8 +282,7 @@ def _settle_event(
         return event_now, _state_note(before, event_now)
     if event_now.state is EventState.EXPECTED and (larger := event_now.beyond_expected):
         return event_now.with_state(EventState.OPEN), f"more than was expected: {larger}"
-    expired = expire_event(event_now, today=today)
-    return (expired.event, expired.note) if expired else (event_now, "")
+    return event_now, ""
 
 
 def _state_note(before: TrackedEvent, event: TrackedEvent) -> str:

@@ -4,7 +4,7 @@ As MessagePack: changes may hold infinities, which JSON cannot write.
 """
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 import msgspec
@@ -21,7 +21,8 @@ from perfledger_service.store.events.event_tables import (
 )
 from perfledger_service.values.branch_views import EventNote, EventView
 
-# Newest events of a project that are compared with a search: fixed ones of long ago are history.
+# Newest events of a project that are compared with a search, besides those whose expectation is
+# over: others of long ago are history.
 MOST_TRACKED = 500
 MOST_NOTES = 500
 
@@ -40,20 +41,33 @@ def mark_search_due(session: Session, project_id: int) -> None:
     session.flush()
 
 
-def due_searches(session: Session, *, today: date) -> dict[int, int]:
-    """Return the projects to search with their numbers of changes: one is new, or a day is over."""
-    expired = select(TrackedEventRow.project_id).where(
-        col(TrackedEventRow.state) == EventState.EXPECTED, col(TrackedEventRow.until) < today
-    )
+@dataclass(frozen=True, slots=True)
+class DueSearch:
+    """A project whose history is to be searched: its number of changes, and those searched."""
+
+    project_id: int
+    changes: int
+    searched: int
+
+
+def due_searches(session: Session, *, today: date) -> tuple[DueSearch, ...]:
+    """Return the projects to search: a change of their history is new, or a day is over."""
+    expired = select(TrackedEventRow.project_id).where(*_is_expired(today))
     rows = session.exec(
-        select(EventSearchRow.project_id, EventSearchRow.changes).where(
+        select(EventSearchRow).where(
             or_(
                 col(EventSearchRow.searched) < col(EventSearchRow.changes),
                 col(EventSearchRow.project_id).in_(expired),
             )
         )
     )
-    return dict(rows.all())
+    return tuple(DueSearch(row.project_id, row.changes, row.searched) for row in rows)
+
+
+def searched_changes(session: Session, project_id: int) -> int:
+    """Return how many changes of a project's history were searched."""
+    searched = select(EventSearchRow.searched).where(col(EventSearchRow.project_id) == project_id)
+    return session.exec(searched).first() or 0
 
 
 def set_searched(session: Session, project_id: int, changes: int) -> None:
@@ -65,10 +79,20 @@ def set_searched(session: Session, project_id: int, changes: int) -> None:
     )
 
 
-def tracked_events(session: Session, project_id: int) -> tuple[TrackedEvent, ...]:
-    """Return a project's newest events, oldest first."""
+def tracked_events(session: Session, project_id: int, *, today: date) -> tuple[TrackedEvent, ...]:
+    """Return a project's newest events and older ones that were expected until before today.
+
+    The oldest is first.
+    """
     views = events_of(session, project_id, most=MOST_TRACKED)
-    return tuple(view.event for view in reversed(views))
+    events = {view.event.id: view.event for view in views}
+    rows = session.exec(
+        select(TrackedEventRow)
+        .where(col(TrackedEventRow.project_id) == project_id, *_is_expired(today))
+        .limit(MOST_TRACKED)  # at a time
+    )
+    events |= {event.id: event for event in (_view(row).event for row in rows)}
+    return tuple(events[number] for number in sorted(events))
 
 
 def events_of(
@@ -187,6 +211,12 @@ def _newest_notes(session: Session, *conditions: ColumnElement[bool]) -> tuple[E
         .limit(MOST_NOTES)
     )
     return tuple(row.to_value(_NOTE_DECODER) for row in rows)
+
+
+def _is_expired(today: date) -> tuple[ColumnElement[bool], ...]:
+    """Return what holds for events that were expected until a day before today."""
+    is_expected = col(TrackedEventRow.state) == EventState.EXPECTED
+    return is_expected, col(TrackedEventRow.until) < today
 
 
 def _view(row: TrackedEventRow) -> EventView:

@@ -1,8 +1,9 @@
 """Searches histories for events again after they changed, and keeps their states up to date."""
 
 from bisect import bisect_left
-from datetime import datetime
+from datetime import date, datetime
 
+import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
@@ -18,34 +19,51 @@ from perfledger_service.store.branch_commits import branch_places
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import branch_series, commits_of_branch
 from perfledger_service.store.events.tracked_events import (
+    DueSearch,
     due_searches,
     save_event,
+    searched_changes,
     set_searched,
     tracked_events,
 )
 from perfledger_service.store.projects import lock_project
 from perfledger_service.usecases.history.branch_history import observed_series
 
+_log = structlog.stdlib.get_logger(__name__)
+
 
 def search_events(engine: Engine, *, now: datetime) -> None:
     """Search the history of every project that changed since its last search.
 
-    The search is made before the project is locked: where an upload comes in between, the project
-    is due again.
+    What fails in one project is logged, and does not stop the others.
     """
     with read_session(engine) as session:
-        due_projects = due_searches(session, today=now.date())
-    for project_id, changes in due_projects.items():
-        with read_session(engine) as session:
-            history = _searched_history(session, project_id)
-        with write_session(engine) as session:
-            lock_project(session, project_id)
-            for update in track_events(
-                tracked_events(session, project_id), history, today=now.date()
-            ):
-                save_event(session, project_id, update, now=now)
-            set_searched(session, project_id, changes)
-            session.commit()
+        searches = due_searches(session, today=now.date())
+    for due in searches:
+        try:
+            search_project(engine, due, now=now)
+        except Exception as error:  # this project fails, the others are searched
+            _log.error("a history is not searched", project_id=due.project_id, exc_info=error)
+
+
+def search_project(engine: Engine, due: DueSearch, *, now: datetime) -> bool:
+    """Search the history of a project; return False where another replica did it meanwhile.
+
+    The search is made before the project is locked: where an upload comes in between, the project
+    is due again. Where another replica stored a search, this one may be of an older history.
+    """
+    with read_session(engine) as session:
+        history = _searched_history(session, due.project_id)
+    with write_session(engine) as session:
+        lock_project(session, due.project_id)
+        if searched_changes(session, due.project_id) != due.searched:
+            return False
+        events = tracked_events(session, due.project_id, today=now.date())
+        for update in track_events(events, history, today=now.date()):
+            save_event(session, due.project_id, update, now=now)
+        set_searched(session, due.project_id, due.changes)
+        session.commit()
+    return True
 
 
 def places_of_commits(session: Session, project_id: int) -> dict[str, int]:
@@ -61,7 +79,7 @@ def places_of_commits(session: Session, project_id: int) -> dict[str, int]:
 
 
 def unexpected_candidates(
-    session: Session, project_id: int, watched: list[CandidateSeries]
+    session: Session, project_id: int, watched: list[CandidateSeries], *, today: date
 ) -> tuple[AbCandidate, ...]:
     """Return the possible changes of series that A/B runs are to test.
 
@@ -71,7 +89,7 @@ def unexpected_candidates(
     if not candidates:
         return ()
     places = places_of_commits(session, project_id)
-    events = tracked_events(session, project_id)
+    events = tracked_events(session, project_id, today=today)
     return tuple(
         one for one in candidates if not any(is_expected(one, event, places) for event in events)
     )

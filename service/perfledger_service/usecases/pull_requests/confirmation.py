@@ -78,7 +78,7 @@ def confirm_suspects(
     window = now.date().isoformat()
     state, _ = request_ab_runs(
         state,
-        unexpected_candidates(session, project_id, watched),
+        unexpected_candidates(session, project_id, watched, today=now.date()),
         window=window,
         limits=ConfirmationLimits(),
     )

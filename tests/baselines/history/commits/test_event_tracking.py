@@ -224,6 +224,20 @@ def test_an_expected_event_is_open_after_its_last_day(tracker, past):
     assert expire_event(tracker.events[0], today=date(2030, 1, 1)) is None
 
 
+@pytest.mark.parametrize("is_occurring", [True, False])
+def test_an_expectation_ends_also_where_the_event_is_not_found_any_more(
+    tracker, past, is_occurring
+):
+    tracker.search(past.history("m:f", past.change(40)))
+    tracker.set(1, EventState.EXPECTED, until=TODAY)
+    if not is_occurring:
+        tracker.events = [replace(tracker.events[0], occurrences=())]
+
+    [note] = tracker.search(past.history("m:f"), today=date(2026, 11, 24))
+    assert note == "was expected until 2026-11-23 only"
+    assert tracker.states == [EventState.OPEN]
+
+
 CHANGED = ChangedSeries(
     workload="m:f",
     metric=STEP_TIME.name,

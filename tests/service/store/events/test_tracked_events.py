@@ -16,7 +16,9 @@ from perfledger_baselines.history.commits.tracked_event import (
 )
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.events import tracked_events as tracked_events_module
 from perfledger_service.store.events.tracked_events import (
+    DueSearch,
     due_searches,
     event_by_id,
     events_of,
@@ -25,6 +27,7 @@ from perfledger_service.store.events.tracked_events import (
     notes_of_event,
     notes_since,
     save_event,
+    searched_changes,
     set_searched,
     tracked_events,
 )
@@ -93,7 +96,9 @@ def test_a_new_state_keeps_when_the_event_was_opened(any_engine, project_id, sav
     assert newest == notes[1]
 
 
-def test_events_are_listed_newest_first_by_state_and_page_by_page(any_engine, project_id, save):
+def test_events_are_listed_newest_first_by_state_and_page_by_page(
+    any_engine, project_id, save, now
+):
     numbers = [save() for _ in range(4)]
     save(replace(EVENT, id=numbers[1], state=EventState.FIXED))
 
@@ -101,11 +106,26 @@ def test_events_are_listed_newest_first_by_state_and_page_by_page(any_engine, pr
         newest = events_of(session, project_id, most=2)
         older = events_of(session, project_id, before=numbers[2], most=2)
         fixed = events_of(session, project_id, states=(EventState.FIXED,), most=9)
-        tracked = tracked_events(session, project_id)
+        tracked = tracked_events(session, project_id, today=now.date())
     assert [view.event.id for view in newest] == [numbers[3], numbers[2]]
     assert [view.event.id for view in older] == [numbers[1], numbers[0]]
     assert [view.event.id for view in fixed] == [numbers[1]]
     assert [event.id for event in tracked] == numbers
+
+
+def test_an_old_event_is_tracked_again_once_its_expectation_is_over(
+    any_engine, project_id, save, now, monkeypatch
+):
+    monkeypatch.setattr(tracked_events_module, "MOST_TRACKED", 2)
+    expected = save(EVENT.with_state(EventState.EXPECTED, until=now.date()))
+    numbers = [save() for _ in range(3)]
+
+    def tracked(today):
+        with read_session(any_engine) as session:
+            return [event.id for event in tracked_events(session, project_id, today=today)]
+
+    assert tracked(now.date()) == numbers[1:]
+    assert tracked(now.date() + timedelta(days=1)) == [expected, *numbers[1:]]
 
 
 def test_another_projects_event_is_not_there(any_engine, project_id, save, now):
@@ -130,21 +150,25 @@ def test_the_events_of_a_pull_request_are_its_own(any_engine, project_id, save):
 def test_a_search_is_due_until_all_changes_are_searched(any_engine, project_id, now):
     def due():
         with read_session(any_engine) as session:
-            return due_searches(session, today=now.date())
+            return [
+                (one.project_id, one.changes) for one in due_searches(session, today=now.date())
+            ]
 
     def write(function, *arguments):
         with write_session(any_engine) as session:
             function(session, project_id, *arguments)
             session.commit()
 
-    assert due() == {}
+    assert due() == []
     write(mark_search_due)
     write(mark_search_due)
-    assert due() == {project_id: 2}
+    assert due() == [(project_id, 2)]
     write(set_searched, 1)
-    assert due() == {project_id: 2}
+    with read_session(any_engine) as session:
+        assert searched_changes(session, project_id) == 1
+    assert due() == [(project_id, 2)]
     write(set_searched, 2)
-    assert due() == {}
+    assert due() == []
 
 
 def test_a_search_is_due_where_an_expectation_ended(any_engine, project_id, save, now):
@@ -155,5 +179,6 @@ def test_a_search_is_due_where_an_expectation_ended(any_engine, project_id, save
         session.commit()
 
     with read_session(any_engine) as session:
-        assert due_searches(session, today=now.date()) == {}
-        assert due_searches(session, today=now.date() + timedelta(days=1)) == {project_id: 1}
+        assert due_searches(session, today=now.date()) == ()
+        tomorrow = now.date() + timedelta(days=1)
+        assert due_searches(session, today=tomorrow) == (DueSearch(project_id, 1, 1),)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import update
 
 from perfledger.bundle import Plan
 from perfledger.metrics import STEP_TIME
@@ -16,11 +17,17 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.tracked_events import (
     due_searches,
     events_of_pull_request,
+    mark_search_due,
     save_event,
     tracked_events,
 )
 from perfledger_service.store.projects import project_for
-from perfledger_service.usecases.events.event_search import places_of_commits, search_events
+from perfledger_service.store.tables import SeriesRow
+from perfledger_service.usecases.events.event_search import (
+    places_of_commits,
+    search_events,
+    search_project,
+)
 from perfledger_service.usecases.events.pull_request_events import merge_events
 
 PROJECT = 1
@@ -77,7 +84,7 @@ def search(any_engine, now):
     def search():
         search_events(any_engine, now=now)
         with read_session(any_engine) as session:
-            return tracked_events(session, PROJECT)
+            return tracked_events(session, PROJECT, today=now.date())
 
     return search
 
@@ -92,7 +99,7 @@ def test_a_change_of_the_branch_is_an_event_and_what_undoes_it_fixes_it(
     assert event.state is EventState.OPEN
     assert event.occurrences[0].last_sha in {sha(commit) for commit in range(12, 16)}
     with read_session(any_engine) as session:
-        assert due_searches(session, today=now.date()) == {}
+        assert due_searches(session, today=now.date()) == ()
 
     check(*range(23, 31))
     events = search()
@@ -132,3 +139,31 @@ def test_a_commit_that_was_not_measured_is_where_the_next_one_is(any_engine, che
 
         places = places_of_commits(session, project.id)
     assert places == {sha(1): 0, sha(2): 1, sha(3): 2, sha(5): 2, sha(6): 3}
+
+
+def test_of_two_replicas_that_search_a_project_at_once_one_stores_it(any_engine, check, now):
+    check(2)
+    with read_session(any_engine) as session:
+        [due] = due_searches(session, today=now.date())
+
+    assert search_project(any_engine, due, now=now)
+    assert not search_project(any_engine, due, now=now)
+    with read_session(any_engine) as session:
+        assert due_searches(session, today=now.date()) == ()
+
+
+def test_a_project_whose_history_cannot_be_read_does_not_stop_the_others(
+    any_engine, check, now, caplog
+):
+    check(2)
+    with write_session(any_engine) as session:
+        other = project_for(session, "octo/other", now=now)
+        mark_search_due(session, other.id)
+        mark_search_due(session, PROJECT)
+        session.exec(update(SeriesRow).values(metric="step_time_p50", worse="sideways"))
+        session.commit()
+    search_events(any_engine, now=now)
+
+    with read_session(any_engine) as session:
+        assert [one.project_id for one in due_searches(session, today=now.date())] == [PROJECT]
+    assert "a history is not searched" in caplog.text
