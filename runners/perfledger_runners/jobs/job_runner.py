@@ -22,7 +22,6 @@ MAX_BACK_OFF_S = 300.0  # between requests to a service that does not answer
 DEFAULT_DRAIN_S = 600.0  # as long as a check may take by default
 # A job that ended its runner so often is left to none.
 MAX_STARTS = 3
-MAX_REASON = 500
 USAGE_STATUS, NOT_MEASURED_STATUS = 2, 3  # exit statuses that another attempt does not change
 
 
@@ -178,8 +177,7 @@ class JobRunner:
 
     def _fail(self, job: RunnerJob, reason: str, *, is_final: bool) -> None:
         self.say(f"job {job.id} failed: {reason}")
-        text = reason[:MAX_REASON]
-        self._tell(lambda lease: self.jobs.fail(job.id, lease, reason=text, is_final=is_final))
+        self._tell(lambda lease: self.jobs.fail(job.id, lease, reason=reason, is_final=is_final))
 
     def _tell(self, message: Callable[[str], None]) -> None:
         """Send the end of a job; without an answer its lease ends by itself."""

@@ -7,6 +7,8 @@ from enum import StrEnum
 # Within that time the service hears from the runner that holds a job, or gives it to another one.
 DEFAULT_LEASE_S = 120.0
 MIN_LEASE_S, MAX_LEASE_S = 1.0, 3600.0
+# Characters of why a job ended: a runner sends no more, and the service refuses more.
+MAX_REASON = 1000
 
 
 class RunnerJobKind(StrEnum):

@@ -9,7 +9,8 @@ import msgspec
 
 from perfledger_runners.bundles.service_requests import ServiceRequestError, request_service
 from perfledger_runners.bundles.upload import UploadError, UploadReceipt, UrlOpener, upload
-from perfledger_runners.jobs.runner_job import RunnerJob
+from perfledger_runners.jobs.runner_job import MAX_REASON, RunnerJob
+from perfledger_runners.safe_text import clean_text
 
 ROUTE = "/api/v1/jobs"
 # The service does not want this job from this runner, and asking again does not change that.
@@ -67,11 +68,11 @@ class ServiceJobs:
 
     def finish(self, job_id: str, lease: str, *, reason: str) -> None:
         """End a job that has no bundle."""
-        self._post(f"/{job_id}/finish", {"lease": lease, "reason": reason})
+        self._post(f"/{job_id}/finish", {"lease": lease, "reason": _sendable(reason)})
 
     def fail(self, job_id: str, lease: str, *, reason: str, is_final: bool) -> None:
         """Say that a job could not be done."""
-        message = {"lease": lease, "reason": reason, "is_final": is_final}
+        message = {"lease": lease, "reason": _sendable(reason), "is_final": is_final}
         self._post(f"/{job_id}/fail", message)
 
     def give_back(self, job_id: str, lease: str) -> None:
@@ -97,6 +98,11 @@ class ServiceJobs:
                 raise
             msg = "the job is cancelled, done, or another runner's by now"
             raise JobLostError(msg) from error
+
+
+def _sendable(reason: str) -> str:
+    """Return as much of a reason as the service takes."""
+    return clean_text(reason[:MAX_REASON])
 
 
 def _status(error: Exception) -> int | None:

@@ -12,6 +12,7 @@ from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.jobs.runner_job import (
     DEFAULT_LEASE_S,
     MAX_LEASE_S,
+    MAX_REASON,
     MIN_LEASE_S,
     RunnerJobKind,
     RunnerJobState,
@@ -42,7 +43,6 @@ from perfledger_service.web.uploads import (
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 MAX_RUNNER_CLASSES = 16
-MAX_REASON = 1000
 JobId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 Lease = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 LeaseSeconds = Annotated[float, Field(ge=MIN_LEASE_S, le=MAX_LEASE_S)]

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from perfledger_runners.jobs.runner_job import RunnerJobKind
+from perfledger_runners.jobs.runner_job import MAX_REASON, RunnerJobKind
 from perfledger_service.store.database import write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_named
@@ -23,8 +23,9 @@ def queued(site, now):
     """Queue a job of octo/models and return its id."""
 
     def queue(key="ab:1", **values):
-        values = {"base_sha": "a" * 40, "head_sha": "b" * 40} | values
-        job = NewRunnerJob(key=key, kind=RunnerJobKind.AB, machine_class=CPU, **values)
+        commits = {"base_sha": "a" * 40, "head_sha": "b" * 40}
+        values = {"machine_class": CPU, "kind": RunnerJobKind.AB} | commits | values
+        job = NewRunnerJob(key=key, **values)
         with write_session(site.engine) as session:
             project = project_named(session, "octo/models")
             job_id = queue_job(session, project.id, job, now=now).id
@@ -85,7 +86,15 @@ def test_of_results_that_arrive_at_once_one_is_stored(site, queued, make_bundle)
     assert sorted(one.status_code for one in answers) == [202, 409, 409, 409, 409, 409]
 
 
-@pytest.mark.parametrize("values", [{"head_sha": "c" * 40}, {"pull_request": 7}])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"head_sha": "c" * 40},
+        {"pull_request": 7},
+        {"workloads": ("gpt:other",)},
+        {"machine_class": "cpu:Another CPU:*"},
+    ],
+)
 def test_a_result_of_something_else_is_refused(site, queued, make_bundle, values):
     job_id = queued(**values)
     answer = send(site, job_id, make_bundle(pull_request=None))
@@ -112,6 +121,15 @@ def test_a_runner_ends_a_job_in_other_ways(site, queued, path, message, state):
     answer = post(site, f"/{job_id}/{path}", message)
 
     assert (answer.status_code, answer.json()["state"]) == (200, state)
+
+
+@pytest.mark.parametrize(("length", "status"), [(MAX_REASON, 200), (MAX_REASON + 1, 422)])
+def test_the_longest_reason_of_a_runner_is_taken(site, queued, length, status):
+    job_id = queued()
+    post(site, "/take", TAKE)
+
+    message = {"lease": LEASE, "reason": "é" * length}
+    assert post(site, f"/{job_id}/finish", message).status_code == status
 
 
 def test_who_does_not_hold_a_job_is_told_to_stop(site, queued):

@@ -66,8 +66,10 @@ def due_searches(session: Session, *, today: date) -> tuple[DueSearch, ...]:
 
 def searched_changes(session: Session, project_id: int) -> int:
     """Return how many changes of a project's history were searched."""
-    searched = select(EventSearchRow.searched).where(col(EventSearchRow.project_id) == project_id)
-    return session.exec(searched).first() or 0
+    searched_count = select(EventSearchRow.searched).where(
+        col(EventSearchRow.project_id) == project_id
+    )
+    return session.exec(searched_count).first() or 0
 
 
 def set_searched(session: Session, project_id: int, changes: int) -> None:

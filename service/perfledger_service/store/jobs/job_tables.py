@@ -14,7 +14,8 @@ class RunnerJobRow(StoreRow, table=True):
 
     `key` says what it is for: a job that is asked for again is the same one. `workloads` is a JSON
     list. While `state` is "leased", `lease` is what its runner shows until `lease_expires_at`.
-    `device_s` are the device-seconds that all its attempts held, `upload_id` is its result.
+    `device_s` are the device-seconds that all its attempts held, `devices` how many the newest one
+    holds at a time; `upload_id` is its result.
     """
 
     __table_args__ = (UniqueConstraint("project_id", "key"),)
@@ -39,6 +40,7 @@ class RunnerJobRow(StoreRow, table=True):
     attempts: int = 0
     reason: str = Field(default="", sa_type=Text)
     device_s: float = 0.0
+    devices: int = 1
     upload_id: str | None = Field(default=None, foreign_key="upload.id")
     created_at: datetime = Field(sa_type=UtcTime)
     due_at: datetime = Field(sa_type=UtcTime)

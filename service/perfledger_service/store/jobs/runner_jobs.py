@@ -1,6 +1,7 @@
 """Stores the jobs of the queue for runners."""
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -42,6 +43,7 @@ class StoredRunnerJob(RunnerJob):
     lease: str
     taken_at: datetime | None
     device_s: float
+    devices: int
     finished_at: datetime | None
 
 
@@ -50,7 +52,7 @@ _WORKLOADS_DECODER = msgspec.json.Decoder(tuple[str, ...])
 # What changes while a job is worked on.
 _PROGRESS = (
     *("state", "runner", "lease", "lease_expires_at", "taken_at", "attempts", "reason"),
-    *("device_s", "upload_id", "due_at", "finished_at"),
+    *("device_s", "devices", "upload_id", "due_at", "finished_at"),
 )
 
 
@@ -84,6 +86,16 @@ def runner_job_of_key(session: Session, project_id: int, key: str) -> StoredRunn
     """Return the job of a project with a key, None without one."""
     jobs = _jobs(session, col(RunnerJobRow.key) == key, project_id=project_id)
     return next(iter(jobs), None)
+
+
+def stored_keys(session: Session, project_id: int, keys: Collection[str]) -> frozenset[str]:
+    """Return those of some keys that a project has a job of, in whatever state."""
+    if not keys:
+        return frozenset()
+    of_keys = select(RunnerJobRow.key).where(
+        col(RunnerJobRow.project_id) == project_id, col(RunnerJobRow.key).in_(keys)
+    )
+    return frozenset(session.exec(of_keys))
 
 
 def open_runner_jobs(session: Session, project_id: int) -> tuple[StoredRunnerJob, ...]:

@@ -38,12 +38,12 @@ def budget_problem(
         return ""
     began = week_of(now)
     spent_s = device_seconds_since(session, project_id, began)
-    running = sum(job.state is RunnerJobState.LEASED for job in open_jobs)
-    expected_s = spent_s + EXPECTED_JOB_S * (running + devices)
+    running = [job.devices for job in open_jobs if job.state is RunnerJobState.LEASED]
+    expected_s = spent_s + EXPECTED_JOB_S * (sum(running) + devices)
     limit = _passed_limit(budget, expected_s)
     if not limit:
         return ""
-    usage = f"{spent_s / 60:.0f} device-minutes were held, {running} jobs run"
+    usage = f"{spent_s / 60:.0f} device-minutes were held, {len(running)} jobs run"
     again = f"{began + WEEK:%Y-%m-%d}"
     return f"waits for the budget of {limit} a week ({usage}); the next week begins on {again}"
 

@@ -21,7 +21,7 @@ from perfledger_service.store.jobs.runner_jobs import (
     NewRunnerJob,
     StoredRunnerJob,
     open_runner_jobs,
-    runner_job_of_key,
+    stored_keys,
 )
 from perfledger_service.store.projects import Project, lock_project, projects
 from perfledger_service.usecases.history.branch_history import requested_ab_runs
@@ -47,17 +47,17 @@ class _DueWork:
 
 
 def queue_due_jobs(engine: Engine, *, now: datetime) -> None:
-    """Queue each project's runs that are due, and A/B runs for which there is a runner."""
+    """Queue each project's runs that are due, and A/B runs for which there is a runner.
+
+    What fails in one project is logged, and does not stop the others.
+    """
     with read_session(engine) as session:
         all_projects = projects(session)
     for project in all_projects:
-        with read_session(engine) as session:
-            work = _due_work(session, project, now=now)
-        if work.new_jobs or work.unneeded_jobs:
-            try:
-                _queue(engine, project, work, now=now)
-            except TooManyRequestsError as error:
-                _log.warning("jobs are not queued", project=project.repository, reason=str(error))
+        try:
+            _queue_due_jobs(engine, project, now=now)
+        except Exception as error:  # this project fails, the others are served
+            _log.error("jobs are not queued", project=project.repository, exc_info=error)
 
 
 def job_key(kind: RunnerJobKind, *facts: object) -> str:
@@ -66,37 +66,44 @@ def job_key(kind: RunnerJobKind, *facts: object) -> str:
     return f"{kind}:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
+def _queue_due_jobs(engine: Engine, project: Project, *, now: datetime) -> None:
+    with read_session(engine) as session:
+        work = _due_work(session, project, now=now)
+    if work.new_jobs or work.unneeded_jobs:
+        _queue(engine, project, work, now=now)
+
+
 def _due_work(session: Session, project: Project, *, now: datetime) -> _DueWork:
     open_jobs = open_runner_jobs(session, project.id)
-    runs = tuple(
-        job
+    runs = [
+        _run_of(schedule, now=now)
         for schedule in schedules_of(session, project.id)
         if not any(_is_of(one, schedule) for one in open_jobs)
-        and runner_job_of_key(session, project.id, (job := _run_of(schedule, now=now)).key) is None
-    )
+    ]
     served = classes_with_runners(session, project.id, now=now)
     open_requests = {job.key: job for job in open_jobs if job.kind is RunnerJobKind.AB}
-    if not served and not open_requests:
-        return _DueWork(runs, ())
-    requested = {job.key: job for job in map(_ab_run, requested_ab_runs(session, project.id))}
-    new_runs = (
-        job
-        for key, job in requested.items()
-        if job.machine_class in served and runner_job_of_key(session, project.id, key) is None
-    )
+    is_requesting = bool(served or open_requests)
+    requests = requested_ab_runs(session, project.id) if is_requesting else ()
+    requested = {job.key: job for job in map(_ab_run, requests)}
+    due_jobs = (*runs, *(job for job in requested.values() if job.machine_class in served))
+    known_keys = stored_keys(session, project.id, [job.key for job in due_jobs])
     unneeded = (job for key, job in open_requests.items() if key not in requested)
-    return _DueWork((*runs, *new_runs), tuple(unneeded))
+    return _DueWork(tuple(job for job in due_jobs if job.key not in known_keys), tuple(unneeded))
 
 
 def _queue(engine: Engine, project: Project, work: _DueWork, *, now: datetime) -> None:
+    """Cancel and queue jobs; those beyond the limit wait for the next sweep, and that is logged."""
     with write_session(engine) as session:
         lock_project(session, project.id)
         unneeded_ids = {job.id for job in work.unneeded_jobs}
         for job in open_runner_jobs(session, project.id):
             if job.id in unneeded_ids:
                 cancelled(session, job, reason="its A/B run is not requested any more", now=now)
-        for new_job in work.new_jobs:
-            queue_job(session, project.id, new_job, now=now)
+        try:
+            for new_job in work.new_jobs:
+                queue_job(session, project.id, new_job, now=now)
+        except TooManyRequestsError as error:
+            _log.warning("jobs are not queued", project=project.repository, reason=str(error))
         session.commit()
 
 

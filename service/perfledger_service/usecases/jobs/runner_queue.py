@@ -17,7 +17,7 @@ from sqlmodel import Session
 
 from perfledger.bundle import Bundle
 from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
-from perfledger_service.errors import ConflictError, TooManyRequestsError, UsageError
+from perfledger_service.errors import ConflictError, TooManyRequestsError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import (
     NewRunnerJob,
@@ -32,6 +32,7 @@ from perfledger_service.store.jobs.runner_jobs import (
 )
 from perfledger_service.store.jobs.runners import record_runner, served_classes
 from perfledger_service.store.projects import Project, lock_project
+from perfledger_service.usecases.jobs.job_answer import check_answer
 from perfledger_service.usecases.jobs.job_budget import budget_problem
 
 MAX_OPEN_JOBS = 1000  # of a project: more than its runners can measure in a week
@@ -55,10 +56,14 @@ class JobRequest:
     lease: str
     lease_s: float
 
-    @property
-    def devices(self) -> int:
-        """Return the most devices that a machine class of this runner ends with."""
-        counts = (one.rpartition(":")[2] for one in self.machine_classes)
+    def can_run(self, job: StoredRunnerJob) -> bool:
+        """Return whether a job is for a machine class of this runner."""
+        return any(fnmatchcase(one, job.machine_class) for one in self.machine_classes)
+
+    def devices_for(self, job: StoredRunnerJob) -> int:
+        """Return the most devices that a machine class of this runner that fits a job ends with."""
+        fitting = (one for one in self.machine_classes if fnmatchcase(one, job.machine_class))
+        counts = (one.rpartition(":")[2] for one in fitting)
         return max((int(count) for count in counts if count.isdecimal()), default=1)
 
 
@@ -105,6 +110,7 @@ def take_job(
                 lease=request.lease,
                 lease_expires_at=now + timedelta(seconds=request.lease_s),
                 taken_at=job.taken_at if job.lease == request.lease else now,
+                devices=request.devices_for(job),
                 reason="",
             )
             save_progress(session, job)
@@ -139,11 +145,11 @@ def answer_job(
 ) -> None:
     """Record an upload as a job's result; the caller holds the project's lock and commits.
 
-    Raises UsageError where its bundle is of other commits or another pull request than the job, and
-    ConflictError where the job has another result.
+    Raises UsageError where its bundle is of other commits, workloads or machines or of another pull
+    request than the job, and ConflictError where the job has another result.
     """
     job = runner_job(session, project.id, job_id)
-    _check_answer(job, bundle)
+    check_answer(job, bundle)
     held_s = bundle.held_s
     device_s = None if held_s is None else held_s * bundle.machine.count
     finish_job(session, project, job_id, upload_id=upload_id, device_s=device_s, now=now)
@@ -173,7 +179,7 @@ def finish_job(
         raise ConflictError(msg)
     if job.state is RunnerJobState.CANCELLED:
         raise ConflictError(_cancelled(job))
-    spent_s = _lease_seconds(job, now=now) if device_s is None else device_s
+    spent_s = _lease_device_seconds(job, now=now) if device_s is None else device_s
     job = replace(
         job,
         state=RunnerJobState.DONE,
@@ -317,7 +323,7 @@ def _first_for(
 ) -> StoredRunnerJob | None:
     for job in jobs:
         is_free = job.state is RunnerJobState.QUEUED and job.due_at <= now
-        if (is_free or _is_lost(job, now=now)) and _fits(job, request):
+        if (is_free or _is_lost(job, now=now)) and request.can_run(job):
             return _released(job, now=now)
     return None
 
@@ -332,16 +338,12 @@ def _must_wait(
 ) -> bool:
     """Return whether the budget lets no job begin; the job says so."""
     problem = budget_problem(
-        session, job.project_id, devices=request.devices, open_jobs=jobs, now=now
+        session, job.project_id, devices=request.devices_for(job), open_jobs=jobs, now=now
     )
     if problem:
         waiting = replace(job, state=RunnerJobState.QUEUED, reason=problem)
         save_progress(session, waiting)
     return bool(problem)
-
-
-def _fits(job: StoredRunnerJob, request: JobRequest) -> bool:
-    return any(fnmatchcase(one, job.machine_class) for one in request.machine_classes)
 
 
 def _is_lost(job: StoredRunnerJob, *, now: datetime) -> bool:
@@ -350,17 +352,17 @@ def _is_lost(job: StoredRunnerJob, *, now: datetime) -> bool:
 
 
 def _released(job: StoredRunnerJob, *, now: datetime) -> StoredRunnerJob:
-    """Return a job without its lease, with the seconds that the lease lasted."""
-    device_s = job.device_s + _lease_seconds(job, now=now)
+    """Return a job without its lease, with the device-seconds that the lease held."""
+    device_s = job.device_s + _lease_device_seconds(job, now=now)
     return replace(job, lease="", lease_expires_at=None, device_s=device_s)
 
 
-def _lease_seconds(job: StoredRunnerJob, *, now: datetime) -> float:
-    """Return how long a job's runner has held it: until now, or the end of a lost lease."""
+def _lease_device_seconds(job: StoredRunnerJob, *, now: datetime) -> float:
+    """Return what a job's runner has held of its devices: until now, or a lost lease's end."""
     if job.state is not RunnerJobState.LEASED or job.taken_at is None:
         return 0.0
     until = min(now, job.lease_expires_at or now)
-    return max(0.0, (until - job.taken_at).total_seconds())
+    return job.devices * max(0.0, (until - job.taken_at).total_seconds())
 
 
 def _held_job(session: Session, project: Project, job_id: str, lease: str) -> StoredRunnerJob:
@@ -376,16 +378,3 @@ def _held_job(session: Session, project: Project, job_id: str, lease: str) -> St
 
 def _cancelled(job: StoredRunnerJob) -> str:
     return f"job {job.id} was cancelled ({job.reason}): stop working on it"
-
-
-def _check_answer(job: StoredRunnerJob, bundle: Bundle) -> None:
-    if job.kind is RunnerJobKind.BISECTION:  # its bundle is of the commit that it found
-        return
-    sides = (("base", job.base_sha, bundle.base), ("head", job.head_sha, bundle.head))
-    for name, sha, revision in sides:
-        if sha and sha != revision.sha:
-            msg = f"the job's {name} is {sha}, and the bundle's is {revision.sha}: upload another"
-            raise UsageError(msg)
-    if job.pull_request != bundle.pull_request:
-        msg = "the bundle is not of the job's pull request: upload another"
-        raise UsageError(msg)

@@ -1,6 +1,7 @@
 import pytest
 
 from perfledger_runners.bundles.service_requests import ServiceRequestError
+from perfledger_runners.jobs.runner_job import MAX_REASON
 from perfledger_runners.jobs.service_jobs import JobLostError
 
 LEASE = "1" * 32
@@ -35,6 +36,17 @@ def test_every_end_of_a_job_has_its_route_and_its_words(queue, jobs):
         ("/j/fail", {"lease": LEASE, "reason": "no git", "is_final": True}),
         ("/j/return", {"lease": LEASE}),
     ]
+
+
+@pytest.mark.parametrize("text", ["x" * 5000, "a\0b" * 1000, "\ud800" * 2000])
+def test_a_reason_is_cut_and_cleaned_to_what_the_service_takes(queue, jobs, text):
+    jobs.finish("j", LEASE, reason=text)
+    jobs.fail("j", LEASE, reason=text, is_final=False)
+
+    for _, message in queue.requests:
+        assert len(message["reason"]) == MAX_REASON
+        assert "\0" not in message["reason"]
+        assert message["reason"].encode()
 
 
 @pytest.mark.parametrize(("status", "is_lost"), [(404, True), (409, True), (500, False)])

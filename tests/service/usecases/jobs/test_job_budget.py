@@ -79,6 +79,14 @@ def test_what_jobs_held_counts_until_the_week_ends(engine, project, take, limit,
     assert monday.reason == ""
 
 
+def test_jobs_that_run_count_with_all_their_devices(take, limit):
+    limit(device_minutes=90.0)
+
+    assert take(1, machine_class="cuda:H100:8") is not None
+    assert take(2, machine_class="cuda:H100:2") is None
+    assert take(2) is not None
+
+
 @pytest.mark.parametrize(
     ("values", "machine_class", "begins"),
     [

@@ -1,14 +1,20 @@
 """Tests which jobs are queued by themselves, and that each is queued once."""
 
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import event, text
 
-from perfledger_baselines.history.commits.confirmation_state import ConfirmationState
+from perfledger_baselines.history.commits.confirmation_state import (
+    ConfirmationState,
+    PendingConfirmation,
+)
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.store.confirmation_state import save_confirmation_state
 from perfledger_service.store.database import write_session
 from perfledger_service.store.jobs.job_policies import JobSchedule
+from perfledger_service.usecases.jobs import runner_queue
 from perfledger_service.usecases.jobs.job_policy import schedule_runs
 from perfledger_service.usecases.jobs.job_schedule import job_key, queue_due_jobs
 from perfledger_service.usecases.jobs.runner_queue import (
@@ -19,7 +25,7 @@ from perfledger_service.usecases.jobs.runner_queue import (
     take_job,
 )
 from perfledger_service.usecases.pull_requests.projects import add_project, list_projects
-from tests.service.suspects import MACHINE, SHAS, store_suspect
+from tests.service.suspects import MACHINE, SHAS, a_candidate, a_request, store_suspect
 
 FRIDAY = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TOKEN = "pl_0123abcd_" + "s" * 43
@@ -40,6 +46,15 @@ def jobs(engine, project):
         return jobs_of_project(engine, project)[::-1]
 
     return jobs
+
+
+@pytest.fixture
+def suspected(engine, project, received, make_bundle):
+    """A suspect of the project, and a runner that has asked for jobs of its class."""
+    bundle = make_bundle(pull_request=None)
+    store_suspect(engine, received(engine, bundle).id, bundle)
+    request = JobRequest(runner="box", machine_classes=(MACHINE,), lease="1" * 32, lease_s=60.0)
+    take_job(engine, project, request, now=FRIDAY)
 
 
 def schedule(engine, kind, *, hour=2):
@@ -95,15 +110,76 @@ def test_a_requested_ab_run_is_queued_for_a_class_that_has_a_runner(
     assert (job.state, job.reason) == ("cancelled", "its A/B run is not requested any more")
 
 
-def test_an_ab_run_waits_for_its_runner_to_come_back(engine, project, jobs, received, make_bundle):
-    bundle = make_bundle(pull_request=None)
-    store_suspect(engine, received(engine, bundle).id, bundle)
-    request = JobRequest(runner="box", machine_classes=(MACHINE,), lease="1" * 32, lease_s=60.0)
-    take_job(engine, project, request, now=FRIDAY)
+@pytest.mark.usefixtures("suspected")
+def test_an_ab_run_waits_for_its_runner_to_come_back(jobs):
     (job,) = jobs()
 
     assert job.state == "queued"
     assert jobs(FRIDAY + RUNNER_ABSENT_AFTER + timedelta(hours=1)) == (job,)
+
+
+@pytest.mark.usefixtures("suspected")
+def test_what_is_not_needed_is_cancelled_although_the_queue_is_full(
+    engine, project, jobs, monkeypatch, caplog
+):
+    jobs()
+    monkeypatch.setattr(runner_queue, "MAX_OPEN_JOBS", 1)
+    schedule(engine, RunnerJobKind.NIGHTLY)
+    schedule(engine, RunnerJobKind.WEEKLY)
+    with write_session(engine) as session:
+        save_confirmation_state(session, project.id, ConfirmationState())
+        session.commit()
+
+    states = sorted((job.kind, job.state) for job in jobs())
+    assert states == [("ab", "cancelled"), ("nightly", "queued")]
+    assert "jobs are not queued" in caplog.text
+
+
+def test_a_project_that_fails_does_not_stop_the_others(engine, jobs, caplog):
+    schedule(engine, RunnerJobKind.NIGHTLY)
+    add_project(engine, "aaa/first", token="pl_4567cdef_" + "t" * 43, now=FRIDAY)
+    runs = JobSchedule(kind=RunnerJobKind.NIGHTLY, machine_class="*", hour=2)
+    schedule_runs(engine, "aaa/first", runs)
+    with engine.begin() as connection:
+        connection.execute(text("update job_schedule set hour = 99 where project_id = 2"))
+
+    assert len(jobs()) == 1
+    assert "jobs are not queued" in caplog.text
+
+
+@pytest.mark.usefixtures("suspected")
+def test_how_many_queries_it_takes_does_not_grow_with_the_requested_runs(engine, project):
+    counts = []
+    for windows in (1, 20):
+        trials = tuple(
+            PendingConfirmation(a_request(window=f"2026-11-{day:02}"), (a_candidate(),))
+            for day in range(1, 1 + windows)
+        )
+        with write_session(engine) as session:
+            state = ConfirmationState(pending_confirmations=trials, window="2026-11-20")
+            save_confirmation_state(session, project.id, state)
+            session.commit()
+        queue_due_jobs(engine, now=FRIDAY)
+        with counted_statements(engine) as statements:
+            queue_due_jobs(engine, now=FRIDAY)
+        counts.append(len(statements))
+
+    assert counts[0] == counts[1]
+
+
+@contextmanager
+def counted_statements(engine):
+    """Collect the statements that are executed."""
+    statements = []
+
+    def add(_connection, _cursor, statement, *_rest):
+        statements.append(statement)
+
+    event.listen(engine, "before_cursor_execute", add)
+    try:
+        yield statements
+    finally:
+        event.remove(engine, "before_cursor_execute", add)
 
 
 def test_a_key_tells_facts_apart_and_is_short():

@@ -34,6 +34,8 @@ CPU = "cpu:Test CPU:1"
 LEASE = timedelta(seconds=120)
 BOX = JobRequest(runner="box", machine_classes=(CPU,), lease="1" * 32, lease_s=120.0)
 OTHER = replace(BOX, runner="other", lease="2" * 32)
+FOUR = replace(BOX, machine_classes=("cpu:Test CPU:1", "cuda:H100:4", "cuda:H100:8"))
+OTHER_FOUR = replace(FOUR, lease="2" * 32)
 
 
 @pytest.fixture
@@ -173,6 +175,25 @@ def test_a_returned_job_was_no_attempt(any_engine, project, queued, now):
     return_job(any_engine, project, job.id, BOX.lease, now=now)
 
     assert take_job(any_engine, project, OTHER, now=now).attempts == 1
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda *job, at: fail_job(*job, reason="x", is_final=False, now=at),
+        lambda *job, at: return_job(*job, now=at),
+        lambda *job, at: cancel_job(*job[:-1], reason="x", now=at),
+        lambda *job, at: finish_without_bundle(*job, reason="x", now=at),
+        lambda *job, at: take_job(job[0], job[1], OTHER_FOUR, now=at),
+    ],
+    ids=["failed", "returned", "cancelled", "finished", "lost"],
+)
+def test_an_attempt_holds_all_devices_of_its_machine(any_engine, project, queued, now, end):
+    job = queued(machine_class="cuda:*:4")
+    take_job(any_engine, project, FOUR, now=now)
+    end(any_engine, project, job.id, FOUR.lease, at=now + LEASE)
+
+    assert jobs_of_project(any_engine, project)[0].device_s == 4 * LEASE.total_seconds()
 
 
 def test_a_cancelled_job_ends_and_its_runner_is_told(any_engine, project, queued, now):

@@ -1,0 +1,46 @@
+"""Checks that a bundle is what a job of the queue for runners asked for."""
+
+from fnmatch import fnmatchcase
+
+from perfledger.bundle import Bundle
+from perfledger.records import Side
+from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
+from perfledger_service.errors import UsageError
+
+
+def check_answer(job: RunnerJob, bundle: Bundle) -> None:
+    """Raise UsageError unless a bundle answers a job.
+
+    It has the job's commits, pull request and workloads, measured on the job's machine class.
+    """
+    _check_workloads(job, bundle)
+    if job.kind is RunnerJobKind.BISECTION:  # its bundle is of the commit that it found
+        return
+    sides = (("base", job.base_sha, bundle.base), ("head", job.head_sha, bundle.head))
+    for name, sha, revision in sides:
+        if sha and sha != revision.sha:
+            msg = f"the job's {name} is {sha}, and the bundle's is {revision.sha}: upload another"
+            raise UsageError(msg)
+    if job.pull_request != bundle.pull_request:
+        msg = "the bundle is not of the job's pull request: upload another"
+        raise UsageError(msg)
+
+
+def _check_workloads(job: RunnerJob, bundle: Bundle) -> None:
+    """Raise UsageError unless a bundle has a job's workloads, each from its machine class.
+
+    A workload that did not run counts as measured on the bundle's machine.
+    """
+    missing = [one for one in job.workloads if one not in {spec.id for spec in bundle.workloads}]
+    if missing:
+        msg = f"the bundle lacks the job's workload {missing[0]}: upload another"
+        raise UsageError(msg)
+    machines = bundle.machines()
+    used = [machines.get((one, Side.HEAD), bundle.machine) for one in job.workloads]
+    for machine in used or [bundle.machine]:
+        if not fnmatchcase(machine.device_class, job.machine_class):
+            msg = (
+                f"the job is for machines {job.machine_class}, and the bundle's is "
+                f"{machine.device_class}: upload another"
+            )
+            raise UsageError(msg)
