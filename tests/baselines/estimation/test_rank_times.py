@@ -89,3 +89,10 @@ def test_the_same_on_one_device_has_the_other_parameters():
 
     assert one_device_spec(grid[2], grid) is grid[1]
     assert one_device_spec(grid[2], grid[:1]) is None
+
+
+def test_a_single_step_and_ranks_that_took_no_time_have_a_spread():
+    one, none = rank_spread([run_of([0.8], [1.0], [0.8])]), rank_spread([run_of([0.0], [0.0])])
+
+    assert (one.ranks, one.slowest, one.lag) == (3, 1, pytest.approx(0.2))
+    assert none.lag == 0.0

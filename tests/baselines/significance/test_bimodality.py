@@ -28,10 +28,11 @@ def test_two_states_on_both_sides_are_found_and_counted():
 
 
 def test_a_side_that_is_all_in_one_of_the_states_shows_that_the_share_changed():
-    states = find_bimodality([*MIXED, *LOW], [*HIGH, *HIGH])
+    states = find_bimodality([*MIXED, *LOW], [*HIGH, *HIGH, 1.02])
 
     assert states is not None
-    assert (states.base_upper, states.head_upper) == (3, 16)
+    assert (states.base_upper, states.base_runs) == (3, 16)
+    assert (states.head_upper, states.head_runs) == (17, 17)
     assert states.p_value < 0.001
 
 

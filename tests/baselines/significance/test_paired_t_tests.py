@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from perfledger_baselines.significance.interim_looks import (
 from perfledger_baselines.significance.paired_t_tests import (
     MODERATED_SHARE,
     SMALLEST_SPREAD,
+    TTestResult,
+    exact_result,
     t_tests,
 )
 from perfledger_baselines.significance.spread_prior import (
@@ -281,3 +284,34 @@ def test_a_history_of_one_degree_is_a_history():
 
     assert with_history.sd > 5 * alone.sd
     assert with_history.p_value > alone.p_value
+
+
+@pytest.mark.parametrize("prior", [None, PRIOR, replace(PRIOR, variance=0.1**2)])
+@pytest.mark.parametrize("alpha", [0.05, 0.001])
+def test_an_interval_ends_where_the_p_value_is_its_level(prior, alpha):
+    """Quiet pairs with a noisy history have an interval of their own."""
+    around = np.array(FIVE) - np.mean(FIVE)
+    half_width = weigh_one(around, alpha=alpha, prior=prior).half_width
+
+    assert weigh_one(around + half_width, prior=prior).p_value == pytest.approx(alpha)
+
+
+def test_an_exact_result_is_certain_from_enough_pairs_on():
+    certain, too_few = (
+        exact_result(100.0, 110.0, pairs=pairs, is_enough=is_enough)
+        for pairs, is_enough in ((5, True), (3, False))
+    )
+
+    assert certain == TTestResult(
+        pairs=5,
+        mean=math.log(110) - math.log(100),
+        sd=0.0,
+        degrees=1.0,
+        share=1.0,
+        half_width=0.0,
+        narrow_half_width=0.0,
+        p_value=0.0,
+        is_exact=True,
+    )
+    assert (too_few.half_width, too_few.p_value) == (math.inf, 1.0)
+    assert exact_result(7.0, 7.0, pairs=5).p_value == 1.0

@@ -9,9 +9,11 @@ from perfledger.bundle import KnownSpread, Plan
 from perfledger_baselines.significance.spread_prior import (
     MAX_DEGREES,
     MOST_VALUES,
+    MOST_WEIGHT,
     RARE,
     PriorError,
     PriorSource,
+    moderate,
     prior_from_checks,
     prior_from_pairs,
     prior_from_runs,
@@ -213,3 +215,36 @@ def test_what_a_plan_knows_is_what_judging_leans_on():
     prior = priors["m:f", "step_time_p50"]
     assert (prior.variance, prior.degrees, prior.values) == (1e-4, 7.0, 40)
     assert prior.source is PriorSource.PAIRS
+
+
+EVEN = [-0.02, -0.01, 0.0, 0.01, 0.02]
+
+
+def test_the_variance_of_a_few_values_is_that_of_a_sample():
+    """The squares of five even values are 10 steps: over four, 2.5."""
+    assert prior_from_pairs(EVEN).variance == pytest.approx(2.5e-4)
+    assert prior_from_runs(np.exp(EVEN).tolist()).variance == pytest.approx(2 * 2.5e-4)
+    # Less the mean of their check they have four fifths of their variance.
+    assert prior_from_checks([EVEN]).variance == pytest.approx(2.5e-4 * 5 / 4)
+
+
+@pytest.mark.parametrize("own_degrees", [1, 2, 8])
+@pytest.mark.parametrize("degrees", [0, 5, 30])
+def test_the_variance_of_history_and_pairs_weighs_by_their_degrees(degrees, own_degrees):
+    """And has the degrees of Satterthwaite's sum of two variances."""
+    squares, weight = 3e-4, min(degrees, 12)
+    parts = [weight * 1e-4, squares]
+
+    variance, found = moderate(
+        np.array([1e-4]),
+        np.array([float(degrees)]),
+        squares=np.array([squares]),
+        own_degrees=np.array([float(own_degrees)]),
+    )
+
+    assert variance == pytest.approx([sum(parts) / (weight + own_degrees)])
+    expected = sum(parts) ** 2 / (
+        (parts[0] ** 2 / degrees if degrees else 0.0) + parts[1] ** 2 / own_degrees
+    )
+    assert found == pytest.approx([expected])
+    assert MOST_WEIGHT == 12

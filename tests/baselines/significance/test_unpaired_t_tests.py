@@ -111,3 +111,31 @@ def test_the_test_is_that_of_its_formula():
     assert found.half_width == pytest.approx(student.isf(0.025, degrees) * error)
     assert found.narrow_half_width == pytest.approx(student.isf(0.05, degrees) * error)
     assert found.degrees == pytest.approx(degrees)
+
+
+@pytest.mark.parametrize(("before", "after"), [(4, 4), (4, 9)])
+def test_without_a_history_the_spread_is_that_of_both_sides(before, after):
+    """The error is of (1 / sqrt n + 1 / sqrt m) s^2: a side's own runs are not independent."""
+    base, head = np.arange(before) * 0.01, 0.1 + np.arange(after) * 0.005
+    squares = ((base - base.mean()) ** 2).sum() + ((head - head.mean()) ** 2).sum()
+    degrees = before + after - 2
+    error = math.sqrt(squares / degrees * (before**-0.5 + after**-0.5))
+
+    evidence = unpaired_t_test(base, head, alpha=0.05)
+
+    assert evidence.half_width == pytest.approx(student.ppf(0.975, degrees) * error)
+    assert evidence.narrow_half_width == pytest.approx(student.ppf(0.95, degrees) * error)
+    assert evidence.sd == pytest.approx(error * math.sqrt(before))
+
+
+def test_runs_that_agree_differ_by_the_smallest_spread():
+    """1e-4 of a pair, which has twice the variance of a run."""
+    evidence = unpaired_t_test([0.0] * 4, [0.0] * 4, alpha=0.05)
+
+    assert evidence.half_width == pytest.approx(student.ppf(0.975, 6) * 1e-4 * math.sqrt(0.5))
+
+
+def test_a_run_a_side_has_the_spread_of_its_history():
+    assert unpaired_t_test([0.0], [0.2], alpha=0.05, prior=PRIOR).sd == pytest.approx(
+        RUN_SD * math.sqrt(2)
+    )

@@ -210,3 +210,37 @@ def test_whatever_a_device_is_called_there_is_an_answer(model):
     match = match_hardware(model)
 
     assert (match.hardware is None) == bool(match.reason)
+
+
+# `nvidia-smi mig -lgip` on A100: slices of compute, multiprocessors.
+A100_INSTANCES = {1: 14, 2: 28, 3: 42, 4: 56, 7: 98}
+
+
+@pytest.mark.parametrize("slices", range(1, 8))
+def test_an_instance_of_an_a100_has_the_multiprocessors_that_nvidia_lists(slices):
+    gigabytes = {1: 5, 2: 10, 3: 20, 4: 20, 7: 40}.get(slices, 20)
+
+    hardware = match_hardware(f"NVIDIA A100-SXM4-40GB MIG {slices}g.{gigabytes}gb").hardware
+
+    assert (hardware and hardware.multiprocessors) == A100_INSTANCES.get(slices)
+
+
+@pytest.mark.parametrize(("reported", "is_known"), [(0, False), (1, True), (131, True)])
+def test_a_partial_instance_has_at_least_one_multiprocessor_and_less_than_all(reported, is_known):
+    match = match_hardware("NVIDIA H100 80GB HBM3 MIG 1g.10gb", multiprocessors=reported)
+
+    assert (match.hardware is not None) is is_known
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "slices"),
+    [(4, 1), (5, 1), (6, 1), (7, None), (9, 2), (11, 2), (19, 4), (21, 4), (22, None), (42, 8)],
+)
+def test_a_profiles_memory_is_a_slice_within_a_gigabyte_or_six_percent(gigabytes, slices):
+    """Of 40 GB: 5, 10, 20 or 40, whose names drop fractions."""
+    model = f"NVIDIA A100-SXM4-40GB MIG 1g.{gigabytes}gb"
+
+    whole, hardware = (match_hardware(name).hardware for name in (model[:21], model))
+
+    share = hardware and hardware.memory_bytes_per_second / whole.memory_bytes_per_second * 8
+    assert share == (None if slices is None else pytest.approx(slices))

@@ -74,3 +74,32 @@ def test_unknown_numbers_and_strings_are_empty(columns):
 
     assert trace.names == ("",)
     assert {trace.stream[0], trace.launch[0], trace.bytes[0]} == {UNKNOWN}
+
+
+def test_a_process_is_in_the_24_bits_above_the_thread(columns):
+    """The machine is above them, by NVIDIA's manual."""
+    machine, process, thread = 3 << 48, 0xABCDEF << 24, 0xFEDCBA
+    columns.add_call(CallKind.RUNTIME, 0, 1, machine | process | thread, 2, correlation=3)
+
+    (lane,) = trace_of(columns).lanes
+
+    assert lane.process == 0xABCDEF
+
+
+@pytest.mark.parametrize(
+    ("launch", "grid", "block", "shared_memory_bytes"),
+    [
+        ((1, 1, 1, 1, 1, 1, 16, 0, 0), (1, 1, 1), (1, 1, 1), 0),
+        ((0, 1, 1, 1, 1, 0, 16, 1, 2), None, None, 3),
+        ((1, 1, 1, 1, 1, 1, 16, None, 2), (1, 1, 1), (1, 1, 1), None),
+        ((1, 1, 1, 1, 1, 1, 16, 2, -1), (1, 1, 1), (1, 1, 1), None),
+    ],
+)
+def test_a_launch_has_sides_of_one_or_more_and_memory_of_none_or_more(
+    columns, launch, grid, block, shared_memory_bytes
+):
+    columns.add_work(CallKind.KERNEL, (0, 1, 0, 7, 3, PROCESS), 1, launch=launch)
+
+    assert trace_of(columns).launches[-1] == LaunchConfiguration(
+        grid=grid, block=block, registers=16, shared_memory_bytes=shared_memory_bytes
+    )

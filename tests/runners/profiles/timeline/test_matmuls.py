@@ -127,3 +127,29 @@ def test_the_longest_are_told(multiply):
     traces = [multiply("ampere_sgemm_128x64_tn", rows=n + 1) for n in range(MAX_PRODUCTS + 2)]
 
     assert len(found(traces[-1])) == 3 * MAX_PRODUCTS
+
+
+# c10::elementSize of c10::ScalarType.
+SIZES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2}
+
+
+@pytest.mark.parametrize("kind", SIZES)
+@pytest.mark.parametrize(
+    ("name", "dims"),
+    [
+        ("aten::mm", [[2, 3], [3, 5]]),
+        ("aten::addmm", [[5], [2, 3], [3, 5]]),
+        ("aten::bmm", [[1, 2, 3], [1, 3, 5]]),
+        ("aten::baddbmm", [[1, 2, 5], [1, 2, 3], [1, 3, 5]]),
+    ],
+)
+def test_the_bytes_of_a_product_are_those_of_its_elements(kind, name, dims):
+    """What is added to it comes first, and is not counted."""
+    product = read(name, dims, [kind] * len(dims))
+
+    assert product == Matmul(60.0, float(SIZES[kind] * (6 + 15 + 10)), kind)
+
+
+@pytest.mark.parametrize(("side", "is_product"), [(1, True), (2**40, True), (2**40 + 1, False)])
+def test_a_side_is_of_one_to_a_tebi(side, is_product):
+    assert (read("aten::mm", [[side, 1], [1, 1]], ["float"] * 2) is not None) is is_product

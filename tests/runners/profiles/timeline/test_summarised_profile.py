@@ -123,3 +123,44 @@ def test_what_was_dropped_is_counted_and_said():
 def test_a_file_with_nothing_to_use_is_refused():
     with pytest.raises(ProfileError, match="nothing in this file is usable"):
         made(kernels=[kernel("a", math.nan)])
+
+
+@pytest.mark.parametrize("value", [1e30, 1.1e30, math.inf])
+def test_values_up_to_the_largest_are_possible(value):
+    is_possible = value <= 1e30
+    kernels = [kernel("a", 1.0, flops=value, bytes=value, blocks_per_multiprocessor=value)]
+
+    profile = made(kernels=kernels, readings=[ProfileReading(name="x", value=-value)])
+
+    assert profile.reading("x") == (-value if is_possible else None)
+    (one,) = profile.kernels
+    assert (one.flops, one.bytes, one.blocks_per_multiprocessor) == (
+        (value,) * 3 if is_possible else (None,) * 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "count", "is_sound"),
+    [
+        (0.0, 0, True),
+        (1e30, 1e30, True),
+        (1.1e30, 1, False),
+        (1.0, 1.1e30, False),
+        (-1.0, 1, False),
+    ],
+)
+def test_a_kernel_takes_a_possible_time_in_a_possible_number_of_calls(seconds, count, is_sound):
+    one = Kernel(name="a", family=OperationFamily.GEMM, seconds=seconds, count=count)
+
+    profile = made(kernels=[kernel("b", 1.0), one])
+
+    assert ("a" in {each.name for each in profile.kernels}) is is_sound
+
+
+@pytest.mark.parametrize(
+    ("occupancy", "known"), [(0.0, 0.0), (1.0, 1.0), (1.001, None), (-0.001, None)]
+)
+def test_an_occupancy_is_a_share(occupancy, known):
+    (one,) = made(kernels=[kernel("a", 1.0, occupancy=occupancy)]).kernels
+
+    assert one.occupancy == known

@@ -195,6 +195,31 @@ def test_an_assignment_with_other_bytes_in_it_holds_possible_sizes_or_nothing(
     assert all(0 < one.bytes < 2**62 and one.count > 0 for one in profile.peak_tensors)
 
 
+# PrimitiveType of xla/xla_data.proto.
+TYPES = """
+pred 1 s8 2 s16 3 s32 4 s64 5 u8 6 u16 7 u32 8 u64 9 f16 10 f32 11 f64 12 c64 15 bf16 16 c128 18
+f8e5m2 19 f8e4m3fn 20 s4 21 u4 22 f8e4m3b11fnuz 23 f8e5m2fnuz 24 f8e4m3fnuz 25
+"""
+NAMED_TYPES = list(zip(TYPES.split()[::2], TYPES.split()[1::2], strict=True))
+
+
+@pytest.mark.parametrize(("name", "number_of_type"), NAMED_TYPES)
+def test_a_tensor_has_the_name_of_its_type(held, name, number_of_type):
+    result = shape(2, 3, kind=int(number_of_type))
+    one = program(computation(1, instruction("a", opcode="parameter", key=X, result=result)))
+
+    found = held(BUFFERS + allocation(KIB, 10, marks={PARAMETER: 1}), programs=(one,))
+
+    assert [tensor for _, tensor in found] == [f"{name}[2,3]"]
+
+
+def test_a_buffer_of_no_bytes_is_not_held_and_one_of_a_byte_is(held):
+    sizes = buffer(10, 1, X) + buffer(11, 0, DOT)
+    allocations = allocation(1, 10, marks={LIVE_OUT: 1}) + allocation(0, 11, marks={LIVE_OUT: 1})
+
+    assert held(sizes + allocations) == {("x", "f32[16,16]"): (1, 1, [])}
+
+
 MODEL_TEXT = """
 import jax
 

@@ -101,6 +101,16 @@ def test_a_plane_with_too_many_names_has_no_facts(monkeypatch):
     assert read(plane("/device:TPU:0", *events)) == ({},)
 
 
+@pytest.mark.parametrize("count", [5, 6])
+def test_a_plane_may_have_as_many_names_as_the_limit_says(monkeypatch, count):
+    monkeypatch.setattr(module, "MAX_NAMES", len(STATS))  # five of stats, and so many of events
+    events = [(f"op{n}", stat(1, number(3, n))) for n in range(count)]
+
+    (facts,) = read(plane("/device:TPU:0", *events))
+
+    assert len(facts) == (5 if count == 5 else 0)
+
+
 WHOLE = plane("/device:TPU:0", ("%add", stat(1, number(4, -7)) + stat(3, double(2, 1.5)))) * 2
 
 
