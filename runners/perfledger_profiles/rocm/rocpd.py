@@ -14,7 +14,6 @@ from perfledger_profiles.rocm.dispatches import (
     MAX_DISPATCHES,
     MAX_NANOSECONDS,
     KernelDispatch,
-    Size,
     dispatch_profile,
 )
 
@@ -71,16 +70,14 @@ def _dispatch(row: tuple[object, ...], names: dict[object, str]) -> KernelDispat
     """Return a row as a dispatch; one with other values than numbers has an impossible start."""
     kernel, agent, *rest = row
     numbers = [one if isinstance(one, int) and abs(one) < MAX_NANOSECONDS else -1 for one in rest]
-    start, end, *sides = numbers
-    grid: Size = (sides[0], sides[1], sides[2])
-    workgroup: Size = (sides[3], sides[4], sides[5])
+    start, end, grid_x, grid_y, grid_z, group_x, group_y, group_z = numbers
     return KernelDispatch(
         name=names.get(kernel, "(unknown kernel)"),
         start_ns=start,
         end_ns=end,
         device=str(agent),
-        grid=grid,
-        workgroup=workgroup,
+        grid=(grid_x, grid_y, grid_z),
+        workgroup=(group_x, group_y, group_z),
     )
 
 

@@ -193,9 +193,9 @@ def _number(text: str) -> int | None:
 def _size(row: _Row, *names: str) -> Size | None:
     """Return three sides, or the total as the first where only that is stated."""
     for name in names:
-        sides = [_number(row.get(f"{name}{axis}", "")) for axis in "xyz"]
-        if None not in sides:
-            return (sides[0] or 0, sides[1] or 0, sides[2] or 0)
+        x, y, z = (_number(row.get(f"{name}{axis}", "")) for axis in "xyz")
+        if x is not None and y is not None and z is not None:
+            return (x, y, z)
         total = _number(row.get(name, ""))
         if total is not None:
             return (total, 1, 1)

@@ -15,6 +15,8 @@ def test_a_log_that_grows_is_cut_down_to_its_end(harness, request_for, tmp_path)
     child = Child(harness, request_for(tmp_path))
     child.close()
     log = next(harness.folder.glob("child-*/log"))
+    log.write_bytes(b"0123456789")
+    assert [child.log_tail(since=since) for since in (3, 10, 11)] == ["3456789", "", "0123456789"]
     with log.open("ab") as file:
         file.truncate(MAX_LOG_BYTES + 1)
         file.seek(0, os.SEEK_END)

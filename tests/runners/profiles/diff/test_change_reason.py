@@ -157,3 +157,18 @@ def test_many_names_are_the_longest_and_how_many_more(make):
     assert join_names(operations[:2]) == "a and b"
     assert join_names(operations[:3]) == "a, b and c"
     assert join_names(operations) == "a, b and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "evidence"),
+    [
+        (1.5 * 2**30, 3.0 * 2**30, "1.5 GiB became 3 GiB a launch"),
+        (1.5 * 2**20, 2.0**30, "1.5 MiB became 1 GiB a launch"),
+        (1.5 * 2**10, 2.0**20, "1.5 KiB became 1 MiB a launch"),
+        (100.0, 2.0**10, "100 B became 1 KiB a launch"),
+    ],
+)
+def test_bytes_are_written_in_the_largest_unit_that_they_reach(make, before, after, evidence):
+    cause = only_cause(kernels(make, 1e-3, bytes=2 * before), kernels(make, 2e-3, bytes=2 * after))
+
+    assert cause.evidence == evidence

@@ -256,3 +256,20 @@ def test_a_name_keeps_its_end(length):
 
     assert mm.name.endswith("p/aten::mm")
     assert len(mm.name) <= 300
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ((4.0, 3.0, 2.0, 1.0), 1.0),
+        ((5.0, 4.0, 3.0, 2.0, 1.0), 1.5),  # a quarter of five, rounded up
+        ((9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 1.0, 2.0), 2.0),
+    ],
+)
+def test_a_call_takes_the_mean_of_the_shortest_quarter_of_its_times(seconds, expected):
+    assert undisturbed_seconds([[each] for each in seconds]) == pytest.approx(expected)
+
+
+def test_steps_without_calls_are_left_out_also_where_the_others_are_short():
+    assert undisturbed_seconds([[0.25, 0.5], [], [0.0]]) == pytest.approx(0.75)
+    assert undisturbed_seconds([[], []]) == 0.0

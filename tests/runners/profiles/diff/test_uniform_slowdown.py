@@ -2,8 +2,9 @@ import pytest
 
 from perfledger_profiles.diff.cause import ChangeKind, ChangeReason
 from perfledger_profiles.diff.diff import explain
+from perfledger_profiles.diff.operation_change import OperationChange
 from perfledger_profiles.diff.suggestions import CLOCK as CLOCK_ADVICE
-from perfledger_profiles.diff.uniform_slowdown import CLOCK
+from perfledger_profiles.diff.uniform_slowdown import CLOCK, drift_of
 
 
 def alike(make, ratios, **more):
@@ -76,3 +77,26 @@ def test_a_drift_that_is_small_beside_the_planted_change_does_not_hide_it(make):
 
     assert [cause.name for cause in explanation.causes] == ["aten::sort"]
     assert explanation.is_attributable
+
+
+def changed(make, seconds, ratio):
+    base, head = (make.operation("aten::mm", each) for each in (seconds, ratio * seconds))
+    return OperationChange(base=(base,), head=(head,))
+
+
+@pytest.mark.parametrize("ratio", [1.5, 0.5])
+def test_a_drift_adds_its_ratio_less_one_times_the_time_of_the_same_work(make, ratio):
+    changes = [
+        changed(make, seconds, ratio) for seconds in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
+    ]
+
+    found = drift_of(changes, floor_s=0.0)
+
+    assert found == pytest.approx((ratio, (ratio - 1) * 36.0))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "count"), [(1.25, 8), (0.8, 8), (1.5, 7)], ids=["slower", "faster", "few"]
+)
+def test_a_ratio_up_to_a_quarter_more_or_of_few_operations_is_no_drift(make, ratio, count):
+    assert drift_of([changed(make, 4.0, ratio)] * count, floor_s=0.0) == (1.0, 0.0)

@@ -6,6 +6,7 @@ import pytest
 from perfledger.records import Side
 from perfledger_profiles.formats import ProfileFormat, detect_format, read_calls, read_profile
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.rocm import rocpd
 from perfledger_profiles.rocm.rocpd import read_rocpd
 
 # rocprofv3 names its tables after the process that it watched.
@@ -69,6 +70,26 @@ def test_dispatches_have_their_kernels_and_their_device(database):
     ]
     assert profile.device.name == "AMD Instinct MI300X"
     assert profile.reading("gpu_busy") == 1.0
+
+
+def test_the_sides_of_a_launch_are_in_their_order(database):
+    """AMD counts the grid in work items: blocks are the grid over the group."""
+    row = (1, 4, 1, 1000, 3000, 64, 2, 3, 64 * 5, 2 * 7, 3 * 11)
+
+    (kernel,) = read(database((row,))).kernels
+
+    assert (kernel.grid, kernel.block) == ("5,7,11", "64,2,3")
+
+
+def test_a_database_has_at_most_so_many_dispatches(database, monkeypatch):
+    path = database()
+    monkeypatch.setattr(rocpd, "MAX_DISPATCHES", 3)
+    assert sum(kernel.count for kernel in read(path).kernels) == 3
+
+    monkeypatch.setattr(rocpd, "MAX_DISPATCHES", 2)
+
+    with pytest.raises(ProfileError, match="more than 2 dispatches"):
+        read(path)
 
 
 def test_values_that_are_no_times_are_left_out(database):

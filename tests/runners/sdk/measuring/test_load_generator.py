@@ -220,3 +220,11 @@ def test_a_set_up_that_fails_leaves_no_thread_behind():
         Workers(set_up, 3)
 
     assert len(made) == 2
+
+
+def test_arrivals_are_as_long_after_the_begin_as_they_say():
+    host = constant(0.25)
+
+    host.served(arrivals_s=(0.5, 1.5))
+
+    assert host.now_s == 100.0 + 1.5 + 0.25
