@@ -7,6 +7,7 @@ from math import fsum
 
 MAX_PROGRAMS = 20  # of a process, those that took longest
 MAX_NAME = 200  # characters of a program's name
+MAX_COMPILATIONS = 2**31  # of one program
 
 
 class CompilePhase(StrEnum):

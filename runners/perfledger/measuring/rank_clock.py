@@ -27,6 +27,10 @@ class RankClock:
         self._readings_s.append(times)
         return max(times)
 
+    def slowest_s(self, seconds: float) -> float:
+        """Return the most of what all ranks took for something that none of them timed."""
+        return max(self._link.exchange_seconds(seconds))
+
     def latest_s(self, count: int) -> list[tuple[float, ...]]:
         """Return the seconds of each rank in the latest `count` readings."""
         return self._readings_s[len(self._readings_s) - count :]

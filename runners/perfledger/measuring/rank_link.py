@@ -7,6 +7,7 @@ meet at Unix sockets in a private folder.
 
 import fcntl
 import os
+import re
 import socket
 import struct
 import time
@@ -27,6 +28,7 @@ PLACE_VARIABLES = (
     ("RANK", "WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )
+NUMBER = re.compile(r"[0-9]{1,6}")
 LOOPBACK = "127.0.0.1"
 RETRY_S = 0.01  # until rank 0 listens; the agent's limit for starting up ends it
 # High enough to be safe from workloads that close every low descriptor.
@@ -60,10 +62,12 @@ def rank_place(environment: Mapping[str, str]) -> RankPlace:
     """Return the place that the launcher gave this process. Raises RankError without one."""
     for rank, ranks in PLACE_VARIABLES:
         if rank in environment and ranks in environment:
-            place = RankPlace(int(environment[rank]), int(environment[ranks]))
-            if 0 <= place.rank < place.ranks:
-                return place
-            msg = f"{rank}={place.rank} is not a rank of {ranks}={place.ranks}"
+            numbers = (environment[rank], environment[ranks])
+            if all(map(NUMBER.fullmatch, numbers)):
+                place = RankPlace(*map(int, numbers))
+                if place.rank < place.ranks:
+                    return place
+            msg = f"{rank}={numbers[0]!r:.40} is not a rank of {ranks}={numbers[1]!r:.40}"
             raise RankError(msg)
     msg = "`launch` starts a process that has no rank: none of RANK, OMPI_COMM_WORLD_RANK, …"
     raise RankError(msg)

@@ -41,7 +41,11 @@ def check_answer(check: Callable[[object], object], result: object) -> Answer:
 
     Raises UnmeasurableError for any other answer, and what `check` raises.
     """
-    answer = dict(_answers("", check(result)))
+    return limited_answer(dict(_answers("", check(result))))
+
+
+def limited_answer(answer: Answer) -> Answer:
+    """Return the answer. Raises UnmeasurableError where it has too many values."""
     if len(answer) > MAX_ANSWERS:
         text = f"{len(answer)} values (at most {MAX_ANSWERS})"
         raise _unusable_answer(text)

@@ -73,7 +73,7 @@ class TimedStep:
             prepare=self._prepare,
         )
         if self._prepare is not None:  # what else it did takes little beside
-            elapsed_s = perf_counter() - began
+            elapsed_s = _slowest_s(self._clock, perf_counter() - began)
             self._preparation_s = max(0.0, elapsed_s - sum(warmups_s)) / max(1, len(warmups_s))
         self.warmups_s += warmups_s
 
@@ -134,7 +134,7 @@ class TimedStep:
         prepare = self._prepare
         for _ in range(count):
             if prepare is not None:
-                self._preparations_s.append(_elapsed_s(prepare))
+                self._preparations_s.append(_elapsed_s(prepare, self._clock))
             keep(timed(step))
             after_step()
         if isinstance(self._clock, RankClock):
@@ -166,7 +166,7 @@ def warm_up(
     results: list[object] = []
     prepared_s = 0.0
     while not _is_warm(times, effort, prepared_s=prepared_s):
-        prepared_s += 0.0 if prepare is None else _elapsed_s(prepare)
+        prepared_s += 0.0 if prepare is None else _elapsed_s(prepare, clock)
         is_kept = on_result is not None and not times
         times.append(clock.time(_keeping(step, results) if is_kept else step))
         after_step()
@@ -235,10 +235,15 @@ def _keeping(step: Step, results: list[object]) -> Step:
     return run
 
 
-def _elapsed_s(prepare: Callable[[], object]) -> float:
+def _elapsed_s(prepare: Callable[[], object], clock: Clock) -> float:
     began = perf_counter()
     prepare()
-    return perf_counter() - began
+    return _slowest_s(clock, perf_counter() - began)
+
+
+def _slowest_s(clock: Clock, seconds: float) -> float:
+    """Return the slowest rank's seconds, on which all ranks decide; else this process's own."""
+    return clock.slowest_s(seconds) if isinstance(clock, RankClock) else seconds
 
 
 def _is_warm(times: Sequence[float], effort: MeasuringEffort, *, prepared_s: float) -> bool:

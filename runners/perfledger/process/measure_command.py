@@ -12,7 +12,12 @@ from statistics import median
 from perfledger.failure_reason import detail_of
 from perfledger.measuring.core_use import PREPARED_ON_DEVICE, RANKS, CoreUse
 from perfledger.measuring.rank_link import ExchangeKind, RankLink
-from perfledger.measuring.step_results import check_answer, result_state, worst_state
+from perfledger.measuring.step_results import (
+    check_answer,
+    limited_answer,
+    result_state,
+    worst_state,
+)
 from perfledger.measuring.step_samples import StepSamples, measure
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.device_meter import DeviceMeter, TraceEffort, window_steps
@@ -28,7 +33,7 @@ from perfledger.process.command_context import (
 )
 from perfledger.protocol import MessageType
 from perfledger.records import Device, MemoryReadings
-from perfledger.step_evidence import ResultState, StepEvidence
+from perfledger.step_evidence import Answer, ResultState, StepEvidence
 from perfledger.workload import AnyStep, Step, Workload
 
 PREPARED_REASON = "its steps need preparations, which a profile would show as part of them"
@@ -77,7 +82,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 "devices": _devices(context, bound, device, meter),
                 "rank_times_s": sampled.rank_times_s,
                 "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
-                "evidence": asdict(results.evidence(sampled)),
+                "evidence": asdict(evidence_of_ranks(results.evidence(sampled), context.link)),
                 "memory": asdict(sampled.memory if is_one else MemoryReadings()),
                 "compiled": None if record is None else asdict(record),
             }
@@ -200,6 +205,26 @@ def largest_peak(peak_bytes: float | None, link: RankLink | None) -> float | Non
     peaks: list[float | None] = [json.loads(answer) for answer in answers]
     known_peaks = [peak for peak in peaks if peak is not None]
     return max(known_peaks) if len(known_peaks) == len(peaks) else None
+
+
+def evidence_of_ranks(evidence: StepEvidence, link: RankLink | None) -> StepEvidence:
+    """Return the evidence with the worst state and the answers of all ranks.
+
+    The answers of ranks after the first stand below their rank's name. Raises UnmeasurableError
+    where they are too many.
+    """
+    if link is None:
+        return evidence
+    own_facts = [evidence.result, evidence.answer]
+    parts = link.exchange(ExchangeKind.FACTS, json.dumps(own_facts).encode())
+    facts: list[tuple[str, Answer]] = [json.loads(part) for part in parts]
+    answer = {
+        f"rank {rank} {place}".strip() if rank else place: value
+        for rank, (_, each) in enumerate(facts)
+        for place, value in each.items()
+    }
+    worst = worst_state(ResultState(state) for state, _ in facts)
+    return replace(evidence, result=worst, answer=limited_answer(answer))
 
 
 def _devices(

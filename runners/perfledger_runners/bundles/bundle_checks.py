@@ -5,7 +5,13 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import cast
 
 from perfledger.bundle import Bundle, Commitment, CostPolicy, KnownSpread, Plan, PricingConfig
-from perfledger.compile_record import MAX_PROGRAMS, CompilePhase, CompileRecord
+from perfledger.compile_record import (
+    MAX_COMPILATIONS,
+    MAX_NAME,
+    MAX_PROGRAMS,
+    CompilePhase,
+    CompileRecord,
+)
 from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
 from perfledger.package_code import MAX_COMPILED_MODULES, MAX_PACKAGES, LoadedPackage
 from perfledger.profile import Profile
@@ -232,10 +238,12 @@ def _check_compiled(where: str, compiled: CompileRecord) -> None:
     phases, programs = compiled.phases_s, compiled.programs
     require(set(phases) <= set(CompilePhase), f"{where}.phases_s: an unknown phase")
     require(len(programs) <= MAX_PROGRAMS, f"{where}.programs: more than {MAX_PROGRAMS}")
+    is_short = max((len(each.name) for each in programs), default=0) <= MAX_NAME
+    require(is_short, f"{where}.programs: a name of more than {MAX_NAME} characters")
     all_s = (*phases.values(), *(each.seconds for each in programs))
     require(all(0 <= each <= MAX_READING for each in all_s), f"{where}: an impossible time")
-    is_counted = all(each.count >= 1 for each in programs)
-    require(is_counted, f"{where}.programs: a count that is not positive")
+    is_counted = all(1 <= each.count <= MAX_COMPILATIONS for each in programs)
+    require(is_counted, f"{where}.programs: an impossible count")
 
 
 def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:

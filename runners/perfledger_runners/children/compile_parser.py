@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from perfledger.compile_record import (
+    MAX_COMPILATIONS,
     MAX_NAME,
     MAX_PROGRAMS,
     CompiledProgram,
@@ -15,8 +16,6 @@ from perfledger_runners.children.message_texts import NO_CONTROLS
 from perfledger_runners.children.reading_checks import MAX_READING
 from perfledger_runners.safe_text import clean_text
 
-MAX_COUNT = 2**31
-
 CompileSeconds = Annotated[float, Meta(ge=0, le=MAX_READING)]
 
 
@@ -24,7 +23,7 @@ class ProgramFields(Struct, frozen=True, kw_only=True):
     """A compiled function, with the fields of a CompiledProgram."""
 
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME, pattern=NO_CONTROLS)]
-    count: Annotated[int, Meta(ge=1, le=MAX_COUNT)]
+    count: Annotated[int, Meta(ge=1, le=MAX_COMPILATIONS)]
     seconds: CompileSeconds
 
 

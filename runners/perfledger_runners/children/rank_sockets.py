@@ -14,6 +14,7 @@ import msgspec
 from perfledger.protocol import AGENT_SOCKET, RANKS_VARIABLE
 from perfledger.records import FailureReason
 from perfledger_runners.children.answer_socket import READ_BYTES
+from perfledger_runners.children.launch import LaunchError
 from perfledger_runners.children.protocol_parser import (
     MAX_LINE_BYTES,
     FailedMessage,
@@ -37,9 +38,13 @@ class RankSockets:
         self._listener = socket.socket(socket.AF_UNIX)
         try:
             self._listener.bind(str(folder / AGENT_SOCKET))
-        except OSError:  # a path of more than 107 bytes
+        except OSError as error:  # a path of more than 107 bytes
             self._listener.close()
-            raise
+            msg = (
+                f"the ranks cannot meet in {folder}: {error}; set TMPDIR to a folder whose path is "
+                "shorter"
+            )
+            raise LaunchError(msg) from error
         self._listener.listen(ranks)
         self._listener.setblocking(False)
         self._selector: selectors.BaseSelector | None = None

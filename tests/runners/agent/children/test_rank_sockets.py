@@ -14,6 +14,7 @@ from perfledger.records import FailureReason
 from perfledger_runners.children.child import Child
 from perfledger_runners.children.child_process import run_request
 from perfledger_runners.children.harness import for_workloads
+from perfledger_runners.children.launch import LaunchError
 from perfledger_runners.children.process_tree import members
 from perfledger_runners.children.protocol_parser import FailedMessage, RunMessage, StartedMessage
 from perfledger_runners.children.rank_sockets import (
@@ -115,6 +116,13 @@ def test_rank_0_answers_and_gets_the_turns(tmp_path):
         assert sockets.missing == ()
         assert sockets.inherited == ()
         assert sockets.variables == {RANKS_VARIABLE: str(tmp_path / "ranks")}
+
+
+def test_a_folder_whose_path_is_too_long_for_a_socket_says_what_to_set(tmp_path):
+    folder = tmp_path / ("a" * 120)
+
+    with pytest.raises(LaunchError, match=r"ranks cannot meet.*set TMPDIR"):
+        RankSockets(folder, 2)
 
 
 def test_the_first_failure_of_another_rank_is_kept(tmp_path):

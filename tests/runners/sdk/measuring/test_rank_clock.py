@@ -1,5 +1,6 @@
 """The slowest rank's time is the step's, on every rank."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -7,6 +8,7 @@ from perfledger.measuring.rank_clock import RankClock
 from perfledger.measuring.rank_link import RankPlace, join_ranks
 from perfledger.measuring.step_samples import measure
 from perfledger.protocol import MeasuringEffort
+from perfledger.workload import PreparedStep
 
 EFFORT = MeasuringEffort(min_steps=4, max_steps=4, min_seconds=0.0, max_warmups=3)
 
@@ -57,3 +59,37 @@ def test_both_ranks_run_as_many_steps_and_keep_the_same_times(tmp_path):
     assert first.rank_times_s[0] == (1.0,) * 4
     assert [max(times) for times in zip(*first.rank_times_s, strict=True)] == list(first.steps_s)
     assert len(calls) == 2 * (3 + 4 + 1)
+
+
+class InstantClock:
+    """A clock whose readings take no time: only preparations do."""
+
+    def time(self, step):
+        step()
+        return 1e-6
+
+
+def test_ranks_whose_preparations_differ_decide_by_the_slowest(tmp_path):
+    effort = MeasuringEffort(
+        min_steps=2,
+        max_steps=200,
+        min_seconds=0.0,
+        max_seconds=0.05,
+        max_warmups=200,
+        max_warmup_seconds=0.02,
+    )
+
+    def rank(number):
+        step = PreparedStep(prepare=lambda: time.sleep(0.005 * number), run=lambda: None)
+        link = join_ranks(tmp_path, RankPlace(number, 2))
+        try:
+            return measure(lambda: step, RankClock(InstantClock(), link), effort=effort)
+        finally:
+            link.close()
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(rank, range(2))
+
+    assert first.steps_s == second.steps_s
+    assert first.warmups_s == second.warmups_s
+    assert len(first.steps_s) < 20

@@ -54,7 +54,18 @@ def test_a_launcher_says_which_rank_a_process_is(environment, place):
     assert rank_place(environment) == place
 
 
-@pytest.mark.parametrize("environment", [{}, {"RANK": "0"}, {"RANK": "4", "WORLD_SIZE": "4"}])
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"RANK": "0"},
+        {"RANK": "4", "WORLD_SIZE": "4"},
+        {"RANK": "-1", "WORLD_SIZE": "4"},
+        {"RANK": "abc", "WORLD_SIZE": "4"},
+        {"RANK": "0", "WORLD_SIZE": "²"},
+        {"RANK": "0", "WORLD_SIZE": "9" * 5000},
+    ],
+)
 def test_a_process_without_a_place_is_refused(environment):
     with pytest.raises(RankError, match="rank"):
         rank_place(environment)

@@ -1,10 +1,13 @@
 """One workload measured in this process, and its profiled windows."""
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
+from perfledger.failure_reason import UnmeasurableError
+from perfledger.measuring.rank_link import RankPlace, join_ranks
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.clock import HostClock
 from perfledger.meters.device_meter import (
@@ -18,10 +21,12 @@ from perfledger.process.measure_command import (
     MOST_KERNEL_STEPS,
     NO_PROFILER_REASON,
     PREPARED_REASON,
+    evidence_of_ranks,
     record_windows,
 )
 from perfledger.protocol import ChildRequest, Command, MeasuringEffort
 from perfledger.records import WorkloadSpec
+from perfledger.step_evidence import ResultState, StepEvidence
 from perfledger.workload import PreparedStep, Workload
 
 SET_UPS = """
@@ -185,3 +190,42 @@ def test_a_run_is_followed_by_its_windows_where_they_were_asked_for(
 
     assert len(answer.of("run")) == 1
     assert [each["windows"]["reason"] for each in answer.of("windows")] == reasons
+
+
+def evidences_of_ranks(folder, evidences):
+    def rank(number):
+        link = join_ranks(folder, RankPlace(number, len(evidences)))
+        try:
+            return evidence_of_ranks(evidences[number], link)
+        finally:
+            link.close()
+
+    with ThreadPoolExecutor(len(evidences)) as threads:
+        return list(threads.map(rank, range(len(evidences))))
+
+
+def test_the_evidence_of_ranks_is_the_worst_state_and_every_answer(tmp_path):
+    first, second = evidences_of_ranks(
+        tmp_path,
+        [
+            StepEvidence(result=ResultState.FINITE, answer={"": 1.5}, tolerance=0.01),
+            StepEvidence(result=ResultState.NOT_FINITE, answer={"": 2, "loss": True}),
+        ],
+    )
+
+    assert first.result is second.result is ResultState.NOT_FINITE
+    assert first.answer == second.answer == {"": 1.5, "rank 1": 2, "rank 1 loss": True}
+    assert first.tolerance == 0.01
+
+
+def test_answers_of_ranks_that_are_too_many_together_are_refused(tmp_path):
+    half = {str(place): place for place in range(51)}
+
+    with pytest.raises(UnmeasurableError, match=r"102 values \(at most 100\)"):
+        evidences_of_ranks(tmp_path, [StepEvidence(answer=half)] * 2)
+
+
+def test_one_process_keeps_its_evidence():
+    evidence = StepEvidence(answer={"": 1})
+
+    assert evidence_of_ranks(evidence, None) is evidence
