@@ -70,7 +70,6 @@ def written(*path, **changes):
 ENTRY = {"workload": "m:*", "where": "p5", "device_hours_per_year": 1}
 
 
-PROGRAM = {"name": "f", "count": 1, "seconds": 0.5}
 EVIDENCE_PATH = ("runs", 0, "evidence")
 COUNT_PATH = ("work", 0, "work", "counts", 0)
 
@@ -111,8 +110,6 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
         (EVIDENCE_PATH, {"tolerance": 1.0}, "not a share below 1"),
         (EVIDENCE_PATH, {"steps_per_reading": 0}, "not 1 to"),
         (EVIDENCE_PATH, {"empty_step_s": -1.0}, "negative"),
-        (("runs", 0), {"compiled": {"programs": [PROGRAM | {"name": "f" * 201}]}}, "more than 200"),
-        (("runs", 0), {"compiled": {"programs": [PROGRAM | {"count": 10**13}]}}, "possible count"),
         (("laid_over", "files"), {"bench/w.py": "c"}, "laid_over.files: a hash"),
         (("plan",), {"margins": {"m:f": 1.0}}, "plan.margins: not between 0 and 1"),
         (("plan",), {"machine_classes": ["x"] * 33}, "plan.machine_classes: more than the limit"),

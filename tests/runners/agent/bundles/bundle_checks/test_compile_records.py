@@ -33,7 +33,9 @@ def test_it_is_read_as_it_was_written_and_an_older_bundle_has_none():
         ({"phases_s": {"dreaming": 1.0}}, r"phases_s: an unknown phase"),
         ({"phases_s": {"tracing": -1.0}}, r"compiled: an impossible time"),
         ({"programs": (replace(PROGRAM, seconds=1e39),)}, r"compiled: an impossible time"),
-        ({"programs": (replace(PROGRAM, count=0),)}, r"programs: a count"),
+        ({"programs": (replace(PROGRAM, count=0),)}, r"programs: an impossible count"),
+        ({"programs": (replace(PROGRAM, count=2**31 + 1),)}, r"programs: an impossible count"),
+        ({"programs": (replace(PROGRAM, name="f" * 201),)}, r"programs: a name of more than 200"),
         ({"programs": (PROGRAM,) * (MAX_PROGRAMS + 1)}, r"programs: more than"),
     ],
 )
