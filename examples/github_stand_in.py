@@ -148,6 +148,7 @@ def set_pull(state: State, request: "Handler") -> Reply:
         "state": document.get("state", "open"),
         "title": document.get("title", ""),
         "head": {"sha": document["head_sha"], "ref": ref, "repo": origin},
+        "base": {"repo": {"full_name": document["repository"]}},
     }
     pulls[str(document["number"])] = pull
     return 201, pull

@@ -28,6 +28,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import OperationalError
 
 from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError
+from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedCommand, QueuedUpload
 
 # Increase only if running workflows could not continue with the new code: the engine never resumes
 # work of another version.
@@ -66,63 +67,11 @@ class WorkflowSteps:
     judge: Callable[[str], bool]
     post: Callable[[str], None]
     fail: Callable[[str, str], None]
-    defer: Callable[[str, str, float | None], "QueuedUpload | None"]
-    deadlines: Callable[[str], "tuple[QueuedCheck, ...]"]
-    post_check: Callable[["QueuedCheck"], None]
-    carry_out: Callable[[int], "tuple[QueuedUpload, ...]"]
+    defer: Callable[[str, str, float | None], QueuedUpload | None]
+    deadlines: Callable[[str], tuple[QueuedCheck, ...]]
+    post_check: Callable[[QueuedCheck], None]
+    carry_out: Callable[[int], tuple[QueuedUpload, ...]]
     fail_command: Callable[[int, str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedUpload:
-    """An upload to process; uploads of one partition are processed in order, one at a time.
-
-    `attempt` counts from 1: a failed upload runs again only as the next attempt, which may be due
-    later.
-    """
-
-    upload_id: str
-    partition: str
-    attempt: int = 1
-    due_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedCheck:
-    """A pull request's head whose check is to be posted, again if it is, at a time."""
-
-    project_id: int
-    repository: str
-    pull_request: int
-    head_sha: str
-    due_at: datetime
-    attempt: int = 1
-
-    @property
-    def partition(self) -> str:
-        """Return the partition of the uploads of the same pull request."""
-        return f"{self.repository}#{self.pull_request}"
-
-    @property
-    def id(self) -> str:
-        """Return the id of the work: a head has one for each time."""
-        moment = self.due_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
-        return f"check-{self.project_id}-{self.pull_request}-{self.head_sha}-{moment}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedCommand:
-    """A command in a comment, to carry out once, with the partition of its pull request."""
-
-    command_id: int
-    partition: str
-    due_at: datetime
-    attempt: int = 1
-
-    @property
-    def id(self) -> str:
-        """Return the id of the work: a command has one for each attempt."""
-        return f"command-{self.command_id}-{self.attempt}"
 
 
 _LaterWork = TypeVar("_LaterWork", QueuedCheck, QueuedCommand)

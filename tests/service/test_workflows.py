@@ -11,10 +11,9 @@ import pytest
 
 from perfledger_service import workflows
 from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError, UsageError
+from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedUpload
 from perfledger_service.workflows import (
     ATTEMPTS,
-    QueuedCheck,
-    QueuedUpload,
     UploadWorkflow,
     WorkflowSteps,
     workflow_database_url,

@@ -7,12 +7,8 @@ from typing import Any
 import pytest
 
 from perfledger_service.errors import GitHubError
-from perfledger_service.workflows import (
-    QueuedCommand,
-    QueuedUpload,
-    UploadWorkflow,
-    WorkflowSteps,
-)
+from perfledger_service.values.jobs.queued_work import QueuedAnswer, QueuedCommand, QueuedUpload
+from perfledger_service.workflows import UploadWorkflow, WorkflowSteps
 
 pytestmark = pytest.mark.slow
 
@@ -76,6 +72,23 @@ def test_a_command_is_carried_out_once_and_its_uploads_are_posted_again(calls, l
     jobs.enqueue(work("1"))
 
     assert next_call() == ("posted", "1")
+    assert calls.empty()
+
+
+def test_each_edition_of_an_answer_is_given_once(calls, launched, next_call):
+    def carry_out(command_id):
+        calls.put(("command", command_id))
+        return ()
+
+    jobs = launched(carry_out)
+    editions = [
+        QueuedAnswer(command_id=5, partition="o/r#7", due_at=NOON, edition=edition)
+        for edition in (1, 2)
+    ]
+    jobs.sweep([], [], [COMMAND, *editions, *editions])
+    jobs.enqueue(work("1"))
+
+    assert [next_call() for _ in range(4)] == [("command", 5)] * 3 + [("posted", "1")]
     assert calls.empty()
 
 

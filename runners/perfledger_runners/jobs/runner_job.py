@@ -63,6 +63,7 @@ class RunnerJob:
     allows_fork: bool = False
     workloads: tuple[str, ...] = ()
     max_pairs: int | None = None
+    metric: str = ""  # that a bisection is about, "" for the step time
     requested_by: str = ""
     state: RunnerJobState = RunnerJobState.QUEUED
     runner: str = ""

@@ -61,8 +61,12 @@ class GitHub:
                 self._require_repository(repository)
                 return None
             raise
+        origin, base = document.head.repo, document.base
         return PullRequest(
-            number=number, is_open=document.state == "open", head_sha=document.head.sha
+            number=number,
+            is_open=document.state == "open",
+            head_sha=document.head.sha,
+            is_fork=origin is None or base is None or origin.full_name != base.repo.full_name,
         )
 
     def comments(self, repository: str, number: int) -> tuple[PullRequestComment, ...]:

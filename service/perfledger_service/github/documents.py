@@ -20,10 +20,23 @@ class GitHubUser(msgspec.Struct):
     login: str
 
 
+class RepositoryName(msgspec.Struct):
+    """A repository by its name."""
+
+    full_name: str
+
+
 class PullRequestHead(msgspec.Struct):
-    """A pull request's head."""
+    """A pull request's head; `repo` is null once its repository is deleted."""
 
     sha: str
+    repo: RepositoryName | None = None
+
+
+class PullRequestBase(msgspec.Struct):
+    """What a pull request is to be merged into."""
+
+    repo: RepositoryName
 
 
 class PullRequestDocument(msgspec.Struct):
@@ -31,6 +44,7 @@ class PullRequestDocument(msgspec.Struct):
 
     state: str
     head: PullRequestHead
+    base: PullRequestBase | None = None
 
 
 class IssueComment(msgspec.Struct):

@@ -6,11 +6,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """A pull request as it is now."""
+    """A pull request as it is now; the head of a fork that was deleted is a fork's, too."""
 
     number: int
     is_open: bool
     head_sha: str
+    is_fork: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

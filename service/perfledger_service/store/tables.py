@@ -5,7 +5,7 @@ fit both databases: `read_bundle` refuses others. Blobs are only read by name, n
 """
 
 import re
-from datetime import date, datetime
+from datetime import datetime
 from typing import TypeVar
 
 import msgspec
@@ -295,66 +295,6 @@ class GitHubPostRow(StoreRow, table=True):
     comment_id: int | None = Field(default=None, sa_type=BigInteger)
     check_run_id: int | None = Field(default=None, sa_type=BigInteger)
     updated_at: datetime = Field(sa_type=UtcTime)
-
-
-class ApprovalRow(StoreRow, table=True):
-    """An approver's approval of what a commit costs: rows are added and never changed.
-
-    `comment_id` is GitHub's id of the comment; the amount is kept as it was written.
-    """
-
-    __table_args__ = (
-        UniqueConstraint("project_id", "comment_id"),
-        Index(None, "project_id", "pull_request", "head_sha"),
-    )
-
-    id: int | None = Field(default=None, primary_key=True)
-    project_id: int = Field(foreign_key="project.id")
-    pull_request: int
-    head_sha: str
-    comment_id: int = Field(sa_type=BigInteger)
-    login: str
-    is_author: bool
-    usd_per_year: str
-    covers_unpriced: bool
-    reason: str = Field(sa_type=Text)
-    approved_at: datetime = Field(sa_type=UtcTime)
-    until: date
-
-
-class AcceptanceRow(StoreRow, table=True):
-    """A maintainer's acceptance of a workload's regression, or ("") of all of a commit's result."""
-
-    __table_args__ = (UniqueConstraint("project_id", "comment_id"),)
-
-    id: int | None = Field(default=None, primary_key=True)
-    project_id: int = Field(foreign_key="project.id")
-    pull_request: int
-    head_sha: str
-    comment_id: int = Field(sa_type=BigInteger)
-    login: str
-    workload: str = Field(sa_type=Text)
-    reason: str = Field(sa_type=Text)
-    accepted_at: datetime = Field(sa_type=UtcTime)
-    until: date | None = None
-    merged_sha: str = ""
-
-
-class CommentCommandRow(StoreRow, table=True):
-    """A command in a comment under a pull request, with its answer; rows are never removed."""
-
-    __table_args__ = (UniqueConstraint("project_id", "comment_id"),)
-
-    id: int | None = Field(default=None, primary_key=True)
-    project_id: int = Field(foreign_key="project.id")
-    pull_request: int
-    comment_id: int = Field(sa_type=BigInteger)
-    login: str
-    author: str
-    line: str = Field(sa_type=Text)
-    received_at: datetime = Field(sa_type=UtcTime)
-    status: str = Field(default="received", index=True)
-    answer: str = Field(default="", sa_type=Text)
 
 
 class ConfirmationStateRow(StoreRow, table=True):

@@ -221,6 +221,11 @@ def stuck_uploads(session: Session) -> tuple[StoredUpload, ...]:
     return tuple(starmap(_upload, session.exec(_uploads(is_stuck).order_by(*order))))
 
 
+def set_sender(session: Session, upload_id: str, sender: UploadSender) -> None:
+    """Record whose word an upload is."""
+    session.exec(update(UploadRow).where(col(UploadRow.id) == upload_id).values(sender=sender))
+
+
 def set_status(session: Session, upload_id: str, status: UploadStatus, *, reason: str = "") -> None:
     """Record an upload's status, for which nothing is attempted again."""
     session.exec(

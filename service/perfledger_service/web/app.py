@@ -13,11 +13,12 @@ from starlette.types import Scope
 
 from perfledger_service.rendering.check.web_pages import static_folder
 from perfledger_service.store.replicas import ReplicaLock
-from perfledger_service.usecases.events.event_search import search_events
-from perfledger_service.usecases.jobs.job_schedule import queue_due_jobs
-from perfledger_service.usecases.pull_requests.comment_commands import (
+from perfledger_service.usecases.comments.comment_commands import (
     unfinished_command_work,
 )
+from perfledger_service.usecases.comments.job_commands import follow_commands
+from perfledger_service.usecases.events.event_search import search_events
+from perfledger_service.usecases.jobs.job_schedule import queue_due_jobs
 from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines
 from perfledger_service.usecases.pull_requests.retry import due_work
 from perfledger_service.usecases.pull_requests.uploads import unfinished_work
@@ -104,7 +105,7 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
     state.workflow.sweep(
         unfinished_work(state.engine),
         unfinished_deadlines(state.engine, now=state.now()),
-        unfinished_command_work(state.engine),
+        unfinished_command_work(state.engine, now=state.now()),
     )
     tasks = [
         RepeatedTask("sweep", partial(_sweep, state), every_s=SWEEP_S),
@@ -137,8 +138,10 @@ def _queue_jobs(state: AppState) -> None:
 
 
 def _sweep(state: AppState) -> None:
+    now = state.now()
+    follow_commands(state.engine, public_url=state.public_url, now=now)
     state.workflow.sweep(
-        due_work(state.engine, now=state.now()), commands=unfinished_command_work(state.engine)
+        due_work(state.engine, now=now), commands=unfinished_command_work(state.engine, now=now)
     )
 
 

@@ -118,6 +118,7 @@ class JobResponse(BaseModel):
     allows_fork: bool
     workloads: tuple[str, ...]
     max_pairs: int | None
+    metric: str
     requested_by: str
     state: RunnerJobState
     runner: str

@@ -21,22 +21,17 @@ from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.store.upgrade import open_current
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.comments.comment_commands import carry_out, fail_command
 from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
-from perfledger_service.usecases.pull_requests.comment_commands import carry_out, fail_command
 from perfledger_service.usecases.pull_requests.machine_classes import deadline_work, head_of_work
 from perfledger_service.usecases.pull_requests.retry import defer_upload
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
+from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedUpload
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState, utc_now
 from perfledger_service.web.logs import configure_logging
-from perfledger_service.workflows import (
-    QueuedCheck,
-    QueuedUpload,
-    UploadWorkflow,
-    WorkflowSteps,
-    workflow_database_url,
-)
+from perfledger_service.workflows import UploadWorkflow, WorkflowSteps, workflow_database_url
 
 
 def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
@@ -135,7 +130,9 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
             defer=defer,
             deadlines=partial(deadline_work, engine),
             post_check=post_check,
-            carry_out=partial(carry_out, engine, pull_requests=github, reports=reports),
+            carry_out=partial(
+                carry_out, engine, pull_requests=github, reports=reports, public_url=public_url
+            ),
             fail_command=partial(fail_command, engine),
         ),
         executor_id=replica.executor_id if replica else None,

@@ -10,19 +10,21 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, SecretStr
 
 from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError, UsageError
-from perfledger_service.usecases.pull_requests.comment_commands import (
+from perfledger_service.usecases.comments.comment_commands import (
     NewComment,
     receive_comment,
 )
 from perfledger_service.usecases.pull_requests.merges import receive_closing
+from perfledger_service.usecases.pull_requests.pushes import receive_push
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.uploads import PROBLEMS
 
 # A comment and a pull request's text have 65,536 characters each, written as JSON.
 MAX_DELIVERY_BYTES = 4 * 2**20
-COMMENT_EVENT, MERGE_EVENT = "issue_comment", "pull_request"
-CREATED_ACTION, USER_ACCOUNT, CLOSED_STATE = "created", "User", "closed"
+COMMENT_EVENT, PULL_REQUEST_EVENT = "issue_comment", "pull_request"
+CREATED_ACTION, USER_ACCOUNT = "created", "User"
+CLOSED_STATE, PUSH_ACTION = "closed", "synchronize"
 UNSIGNED_DELIVERY = "the delivery is not signed with PERFLEDGER_WEBHOOK_SECRET"
 _Fields = TypeVar("_Fields")
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
@@ -74,22 +76,24 @@ class _CommentDelivery(msgspec.Struct):
     sender: _Person
 
 
-class _ClosedPullRequest(msgspec.Struct):
+class _PullRequest(msgspec.Struct):
     number: int
     merged: bool = False
     merge_commit_sha: str | None = None
 
 
-class _MergeDelivery(msgspec.Struct):
-    """The fields of a `pull_request` delivery that are read."""
+class _PullRequestDelivery(msgspec.Struct):
+    """The fields of a `pull_request` delivery that are read; a push has commits."""
 
     action: str
     repository: _Repository
-    pull_request: _ClosedPullRequest
+    pull_request: _PullRequest
+    before: str = ""
+    after: str = ""
 
 
 _COMMENT_DECODER = msgspec.json.Decoder(_CommentDelivery)
-_MERGE_DECODER = msgspec.json.Decoder(_MergeDelivery)
+_PULL_REQUEST_DECODER = msgspec.json.Decoder(_PullRequestDelivery)
 
 
 async def signed_body(request: Request, state: CurrentAppState) -> bytes:
@@ -135,10 +139,10 @@ def receive_delivery(
     before is answered with 200 and changes nothing.
     """
     event = request.headers.get("x-github-event")
-    if event == MERGE_EVENT:
-        return _receive_closing(state, read_merge(body))
+    if event == PULL_REQUEST_EVENT:
+        return _receive_change(state, read_pull_request(body))
     if event != COMMENT_EVENT:
-        return CommentResponse(is_accepted=False, reason="not a comment or a merge")
+        return CommentResponse(is_accepted=False, reason="not a comment or a pull request")
     delivery = read_comment(body)
     writer = delivery.comment.user
     is_from_person = delivery.action == CREATED_ACTION and delivery.sender.type == USER_ACCOUNT
@@ -172,18 +176,30 @@ def _is_signed(body: bytes, signature: str, secret: SecretStr) -> bool:
     return hmac.compare_digest(expected, signature)
 
 
-def _receive_closing(state: AppState, delivery: _MergeDelivery) -> CommentResponse:
-    closed = delivery.pull_request
-    if delivery.action != CLOSED_STATE or (closed.merged and closed.merge_commit_sha is None):
-        return CommentResponse(is_accepted=False, reason="not a closed pull request")
-    reason = receive_closing(
-        state.engine,
-        delivery.repository.full_name,
-        delivery.repository.id,
-        closed.number,
-        merged_sha=closed.merge_commit_sha if closed.merged else None,
-        now=state.now(),
-    )
+def _receive_change(state: AppState, delivery: _PullRequestDelivery) -> CommentResponse:
+    """Receive that a pull request was closed or has another head."""
+    changed, repository = delivery.pull_request, delivery.repository
+    if delivery.action == PUSH_ACTION:
+        reason = receive_push(
+            state.engine,
+            repository.full_name,
+            repository.id,
+            changed.number,
+            before_sha=delivery.before,
+            head_sha=delivery.after,
+            now=state.now(),
+        )
+    elif delivery.action == CLOSED_STATE and (changed.merge_commit_sha or not changed.merged):
+        reason = receive_closing(
+            state.engine,
+            repository.full_name,
+            repository.id,
+            changed.number,
+            merged_sha=changed.merge_commit_sha if changed.merged else None,
+            now=state.now(),
+        )
+    else:
+        reason = "not a closed pull request or a push to one"
     return CommentResponse(is_accepted=not reason, reason=reason)
 
 
@@ -203,9 +219,9 @@ def read_comment(body: bytes) -> _CommentDelivery:
     return _read_delivery(body, _COMMENT_DECODER, event=COMMENT_EVENT)
 
 
-def read_merge(body: bytes) -> _MergeDelivery:
-    """Return the fields of a merge's delivery; raise UsageError if it is not one of GitHub's."""
-    return _read_delivery(body, _MERGE_DECODER, event=MERGE_EVENT)
+def read_pull_request(body: bytes) -> _PullRequestDelivery:
+    """Return the fields of a pull request's delivery; raise UsageError if it is not GitHub's."""
+    return _read_delivery(body, _PULL_REQUEST_DECODER, event=PULL_REQUEST_EVENT)
 
 
 def _read_delivery(body: bytes, decoder: msgspec.json.Decoder[_Fields], *, event: str) -> _Fields:

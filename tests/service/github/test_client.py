@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from pydantic import SecretStr
 
@@ -27,9 +29,13 @@ def a_check(**values):
 
 
 def test_a_pull_request_is_read(github, at_github):
-    at_github.open_pull(head_repository="fork/models")
+    at_github.open_pull()
 
-    assert github.pull_request(REPOSITORY, 7) == PullRequest(number=7, is_open=True, head_sha=SHA)
+    expected = PullRequest(number=7, is_open=True, head_sha=SHA, is_fork=False)
+    assert github.pull_request(REPOSITORY, 7) == expected
+    for origin in ("mallory/models", None):  # a fork, and one that was deleted
+        at_github.open_pull(7, SHA, head_repository=origin)
+        assert github.pull_request(REPOSITORY, 7) == replace(expected, is_fork=True)
 
 
 def test_a_pull_request_of_a_deleted_fork_is_read(github, at_github):

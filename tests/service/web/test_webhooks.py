@@ -141,7 +141,7 @@ def test_a_comment_on_what_is_not_known_or_that_approves_nothing_has_a_reason(de
 def test_other_events_are_taken_and_left(deliver):
     done = deliver({"zen": "ok"}, event="ping")
 
-    assert (done.status_code, done.json()["reason"]) == (202, "not a comment or a merge")
+    assert (done.status_code, done.json()["reason"]) == (202, "not a comment or a pull request")
 
 
 @pytest.mark.parametrize(
@@ -275,6 +275,28 @@ def a_merge(**values):
     ],
 )
 def test_a_closing_is_received_and_nothing_else_of_a_pull_request(deliver, delivery, is_accepted):
+    done = deliver(delivery, event="pull_request")
+
+    assert (done.status_code, done.json()["is_accepted"]) == (202, is_accepted)
+    assert bool(done.json()["reason"]) != is_accepted
+
+
+def a_push(**values):
+    return a_merge() | {"action": "synchronize", "before": "b" * 40, "after": "c" * 40} | values
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    ("delivery", "is_accepted"),
+    [
+        (a_push(), True),
+        (a_push(before=""), False),
+        (a_push(after="HEAD"), False),
+        (a_push(pull_request={"number": 2**40}), False),
+        (a_push(repository={"id": 1, "full_name": "octo/models"}), False),
+    ],
+)
+def test_a_push_to_a_pull_request_is_received(deliver, delivery, is_accepted):
     done = deliver(delivery, event="pull_request")
 
     assert (done.status_code, done.json()["is_accepted"]) == (202, is_accepted)

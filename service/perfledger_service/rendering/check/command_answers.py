@@ -13,7 +13,7 @@ USAGE = (
     "/perfledger ignore --reason WHY",
     "/perfledger approve COMMIT USD_A_YEAR [unpriced] [until YYYY-MM-DD]: WHY",
     "/perfledger rerun",
-    "/perfledger bisect",
+    "/perfledger bisect [WORKLOAD]",
     "/perfledger help",
 )
 _HELP = f"""\
@@ -21,22 +21,11 @@ _HELP = f"""\
 
 `accept` says that a regression of this pull request is intended: its check is neutral. That \
 counts for what is judged by now and, with `--until`, for later pushes until that day. `ignore` \
-makes the check of this commit neutral, except where a cost policy stops it. Both need write \
-access. `approve` is for those whom a cost policy names. A command is the first line of a new \
-comment; editing it changes nothing.
+makes the check of this commit neutral, except where a cost policy stops it. `rerun` measures the \
+newest commit again on a runner of the service's queue, and `bisect` searches this pull request's \
+commits for the one that changed a workload. These four need write access. `approve` is for those \
+whom a cost policy names. A command is the first line of a new comment; editing it changes nothing.
 """
-_QUESTIONS = {
-    "help": _HELP,
-    "rerun": """\
-perfledger starts no jobs: open **Details** of the check's job and choose **Re-run jobs**. The new \
-result replaces the one before. A larger `--budget` settles what was too noisy to tell.
-""",
-    "bisect": f"""\
-perfledger starts no jobs. On a machine of the same class, in a clone of the repository:
-
-{fence("perfledger history bisect WORKLOAD GOOD BAD --budget 30m", language="sh")}
-""",
-}
 
 
 def answer_marker(comment_id: int) -> str:
@@ -44,9 +33,9 @@ def answer_marker(comment_id: int) -> str:
     return f"<!-- perfledger:answer:{comment_id} -->"
 
 
-def question_answer(name: str) -> str:
-    """Return the answer to help, rerun or bisect."""
-    return _QUESTIONS[name]
+def help_answer() -> str:
+    """Return the commands that there are."""
+    return _HELP
 
 
 def invalid_answer(problem: str) -> str:
@@ -69,11 +58,36 @@ def no_write_access_answer(login: str, repository: str) -> str:
 
 def unknown_workload_answer(workload: str, acceptable: Sequence[str]) -> str:
     """Return the answer to an acceptance of what did not regress, with what did."""
-    names = [f"- {code(name, in_table=False)}\n" for name in acceptable[:MOST_WORKLOADS]]
-    more = len(acceptable) - len(names)
-    rest = f"- and {more} more\n" if more else ""
-    there = "These can be accepted:\n\n" if names else "Nothing regressed.\n"
+    there = "These can be accepted:\n\n" if acceptable else "Nothing regressed.\n"
     return (
         f"Not done: {code(workload, in_table=False)} did not regress in the newest result. "
-        f"{there}{''.join(names)}{rest}"
+        f"{there}{_names(acceptable)}"
     )
+
+
+def which_workload_answer(regressed: Sequence[str]) -> str:
+    """Return the answer to a bisection without a workload, where not exactly one regressed."""
+    if not regressed:
+        return "Not done: nothing regressed. Name a workload: `/perfledger bisect WORKLOAD`.\n"
+    return f"Not done: name one of these, `/perfledger bisect WORKLOAD`:\n\n{_names(regressed)}"
+
+
+def unmeasured_answer(workload: str, measured: Sequence[str]) -> str:
+    """Return the answer to a bisection of what the newest result does not have."""
+    there = "It has these:\n\n" if measured else "It has none.\n"
+    return (
+        f"Not done: {code(workload, in_table=False)} is not a workload of the newest result. "
+        f"{there}{_names(measured)}"
+    )
+
+
+def no_runner_answer(machine_classes: Sequence[str], why: str) -> str:
+    """Return the answer where no runner measures any of the machine classes."""
+    names = ", ".join(code(name, in_table=False) for name in machine_classes[:MOST_WORKLOADS])
+    return f"Not done on {names}: {why}.\n"
+
+
+def _names(workloads: Sequence[str]) -> str:
+    names = [f"- {code(name, in_table=False)}\n" for name in workloads[:MOST_WORKLOADS]]
+    more = len(workloads) - len(names)
+    return "".join(names) + (f"- and {more} more\n" if more else "")

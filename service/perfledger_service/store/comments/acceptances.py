@@ -4,8 +4,8 @@ import msgspec
 from sqlalchemy import ColumnElement, update
 from sqlmodel import Session, col, select
 
+from perfledger_service.store.comments.comment_tables import AcceptanceRow
 from perfledger_service.store.events.merges import merged_sha_of
-from perfledger_service.store.tables import AcceptanceRow
 from perfledger_service.values.acceptance import Acceptance
 
 # Of one pull request; and rows of a project that its page shows, newest first.

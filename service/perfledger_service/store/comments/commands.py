@@ -8,7 +8,8 @@ import msgspec
 from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.tables import CommentCommandRow, ProjectRow
+from perfledger_service.store.comments.comment_tables import CommentCommandRow
+from perfledger_service.store.tables import ProjectRow
 
 # Of one person under one pull request within a day; further ones are neither carried out nor
 # answered.
@@ -17,10 +18,14 @@ COUNTED_PERIOD = timedelta(days=1)
 
 
 class CommandStatus(StrEnum):
-    """Status of a command: what it changes is stored with `decided`, then it is answered."""
+    """Status of a command: what it changes is stored with `decided`, then it is answered.
+
+    One that waits for jobs is decided again when its answer changes.
+    """
 
     RECEIVED = "received"
     DECIDED = "decided"
+    WAITING = "waiting"
     DONE = "done"
     FAILED = "failed"
 
@@ -46,6 +51,7 @@ class StoredCommand(NewCommand):
     received_at: datetime
     status: CommandStatus
     answer: str
+    edition: int  # of the answer, 0 is the first
 
 
 _STORED_COMMAND_DECODER = msgspec.json.Decoder(StoredCommand)
@@ -98,10 +104,15 @@ def command_by_id(session: Session, command_id: int) -> StoredCommand:
 
 def unfinished_commands(session: Session) -> tuple[StoredCommand, ...]:
     """Return the commands that are not carried out or not answered yet, oldest first."""
+    return commands_with(session, CommandStatus.RECEIVED, CommandStatus.DECIDED)
+
+
+def commands_with(session: Session, *statuses: CommandStatus) -> tuple[StoredCommand, ...]:
+    """Return the commands of some statuses, oldest first."""
     rows = session.exec(
         select(CommentCommandRow, ProjectRow.repository)
         .join(ProjectRow)
-        .where(col(CommentCommandRow.status).in_((CommandStatus.RECEIVED, CommandStatus.DECIDED)))
+        .where(col(CommentCommandRow.status).in_(statuses))
         .order_by(col(CommentCommandRow.id))
     )
     return tuple(
@@ -110,10 +121,16 @@ def unfinished_commands(session: Session) -> tuple[StoredCommand, ...]:
 
 
 def set_command(
-    session: Session, command_id: int, status: CommandStatus, *, answer: str | None = None
+    session: Session,
+    command_id: int,
+    status: CommandStatus,
+    *,
+    answer: str | None = None,
+    edition: int | None = None,
 ) -> None:
-    """Record a command's status and, where it is given, its answer."""
-    values = {"status": status} | ({} if answer is None else {"answer": answer})
+    """Record a command's status and, where they are given, its answer and the answer's edition."""
+    columns = {"status": status, "answer": answer, "edition": edition}
+    values = {name: value for name, value in columns.items() if value is not None}
     session.exec(
         update(CommentCommandRow).where(col(CommentCommandRow.id) == command_id).values(**values)
     )

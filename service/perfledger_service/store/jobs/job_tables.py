@@ -31,6 +31,7 @@ class RunnerJobRow(StoreRow, table=True):
     allows_fork: bool = False
     workloads: str = Field(default="[]", sa_type=Text)
     max_pairs: int | None = None
+    metric: str = ""
     requested_by: str = ""
     state: str = Field(index=True)
     runner: str = ""

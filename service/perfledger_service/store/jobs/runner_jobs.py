@@ -31,6 +31,7 @@ class NewRunnerJob:
     allows_fork: bool = False
     workloads: tuple[str, ...] = ()
     max_pairs: int | None = None
+    metric: str = ""
     requested_by: str = ""
 
 

@@ -89,7 +89,8 @@ class JobCommands:
         bundle = f"--save-bundle={slot.bundle}"
         if job.kind is RunnerJobKind.BISECTION:  # no word after "--" is taken for an option
             where = (*job.workloads[:1], commits.base, commits.head)
-            return (*PERFLEDGER, "history", "bisect", bundle, "--", *where)
+            metric = (f"--metric={job.metric}",) if job.metric else ()
+            return (*PERFLEDGER, "history", "bisect", bundle, *metric, "--", *where)
         options = {
             "base": commits.base,
             "head": commits.head,

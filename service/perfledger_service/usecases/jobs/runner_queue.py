@@ -142,8 +142,10 @@ def answer_job(
     *,
     upload_id: str,
     now: datetime,
-) -> None:
-    """Record an upload as a job's result; the caller holds the project's lock and commits.
+) -> StoredRunnerJob:
+    """Record an upload as a job's result, and return the job.
+
+    The caller holds the project's lock and commits.
 
     Raises UsageError where its bundle is of other commits, workloads or machines or of another pull
     request than the job, and ConflictError where the job has another result.
@@ -152,7 +154,7 @@ def answer_job(
     check_answer(job, bundle)
     held_s = bundle.held_s
     device_s = None if held_s is None else held_s * bundle.machine.count
-    finish_job(session, project, job_id, upload_id=upload_id, device_s=device_s, now=now)
+    return finish_job(session, project, job_id, upload_id=upload_id, device_s=device_s, now=now)
 
 
 def finish_job(
@@ -292,9 +294,13 @@ def classes_with_runners(session: Session, project_id: int, *, now: datetime) ->
     return served_classes(session, project_id, since=now - RUNNER_ABSENT_AFTER)
 
 
+def queue_order(job: StoredRunnerJob) -> tuple[int, datetime, str]:
+    """Return what jobs are taken in the order of."""
+    return _ORDER.index(job.kind), job.created_at, job.id
+
+
 def _open_jobs(session: Session, project: Project) -> list[StoredRunnerJob]:
-    jobs = open_runner_jobs(session, project.id)
-    return sorted(jobs, key=lambda job: (_ORDER.index(job.kind), job.created_at))
+    return sorted(open_runner_jobs(session, project.id), key=queue_order)
 
 
 def _without_lost_lease(

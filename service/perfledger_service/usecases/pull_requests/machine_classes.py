@@ -34,6 +34,7 @@ from perfledger_service.store.uploads import (
     uploads_of_head,
 )
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.values.jobs.queued_work import QueuedCheck
 from perfledger_service.values.pull_request_report import (
     ClassReport,
     ClassStatus,
@@ -41,7 +42,6 @@ from perfledger_service.values.pull_request_report import (
 )
 from perfledger_service.values.report import Conclusion, ExitCode
 from perfledger_service.values.upload_views import UploadStatus
-from perfledger_service.workflows import QueuedCheck
 
 # Heads whose deadlines are to come or ended within the hour, so that one that ends at once counts,
 # too: more than any project has pull requests.
@@ -129,6 +129,15 @@ def head_of_work(check: QueuedCheck) -> CheckedHead:
         pull_request=check.pull_request,
         head_sha=check.head_sha,
     )
+
+
+def judged_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, ...]:
+    """Return each machine class's newest judged upload of a head."""
+    by_class: dict[str, StoredUpload] = {}
+    for upload in uploads_of_head(session, head):
+        if upload.judged_at is not None:
+            by_class.setdefault(upload.device_class, upload)
+    return tuple(by_class.values())
 
 
 def pull_request_report(

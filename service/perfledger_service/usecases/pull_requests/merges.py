@@ -11,6 +11,7 @@ from perfledger_service.store.database import write_session
 from perfledger_service.store.events.merges import add_merge
 from perfledger_service.store.projects import lock_project
 from perfledger_service.usecases.events.pull_request_events import close_events, merge_events
+from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
 from perfledger_service.usecases.pull_requests.projects import project_of_delivery
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 
@@ -37,6 +38,8 @@ def receive_closing(
         except NotFoundError as error:
             return str(error)
         lock_project(session, project.id)
+        reason = "the pull request is closed"
+        cancel_jobs_of(session, project.id, pull_request, reason=reason, now=now)
         if merged_sha is None:
             close_events(session, project.id, pull_request, now=now)
         else:

@@ -19,7 +19,7 @@ from perfledger_service.store.uploads import (
     upload_by_id,
 )
 from perfledger_service.usecases.pull_requests.uploads import work_on
-from perfledger_service.workflows import QueuedUpload
+from perfledger_service.values.jobs.queued_work import QueuedUpload
 
 # Between attempts to post. A secondary rate limit lasts a minute at least.
 LEAST_WAIT, MOST_WAIT = timedelta(minutes=1), timedelta(minutes=15)

@@ -36,6 +36,7 @@ from perfledger_service.store.uploads import (
     add_upload,
     count_uploads,
     restart_upload,
+    set_sender,
     set_status,
     unfinished_uploads,
     upload_by_id,
@@ -49,8 +50,8 @@ from perfledger_service.usecases.pull_requests.actions_runs import sender_of
 from perfledger_service.usecases.pull_requests.branch_places import find_places
 from perfledger_service.usecases.pull_requests.confirmation import confirm_suspects
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.values.jobs.queued_work import QueuedUpload
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
-from perfledger_service.workflows import QueuedUpload
 
 # GitHub numbers pull requests in 32 bits, and so do our tables.
 MAX_PULL_REQUEST = 2**31 - 1
@@ -109,7 +110,10 @@ def receive_bundle(
             restart_upload(session, earlier)
         stored_id = earlier.id if earlier else upload_id
         if job_id is not None:
-            answer_job(session, project, job_id, bundle, upload_id=stored_id, now=now)
+            job = answer_job(session, project, job_id, bundle, upload_id=stored_id, now=now)
+            if job.pull_request is not None and bundle.pull_request is None:
+                # A bisection of a pull request's commits tells nothing of the branch.
+                set_sender(session, stored_id, UploadSender.OTHER_RUN)
         session.commit()
     with read_session(engine) as session:
         return upload_by_id(session, stored_id)

@@ -214,10 +214,12 @@ def test_a_run_of_the_default_branch_chooses_its_base_itself(command_of):
 
 
 def test_no_workload_of_a_bisection_is_taken_for_an_option(command_of):
-    assert command_of(kind=RunnerJobKind.BISECTION, workloads=("--build=x",)) == [
+    values = {"kind": RunnerJobKind.BISECTION, "workloads": ("--build=x",), "metric": "cpu_time"}
+    assert command_of(**values) == [
         "history",
         "bisect",
         "--save-bundle=bundle.json",
+        "--metric=cpu_time",
         "--",
         "--build=x",
         "BASE",

@@ -6,23 +6,21 @@ from perfledger_service.rendering.check.command_answers import (
     MOST_WORKLOADS,
     USAGE,
     answer_marker,
+    help_answer,
     invalid_answer,
+    no_runner_answer,
     no_write_access_answer,
-    question_answer,
     refusal_answer,
     unknown_workload_answer,
+    unmeasured_answer,
+    which_workload_answer,
 )
 
 HOSTILE = "`</code><b>@octo [x](http://e.vil)| "
 
 
-@pytest.mark.parametrize("name", ["help", "rerun", "bisect"])
-def test_a_question_has_an_answer(name):
-    assert len(question_answer(name)) > 100
-
-
 def test_help_names_every_command():
-    assert all(usage in question_answer("help") for usage in USAGE)
+    assert all(usage in help_answer() for usage in USAGE)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +30,9 @@ def test_help_names_every_command():
         refusal_answer(f"no policy names {HOSTILE}"),
         no_write_access_answer(HOSTILE, HOSTILE),
         unknown_workload_answer(HOSTILE, (HOSTILE,)),
+        which_workload_answer((HOSTILE, "m:f")),
+        unmeasured_answer(HOSTILE, (HOSTILE,)),
+        no_runner_answer((HOSTILE,), "start one"),
     ],
 )
 def test_untrusted_text_is_shown_as_text_and_no_answer_is_a_command(answer):

@@ -5,13 +5,15 @@ from datetime import date
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_service.usecases.pull_requests.comment_grammar import (
+from perfledger_service.usecases.comments.comment_grammar import (
     MAX_LINE,
     MAX_REASON,
     AcceptCommand,
     ApprovalCommand,
+    BisectCommand,
+    HelpQuestion,
     InvalidCommand,
-    QuestionCommand,
+    RerunCommand,
     command_line,
     parse_command,
 )
@@ -44,10 +46,11 @@ def read(comment):
             AcceptCommand(workload="a:b", reason="uses --untilted"),
         ),
         ("ignore --reason 'repaired'", AcceptCommand(workload="", reason="repaired")),
-        ("help", QuestionCommand("help")),
-        ("", QuestionCommand("help")),
-        ("rerun ", QuestionCommand("rerun")),
-        ("bisect", QuestionCommand("bisect")),
+        ("help", HelpQuestion()),
+        ("", HelpQuestion()),
+        ("rerun ", RerunCommand()),
+        ("bisect", BisectCommand("")),
+        ("bisect `a:b[x='y z']`", BisectCommand("a:b[x='y z']")),
     ],
 )
 def test_a_command_is_read_as_it_is_written(comment, command):
@@ -71,7 +74,7 @@ def test_a_command_is_read_as_it_is_written(comment, command):
         ("approve", "an approval names"),
         ("approve bbbbbbb 12: \u0000", "an approval names"),
         ("Accept a:b --reason x", "is not a command"),
-        ("rerun everything", "is not a command"),
+        ("rerun everything", "takes no workload"),
         ("frobnicate \u202e`x`", "is not a command"),
     ],
 )

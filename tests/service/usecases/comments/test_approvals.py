@@ -17,13 +17,13 @@ from perfledger_service.store.comments.commands import command_by_id
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.comment_and_check import post_report
-from perfledger_service.usecases.pull_requests.comment_commands import carry_out
-from perfledger_service.usecases.pull_requests.comment_grammar import (
+from perfledger_service.usecases.comments.comment_commands import carry_out
+from perfledger_service.usecases.comments.comment_grammar import (
     ApprovalCommand,
     command_line,
     parse_command,
 )
+from perfledger_service.usecases.pull_requests.comment_and_check import post_report
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import judge_upload
 from perfledger_service.values.upload_views import UploadStatus
@@ -67,6 +67,7 @@ class Desk:
                 command_id,
                 pull_requests=self.github,
                 reports=self.reports,
+                public_url=PUBLIC_URL,
                 now=self.clock,
             )
         for work in self.jobs.works:

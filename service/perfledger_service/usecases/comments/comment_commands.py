@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from itertools import chain
 
 from sqlalchemy import Engine
@@ -18,6 +19,7 @@ from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.rendering.check import command_answers
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.store.comments.acceptances import add_acceptance
+from perfledger_service.store.comments.command_jobs import command_jobs
 from perfledger_service.store.comments.commands import (
     MAX_COMMANDS,
     CommandStatus,
@@ -32,37 +34,42 @@ from perfledger_service.store.comments.commands import (
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import lock_project
 from perfledger_service.store.uploads import (
-    StoredUpload,
     newest_judged,
     restart_upload,
     upload_by_id,
-    uploads_of_head,
+)
+from perfledger_service.usecases.comments.approvals import approve
+from perfledger_service.usecases.comments.comment_grammar import (
+    MAX_LINE,
+    AcceptCommand,
+    ApprovalCommand,
+    HelpQuestion,
+    InvalidCommand,
+    command_line,
+    parse_command,
+)
+from perfledger_service.usecases.comments.job_commands import (
+    queue_requested,
+    requested_jobs,
 )
 from perfledger_service.usecases.events.pull_request_events import (
     expect_accepted,
 )
 from perfledger_service.usecases.pull_requests.acceptances import acceptable_workloads
-from perfledger_service.usecases.pull_requests.approvals import approve
-from perfledger_service.usecases.pull_requests.comment_grammar import (
-    MAX_LINE,
-    AcceptCommand,
-    ApprovalCommand,
-    InvalidCommand,
-    QuestionCommand,
-    command_line,
-    parse_command,
-)
+from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
 from perfledger_service.usecases.pull_requests.projects import project_of_delivery
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST, work_on
 from perfledger_service.values.acceptance import Acceptance
-from perfledger_service.workflows import QueuedCommand, QueuedUpload
+from perfledger_service.values.jobs.queued_work import QueuedAnswer, QueuedCommand, QueuedUpload
 
 MAX_COMMENT_ID = 2**63 - 1
 # How far ahead an acceptance may reach: until then somebody looks again.
 MOST_DAYS = 366
 # GitHub's words for those who may push to the repository.
 WRITERS = frozenset({"admin", "maintain", "write"})
+# By whether a command waits for jobs.
+_AFTER_ANSWER = {False: CommandStatus.DONE, True: CommandStatus.WAITING}
 LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?", re.ASCII)
 
 
@@ -125,21 +132,22 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
         return CommentReceipt(
             None, f"more than {MAX_COMMANDS} commands of {comment.login} within a day"
         )
-    return CommentReceipt(work_on_command(command))
+    return CommentReceipt(work_on_command(command, now=now))
 
 
-def unfinished_command_work(engine: Engine) -> tuple[QueuedCommand, ...]:
+def unfinished_command_work(engine: Engine, *, now: datetime) -> tuple[QueuedCommand, ...]:
     """Return the commands that are stored and not carried out or not answered yet."""
     with read_session(engine) as session:
-        return tuple(work_on_command(command) for command in unfinished_commands(session))
+        return tuple(work_on_command(command, now=now) for command in unfinished_commands(session))
 
 
-def work_on_command(command: StoredCommand) -> QueuedCommand:
-    """Return the queue entry of a command."""
-    return QueuedCommand(
-        command_id=command.id,
-        partition=f"{command.repository}#{command.pull_request}",
-        due_at=command.received_at,
+def work_on_command(command: StoredCommand, *, now: datetime) -> QueuedCommand:
+    """Return the queue entry of a command, or of a later edition of its answer."""
+    partition = f"{command.repository}#{command.pull_request}"
+    if not command.edition:
+        return QueuedCommand(command_id=command.id, partition=partition, due_at=command.received_at)
+    return QueuedAnswer(
+        command_id=command.id, partition=partition, due_at=now, edition=command.edition
     )
 
 
@@ -149,6 +157,7 @@ def carry_out(
     *,
     pull_requests: PullRequests | None,
     reports: UploadReports,
+    public_url: str,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> tuple[QueuedUpload, ...]:
     """Carry out a command and answer it, and return the uploads to post again.
@@ -159,18 +168,27 @@ def carry_out(
     with read_session(engine) as session:
         command = command_by_id(session, command_id)
     if command.status is CommandStatus.RECEIVED:
-        _decide(engine, command, pull_requests=pull_requests, reports=reports, now=now())
+        _decide(
+            engine,
+            command,
+            pull_requests=pull_requests,
+            reports=reports,
+            public_url=public_url,
+            now=now(),
+        )
         with read_session(engine) as session:
             command = command_by_id(session, command_id)
     if command.status is CommandStatus.DECIDED:
         if pull_requests is not None:
             _answer(command, pull_requests)
         with write_session(engine) as session:
-            set_command(session, command_id, CommandStatus.DONE)
+            waits = bool(command_jobs(session, command_id))
+            set_command(session, command_id, _AFTER_ANSWER[waits])
             session.commit()
     with read_session(engine) as session:
         upload = newest_judged(session, command.project_id, command.pull_request)
-        uploads = _judged_of_head(session, upload) if upload else ()
+        head = upload.head if upload else None
+        uploads = judged_of_head(session, head) if head else ()
     return tuple(work_on(one) for one in uploads if one.retry_at is not None)
 
 
@@ -187,41 +205,53 @@ def _decide(
     *,
     pull_requests: PullRequests | None,
     reports: UploadReports,
+    public_url: str,
     now: datetime,
 ) -> None:
     """Store what a command changes together with its answer, "" where it is carried out."""
     order = parse_command(command.line)
-    may_write = isinstance(order, AcceptCommand) and _may_write(command, pull_requests)
-    # Before the lock: a report may have to be computed.
-    head = _judged_head(engine, command, reports=reports, now=now) if may_write else None
+    # Before the lock: GitHub is asked, and a report may have to be computed.
+    if isinstance(order, InvalidCommand):
+        change = _answered(command_answers.invalid_answer(order.problem))
+    elif isinstance(order, HelpQuestion):
+        change = _answered(command_answers.help_answer())
+    elif isinstance(order, ApprovalCommand):
+        change = partial(_approve, command, order, now=now)
+    elif pull_requests is None or not _may_write(command, pull_requests):
+        answer = command_answers.no_write_access_answer(command.login, command.repository)
+        change = _answered(answer)
+    elif isinstance(order, AcceptCommand):
+        head = _judged_head(engine, command, reports=reports, now=now)
+        change = partial(_accept, command, order, head=head, now=now)
+    else:
+        jobs = requested_jobs(engine, command, order, pull_requests=pull_requests, now=now)
+        change = partial(queue_requested, command, jobs, public_url=public_url, now=now)
     with write_session(engine) as session:
         lock_project(session, command.project_id)
-        if isinstance(order, InvalidCommand):
-            answer = command_answers.invalid_answer(order.problem)
-        elif isinstance(order, QuestionCommand):
-            answer = command_answers.question_answer(order.name)
-        elif isinstance(order, ApprovalCommand):
-            answer = command_answers.refusal_answer(approve(session, command, order, now=now))
-        elif may_write:
-            answer = _accept(session, command, order, head=head, now=now)
-        else:
-            answer = command_answers.no_write_access_answer(command.login, command.repository)
-        set_command(session, command.id, CommandStatus.DECIDED, answer=answer)
+        set_command(session, command.id, CommandStatus.DECIDED, answer=change(session))
         session.commit()
 
 
-def _may_write(command: StoredCommand, pull_requests: PullRequests | None) -> bool:
+def _answered(answer: str) -> Callable[[Session], str]:
+    """Return a change of nothing with its answer."""
+    return lambda _session: answer
+
+
+def _approve(
+    command: StoredCommand, order: ApprovalCommand, session: Session, *, now: datetime
+) -> str:
+    return command_answers.refusal_answer(approve(session, command, order, now=now))
+
+
+def _may_write(command: StoredCommand, pull_requests: PullRequests) -> bool:
     """Return whether GitHub says that a command's writer may push to the repository."""
-    return (
-        pull_requests is not None
-        and pull_requests.permission(command.repository, command.login) in WRITERS
-    )
+    return pull_requests.permission(command.repository, command.login) in WRITERS
 
 
 def _accept(
-    session: Session,
     command: StoredCommand,
     order: AcceptCommand,
+    session: Session,
     *,
     head: "_JudgedHead | None",
     now: datetime,
@@ -279,7 +309,8 @@ def _judged_head(
     """
     with read_session(engine) as session:
         newest = newest_judged(session, command.project_id, command.pull_request)
-        uploads = _judged_of_head(session, newest) if newest else ()
+        head = newest.head if newest else None
+        uploads = judged_of_head(session, head) if head else ()
         times = [upload.judged_at for upload in uploads if upload.judged_at is not None]
         if newest is None or min(times, default=now) > command.received_at:
             return None
@@ -290,23 +321,12 @@ def _judged_head(
     return _JudgedHead(newest.head_sha, workloads)
 
 
-def _judged_of_head(session: Session, newest: StoredUpload) -> tuple[StoredUpload, ...]:
-    """Return each machine class's newest judged upload of the head of an upload."""
-    if newest.head is None:
-        return ()
-    by_class: dict[str, StoredUpload] = {}
-    for upload in uploads_of_head(session, newest.head):
-        if upload.judged_at is not None:
-            by_class.setdefault(upload.device_class, upload)
-    return tuple(by_class.values())
-
-
 def _is_near(until: date, *, now: datetime) -> bool:
     return now.date() <= until <= now.date() + timedelta(days=MOST_DAYS)
 
 
 def _answer(command: StoredCommand, pull_requests: PullRequests) -> None:
-    """Answer a command once: a thumb where it is carried out, else a comment.
+    """Answer a command once: a thumb where it is carried out, else a comment, edited later.
 
     Nothing is answered to our own login, which could answer itself.
     """
@@ -317,10 +337,15 @@ def _answer(command: StoredCommand, pull_requests: PullRequests) -> None:
         pull_requests.react(repository, command.comment_id)
         return
     marker = command_answers.answer_marker(command.comment_id)
-    is_answered = any(
-        comment.author == me and comment.body.startswith(marker)
+    body = f"{marker}\n{command.answer}"
+    ours = [
+        comment
         for comment in pull_requests.comments(repository, command.pull_request)
-    )
-    if not is_answered:
-        body = f"{marker}\n{command.answer}"
+        if comment.author == me and comment.body.startswith(marker)
+    ]
+    if ours and ours[0].body.strip() != body.strip():
+        pull_requests.update_comment(repository, ours[0].id, body)
+    for extra in ours[1:]:  # GitHub may create one after its answer was lost
+        pull_requests.delete_comment(repository, extra.id)
+    if not ours and not command.edition:  # one that somebody deleted is not written again
         pull_requests.create_comment(repository, command.pull_request, body)

@@ -3,7 +3,9 @@
     /perfledger accept benchmarks.gpt:step --reason the larger batch is worth it --until 2026-12-31
     /perfledger ignore --reason the machine was being repaired
     /perfledger approve b1946ac 12400 until 2026-12-31: the larger batch is worth it
-    /perfledger rerun | bisect | help
+    /perfledger rerun
+    /perfledger bisect benchmarks.gpt:step
+    /perfledger help
 
 Only the first line of a comment is read, and only if it begins with the command.
 """
@@ -53,10 +55,20 @@ class ApprovalCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionCommand:
-    """A command that is only answered: help, rerun or bisect."""
+class RerunCommand:
+    """Measure the whole check again."""
 
-    name: str
+
+@dataclass(frozen=True, slots=True)
+class BisectCommand:
+    """Search a pull request's commits for the one that changed a workload, "" for the only one."""
+
+    workload: str
+
+
+@dataclass(frozen=True, slots=True)
+class HelpQuestion:
+    """A question for the commands that there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +78,14 @@ class InvalidCommand:
     problem: str
 
 
-CommentCommand = AcceptCommand | ApprovalCommand | QuestionCommand | InvalidCommand
+CommentCommand = (
+    AcceptCommand | ApprovalCommand | RerunCommand | BisectCommand | HelpQuestion | InvalidCommand
+)
+_SIMPLE_COMMANDS: dict[str, CommentCommand] = {
+    "": HelpQuestion(),
+    "help": HelpQuestion(),
+    "rerun": RerunCommand(),
+}
 
 
 def command_line(body: str) -> str:
@@ -81,21 +100,20 @@ def parse_command(line: str) -> CommentCommand:
     words = line.removeprefix(PREFIX).strip()
     name, _, rest = words.partition(" ")
     match name:
-        case "accept":
-            return _acceptance(rest)
-        case "ignore":
-            return _acceptance(rest, is_of_commit=True)
+        case "accept" | "ignore":
+            return _acceptance(rest, is_of_commit=name == "ignore")
         case "approve":
             return _approval(words)
-        case "help" | "rerun" | "bisect" if not rest.strip():
-            return QuestionCommand(name)
-        case "":
-            return QuestionCommand("help")
+        case "bisect":
+            return BisectCommand(_unquoted(rest))
+        case "rerun" if rest.strip():
+            return InvalidCommand("rerun takes no workload: it measures the whole check again")
         case _:
-            return InvalidCommand(f"{clean(words)!r} is not a command")
+            simple = _SIMPLE_COMMANDS.get(words)
+            return simple or InvalidCommand(f"{clean(words)!r} is not a command")
 
 
-def _acceptance(text: str, *, is_of_commit: bool = False) -> AcceptCommand | InvalidCommand:
+def _acceptance(text: str, *, is_of_commit: bool) -> AcceptCommand | InvalidCommand:
     """Return an acceptance with its options, which may stand in any order after the workload."""
     options = list(_OPTION.finditer(text))
     parts = pairwise((*options, None))

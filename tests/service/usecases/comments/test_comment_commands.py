@@ -10,20 +10,14 @@ from perfledger_service.errors import GitHubError
 from perfledger_service.store.comments.acceptances import acceptances_of
 from perfledger_service.store.comments.commands import CommandStatus, command_by_id
 from perfledger_service.store.database import read_session
-from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.comment_and_check import post_report
-from perfledger_service.usecases.pull_requests.comment_commands import (
-    NewComment,
+from perfledger_service.usecases.comments.comment_commands import (
     carry_out,
     fail_command,
-    receive_comment,
     unfinished_command_work,
 )
 from perfledger_service.usecases.pull_requests.machine_classes import announce_classes
 from perfledger_service.usecases.pull_requests.merges import receive_closing
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 
-PUBLIC_URL = "https://ledger.example"
 ACCEPT = "/perfledger accept gpt:step --reason the larger batch is worth it"
 IGNORE = "/perfledger ignore --reason the cooling failed"
 NEWER_SHA = "c" * 40
@@ -31,96 +25,6 @@ OTHER = Machine(device=Device.CPU, model="Other CPU")
 H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=80 * 2**30)
 FLEET = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1e3, source="x")
 POLICY = CostPolicy(team="nlp", ask_above_usd_per_year=1.0, approvers=("carol",))
-
-
-class Discussion:
-    """A pull request's comments at the stand-in, and the service that hears of them."""
-
-    def __init__(self, engine, github, at_github, *, now):
-        self.engine, self.github, self.at_github, self.now = engine, github, at_github, now
-        self.reports = UploadReports(build_report, takes_commands=True)
-
-    def post(self, upload_id):
-        post_report(
-            self.engine,
-            upload_id,
-            pull_requests=self.github,
-            reports=self.reports,
-            public_url=PUBLIC_URL,
-            now=self.now,
-        )
-
-    def receive(self, login, body):
-        comment = self.at_github.add_comment(login, body)
-        return receive_comment(
-            self.engine,
-            NewComment(
-                repository="octo/models",
-                repository_id=1296269,
-                pull_request=7,
-                comment_id=comment["id"],
-                login=login,
-                author="bob",
-                body=body,
-            ),
-            now=self.now,
-        )
-
-    def carry_out(self, receipt):
-        works = carry_out(
-            self.engine,
-            receipt.work.command_id,
-            pull_requests=self.github,
-            reports=self.reports,
-            now=lambda: self.now,
-        )
-        for work in works:
-            self.post(work.upload_id)
-        return works
-
-    def say(self, login, body):
-        """Have somebody comment, and do what follows; return the command as it is stored then."""
-        receipt = self.receive(login, body)
-        self.carry_out(receipt)
-        with read_session(self.engine) as session:
-            return command_by_id(session, receipt.work.command_id)
-
-    @property
-    def check(self):
-        return self.at_github.checks[-1]
-
-    @property
-    def answers(self):
-        """What was answered to commands."""
-        bodies = [one["body"] for one in self.at_github.comments]
-        return [body for body in bodies if body.startswith("<!-- perfledger:answer:")]
-
-    @property
-    def comment(self):
-        return next(
-            one["body"] for one in self.at_github.comments if "perfledger:comment" in one["body"]
-        )
-
-
-@pytest.fixture
-def discussion(engine, github, at_github, now):
-    at_github.open_pull()
-    for login, permission in (("alice", "write"), ("mallory", "read")):
-        at_github.tell("permissions", {"login": login, "permission": permission})
-    return Discussion(engine, github, at_github, now=now)
-
-
-@pytest.fixture
-def regressed(discussion, judged, make_bundle):
-    """Judge and post a regression of each of the workloads."""
-
-    def regressed(*workloads, upload_id="1" * 32, **values):
-        bundle = make_bundle(**{"ratio": 1.2, "workloads": workloads or ("gpt:step",), **values})
-        upload = judged(discussion.engine, bundle, upload_id=upload_id, now=discussion.now)
-        discussion.post(upload.id)
-        return upload
-
-    return regressed
 
 
 def test_an_accepted_regression_is_neutral_and_named_wherever_it_is_shown(regressed, discussion):
@@ -289,8 +193,7 @@ def test_an_ignored_commit_waits_for_no_class_but_for_the_approval_of_its_cost(
     [
         ("/perfledger", "/perfledger accept WORKLOAD --reason WHY"),
         ("/perfledger help", "/perfledger accept WORKLOAD --reason WHY"),
-        ("/perfledger rerun", "**Re-run jobs**"),
-        ("/perfledger bisect", "perfledger history bisect"),
+        ("/perfledger rerun gpt:step", "measures the whole check again"),
         ("/perfledger frobnicate @octo", "/perfledger accept WORKLOAD --reason WHY"),
         ("/perfledger accept", "ame the workload to accept"),
     ],
@@ -315,12 +218,12 @@ def test_a_lost_answer_is_found_again(discussion, received, make_bundle):
     discussion.at_github.fail_next(method="POST", path="/comments", drop="after")
     with pytest.raises(GitHubError):
         discussion.carry_out(receipt)
-    [work] = unfinished_command_work(discussion.engine)
+    [work] = unfinished_command_work(discussion.engine, now=discussion.now)
     assert work.command_id == receipt.work.command_id
     discussion.carry_out(receipt)
 
     assert len(discussion.answers) == 1
-    assert unfinished_command_work(discussion.engine) == ()
+    assert unfinished_command_work(discussion.engine, now=discussion.now) == ()
 
 
 def test_an_answer_that_waits_for_github_does_not_delay_what_was_decided(regressed, discussion):
@@ -351,6 +254,7 @@ def test_without_github_nobody_may_accept(engine, judged, make_bundle, discussio
         receipt.work.command_id,
         pull_requests=None,
         reports=discussion.reports,
+        public_url="https://ledger.example",
         now=lambda: discussion.now,
     )
 
@@ -359,7 +263,7 @@ def test_without_github_nobody_may_accept(engine, judged, make_bundle, discussio
         command = command_by_id(session, receipt.work.command_id)
     assert command.status is CommandStatus.DONE
     assert "needs write access" in command.answer
-    assert unfinished_command_work(engine) == ()
+    assert unfinished_command_work(engine, now=discussion.now) == ()
 
 
 def test_a_failed_command_keeps_its_reason_and_is_not_begun_again(

@@ -1,0 +1,68 @@
+"""Words how the jobs stand that a comment asked for; the text changes with each stage only."""
+
+from collections.abc import Sequence
+
+from perfledger_runners.jobs.runner_job import RunnerJobKind
+from perfledger_service.rendering.layout.escape import code, link, prose
+from perfledger_service.values.jobs.job_progress import JobProgress, JobStage
+
+SHORT_SHA = 12
+# Places are shown exactly only near the front: each change edits a comment.
+_PLACES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
+NO_RUNNER = (
+    "no runner of this machine class has asked for jobs within a day: start `perfledger runner` "
+    "on such a machine, or open **Details** of the check's job and choose **Re-run jobs**"
+)
+
+
+def jobs_answer(
+    kind: RunnerJobKind, head_sha: str, workload: str, progress: Sequence[JobProgress]
+) -> str:
+    """Return the answer to a command that asked for jobs, as they stand."""
+    commit = code(head_sha[:SHORT_SHA], in_table=False)
+    if kind is RunnerJobKind.BISECTION:
+        subject = f"Bisection of {code(workload, in_table=False)} up to {commit}"
+    else:
+        subject = f"Re-run of {commit}"
+    lines = "".join(
+        f"- {code(one.machine_class, in_table=False)}: {_stage(one)}\n" for one in progress
+    )
+    return f"{subject}:\n\n{lines}"
+
+
+def _stage(progress: JobProgress) -> str:
+    reason = prose(progress.reason, in_table=False)
+    words = {
+        JobStage.NOT_QUEUED: f"not queued: {reason if progress.reason else NO_RUNNER}",
+        JobStage.WITHOUT_RUNNER: f"in the queue, but {NO_RUNNER}",
+        JobStage.OVER_BUDGET: (
+            "in the queue; the budget of this project's jobs is used up until "
+            f"{progress.budget_until} (`perfledger server job budget`)"
+        ),
+        JobStage.RETRYING: f"to be tried again: {reason}",
+        JobStage.QUEUED: f"in the queue, {_place(progress.jobs_before)}",
+        JobStage.RUNNING: f"running on {code(progress.runner, in_table=False)}",
+        JobStage.JUDGING: "measured, and being judged",
+        JobStage.DONE: _result(progress),
+        JobStage.DROPPED: f"without a result: {reason}",
+    }
+    return words[progress.stage]
+
+
+def _place(jobs_before: int) -> str:
+    if not jobs_before:
+        return "the next one"
+    least = max(place for place in _PLACES if place <= jobs_before)
+    jobs = f"{least} job" if least == 1 else f"{least} jobs"
+    is_exact = least + 1 in _PLACES
+    verb = "is" if least == 1 else "are"
+    return f"{jobs} {verb} before it" if is_exact else f"{jobs} or more are before it"
+
+
+def _result(progress: JobProgress) -> str:
+    if not progress.url:
+        return f"done: {prose(progress.reason, in_table=False)}"
+    title = f"[{prose(progress.title, in_table=False)}]({link(progress.url)})"
+    if not progress.commit:
+        return f"done: {title}"
+    return f"found {code(progress.commit[:SHORT_SHA], in_table=False)}: {title}"

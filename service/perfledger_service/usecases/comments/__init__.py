@@ -1,0 +1,1 @@
+"""What people command in comments under a pull request."""

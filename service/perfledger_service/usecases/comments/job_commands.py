@@ -1,0 +1,269 @@
+"""Queues the re-runs and bisections that comments ask for, and says how they stand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger.metrics import METRICS, STEP_TIME
+from perfledger_baselines.judging.verdict import Verdict
+from perfledger_runners.jobs.runner_job import RunnerJobKind
+from perfledger_service.errors import TooManyRequestsError
+from perfledger_service.github.pull_requests import PullRequest, PullRequests
+from perfledger_service.rendering.check import command_answers
+from perfledger_service.rendering.check.job_answers import NO_RUNNER, SHORT_SHA
+from perfledger_service.store.comments.command_jobs import (
+    CommandJob,
+    add_command_jobs,
+)
+from perfledger_service.store.comments.commands import (
+    CommandStatus,
+    StoredCommand,
+    command_by_id,
+    commands_with,
+    set_command,
+)
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.expected_classes import expected_classes, missing_classes
+from perfledger_service.store.jobs.runner_jobs import (
+    NewRunnerJob,
+    StoredRunnerJob,
+    open_runner_jobs,
+)
+from perfledger_service.store.projects import lock_project
+from perfledger_service.store.uploads import (
+    CheckedHead,
+    newest_judged,
+    uploads_of_head,
+    verdicts_of,
+)
+from perfledger_service.usecases.comments.command_progress import progress_answer
+from perfledger_service.usecases.comments.comment_grammar import BisectCommand, RerunCommand
+from perfledger_service.usecases.jobs.job_schedule import job_key
+from perfledger_service.usecases.jobs.queue_place import is_served
+from perfledger_service.usecases.jobs.runner_queue import classes_with_runners, queue_job
+from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
+
+JobCommand = RerunCommand | BisectCommand
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedJobs:
+    """The jobs that a command asks for, one for each machine class, or why it gets none."""
+
+    jobs: tuple[NewRunnerJob, ...] = ()
+    refusal: str = ""  # the answer
+
+
+def requested_jobs(
+    engine: Engine,
+    command: StoredCommand,
+    order: JobCommand,
+    *,
+    pull_requests: PullRequests,
+    now: datetime,
+) -> RequestedJobs:
+    """Return the jobs that a command asks for of the pull request as GitHub has it now.
+
+    Raises GitHubError.
+    """
+    current = pull_requests.pull_request(command.repository, command.pull_request)
+    problem = _problem_of(command, current)
+    if problem or current is None:
+        return RequestedJobs(refusal=command_answers.refusal_answer(problem))
+    head = CheckedHead(
+        project_id=command.project_id,
+        repository=command.repository,
+        pull_request=command.pull_request,
+        head_sha=current.head_sha,
+    )
+    with read_session(engine) as session:
+        if isinstance(order, BisectCommand):
+            return _bisection(session, command, order, head)
+        return RequestedJobs(_reruns(session, command, head, now=now))
+
+
+def queue_requested(
+    command: StoredCommand,
+    requested: RequestedJobs,
+    session: Session,
+    *,
+    public_url: str,
+    now: datetime,
+) -> str:
+    """Queue the jobs that a command asks for, and return the answer.
+
+    A job that waits or runs already is not queued again. The caller holds the project's lock and
+    commits.
+    """
+    if requested.refusal:
+        return requested.refusal
+    served = classes_with_runners(session, command.project_id, now=now)
+    open_jobs = open_runner_jobs(session, command.project_id)
+    jobs = [_queue(session, command, one, open_jobs, served, now=now) for one in requested.jobs]
+    if not any(job.job_id for job in jobs):
+        problem = next((job.problem for job in jobs if job.problem), "")
+        return (
+            command_answers.refusal_answer(problem)
+            if problem
+            else command_answers.no_runner_answer([job.machine_class for job in jobs], NO_RUNNER)
+        )
+    add_command_jobs(session, command.id, jobs)
+    return progress_answer(session, command, public_url=public_url, now=now)[0]
+
+
+def follow_commands(engine: Engine, *, public_url: str, now: datetime) -> None:
+    """Give the commands that wait for jobs a new edition of their answer where it changed."""
+    with read_session(engine) as session:
+        waiting = commands_with(session, CommandStatus.WAITING)
+        answers = {
+            command.id: progress_answer(session, command, public_url=public_url, now=now)
+            for command in waiting
+        }
+    for command in waiting:
+        answer, is_open = answers[command.id]
+        if answer == command.answer and is_open:
+            continue
+        with write_session(engine) as session:
+            lock_project(session, command.project_id)
+            if command_by_id(session, command.id) == command:  # no other replica was faster
+                if answer == command.answer:
+                    set_command(session, command.id, CommandStatus.DONE)
+                else:
+                    set_command(
+                        session,
+                        command.id,
+                        CommandStatus.DECIDED,
+                        answer=answer,
+                        edition=command.edition + 1,
+                    )
+            session.commit()
+
+
+def _problem_of(command: StoredCommand, current: PullRequest | None) -> str:
+    """Return why no job is queued for a pull request, "" if one may be."""
+    if current is None:
+        return f"{command.repository} has no pull request #{command.pull_request}"
+    if not current.is_open:
+        return f"pull request #{command.pull_request} is closed: open it again first"
+    if current.is_fork:
+        return "it comes from a fork, whose code runners of this project do not run"
+    return ""
+
+
+def _reruns(
+    session: Session, command: StoredCommand, head: CheckedHead, *, now: datetime
+) -> tuple[NewRunnerJob, ...]:
+    """Return a job for each machine class of a head, from the base that it was compared with.
+
+    The classes are those that reported or are expected; before any, those of the pull request's
+    last result, or of the runners that there are.
+    """
+    bases: dict[str, str] = {}
+    for upload in uploads_of_head(session, head):
+        bases.setdefault(upload.device_class, upload.base_sha)
+    missing = missing_classes(expected_classes(session, head), bases)
+    classes = [*bases, *(one.machine_class for one in missing)]
+    if not classes:
+        newest = newest_judged(session, head.project_id, head.pull_request)
+        earlier = newest.head if newest else None
+        classes = [one.device_class for one in judged_of_head(session, earlier)] if earlier else []
+    classes = classes or [*classes_with_runners(session, head.project_id, now=now)] or ["*"]
+    some_base = next(iter(bases.values()), "")
+    return tuple(
+        NewRunnerJob(
+            key=job_key(RunnerJobKind.RERUN, command.comment_id, machine_class),
+            kind=RunnerJobKind.RERUN,
+            machine_class=machine_class,
+            base_sha=bases.get(machine_class, some_base),
+            head_sha=head.head_sha,
+            pull_request=head.pull_request,
+            requested_by=f"{command.login}, in a comment",
+        )
+        for machine_class in dict.fromkeys(classes)
+    )
+
+
+def _bisection(
+    session: Session, command: StoredCommand, order: BisectCommand, head: CheckedHead
+) -> RequestedJobs:
+    """Return the job that searches a pull request's commits for the one that changed a workload."""
+    newest = newest_judged(session, head.project_id, head.pull_request)
+    if newest is None:
+        return _refused("this pull request has no result yet: a bisection needs one")
+    if newest.head_sha != head.head_sha:
+        return _refused(
+            f"the newest result is of {newest.head_sha[:SHORT_SHA]}, and the pull request is at "
+            f"{head.head_sha[:SHORT_SHA]} by now: ask again after the check of that commit"
+        )
+    uploads = judged_of_head(session, head)
+    verdicts = [(one, verdict) for one in uploads for verdict in verdicts_of(session, one.id)]
+    regressed = [pair for pair in verdicts if pair[1].is_regression]
+    names = tuple(dict.fromkeys(verdict.workload for _, verdict in regressed))
+    if not order.workload and len(names) != 1:
+        return RequestedJobs(refusal=command_answers.which_workload_answer(names))
+    workload = order.workload or names[0]
+    chosen = [pair for pair in (*regressed, *verdicts) if pair[1].workload == workload]
+    if not chosen:
+        all_names = tuple(dict.fromkeys(verdict.workload for _, verdict in verdicts))
+        return RequestedJobs(refusal=command_answers.unmeasured_answer(workload, all_names))
+    upload, verdict = chosen[0]
+    of_upload = [other for one, other in chosen if one is upload]
+    return RequestedJobs(
+        (
+            NewRunnerJob(
+                key=job_key(RunnerJobKind.BISECTION, command.comment_id, upload.device_class),
+                kind=RunnerJobKind.BISECTION,
+                machine_class=upload.device_class,
+                base_sha=upload.base_sha,
+                head_sha=upload.head_sha,
+                pull_request=head.pull_request,
+                workloads=(verdict.workload,),
+                metric=_searched_metric(of_upload),
+                requested_by=f"{command.login}, in a comment",
+            ),
+        )
+    )
+
+
+def _refused(reason: str) -> RequestedJobs:
+    return RequestedJobs(refusal=command_answers.refusal_answer(reason))
+
+
+def _searched_metric(verdicts: Sequence[Verdict]) -> str:
+    """Return the metric that a bisection is about: the step time, or what regressed without it."""
+    regressed = {one.metric.name for one in verdicts if one.is_regression}
+    searchable = [
+        one.name
+        for one in METRICS.values()
+        if one.name in regressed and not (one.is_explanatory or one.is_optional)
+    ]
+    is_other = searchable and STEP_TIME.name not in searchable
+    return searchable[0] if is_other else STEP_TIME.name
+
+
+def _queue(
+    session: Session,
+    command: StoredCommand,
+    job: NewRunnerJob,
+    open_jobs: Sequence[StoredRunnerJob],
+    served: Sequence[str],
+    *,
+    now: datetime,
+) -> CommandJob:
+    """Queue a job, or find the one that measures the same; say why there is none."""
+    if not is_served(job.machine_class, served):
+        return CommandJob(machine_class=job.machine_class)
+    same = next((one for one in open_jobs if _is_same(one, job)), None)
+    try:
+        stored = same or queue_job(session, command.project_id, job, now=now)
+    except TooManyRequestsError as error:
+        return CommandJob(machine_class=job.machine_class, problem=str(error))
+    return CommandJob(machine_class=job.machine_class, job_id=stored.id)
+
+
+def _is_same(earlier: StoredRunnerJob, job: NewRunnerJob) -> bool:
+    names = ("kind", "machine_class", "base_sha", "head_sha", "pull_request", "workloads", "metric")
+    return all(getattr(earlier, name) == getattr(job, name) for name in names)

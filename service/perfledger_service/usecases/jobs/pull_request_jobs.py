@@ -1,0 +1,26 @@
+"""Cancels jobs of pull requests that nobody needs any more."""
+
+from datetime import datetime
+
+from sqlmodel import Session
+
+from perfledger_service.store.jobs.runner_jobs import open_runner_jobs
+from perfledger_service.usecases.jobs.runner_queue import cancelled
+
+
+def cancel_jobs_of(
+    session: Session,
+    project_id: int,
+    pull_request: int,
+    *,
+    head_sha: str | None = None,
+    reason: str,
+    now: datetime,
+) -> None:
+    """Cancel the open jobs of a pull request, or of one of its heads.
+
+    The caller holds the project's lock and commits.
+    """
+    for job in open_runner_jobs(session, project_id):
+        if job.pull_request == pull_request and head_sha in {None, job.head_sha}:
+            cancelled(session, job, reason=reason, now=now)

@@ -1,0 +1,29 @@
+"""Finds the place of a job in the queue for runners."""
+
+from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
+
+from perfledger_runners.jobs.runner_job import RunnerJobState
+from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob
+from perfledger_service.usecases.jobs.runner_queue import queue_order
+
+
+def jobs_before(
+    job: StoredRunnerJob, open_jobs: Iterable[StoredRunnerJob], served: Collection[str]
+) -> int:
+    """Return how many queued jobs the runners that can run a job may take before it.
+
+    `served` are the machine classes of the runners that ask for jobs.
+    """
+    classes = [one for one in served if fnmatchcase(one, job.machine_class)]
+    return sum(
+        other.state is RunnerJobState.QUEUED
+        and queue_order(other) < queue_order(job)
+        and any(fnmatchcase(one, other.machine_class) for one in classes)
+        for other in open_jobs
+    )
+
+
+def is_served(machine_class: str, served: Iterable[str]) -> bool:
+    """Return whether a runner of a machine class (a pattern) asks for jobs."""
+    return any(fnmatchcase(one, machine_class) for one in served)

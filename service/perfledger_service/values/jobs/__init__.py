@@ -1,0 +1,1 @@
+"""Defines the values of durable work and of jobs for runners."""

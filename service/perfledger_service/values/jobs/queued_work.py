@@ -1,0 +1,71 @@
+"""Defines the entries of the queue of durable work.
+
+The engine stores them by name: `workflows` must know each of these names for ever.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedUpload:
+    """An upload to process; uploads of one partition are processed in order, one at a time.
+
+    `attempt` counts from 1: a failed upload runs again only as the next attempt, which may be due
+    later.
+    """
+
+    upload_id: str
+    partition: str
+    attempt: int = 1
+    due_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedCheck:
+    """A pull request's head whose check is to be posted, again if it is, at a time."""
+
+    project_id: int
+    repository: str
+    pull_request: int
+    head_sha: str
+    due_at: datetime
+    attempt: int = 1
+
+    @property
+    def partition(self) -> str:
+        """Return the partition of the uploads of the same pull request."""
+        return f"{self.repository}#{self.pull_request}"
+
+    @property
+    def id(self) -> str:
+        """Return the id of the work: a head has one for each time."""
+        moment = self.due_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
+        return f"check-{self.project_id}-{self.pull_request}-{self.head_sha}-{moment}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedCommand:
+    """A command in a comment, to carry out once, with the partition of its pull request."""
+
+    command_id: int
+    partition: str
+    due_at: datetime
+    attempt: int = 1
+
+    @property
+    def id(self) -> str:
+        """Return the id of the work: a command has one for each attempt."""
+        return f"command-{self.command_id}-{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedAnswer(QueuedCommand):
+    """A later edition of the answer to a command, which waits for its jobs."""
+
+    edition: int
+
+    @property
+    def id(self) -> str:
+        """Return the id of the work: an edition has one for each attempt."""
+        return f"answer-{self.command_id}-{self.edition}-{self.attempt}"
