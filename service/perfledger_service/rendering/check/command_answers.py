@@ -14,6 +14,8 @@ USAGE = (
     "/perfledger approve COMMIT USD_A_YEAR [unpriced] [until YYYY-MM-DD]: WHY",
     "/perfledger rerun",
     "/perfledger bisect [WORKLOAD]",
+    "/perfledger allow COMMIT",
+    "/perfledger disallow",
     "/perfledger help",
 )
 _HELP = f"""\
@@ -23,8 +25,10 @@ _HELP = f"""\
 counts for what is judged by now and, with `--until`, for later pushes until that day. `ignore` \
 makes the check of this commit neutral, except where a cost policy stops it. `rerun` measures the \
 newest commit again on a runner of the service's queue, and `bisect` searches this pull request's \
-commits for the one that changed a workload. These four need write access. `approve` is for those \
-whom a cost policy names. A command is the first line of a new comment; editing it changes nothing.
+commits for the one that changed a workload. `allow` lets those runners run one commit of a fork, \
+until the next push or `disallow`: read its code first. All these need write access. `approve` is \
+for those whom a cost policy names. A command is the first line of a new comment; editing it \
+changes nothing.
 """
 
 
@@ -79,6 +83,19 @@ def unmeasured_answer(workload: str, measured: Sequence[str]) -> str:
         f"Not done: {code(workload, in_table=False)} is not a workload of the newest result. "
         f"{there}{_names(measured)}"
     )
+
+
+def fork_answer(head_sha: str) -> str:
+    """Return the answer where a fork's commit is to run that nobody allowed."""
+    return (
+        "Not done: this pull request comes from a fork, and nobody allowed its newest commit. "
+        f"After reading its code: `/perfledger allow {head_sha}`\n"
+    )
+
+
+def allowed_answer(head_sha: str, why: str) -> str:
+    """Return the answer where a fork's commit is allowed, and does not run yet."""
+    return f"{code(head_sha, in_table=False)} is allowed until the next push. {why}"
 
 
 def no_runner_answer(machine_classes: Sequence[str], why: str) -> str:

@@ -16,12 +16,19 @@ NO_RUNNER = (
 
 
 def jobs_answer(
-    kind: RunnerJobKind, head_sha: str, workload: str, progress: Sequence[JobProgress]
+    kind: RunnerJobKind,
+    head_sha: str,
+    workload: str,
+    progress: Sequence[JobProgress],
+    *,
+    is_fork: bool = False,
 ) -> str:
     """Return the answer to a command that asked for jobs, as they stand."""
     commit = code(head_sha[:SHORT_SHA], in_table=False)
     if kind is RunnerJobKind.BISECTION:
         subject = f"Bisection of {code(workload, in_table=False)} up to {commit}"
+    elif is_fork:
+        subject = f"Check of {commit} of a fork, allowed until the next push"
     else:
         subject = f"Re-run of {commit}"
     lines = "".join(

@@ -80,3 +80,20 @@ class CommandJobRow(StoreRow, table=True):
     machine_class: str = Field(primary_key=True)
     job_id: str | None = Field(default=None, foreign_key="runner_job.id", index=True)
     problem: str = Field(default="", sa_type=Text)
+
+
+class ForkPermissionRow(StoreRow, table=True):
+    """A head of a fork's pull request that runners may run, from `allowed_at` until `revoked_at`.
+
+    A push revokes the head before it, also one that was not allowed yet.
+    """
+
+    __table_args__ = (UniqueConstraint("project_id", "pull_request", "head_sha"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="project.id")
+    pull_request: int
+    head_sha: str
+    login: str
+    allowed_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    revoked_at: datetime | None = Field(default=None, sa_type=UtcTime)

@@ -24,7 +24,7 @@ def progress_answer(
     """Return how the jobs of a command stand, and whether there is more to come."""
     served = classes_with_runners(session, command.project_id, now=now)
     open_jobs = open_runner_jobs(session, command.project_id)
-    kind, head_sha, workload = RunnerJobKind.RERUN, "", ""
+    kind, head_sha, workload, is_fork = RunnerJobKind.RERUN, "", "", False
     stages = []
     for one in command_jobs(session, command.id):
         job = runner_job(session, command.project_id, one.job_id) if one.job_id else None
@@ -34,10 +34,11 @@ def progress_answer(
             )
         else:
             kind, head_sha, workload = job.kind, job.head_sha, "".join(job.workloads[:1])
+            is_fork = job.allows_fork
             stage = _progress(session, job, open_jobs, served, public_url=public_url, now=now)
         stages.append(stage)
     is_open = any(one.stage.is_open for one in stages)
-    return jobs_answer(kind, head_sha, workload, stages), is_open
+    return jobs_answer(kind, head_sha, workload, stages, is_fork=is_fork), is_open
 
 
 def _progress(

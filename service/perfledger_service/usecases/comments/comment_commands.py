@@ -43,12 +43,14 @@ from perfledger_service.usecases.comments.comment_grammar import (
     MAX_LINE,
     AcceptCommand,
     ApprovalCommand,
+    DisallowCommand,
     HelpQuestion,
     InvalidCommand,
     command_line,
     parse_command,
 )
 from perfledger_service.usecases.comments.job_commands import (
+    disallow,
     queue_requested,
     requested_jobs,
 )
@@ -223,6 +225,8 @@ def _decide(
     elif isinstance(order, AcceptCommand):
         head = _judged_head(engine, command, reports=reports, now=now)
         change = partial(_accept, command, order, head=head, now=now)
+    elif isinstance(order, DisallowCommand):
+        change = partial(disallow, command, now=now)
     else:
         jobs = requested_jobs(engine, command, order, pull_requests=pull_requests, now=now)
         change = partial(queue_requested, command, jobs, public_url=public_url, now=now)

@@ -5,6 +5,8 @@
     /perfledger approve b1946ac 12400 until 2026-12-31: the larger batch is worth it
     /perfledger rerun
     /perfledger bisect benchmarks.gpt:step
+    /perfledger allow b1946ac92492d2347c6235b4d2611184f6a1d0c2
+    /perfledger disallow
     /perfledger help
 
 Only the first line of a comment is read, and only if it begins with the command.
@@ -30,6 +32,7 @@ _APPROVAL = re.compile(
 )
 # Phones and word processors write two hyphens as a dash.
 _OPTION = re.compile(r"(?:^|\s)(?:--|[\u2013\u2014])(?P<name>reason|until)(?:=|\s+|$)")
+_SHA = re.compile(r"[0-9a-f]{40}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d"}
 
@@ -67,6 +70,18 @@ class BisectCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class AllowCommand:
+    """Let runners run one commit of a fork."""
+
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisallowCommand:
+    """Let runners run nothing of a fork's pull request any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class HelpQuestion:
     """A question for the commands that there are."""
 
@@ -79,12 +94,20 @@ class InvalidCommand:
 
 
 CommentCommand = (
-    AcceptCommand | ApprovalCommand | RerunCommand | BisectCommand | HelpQuestion | InvalidCommand
+    AcceptCommand
+    | ApprovalCommand
+    | RerunCommand
+    | BisectCommand
+    | AllowCommand
+    | DisallowCommand
+    | HelpQuestion
+    | InvalidCommand
 )
 _SIMPLE_COMMANDS: dict[str, CommentCommand] = {
     "": HelpQuestion(),
     "help": HelpQuestion(),
     "rerun": RerunCommand(),
+    "disallow": DisallowCommand(),
 }
 
 
@@ -104,6 +127,8 @@ def parse_command(line: str) -> CommentCommand:
             return _acceptance(rest, is_of_commit=name == "ignore")
         case "approve":
             return _approval(words)
+        case "allow":
+            return _permission(_unquoted(rest))
         case "bisect":
             return BisectCommand(_unquoted(rest))
         case "rerun" if rest.strip():
@@ -137,6 +162,16 @@ def _acceptance(text: str, *, is_of_commit: bool) -> AcceptCommand | InvalidComm
             return InvalidCommand(problem)
     reason = clean(values["reason"], limit=MAX_REASON)
     return AcceptCommand(workload=workload, reason=reason, until=until)
+
+
+def _permission(sha: str) -> AllowCommand | InvalidCommand:
+    """Return the permission of one commit, by its whole hash.
+
+    Whoever pushes to the fork could make two commits whose hashes begin alike.
+    """
+    if _SHA.fullmatch(sha):
+        return AllowCommand(sha)
+    return InvalidCommand("allow takes the whole hash of the newest commit: 40 hex digits")
 
 
 def _approval(words: str) -> ApprovalCommand | InvalidCommand:

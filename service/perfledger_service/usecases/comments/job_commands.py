@@ -25,6 +25,11 @@ from perfledger_service.store.comments.commands import (
     commands_with,
     set_command,
 )
+from perfledger_service.store.comments.fork_permissions import (
+    allow_head,
+    is_allowed,
+    revoke_permissions,
+)
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.expected_classes import expected_classes, missing_classes
 from perfledger_service.store.jobs.runner_jobs import (
@@ -40,13 +45,23 @@ from perfledger_service.store.uploads import (
     verdicts_of,
 )
 from perfledger_service.usecases.comments.command_progress import progress_answer
-from perfledger_service.usecases.comments.comment_grammar import BisectCommand, RerunCommand
+from perfledger_service.usecases.comments.comment_grammar import (
+    AllowCommand,
+    BisectCommand,
+    RerunCommand,
+)
 from perfledger_service.usecases.jobs.job_schedule import job_key
+from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
 from perfledger_service.usecases.jobs.queue_place import is_served
 from perfledger_service.usecases.jobs.runner_queue import classes_with_runners, queue_job
 from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
 
-JobCommand = RerunCommand | BisectCommand
+# What two jobs that measure the same have in common.
+_MEASURED = (
+    *("kind", "machine_class", "base_sha", "head_sha", "pull_request", "allows_fork"),
+    *("workloads", "metric"),
+)
+JobCommand = RerunCommand | BisectCommand | AllowCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,8 @@ class RequestedJobs:
 
     jobs: tuple[NewRunnerJob, ...] = ()
     refusal: str = ""  # the answer
+    fork: CheckedHead | None = None  # the commit of a fork that they run
+    is_permission: bool = False  # whether the command allows it
 
 
 def requested_jobs(
@@ -72,17 +89,25 @@ def requested_jobs(
     current = pull_requests.pull_request(command.repository, command.pull_request)
     problem = _problem_of(command, current)
     if problem or current is None:
-        return RequestedJobs(refusal=command_answers.refusal_answer(problem))
+        return _refused(problem)
     head = CheckedHead(
         project_id=command.project_id,
         repository=command.repository,
         pull_request=command.pull_request,
         head_sha=current.head_sha,
     )
+    if isinstance(order, AllowCommand):
+        problem = _objection_to_permission(order, current)
+    elif current.is_fork and isinstance(order, BisectCommand):
+        problem = "a bisection runs many commits of a fork, and one at a time is allowed"
+    if problem:
+        return _refused(problem)
     with read_session(engine) as session:
         if isinstance(order, BisectCommand):
             return _bisection(session, command, order, head)
-        return RequestedJobs(_reruns(session, command, head, now=now))
+        jobs = _reruns(session, command, head, is_fork=current.is_fork, now=now)
+    is_permission = isinstance(order, AllowCommand)
+    return RequestedJobs(jobs, fork=head if current.is_fork else None, is_permission=is_permission)
 
 
 def queue_requested(
@@ -98,20 +123,36 @@ def queue_requested(
     A job that waits or runs already is not queued again. The caller holds the project's lock and
     commits.
     """
-    if requested.refusal:
-        return requested.refusal
+    problem = requested.refusal or _fork_problem(session, command, requested)
+    if problem:
+        return problem
     served = classes_with_runners(session, command.project_id, now=now)
     open_jobs = open_runner_jobs(session, command.project_id)
     jobs = [_queue(session, command, one, open_jobs, served, now=now) for one in requested.jobs]
     if not any(job.job_id for job in jobs):
         problem = next((job.problem for job in jobs if job.problem), "")
-        return (
+        why = (
             command_answers.refusal_answer(problem)
             if problem
             else command_answers.no_runner_answer([job.machine_class for job in jobs], NO_RUNNER)
         )
+        allowed = requested.fork if requested.is_permission else None
+        return command_answers.allowed_answer(allowed.head_sha, why) if allowed else why
     add_command_jobs(session, command.id, jobs)
     return progress_answer(session, command, public_url=public_url, now=now)[0]
+
+
+def disallow(command: StoredCommand, session: Session, *, now: datetime) -> str:
+    """Let runners run nothing of a fork's pull request any more; return why that changes nothing.
+
+    The caller holds the project's lock and commits.
+    """
+    project_id, number = command.project_id, command.pull_request
+    if not revoke_permissions(session, project_id, number, revoked_at=command.received_at):
+        return command_answers.refusal_answer("nothing of this pull request was allowed")
+    reason = f"{command.login} does not allow it any more"
+    cancel_jobs_of(session, project_id, number, of_fork=True, reason=reason, now=now)
+    return ""
 
 
 def follow_commands(engine: Engine, *, public_url: str, now: datetime) -> None:
@@ -148,13 +189,39 @@ def _problem_of(command: StoredCommand, current: PullRequest | None) -> str:
         return f"{command.repository} has no pull request #{command.pull_request}"
     if not current.is_open:
         return f"pull request #{command.pull_request} is closed: open it again first"
-    if current.is_fork:
-        return "it comes from a fork, whose code runners of this project do not run"
     return ""
 
 
+def _objection_to_permission(order: AllowCommand, current: PullRequest) -> str:
+    """Return why a commit is not allowed, "" if it may be."""
+    if not current.is_fork:
+        return "this pull request is not from a fork: its code needs no permission"
+    if order.sha != current.head_sha:
+        return (
+            f"the newest commit is {current.head_sha}, not {order.sha}: read that one, and allow it"
+        )
+    return ""
+
+
+def _fork_problem(session: Session, command: StoredCommand, requested: RequestedJobs) -> str:
+    """Allow what a command allows; return why a fork's commit does not run, "" if it may.
+
+    A push or a revocation that arrived after the command was written counts.
+    """
+    if requested.fork is None:
+        return ""
+    if requested.is_permission:
+        received_at = command.received_at
+        if allow_head(session, requested.fork, login=command.login, allowed_at=received_at):
+            return ""
+        return command_answers.refusal_answer("it was revoked, or pushed over, meanwhile")
+    if is_allowed(session, requested.fork):
+        return ""
+    return command_answers.fork_answer(requested.fork.head_sha)
+
+
 def _reruns(
-    session: Session, command: StoredCommand, head: CheckedHead, *, now: datetime
+    session: Session, command: StoredCommand, head: CheckedHead, *, is_fork: bool, now: datetime
 ) -> tuple[NewRunnerJob, ...]:
     """Return a job for each machine class of a head, from the base that it was compared with.
 
@@ -180,6 +247,7 @@ def _reruns(
             base_sha=bases.get(machine_class, some_base),
             head_sha=head.head_sha,
             pull_request=head.pull_request,
+            allows_fork=is_fork,
             requested_by=f"{command.login}, in a comment",
         )
         for machine_class in dict.fromkeys(classes)
@@ -265,5 +333,4 @@ def _queue(
 
 
 def _is_same(earlier: StoredRunnerJob, job: NewRunnerJob) -> bool:
-    names = ("kind", "machine_class", "base_sha", "head_sha", "pull_request", "workloads", "metric")
-    return all(getattr(earlier, name) == getattr(job, name) for name in names)
+    return all(getattr(earlier, name) == getattr(job, name) for name in _MEASURED)

@@ -14,13 +14,15 @@ def cancel_jobs_of(
     pull_request: int,
     *,
     head_sha: str | None = None,
+    of_fork: bool = False,
     reason: str,
     now: datetime,
 ) -> None:
-    """Cancel the open jobs of a pull request, or of one of its heads.
+    """Cancel the open jobs of a pull request, or of one of its heads, or those with a fork's code.
 
     The caller holds the project's lock and commits.
     """
     for job in open_runner_jobs(session, project_id):
-        if job.pull_request == pull_request and head_sha in {None, job.head_sha}:
+        is_asked_for = head_sha in {None, job.head_sha} and (job.allows_fork or not of_fork)
+        if job.pull_request == pull_request and is_asked_for:
             cancelled(session, job, reason=reason, now=now)

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 from perfledger_runners.bundles.bundle_checks import SHA
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.comments.acceptances import set_merged
+from perfledger_service.store.comments.fork_permissions import revoke_permissions
 from perfledger_service.store.database import write_session
 from perfledger_service.store.events.merges import add_merge
 from perfledger_service.store.projects import lock_project
@@ -40,6 +41,7 @@ def receive_closing(
         lock_project(session, project.id)
         reason = "the pull request is closed"
         cancel_jobs_of(session, project.id, pull_request, reason=reason, now=now)
+        revoke_permissions(session, project.id, pull_request, revoked_at=now)
         if merged_sha is None:
             close_events(session, project.id, pull_request, now=now)
         else:

@@ -1,4 +1,4 @@
-"""Receives that a pull request has another head: nobody needs the jobs of the one before."""
+"""Receives that a pull request has another head: that before it is neither needed nor allowed."""
 
 from datetime import datetime
 
@@ -6,8 +6,10 @@ from sqlalchemy import Engine
 
 from perfledger_runners.bundles.bundle_checks import SHA
 from perfledger_service.errors import NotFoundError
+from perfledger_service.store.comments.fork_permissions import revoke_head
 from perfledger_service.store.database import write_session
 from perfledger_service.store.projects import lock_project
+from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
 from perfledger_service.usecases.pull_requests.projects import project_of_delivery
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
@@ -23,7 +25,9 @@ def receive_push(
     head_sha: str,
     now: datetime,
 ) -> str:
-    """Cancel the jobs of the commit that was a pull request's head before; return why not, or "".
+    """Cancel the jobs of a pull request's head before, and revoke its permission.
+
+    Return why not, or "".
 
     Deliveries may be late or repeated: jobs of any other commit are left alone.
     """
@@ -36,6 +40,13 @@ def receive_push(
         except NotFoundError as error:
             return str(error)
         lock_project(session, project.id)
+        before = CheckedHead(
+            project_id=project.id,
+            repository=project.repository,
+            pull_request=pull_request,
+            head_sha=before_sha,
+        )
+        revoke_head(session, before, now=now)
         cancel_jobs_of(
             session,
             project.id,

@@ -111,8 +111,10 @@ def receive_bundle(
         stored_id = earlier.id if earlier else upload_id
         if job_id is not None:
             job = answer_job(session, project, job_id, bundle, upload_id=stored_id, now=now)
-            if job.pull_request is not None and bundle.pull_request is None:
-                # A bisection of a pull request's commits tells nothing of the branch.
+            is_bisection = job.pull_request is not None and bundle.pull_request is None
+            if is_bisection or job.allows_fork:
+                # What a pull request's commits or a fork's code measured tells nothing of the
+                # branch.
                 set_sender(session, stored_id, UploadSender.OTHER_RUN)
         session.commit()
     with read_session(engine) as session:

@@ -52,6 +52,12 @@ def test_each_stage_has_its_words(values, words):
     assert words in said(**values)
 
 
+def test_a_forks_commit_is_named_as_such():
+    answer = jobs_answer(RunnerJobKind.RERUN, HEAD, "", [], is_fork=True)
+
+    assert answer.startswith("Check of `bbbbbbbbbbbb` of a fork, allowed until the next push:")
+
+
 def test_places_far_back_change_seldom():
     lines = {said(stage=JobStage.QUEUED, jobs_before=number) for number in range(1000)}
 

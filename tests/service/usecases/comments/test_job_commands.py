@@ -7,17 +7,20 @@ import pytest
 
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Side
-from perfledger_runners.jobs.runner_job import RunnerJobKind
+from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
 from perfledger_service.errors import GitHubError, TooManyRequestsError
 from perfledger_service.store.comments.commands import CommandStatus
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import project_named
+from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.comments import job_commands
 from perfledger_service.usecases.comments.job_commands import queue_requested
 from perfledger_service.usecases.jobs.runner_queue import (
     fail_job,
 )
 from perfledger_service.usecases.pull_requests.machine_classes import announce_classes
+from perfledger_service.usecases.pull_requests.pushes import receive_push
+from perfledger_service.values.upload_views import UploadSender
 
 CPU = "cpu:Test CPU:1"
 RERUN, BISECT = "/perfledger rerun", "/perfledger bisect"
@@ -81,8 +84,8 @@ def project_of(discussion):
     [
         ("mallory", {}, "this needs write access"),
         ("alice", {"state": "closed"}, "`#7` is closed"),
-        ("alice", {"head_repository": "mallory/models"}, "comes from a fork"),
-        ("alice", {"head_repository": None}, "comes from a fork"),
+        ("alice", {"head_repository": "mallory/models"}, " a fork"),
+        ("alice", {"head_repository": None}, " a fork"),  # it was deleted
     ],
 )
 def test_what_may_not_be_measured_has_an_answer_and_no_job(jobs, discussion, login, pull, reason):
@@ -219,3 +222,146 @@ def test_a_refusal_queues_nothing(discussion, jobs):
 
     assert answer == "Not done: no.\n"
     assert jobs() == ()
+
+
+ALLOW = f"/perfledger allow {HEAD_SHA}"
+
+
+@pytest.fixture
+def fork(discussion):
+    """The pull request comes from a fork of mallory, who opened it."""
+    discussion.at_github.open_pull(head_repository="mallory/models")
+    return discussion
+
+
+def test_a_fork_runs_only_the_commit_that_a_maintainer_allowed(jobs, fork):
+    fork.say("alice", RERUN)
+    assert f"`/perfledger allow {HEAD_SHA}`" in fork.answer
+    assert jobs() == ()
+    fork.say("alice", ALLOW)
+
+    [job] = jobs()
+    assert (job.head_sha, job.pull_request, job.allows_fork) == (HEAD_SHA, 7, True)
+    assert "of a fork, allowed until the next push" in fork.answers[-1]
+    fork.say("alice", RERUN)
+    assert len(jobs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("login", "sha", "reason"),
+    [
+        ("mallory", HEAD_SHA, "needs write access"),  # the fork's author
+        ("stranger", HEAD_SHA, "needs write access"),
+        ("alice", NEWER_SHA, f"the newest commit is {HEAD_SHA}, not {NEWER_SHA}"),
+        ("alice", HEAD_SHA[:12], "the whole hash"),
+        ("alice", HEAD_SHA.upper(), "the whole hash"),
+        ("alice", f"{HEAD_SHA} {NEWER_SHA}", "the whole hash"),
+        ("alice", "HEAD", "the whole hash"),
+    ],
+)
+def test_nobody_else_and_no_other_commit_is_allowed(jobs, fork, login, sha, reason):
+    fork.say(login, f"/perfledger allow {sha}")
+
+    assert reason.lower() in fork.answer.lower()
+    assert jobs() == ()
+
+
+def test_a_pull_request_of_the_repository_needs_no_permission(jobs, discussion):
+    discussion.say("alice", ALLOW)
+
+    assert "not from a fork" in discussion.answer
+    assert jobs() == ()
+
+
+def test_a_new_push_revokes_and_the_next_commit_needs_another_permission(jobs, fork):
+    fork.say("alice", ALLOW)
+    push(fork)
+    assert [job.state for job in jobs()] == [RunnerJobState.CANCELLED]
+    fork.at_github.open_pull(head_sha=NEWER_SHA, head_repository="mallory/models")
+    fork.say("alice", RERUN)
+    assert f"`/perfledger allow {NEWER_SHA}`" in fork.answers[-1]
+    fork.at_github.open_pull(head_sha=HEAD_SHA, head_repository="mallory/models")
+    fork.say("alice", RERUN)  # pushed back to what was allowed once
+
+    assert f"`/perfledger allow {HEAD_SHA}`" in fork.answers[-1]
+    assert len(jobs()) == 1
+
+
+def push(fork):
+    receive_push(
+        fork.engine,
+        "octo/models",
+        1296269,
+        7,
+        before_sha=HEAD_SHA,
+        head_sha=NEWER_SHA,
+        now=fork.now,
+    )
+
+
+def test_a_push_between_a_permission_and_its_turn_revokes_it(jobs, fork):
+    receipt = fork.receive("alice", ALLOW)
+    push(fork)  # GitHub's API still has the commit before
+    fork.carry_out(receipt)
+
+    assert "pushed over" in fork.answer
+    assert jobs() == ()
+
+
+def test_a_permission_whose_comment_is_edited_or_delivered_again_is_none(jobs, fork):
+    fork.say("alice", ALLOW)
+    push(fork)
+    body = f"/perfledger allow {NEWER_SHA}"
+    comment = next(one for one in fork.at_github.comments if one["body"] == ALLOW)
+    again = fork.receive_again(comment["id"], "alice", body)
+
+    assert (again.work, again.is_repeated) == (None, True)
+    assert len(jobs()) == 1
+
+
+def test_a_maintainer_revokes_what_was_allowed(jobs, fork):
+    fork.say("alice", ALLOW)
+    fork.say("mallory", "/perfledger disallow")
+    assert [job.state for job in jobs()] == [RunnerJobState.QUEUED]
+    fork.now += timedelta(seconds=1)
+    fork.say("alice", "/perfledger disallow")
+    assert [job.state for job in jobs()] == [RunnerJobState.CANCELLED]
+    fork.follow()
+    assert any("without a result: alice does not allow it" in one for one in fork.answers)
+    fork.say("alice", "/perfledger disallow")
+
+    assert "othing of this pull request was allowed" in fork.answers[-1]
+
+
+def test_a_permission_that_waited_does_not_undo_a_later_revocation(jobs, fork):
+    receipt = fork.receive("alice", ALLOW)
+    fork.now += timedelta(seconds=1)
+    fork.say("alice", "/perfledger disallow")
+    fork.carry_out(receipt)
+
+    assert any("t was revoked, or pushed over" in one for one in fork.answers)
+    assert jobs() == ()
+
+
+def test_a_commit_is_allowed_before_there_is_a_runner(jobs, fork):
+    fork.now += timedelta(days=2)
+    fork.say("alice", ALLOW)
+
+    assert f"`{HEAD_SHA}` is allowed until the next push. Not done on" in fork.answer
+    assert jobs() == ()
+
+
+def test_no_other_commits_of_a_fork_are_bisected(jobs, fork):
+    fork.say("alice", ALLOW)
+    fork.say("alice", BISECT)
+
+    assert "bisection runs many commits of a fork" in fork.answers[-1]
+    assert [job.kind for job in jobs()] == [RunnerJobKind.RERUN]
+
+
+def test_what_a_fork_measured_tells_nothing_of_the_branch(take, fork, make_bundle, answer_job):
+    fork.say("alice", ALLOW)
+    upload = answer_job(take(), make_bundle(ratio=0.1, seed=5))
+
+    with read_session(fork.engine) as session:
+        assert upload_by_id(session, upload.id).sender is UploadSender.OTHER_RUN

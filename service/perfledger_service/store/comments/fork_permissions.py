@@ -1,0 +1,96 @@
+"""Stores which commit of a fork's pull request the runners may run, and when that ended."""
+
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, update
+from sqlmodel import Session, col, select
+
+from perfledger_service.store.comments.comment_tables import ForkPermissionRow
+from perfledger_service.store.uploads import CheckedHead, add_if_new
+
+# Of the row that says when all of a pull request was revoked.
+_ALL_HEADS = ""
+_IS_ALLOWED = (
+    col(ForkPermissionRow.allowed_at).is_not(None),
+    col(ForkPermissionRow.revoked_at).is_(None),
+)
+
+
+def allow_head(session: Session, head: CheckedHead, *, login: str, allowed_at: datetime) -> bool:
+    """Let runners run a head as of a time; return False if that was revoked since.
+
+    The caller holds the project's lock.
+    """
+    _add(session, head)
+    revocations = session.exec(
+        select(ForkPermissionRow.revoked_at).where(
+            *_of_pull_request(head),
+            col(ForkPermissionRow.head_sha).in_((head.head_sha, _ALL_HEADS)),
+        )
+    )
+    if any(one is not None and one >= allowed_at for one in revocations):
+        return False
+    session.exec(
+        update(ForkPermissionRow)
+        .where(*_of_head(head))
+        .values(login=login, allowed_at=allowed_at, revoked_at=None)
+    )
+    return True
+
+
+def is_allowed(session: Session, head: CheckedHead) -> bool:
+    """Return whether runners may run a head of a fork."""
+    allowed = select(ForkPermissionRow.id).where(*_of_head(head), *_IS_ALLOWED)
+    return session.exec(allowed).first() is not None
+
+
+def revoke_head(session: Session, head: CheckedHead, *, now: datetime) -> None:
+    """Let no runner run a head, also by a permission that was given before and arrives later.
+
+    The caller holds the project's lock.
+    """
+    _add(session, head)
+    session.exec(update(ForkPermissionRow).where(*_of_head(head)).values(revoked_at=now))
+
+
+def revoke_permissions(
+    session: Session, project_id: int, pull_request: int, *, revoked_at: datetime
+) -> bool:
+    """Let no runner run what was allowed of a pull request until a time; return whether any was.
+
+    A permission that was given before and arrives later counts for nothing. The caller holds the
+    project's lock.
+    """
+    every = CheckedHead(
+        project_id=project_id, repository="", pull_request=pull_request, head_sha=_ALL_HEADS
+    )
+    revoke_head(session, every, now=revoked_at)
+    allowed = (
+        *_of_pull_request(every),
+        *_IS_ALLOWED,
+        col(ForkPermissionRow.allowed_at) <= revoked_at,
+    )
+    is_any = session.exec(select(ForkPermissionRow.id).where(*allowed)).first() is not None
+    session.exec(update(ForkPermissionRow).where(*allowed).values(revoked_at=revoked_at))
+    return is_any
+
+
+def _add(session: Session, head: CheckedHead) -> None:
+    values = {
+        "project_id": head.project_id,
+        "pull_request": head.pull_request,
+        "head_sha": head.head_sha,
+        "login": "",
+    }
+    add_if_new(session, ForkPermissionRow, values)
+
+
+def _of_pull_request(head: CheckedHead) -> tuple[ColumnElement[bool], ...]:
+    return (
+        col(ForkPermissionRow.project_id) == head.project_id,
+        col(ForkPermissionRow.pull_request) == head.pull_request,
+    )
+
+
+def _of_head(head: CheckedHead) -> tuple[ColumnElement[bool], ...]:
+    return (*_of_pull_request(head), col(ForkPermissionRow.head_sha) == head.head_sha)
