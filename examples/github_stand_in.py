@@ -6,6 +6,7 @@ check runs, answers and refuses like GitHub, and is controlled under /_stand_in/
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
 POST /_stand_in/permissions  {"repository": "o/r", "login": "mallory", "permission": "read"}
 POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
+POST /_stand_in/deliveries  {"guid": "…", "event": "issue_comment", "status_code": 502}
 POST /_stand_in/faults    {"count": 2, "method": "POST", "path": "/comments", "status": 502,
                            "headers": {"Retry-After": "1"}, "text": "<html>"} or {"drop": …}
                           drop: hang up "before" or "after" handling, or "late": handle it below
@@ -59,6 +60,18 @@ def create_token(state: State, request: "Handler", _installation: str) -> Reply:
         refuse(422, "The permissions requested are not granted to this installation.")
     end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
     return 201, {"token": "ghs_standInInstallationToken0000000000000", "expires_at": end}
+
+
+def list_deliveries(state: State, request: "Handler") -> Reply:
+    check_jwt(request)
+    cursor = int(request.query.get("cursor", [str(state.next_id)])[0])
+    return 200, [one for one in state.deliveries if one["id"] <= cursor]
+
+
+def repeat_delivery(state: State, request: "Handler", delivery: str) -> Reply:
+    check_jwt(request)
+    state.repeat_delivery(int(delivery))
+    return 202, {}
 
 
 def get_pull(state: State, _request: "Handler", name: str, number: str) -> Reply:
@@ -184,6 +197,8 @@ REPOSITORY = r"/repos/([\w.-]+/[\w.-]+)"
 ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", r"/user", lambda _, __: (200, {"login": LOGIN, "type": "Bot"})),
     ("GET", r"/app", get_app),
+    ("GET", r"/app/hook/deliveries", list_deliveries),
+    ("POST", r"/app/hook/deliveries/(\d+)/attempts", repeat_delivery),
     ("POST", r"/app/installations/(\d+)/access_tokens", create_token),
     ("GET", REPOSITORY, lambda state, _, name: (200, {"id": 1} | state.repository(name))),
     ("GET", REPOSITORY + r"/installation", get_installation),
@@ -201,6 +216,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("POST", r"/_stand_in/pulls", set_pull),
     ("POST", r"/_stand_in/permissions", set_permission),
     ("POST", r"/_stand_in/comments", post_comment),
+    ("POST", r"/_stand_in/deliveries", lambda state, r: (201, state.add_delivery(r.document))),
     ("POST", r"/_stand_in/faults", add_fault),
     ("POST", r"/_stand_in/late", handle_late),
     ("GET", r"/_stand_in/state", lambda state, _request: (200, state.document())),
@@ -302,9 +318,13 @@ class Handler(BaseHTTPRequestHandler):
                 return handler(state, self, *match.groups())
         return refuse(404, "Not Found")
 
-    def page(self, items: Sequence[object], path: str) -> tuple[Sequence[object], str]:
+    def page(self, items: Sequence[Document], path: str) -> tuple[Sequence[Document], str]:
         """Return the requested page of a list, and GitHub's Link header for it."""
         size = min(int(self.query.get("per_page", ["30"])[0]), 100)
+        if path.endswith("/deliveries"):
+            rest = [str(one["id"]) for one in items[size:]]
+            more = f"<http://{self.headers['Host']}{path}?per_page={size}&cursor="
+            return items[:size], f'{more}{rest[0]}>; rel="next"' if rest else ""
         number = int(self.query.get("page", ["1"])[0])
         more = f"<http://{self.headers['Host']}{path}?per_page={size}&page={number + 1}>"
         link = f'{more}; rel="next"' if number * size < len(items) else ""

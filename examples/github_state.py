@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TypedDict
@@ -51,6 +52,8 @@ class State:
         self.requests: list[dict[str, str]] = []
         self.faults: list[Document] = []
         self.granted = {"metadata", "contents", "checks", "pull_requests"}  # rights of the App
+        self.deliveries: list[Document] = []  # of webhooks, newest first
+        self.repeated_status = 200
         self.late: list[Callable[[], object]] = []
         self.next_id = FIRST_ID
         # Called with method and path after a request was handled and before it is answered.
@@ -86,6 +89,20 @@ class State:
         user = {"login": author, "type": "Bot" if author.endswith("[bot]") else "User"}
         made = Comment(id=self.new_id(), number=number, user=user, body=body, edits=0)
         return self.repository(name)["comments"].setdefault(str(made["id"]), made)
+
+    def add_delivery(self, document: Document) -> Document:
+        """Add an attempt to deliver a webhook, now where it does not say when."""
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        made = {"delivered_at": now, "redelivery": False} | document | {"id": self.new_id()}
+        self.deliveries.insert(0, made)
+        return made
+
+    def repeat_delivery(self, delivery_id: int) -> None:
+        """Repeat an attempt, which succeeds unless `repeated_status` says otherwise."""
+        found = next((one for one in self.deliveries if one["id"] == delivery_id), None)
+        first = found or refuse(404, "Not Found")
+        again = {"guid": first["guid"], "event": first["event"], "redelivery": True}
+        self.add_delivery(again | {"status_code": self.repeated_status})
 
     def wait_for(self, condition: Callable[["State"], bool], timeout_s: float = 600.0) -> bool:
         """Wait until `condition(state)` holds; return whether it does."""

@@ -149,6 +149,10 @@ class AppAuthentication:
         auth = installation_auth(token.token, token.expires_at)
         return token.expires_at, RepositoryAccess(auth=auth, installation=str(installation.id))
 
+    def app_auth(self) -> AuthBase:
+        """Return the authentication as the App itself."""
+        return app_auth(self._app_id, self._private_key, now=self._now())
+
     def _as_app(
         self,
         method: str,
@@ -156,5 +160,5 @@ class AppAuthentication:
         document: msgspec.json.Decoder[_Document],
         json: Mapping[str, object] | None = None,
     ) -> _Document:
-        auth = app_auth(self._app_id, self._private_key, now=self._now())
-        return decode_answer(self._api.request(method, path, auth=auth, json=json), document)
+        response = self._api.request(method, path, auth=self.app_auth(), json=json)
+        return decode_answer(response, document)

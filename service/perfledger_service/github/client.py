@@ -29,6 +29,7 @@ from perfledger_service.github.pull_requests import (
     PullRequest,
     PullRequestComment,
 )
+from perfledger_service.github.webhook_deliveries import AppDeliveries
 
 PAGE = 100
 # Comments beyond this many pages are not searched.
@@ -157,6 +158,13 @@ class GitHub:
             commit.sha: commit.parents[0].sha if commit.parents else ""
             for commit in decode_answer(response, LISTED_COMMITS)
         }
+
+    @property
+    def deliveries(self) -> AppDeliveries | None:
+        """The deliveries of webhooks, None without an App, which alone may read its own."""
+        if not isinstance(self._authentication, AppAuthentication):
+            return None
+        return AppDeliveries(self._api, self._authentication.app_auth)
 
     def close(self) -> None:
         """Close the connections."""

@@ -338,3 +338,16 @@ class ImportedFileRow(StoreRow, table=True):
     unpacked_bytes: int
     created_at: datetime = Field(sa_type=UtcTime)
     content: bytes  # last: SQLite reads through it to reach later columns
+
+
+class WebhookPollRow(StoreRow, table=True):
+    """Until when GitHub's deliveries were read, when the next poll is due, and what was found."""
+
+    id: int = Field(primary_key=True)
+    read_until: datetime = Field(sa_type=UtcTime)
+    due_at: datetime = Field(sa_type=UtcTime)
+    polled_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    failures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    redelivered: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    abandoned: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    problem: str = Field(default="", sa_type=Text)

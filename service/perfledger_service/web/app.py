@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.rendering.check.web_pages import static_folder
 from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.usecases.comments.comment_commands import (
@@ -20,6 +21,7 @@ from perfledger_service.usecases.comments.job_commands import follow_commands
 from perfledger_service.usecases.events.event_search import search_events
 from perfledger_service.usecases.jobs.job_schedule import queue_due_jobs
 from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines
+from perfledger_service.usecases.pull_requests.missed_deliveries import redeliver_missed
 from perfledger_service.usecases.pull_requests.retry import due_work
 from perfledger_service.usecases.pull_requests.uploads import unfinished_work
 from perfledger_service.web import (
@@ -112,6 +114,9 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
         RepeatedTask("queue jobs", partial(_queue_jobs, state), every_s=SWEEP_S),
         RepeatedTask("events", partial(_search_events, state), every_s=SWEEP_S),
     ]
+    if state.deliveries is not None:
+        poll = partial(_redeliver, state, state.deliveries)
+        tasks.append(RepeatedTask("missed webhooks", poll, every_s=SWEEP_S))
     if state.replica is not None:
         tasks.append(
             RepeatedTask(
@@ -143,6 +148,10 @@ def _sweep(state: AppState) -> None:
     state.workflow.sweep(
         due_work(state.engine, now=now), commands=unfinished_command_work(state.engine, now=now)
     )
+
+
+def _redeliver(state: AppState, deliveries: WebhookDeliveries) -> None:
+    redeliver_missed(state.engine, deliveries, now=state.now())
 
 
 def _search_events(state: AppState) -> None:

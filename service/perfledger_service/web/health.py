@@ -1,10 +1,14 @@
-"""Serves `/healthz`, whether the process is alive, and `/readyz`, whether it can work."""
+"""Serves `/healthz`, `/healthz/webhooks` and `/readyz`: what is alive, missed and ready."""
+
+from dataclasses import asdict
+from datetime import datetime
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
 from perfledger_service.store.upgrade import is_current
+from perfledger_service.usecases.pull_requests.missed_deliveries import last_poll
 from perfledger_service.web.app_state import AppState, CurrentAppState
 
 router = APIRouter(tags=["health"])
@@ -22,6 +26,25 @@ class Readiness(BaseModel):
     database: bool
     migrations: bool
     workflow: bool
+
+
+class WebhookHealth(BaseModel):
+    """What GitHub could not deliver; `polled_at` is null where nobody asks."""
+
+    polled_at: datetime | None = None
+    read_until: datetime | None = None
+    due_at: datetime | None = None
+    failures: int = 0
+    redelivered: int = 0
+    abandoned: int = 0
+    problem: str = ""
+
+
+@router.get("/healthz/webhooks")
+def webhook_health(state: CurrentAppState) -> WebhookHealth:
+    """Return until when missed webhooks were asked for, how many came again, and what fails."""
+    poll = last_poll(state.engine)
+    return WebhookHealth() if poll is None else WebhookHealth(**asdict(poll))
 
 
 @router.get("/healthz")

@@ -1,5 +1,8 @@
 from sqlalchemy import MetaData
 
+from perfledger_service.errors import GitHubError
+from perfledger_service.usecases.pull_requests.missed_deliveries import redeliver_missed
+
 
 def test_a_process_that_answers_is_healthy(site):
     answer = site.get("/healthz")
@@ -41,3 +44,21 @@ def test_a_service_without_its_database_is_not_ready(site, tmp_path):
 
     assert answer.status_code == 503
     assert answer.json() == {"database": False, "migrations": False, "workflow": True}
+
+
+def test_missed_webhooks_are_told_once_somebody_asks_for_them(site, now):
+    empty = site.get("/healthz/webhooks").json()
+    assert (empty["polled_at"], empty["redelivered"]) == (None, 0)
+
+    class Failing:
+        def attempts(self):
+            msg = "GitHub answered 502"
+            raise GitHubError(msg, is_transient=True)
+
+        def redeliver(self, delivery_id):
+            raise AssertionError(delivery_id)
+
+    redeliver_missed(site.engine, Failing(), now=now)
+
+    answer = site.get("/healthz/webhooks").json()
+    assert (answer["failures"], answer["problem"]) == (1, "GitHub answered 502")
