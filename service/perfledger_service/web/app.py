@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.rendering.check.web_pages import static_folder
 from perfledger_service.store.replicas import ReplicaLock
@@ -20,6 +21,7 @@ from perfledger_service.usecases.comments.comment_commands import (
 from perfledger_service.usecases.comments.job_commands import follow_commands
 from perfledger_service.usecases.events.event_search import search_events
 from perfledger_service.usecases.jobs.job_schedule import queue_due_jobs
+from perfledger_service.usecases.pull_requests.followed_heads import POLL_INTERVAL, check_heads
 from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines
 from perfledger_service.usecases.pull_requests.missed_deliveries import redeliver_missed
 from perfledger_service.usecases.pull_requests.retry import due_work
@@ -114,6 +116,9 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
         RepeatedTask("queue jobs", partial(_queue_jobs, state), every_s=SWEEP_S),
         RepeatedTask("events", partial(_search_events, state), every_s=SWEEP_S),
     ]
+    if state.pull_requests is not None:
+        check = partial(_check_heads, state, state.pull_requests)
+        tasks.append(RepeatedTask("heads", check, every_s=POLL_INTERVAL.total_seconds()))
     if state.deliveries is not None:
         poll = partial(_redeliver, state, state.deliveries)
         tasks.append(RepeatedTask("missed webhooks", poll, every_s=SWEEP_S))
@@ -148,6 +153,10 @@ def _sweep(state: AppState) -> None:
     state.workflow.sweep(
         due_work(state.engine, now=now), commands=unfinished_command_work(state.engine, now=now)
     )
+
+
+def _check_heads(state: AppState, pull_requests: PullRequests) -> None:
+    check_heads(state.engine, pull_requests, now=state.now())
 
 
 def _redeliver(state: AppState, deliveries: WebhookDeliveries) -> None:

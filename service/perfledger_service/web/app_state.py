@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 
 from perfledger_service.errors import RefusedError
 from perfledger_service.github.actions_tokens import ActionsRun, ActionsTokens
+from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.store.projects import Project
 from perfledger_service.store.replicas import ReplicaLock
@@ -41,6 +42,7 @@ class AppState:
     webhook_secret: SecretStr | None = None  # None: no webhooks
     previous_webhook_secret: SecretStr | None = None  # accepted as well
     actions: ActionsTokens | None = None  # None: runs of GitHub Actions need a project's token
+    pull_requests: PullRequests | None = None  # None: nobody is asked whether heads moved
     deliveries: WebhookDeliveries | None = None  # None: missed webhooks are not asked for
     replica: ReplicaLock | None = None  # None: the only process of a SQLite file
     now: Callable[[], datetime] = utc_now

@@ -145,6 +145,7 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
         webhook_secret=settings.webhook_secret,
         previous_webhook_secret=settings.previous_webhook_secret,
         actions=ActionsTokens(issuer=settings.actions_issuer, audience=public_url),
+        pull_requests=github,
         deliveries=github.deliveries if github and settings.webhook_secret else None,
         replica=replica,
     )

@@ -2,12 +2,15 @@
 
 from datetime import datetime
 
+import msgspec
 from sqlalchemy import ColumnElement, update
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.comments.comment_tables import ForkPermissionRow
+from perfledger_service.store.tables import ProjectRow
 from perfledger_service.store.uploads import CheckedHead, add_if_new
 
+_HEAD_DECODER = msgspec.json.Decoder(CheckedHead)
 # Of the row that says when all of a pull request was revoked.
 _ALL_HEADS = ""
 _IS_ALLOWED = (
@@ -42,6 +45,17 @@ def is_allowed(session: Session, head: CheckedHead) -> bool:
     """Return whether runners may run a head of a fork."""
     allowed = select(ForkPermissionRow.id).where(*_of_head(head), *_IS_ALLOWED)
     return session.exec(allowed).first() is not None
+
+
+def allowed_heads(session: Session) -> tuple[CheckedHead, ...]:
+    """Return all heads of forks that runners may run."""
+    rows = session.exec(
+        select(ForkPermissionRow, ProjectRow.repository)
+        .join(ProjectRow)
+        .where(*_IS_ALLOWED)
+        .order_by(col(ForkPermissionRow.id))
+    )
+    return tuple(row.to_value(_HEAD_DECODER, repository=repository) for row, repository in rows)
 
 
 def revoke_head(session: Session, head: CheckedHead, *, now: datetime) -> None:

@@ -25,7 +25,7 @@ def progress_answer(
     served = classes_with_runners(session, command.project_id, now=now)
     open_jobs = open_runner_jobs(session, command.project_id)
     kind, head_sha, workload, is_fork = RunnerJobKind.RERUN, "", "", False
-    stages = []
+    stages: list[JobProgress] = []
     for one in command_jobs(session, command.id):
         job = runner_job(session, command.project_id, one.job_id) if one.job_id else None
         if job is None:
