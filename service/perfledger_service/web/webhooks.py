@@ -11,9 +11,12 @@ from pydantic import BaseModel, SecretStr
 
 from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError, UsageError
 from perfledger_service.usecases.comments.comment_commands import (
+    CommentReceipt,
     NewComment,
+    label_command_id,
     receive_comment,
 )
+from perfledger_service.usecases.comments.comment_grammar import PREFIX
 from perfledger_service.usecases.pull_requests.merges import receive_closing
 from perfledger_service.usecases.pull_requests.pushes import receive_push
 from perfledger_service.web.app_state import AppState, CurrentAppState
@@ -25,6 +28,8 @@ MAX_DELIVERY_BYTES = 4 * 2**20
 COMMENT_EVENT, PULL_REQUEST_EVENT = "issue_comment", "pull_request"
 CREATED_ACTION, USER_ACCOUNT = "created", "User"
 CLOSED_STATE, PUSH_ACTION = "closed", "synchronize"
+LABEL_ACTIONS = ("labeled", "unlabeled")
+ALLOW_LABEL = "perfledger-allow"
 UNSIGNED_DELIVERY = "the delivery is not signed with PERFLEDGER_WEBHOOK_SECRET"
 _Fields = TypeVar("_Fields")
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
@@ -76,8 +81,18 @@ class _CommentDelivery(msgspec.Struct):
     sender: _Person
 
 
+class _Commit(msgspec.Struct):
+    sha: str
+
+
+class _Label(msgspec.Struct):
+    name: str
+
+
 class _PullRequest(msgspec.Struct):
     number: int
+    user: _Person | None = None
+    head: _Commit | None = None
     merged: bool = False
     merge_commit_sha: str | None = None
 
@@ -88,6 +103,8 @@ class _PullRequestDelivery(msgspec.Struct):
     action: str
     repository: _Repository
     pull_request: _PullRequest
+    sender: _Person | None = None
+    label: _Label | None = None
     before: str = ""
     after: str = ""
 
@@ -140,7 +157,8 @@ def receive_delivery(
     """
     event = request.headers.get("x-github-event")
     if event == PULL_REQUEST_EVENT:
-        return _receive_change(state, read_pull_request(body))
+        delivery_id = request.headers.get("x-github-delivery", "")
+        return _receive_change(state, read_pull_request(body), response, delivery_id=delivery_id)
     if event != COMMENT_EVENT:
         return CommentResponse(is_accepted=False, reason="not a comment or a pull request")
     delivery = read_comment(body)
@@ -163,11 +181,39 @@ def receive_delivery(
         body=delivery.comment.body or "",
     )
     receipt = receive_comment(state.engine, new_comment, now=state.now())
+    return _accepted(state, receipt, response)
+
+
+def _accepted(state: AppState, receipt: CommentReceipt, response: Response) -> CommentResponse:
+    """Enqueue the work of a command; one that was delivered before is answered with 200."""
     if receipt.work is not None:
         state.workflow.enqueue_command(receipt.work)
     if receipt.is_repeated:
         response.status_code = 200
     return CommentResponse(is_accepted=receipt.work is not None, reason=receipt.reason)
+
+
+def _receive_label(
+    state: AppState, delivery: _PullRequestDelivery, label: _Label, *, delivery_id: str
+) -> CommentReceipt:
+    """Receive a label as the command that it stands for, of who put or removed it."""
+    changed, sender = delivery.pull_request, delivery.sender
+    if label.name != ALLOW_LABEL:
+        return CommentReceipt(None, f"not the label {ALLOW_LABEL}")
+    if sender is None or sender.type != USER_ACCOUNT or changed.head is None:
+        return CommentReceipt(None, "not a label by a person")
+    is_allowed = delivery.action == LABEL_ACTIONS[0]
+    words = f"allow {changed.head.sha}" if is_allowed else "disallow"
+    new_comment = NewComment(
+        repository=delivery.repository.full_name,
+        repository_id=delivery.repository.id,
+        pull_request=changed.number,
+        comment_id=label_command_id(delivery_id),
+        login=sender.login,
+        author=changed.user.login if changed.user else "",
+        body=f"{PREFIX} {words}",
+    )
+    return receive_comment(state.engine, new_comment, now=state.now())
 
 
 def _is_signed(body: bytes, signature: str, secret: SecretStr) -> bool:
@@ -176,9 +222,14 @@ def _is_signed(body: bytes, signature: str, secret: SecretStr) -> bool:
     return hmac.compare_digest(expected, signature)
 
 
-def _receive_change(state: AppState, delivery: _PullRequestDelivery) -> CommentResponse:
-    """Receive that a pull request was closed or has another head."""
+def _receive_change(
+    state: AppState, delivery: _PullRequestDelivery, response: Response, *, delivery_id: str
+) -> CommentResponse:
+    """Receive that a pull request was closed, labelled or has another head."""
     changed, repository = delivery.pull_request, delivery.repository
+    if delivery.label is not None and delivery.action in LABEL_ACTIONS:
+        receipt = _receive_label(state, delivery, delivery.label, delivery_id=delivery_id)
+        return _accepted(state, receipt, response)
     if delivery.action == PUSH_ACTION:
         reason = receive_push(
             state.engine,

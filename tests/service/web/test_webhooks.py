@@ -303,5 +303,39 @@ def test_a_push_to_a_pull_request_is_received(deliver, delivery, is_accepted):
     assert bool(done.json()["reason"]) != is_accepted
 
 
+def a_label(**values):
+    return {
+        "action": "labeled",
+        "repository": {"id": 1296269, "full_name": "octo/models"},
+        "pull_request": {"number": 7, "head": {"sha": "b" * 40}, "user": {"login": "bob"}},
+        "label": {"name": "perfledger-allow"},
+        "sender": {"login": "alice", "type": "User"},
+    } | values
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    ("delivery", "is_accepted"),
+    [
+        (a_label(), True),
+        (a_label(action="unlabeled"), True),
+        (a_label(label={"name": "bug"}), False),
+        (a_label(sender={"login": "robot", "type": "Bot"}), False),
+        (a_label(sender=None), False),
+        (a_label(pull_request={"number": 7}), False),
+        (a_label(pull_request={"number": 7, "head": {"sha": "x\n/perfledger"}}), True),
+        (a_label(repository={"id": 1, "full_name": "octo/models"}), False),
+    ],
+)
+def test_a_label_is_a_command_of_who_put_it(deliver, site, delivery, is_accepted):
+    done = deliver(delivery, event="pull_request")
+
+    assert (done.status_code, done.json()["is_accepted"]) == (202, is_accepted)
+    assert len(site.jobs.commands) == is_accepted
+    again = deliver(delivery, event="pull_request")
+    assert not again.json()["is_accepted"]
+    assert len(site.jobs.commands) == is_accepted
+
+
 def test_a_merge_that_is_none_is_answered_with_our_error(deliver):
     assert deliver({"action": "closed"}, event="pull_request").status_code == 400

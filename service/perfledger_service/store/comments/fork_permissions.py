@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import msgspec
-from sqlalchemy import ColumnElement, update
+from sqlalchemy import ColumnElement, func, update
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.comments.comment_tables import ForkPermissionRow
@@ -65,6 +65,12 @@ def revoke_head(session: Session, head: CheckedHead, *, now: datetime) -> None:
     """
     _add(session, head)
     session.exec(update(ForkPermissionRow).where(*_of_head(head)).values(revoked_at=now))
+
+
+def last_push(session: Session, head: CheckedHead) -> datetime | None:
+    """Return when a head of a pull request was last pushed over or revoked, None if never."""
+    newest = select(func.max(ForkPermissionRow.revoked_at)).where(*_of_pull_request(head))
+    return session.exec(newest.where(col(ForkPermissionRow.head_sha) != _ALL_HEADS)).one()
 
 
 def revoke_permissions(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from hashlib import sha256
 from itertools import chain
 
 from sqlalchemy import Engine
@@ -104,7 +105,7 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
         return CommentReceipt(None, "not a command")
     is_possible = (
         0 < comment.pull_request <= MAX_PULL_REQUEST
-        and 0 < comment.comment_id <= MAX_COMMENT_ID
+        and 0 < abs(comment.comment_id) <= MAX_COMMENT_ID
         and LOGIN.fullmatch(comment.login)
     )
     if not is_possible:
@@ -135,6 +136,12 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
             None, f"more than {MAX_COMMANDS} commands of {comment.login} within a day"
         )
     return CommentReceipt(work_on_command(command, now=now))
+
+
+def label_command_id(delivery_id: str) -> int:
+    """Return the number of a label's command, in place of a comment's: below zero."""
+    digest = sha256(delivery_id.encode("utf-8", "surrogatepass")).digest()
+    return -(int.from_bytes(digest[:7]) + 1)
 
 
 def unfinished_command_work(engine: Engine, *, now: datetime) -> tuple[QueuedCommand, ...]:
@@ -336,6 +343,8 @@ def _answer(command: StoredCommand, pull_requests: PullRequests) -> None:
     """
     repository, me = command.repository, pull_requests.me()
     if command.login == me:
+        return
+    if not command.answer and command.comment_id < 0:  # a label cannot be given a thumb
         return
     if not command.answer:
         pull_requests.react(repository, command.comment_id)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -28,6 +28,7 @@ from perfledger_service.store.comments.commands import (
 from perfledger_service.store.comments.fork_permissions import (
     allow_head,
     is_allowed,
+    last_push,
     revoke_permissions,
 )
 from perfledger_service.store.database import read_session, write_session
@@ -56,6 +57,8 @@ from perfledger_service.usecases.jobs.queue_place import is_served
 from perfledger_service.usecases.jobs.runner_queue import classes_with_runners, queue_job
 from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
 
+# Whoever puts a label may not have seen a push that came just before.
+LABEL_DELAY = timedelta(minutes=1)
 # What two jobs that measure the same have in common.
 _MEASURED = (
     *("kind", "machine_class", "base_sha", "head_sha", "pull_request", "allows_fork"),
@@ -212,6 +215,13 @@ def _fork_problem(session: Session, command: StoredCommand, requested: Requested
         return ""
     if requested.is_permission:
         received_at = command.received_at
+        is_label = command.comment_id < 0
+        pushed_at = last_push(session, requested.fork) if is_label else None
+        if pushed_at is not None and received_at - pushed_at < LABEL_DELAY:
+            return command_answers.refusal_answer(
+                "the label came within a minute of a push, and names no commit: read "
+                f"{requested.fork.head_sha}, and put the label again"
+            )
         if allow_head(session, requested.fork, login=command.login, allowed_at=received_at):
             return ""
         return command_answers.refusal_answer("it was revoked, or pushed over, meanwhile")

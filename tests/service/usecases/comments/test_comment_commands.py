@@ -13,10 +13,12 @@ from perfledger_service.store.database import read_session
 from perfledger_service.usecases.comments.comment_commands import (
     carry_out,
     fail_command,
+    label_command_id,
     unfinished_command_work,
 )
 from perfledger_service.usecases.pull_requests.machine_classes import announce_classes
 from perfledger_service.usecases.pull_requests.merges import receive_closing
+from perfledger_service.usecases.pull_requests.pushes import receive_push
 
 ACCEPT = "/perfledger accept gpt:step --reason the larger batch is worth it"
 IGNORE = "/perfledger ignore --reason the cooling failed"
@@ -301,3 +303,52 @@ def test_a_merge_is_recorded_with_what_was_accepted(regressed, discussion):
     with read_session(discussion.engine) as session:
         [acceptance] = acceptances_of(session, upload.project_id, 7)
     assert acceptance.merged_sha == "d" * 40
+
+
+def label(discussion, guid, *, words="allow", login="alice"):
+    """Have somebody label the pull request, and do what follows."""
+    line = {"allow": f"/perfledger allow {'b' * 40}", "disallow": "/perfledger disallow"}[words]
+    receipt = discussion.receive_again(label_command_id(guid), login, line)
+    discussion.carry_out(receipt)
+    return receipt
+
+
+@pytest.mark.usefixtures("runner")
+def test_a_label_allows_what_its_comment_would_and_is_answered_without_a_thumb(jobs, discussion):
+    discussion.at_github.open_pull(head_repository="mallory/models")
+    label(discussion, "guid-1")
+    assert [job.allows_fork for job in jobs()] == [True]
+    discussion.now += timedelta(seconds=1)
+    label(discussion, "guid-2", words="disallow")
+
+    assert [job.state for job in jobs()] == ["cancelled"]
+    assert len(discussion.answers) == 1
+    assert discussion.at_github.state["reactions"] == []
+    assert (
+        discussion.receive_again(label_command_id("guid-1"), "alice", "/perfledger help").work
+        is None
+    )
+
+
+@pytest.mark.usefixtures("runner")
+def test_who_may_only_triage_allows_nothing_by_a_label(jobs, discussion):
+    discussion.at_github.open_pull(head_repository="mallory/models")
+    triage = {"login": "tess", "permission": "triage"}
+    discussion.at_github.tell("permissions", triage)
+    label(discussion, "guid-1", login="tess")
+
+    assert jobs() == ()
+    assert "needs write access" in discussion.answers[0]
+
+
+@pytest.mark.usefixtures("runner")
+@pytest.mark.parametrize(("seconds", "jobs_left"), [(59, 0), (60, 1)])
+def test_a_label_right_after_a_push_may_not_mean_that_commit(jobs, discussion, seconds, jobs_left):
+    discussion.at_github.open_pull(head_repository="mallory/models")
+    values = {"before_sha": "a" * 40, "head_sha": "b" * 40, "now": discussion.now}
+    receive_push(discussion.engine, "octo/models", 1296269, 7, **values)
+    discussion.now += timedelta(seconds=seconds)
+    label(discussion, "guid-1")
+
+    assert len(jobs()) == jobs_left
+    assert ("within a minute of a push" in discussion.answers[0]) != bool(jobs_left)
