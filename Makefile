@@ -1,4 +1,4 @@
-# make demo: set up, then the main job on real input.   make test: set up, then all tests.
+# make demo: set up, then the main job on real input.   make test: set up, then the tests.
 # make demo SERVE=1: pages with a made history of 60 commits, without measuring.
 # make screenshots: pictures of all pages of that history, in docs/pages.
 # make test-pythons: the quick tests on every other Python that is installed here.
