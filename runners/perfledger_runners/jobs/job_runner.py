@@ -7,14 +7,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from perfledger_runners.bundles.bundle_files import MAX_PLAIN_BYTES, read_bundle
 from perfledger_runners.bundles.service_requests import ServiceRequestError
+from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.jobs.job_commits import JobRefusedError
-from perfledger_runners.jobs.job_process import run_job_process
 from perfledger_runners.jobs.job_slot import JobSlot
 from perfledger_runners.jobs.lease_keeper import LeaseKeeper
 from perfledger_runners.jobs.runner_job import RunnerJob
 from perfledger_runners.jobs.service_jobs import JobLostError, ServiceJobs
+from perfledger_runners.launchers.launcher import (
+    Launcher,
+    LauncherError,
+    Submission,
+    SubmissionLimits,
+    SubmissionState,
+    SubmissionStatus,
+    cancel_submission,
+    run_submission,
+)
+from perfledger_runners.launchers.local_processes import LocalProcesses
 from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, last_line, tail_of_text
 
 DEFAULT_POLL_S = 15.0
@@ -84,6 +96,8 @@ class JobRunner:
     options: RunnerOptions
     say: Callable[[str], None]
     drain: Drain
+    launcher: Launcher = field(default_factory=LocalProcesses)
+    limits: SubmissionLimits = field(default_factory=SubmissionLimits)
 
     def run(self, *, is_until_idle: bool = False) -> None:
         """Take jobs until it is to drain, or until there is none.
@@ -123,6 +137,8 @@ class JobRunner:
         if job is None or (state.job_id and job.id != state.job_id):
             # The job that was left is another runner's: what belongs to it is of no use.
             self.slot.bundle.unlink(missing_ok=True)
+            if state.job_id and self.launcher.outlives_runner:
+                cancel_submission(self.launcher, state.submission, self.say)
         return job
 
     def _work_on(self, job: RunnerJob) -> None:
@@ -130,7 +146,7 @@ class JobRunner:
         self.say(f"job {job.id}: {job.kind} of {job.repository} {job.head_sha[:12]}".rstrip())
         keeper = LeaseKeeper(self.jobs, job.id, state.lease, lease_s=self.options.lease_s)
         with keeper:
-            if state.starts > MAX_STARTS:
+            if state.starts > MAX_STARTS and not self.launcher.outlives_runner:
                 self._fail(job, "it ended this runner each time that it ran", is_final=True)
                 return
             try:
@@ -138,23 +154,35 @@ class JobRunner:
             except (JobRefusedError, RepositoryError) as error:
                 self._fail(job, str(error), is_final=isinstance(error, JobRefusedError))
                 return
-            status = run_job_process(
-                command,
+            submission = Submission(
+                name=state.submission,
+                command=tuple(command),
                 folder=self.folder,
                 environment=self.environment,
                 log=self.slot.log,
-                is_over=lambda: keeper.is_lost or self.drain.is_over,
+                bundle=self.slot.bundle,
             )
-            self._end(job, status, is_lost=keeper.is_lost)
+            try:
+                ending = run_submission(
+                    self.launcher,
+                    submission,
+                    self.limits,
+                    is_over=lambda: keeper.is_lost or self.drain.is_over,
+                    say=lambda line: self.say(f"job {job.id}: {line}"),
+                )
+            except LauncherError as error:
+                ending = SubmissionStatus(state=SubmissionState.ENDED, reason=str(error))
+            self._end(job, ending, is_lost=keeper.is_lost)
 
-    def _end(self, job: RunnerJob, status: int | None, *, is_lost: bool) -> None:
+    def _end(self, job: RunnerJob, ending: SubmissionStatus | None, *, is_lost: bool) -> None:
         """Bring what there is of a job's result, or say why there is none."""
+        status = None if ending is None else ending.exit_status
         if is_lost:
             self.say(f"job {job.id} is not this runner's any more: stopped")
             self.slot.clear()
         elif self.slot.bundle.exists():
-            self._send(job.id)
-        elif status is None:
+            self._send_readable(job)
+        elif ending is None:
             self.say(f"job {job.id} is given back: the runner ends")
             self._tell(lambda lease: self.jobs.give_back(job.id, lease))
         elif status in job.kind.statuses_without_bundle:
@@ -162,8 +190,20 @@ class JobRunner:
             self.say(f"job {job.id} is done without a bundle: {reason}")
             self._tell(lambda lease: self.jobs.finish(job.id, lease, reason=reason))
         else:
-            reason = f"exit status {status}: {self._last_words()}"
+            why = ending.reason if status is None else f"exit status {status}"
+            words = self._last_words()
+            reason = f"{why}: {words}" if words else why
             self._fail(job, reason, is_final=status in {USAGE_STATUS, NOT_MEASURED_STATUS})
+
+    def _send_readable(self, job: RunnerJob) -> None:
+        """Send the slot's bundle if it arrived as it was written."""
+        try:
+            with self.slot.bundle.open("rb") as file:
+                read_bundle(file.read(MAX_PLAIN_BYTES + 1))
+        except (BundleError, OSError) as error:
+            self._fail(job, f"its bundle is damaged: {error}", is_final=False)
+        else:
+            self._send(job.id)
 
     def _send(self, job_id: str) -> None:
         """Send the slot's bundle; one that the service refuses is dropped."""
@@ -188,5 +228,10 @@ class JobRunner:
         self.slot.clear()
 
     def _last_words(self) -> str:
-        data = self.slot.log.read_bytes()[-MAX_LOG_TAIL_BYTES:]
+        try:
+            with self.slot.log.open("rb") as file:
+                file.seek(max(0, self.slot.log.stat().st_size - MAX_LOG_TAIL_BYTES))
+                data = file.read(MAX_LOG_TAIL_BYTES)
+        except OSError:  # it never began
+            return ""
         return last_line(tail_of_text(data.decode(errors="replace"), MAX_LOG_TAIL_BYTES))

@@ -5,6 +5,7 @@ runner that begins again asks with the same lease, and sends the bundle that was
 """
 
 import fcntl
+import hashlib
 import os
 import re
 import secrets
@@ -33,6 +34,11 @@ class SlotState:
     lease: str = field(default_factory=_new_lease)
     job_id: str = ""
     starts: int = 0
+
+    @property
+    def submission(self) -> str:
+        """Return the name under which a launcher runs the job; the lease itself is a secret."""
+        return f"perfledger-{hashlib.sha256(self.lease.encode()).hexdigest()[:16]}"
 
 
 _SLOT_STATE_DECODER = msgspec.json.Decoder(SlotState)

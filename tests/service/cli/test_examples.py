@@ -163,6 +163,7 @@ def repository(tmp_path, monkeypatch):
     path = tmp_path / "repository"
     path.mkdir()
     (tmp_path / "my-model").mkdir()
+    shutil.copy(EXAMPLES / "commands" / "gpu7.toml", path)
     monkeypatch.chdir(path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert run("perfledger init").exit_code == 0

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # this would make every help slow
         "perfledger runner --until-idle",
         "perfledger runner --until-idle --machine-class 'cuda:NVIDIA H100 80GB HBM3:1'",
         "perfledger runner --until-idle --name h100-a --lease 5m --drain 30m",
+        "perfledger runner --until-idle --launcher gpu7.toml --machine-class 'cuda:NVIDIA L4:1'",
     )
 )
 def runner(
@@ -35,6 +36,10 @@ def runner(
     machine_class: Annotated[
         list[str] | None,
         what("a machine class that it measures; repeatable", metavar="CLASS", default="this one's"),
+    ] = None,
+    launcher: Annotated[
+        Path | None,
+        what("the file that says where jobs run", metavar="FILE", default="on this machine"),
     ] = None,
     until_idle: Annotated[
         bool, how("end when there is no job for this machine", flag="--until-idle")
@@ -55,8 +60,19 @@ def runner(
     job back. A runner that was killed begins with what it left.
     """
     from perfledger_runners.jobs.job_runner import Drain, RunnerOptions
-    from perfledger_service.usecases.check.runner import machine_classes_here, run_jobs
+    from perfledger_service.usecases.check.runner import (
+        chosen_launcher,
+        machine_classes_here,
+        run_jobs,
+    )
 
+    choice = chosen_launcher(launcher)
+    if choice is not None and not choice.is_local and not machine_class:
+        msg = (
+            f"{launcher} runs jobs on other machines: name what they measure with --machine-class, "
+            "as pages and bundles show it"
+        )
+        raise UsageError(msg)
     options = RunnerOptions(
         name=name or platform.node() or "runner",
         machine_classes=tuple(machine_class or machine_classes_here(os.environ)),
@@ -67,7 +83,15 @@ def runner(
     target, draining = service_at(upload_url), Drain()
     _say(f"runner {options.name} measures on {', '.join(options.machine_classes)}")
     with _ended_by_signals(draining, within_s=options.drain_s):
-        run_jobs(Path(), target, options, drain=draining, say=_say, is_until_idle=until_idle)
+        run_jobs(
+            Path(),
+            target,
+            options,
+            choice=choice,
+            drain=draining,
+            say=_say,
+            is_until_idle=until_idle,
+        )
 
 
 @contextmanager

@@ -16,6 +16,9 @@ from perfledger_runners.jobs.job_runner import Drain, JobRunner, RunnerOptions
 from perfledger_runners.jobs.job_slot import JobSlot, open_slot
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_runners.jobs.service_jobs import ServiceJobs
+from perfledger_runners.launchers.launcher import SubmissionLimits
+from perfledger_runners.launchers.launcher_file import LauncherChoice, read_launcher_file
+from perfledger_runners.launchers.local_processes import LocalProcesses
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.nvml import load_nvml
 from perfledger_runners.user_folders import state_folder
@@ -34,11 +37,14 @@ def run_jobs(
     target: UploadTarget,
     options: RunnerOptions,
     *,
+    choice: LauncherChoice | None = None,
     drain: Drain,
     say: Callable[[str], None],
     is_until_idle: bool = False,
 ) -> None:
     """Take jobs of the repository that `folder` is in, until it is to drain or there is none.
+
+    Without a launcher's choice they run in child processes, without limits of their own.
 
     Raises UsageError for a folder that is no repository and a name that another runner has.
     """
@@ -58,7 +64,17 @@ def run_jobs(
                 options=options,
                 say=say,
                 drain=drain,
+                launcher=LocalProcesses() if choice is None else choice.launcher,
+                limits=SubmissionLimits() if choice is None else choice.limits,
             ).run(is_until_idle=is_until_idle)
+
+
+def chosen_launcher(path: Path | None) -> LauncherChoice | None:
+    """Return the launcher that a file describes; raise UsageError for a wrong one."""
+    if path is None:
+        return None
+    with translate_errors():
+        return read_launcher_file(path)
 
 
 def machine_classes_here(environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
 from perfledger_runners.children.sandbox import SandboxError
 from perfledger_runners.jobs.job_slot import RunnerNameError
+from perfledger_runners.launchers.launcher import LauncherError
 from perfledger_runners.measuring.pair_journal import JournalError
 from perfledger_runners.user_folders import UserFolderError
 from perfledger_service.errors import NotMeasuredError, PerfledgerError, UsageError
@@ -52,6 +53,7 @@ _INPUT_ERRORS = (
     RepositoryError,
     JournalError,
     RunnerNameError,
+    LauncherError,
     UserFolderError,
     BundleError,
     CheckPlanError,

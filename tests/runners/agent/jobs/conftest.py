@@ -8,6 +8,9 @@ from urllib.error import HTTPError
 
 import pytest
 
+from perfledger.bundle import Bundle, Plan
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_runners.jobs.service_jobs import ServiceJobs
 
@@ -81,3 +84,31 @@ def make_job():
 @pytest.fixture(scope="session")
 def job_document():
     return JOB
+
+
+@pytest.fixture(scope="session")
+def whole_bundle():
+    """A bundle of one pair, as a check writes it."""
+    runs = tuple(
+        Run(
+            workload="m:f",
+            side=side,
+            pair=0,
+            position=position,
+            process=position,
+            started_at="2026-11-20T11:00:00+00:00",
+            samples={STEP_TIME.name: (0.01,) * 5},
+        )
+        for position, side in enumerate(Side)
+    )
+    return Bundle(
+        id="0" * 32,
+        created_at="2026-11-20T11:00:00+00:00",
+        base=Revision(sha="a" * 40),
+        head=Revision(sha="b" * 40),
+        machine=Machine(device=Device.CPU, model="A CPU"),
+        plan=Plan(seed=1, order=("base",), looks=(1,)),
+        workloads=(WorkloadSpec(id="m:f", module="m", function="f"),),
+        metrics=(STEP_TIME,),
+        runs=runs,
+    ).to_json()

@@ -9,8 +9,13 @@ from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.jobs.job_commits import JobRefusedError
 from perfledger_runners.jobs.job_runner import MAX_STARTS, Drain, JobRunner, RunnerOptions
 from perfledger_runners.jobs.job_slot import open_slot
+from perfledger_runners.launchers.launcher import (
+    LauncherError,
+    SubmissionState,
+    SubmissionStatus,
+)
 
-WRITE = "import sys; open(sys.argv[1], 'w').write('{}')"
+WRITE = "import shutil, sys; shutil.copy(sys.argv[2], sys.argv[1])"
 
 
 class Runner:
@@ -20,11 +25,12 @@ class Runner:
         self.jobs, self.slot, self.folder = jobs, slot, folder
         self.code, self.error = WRITE, None
         self.lines, self.drain = [], Drain()
+        self.values = {}
 
     def command(self, _job, slot):
         if self.error is not None:
             raise self.error
-        return (sys.executable, "-c", self.code, str(slot.bundle))
+        return (sys.executable, "-c", self.code, str(slot.bundle), str(self.folder / "whole.json"))
 
     def run(self, **values):
         options = RunnerOptions(
@@ -39,6 +45,7 @@ class Runner:
             options=options,
             say=self.lines.append,
             drain=self.drain,
+            **self.values,
         ).run(**({"is_until_idle": True} | values))
 
 
@@ -54,7 +61,8 @@ class CountedDrain(Drain):
 
 
 @pytest.fixture
-def runner(jobs, tmp_path):
+def runner(jobs, whole_bundle, tmp_path):
+    (tmp_path / "whole.json").write_text(whole_bundle)
     with open_slot(tmp_path, "box") as slot:
         yield Runner(jobs, slot, tmp_path)
 
@@ -184,3 +192,77 @@ def test_a_service_that_is_absent_is_asked_after_longer_and_longer_waits(runner,
     runner.run()
 
     assert runner.drain.waits == [1e-3, 2e-3, 4e-3, 8e-3]
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"format": "perfledger', "\0" * 100])
+def test_half_a_bundle_is_no_result(runner, queue, job_document, content):
+    queue.jobs.append(job_document)
+    runner.code = f"import sys; open(sys.argv[1], 'w').write({content!r})"
+    runner.run()
+
+    ((word, message),) = ends(queue)
+    assert (word, message["is_final"]) == ("fail", False)
+    assert message["reason"].startswith("its bundle is damaged: ")
+    assert not runner.slot.bundle.exists()
+
+
+class Cluster:
+    """An engine whose submissions go on while no runner runs."""
+
+    poll_s = 0.0
+    outlives_runner = True
+
+    def __init__(self, ending):
+        self.ending, self.calls = ending, []
+
+    def submit(self, submission):
+        self.calls.append(("submit", submission.name))
+
+    def status(self, _submission):
+        if isinstance(self.ending, Exception):
+            raise self.ending
+        return self.ending
+
+    def collect(self, submission):
+        source = submission.folder / "whole.json"
+        submission.bundle.write_bytes(source.read_bytes())
+
+    def cancel(self, name):
+        self.calls.append(("cancel", name))
+
+
+def test_a_runner_that_was_killed_finds_what_it_submitted(runner, queue, job_document):
+    state = runner.slot.begin(job_document["id"])
+    for _ in range(MAX_STARTS + 1):
+        runner.slot.begin(job_document["id"])
+    runner.values["launcher"] = cluster = Cluster(
+        SubmissionStatus(state=SubmissionState.ENDED, exit_status=0)
+    )
+    queue.jobs.append(job_document)
+    runner.run()
+
+    assert queue.paths == ["take", "result", "take"]
+    assert cluster.calls == [("submit", state.submission), ("cancel", state.submission)]
+    assert state.lease not in state.submission
+
+
+def test_what_was_submitted_for_a_job_of_another_runner_by_now_is_cancelled(runner):
+    state = runner.slot.begin("1" * 32)
+    runner.values["launcher"] = cluster = Cluster(None)
+    runner.run()
+
+    assert cluster.calls == [("cancel", state.submission)]
+
+
+def test_a_launcher_that_is_not_there_fails_the_job_with_its_words(
+    runner, queue, job_document, monkeypatch
+):
+    monkeypatch.setattr("perfledger_runners.launchers.launcher.MAX_SILENCE_S", 0.0)
+    runner.values["launcher"] = Cluster(LauncherError("squeue does not start"))
+    runner.values["launcher"].collect = lambda _: None
+    queue.jobs.append(job_document)
+    runner.run()
+
+    ((word, message),) = ends(queue)
+    assert (word, message["is_final"]) == ("fail", False)
+    assert message["reason"] == "no answer about it for 0 minutes: squeue does not start"

@@ -148,10 +148,13 @@ def test_of_killed_runners_no_result_is_lost_and_none_stored_twice():
         (("--lease", "1h30m"), "is not a duration"),
         (("--lease", "2h"), "1 s to 60 minutes"),
         (("--name", "../x"), "no runner's name"),
+        (("--launcher", "absent.toml"), "absent.toml cannot be read"),
+        (("--launcher", "exec.toml"), "name what they measure with --machine-class"),
     ],
 )
 @pytest.mark.usefixtures("clone")
 def test_an_option_that_cannot_be_is_refused(run, site, words, problem):
+    Path("exec.toml").write_text('kind = "exec"\ncommand = ["env", "{command}"]\n')
     words = ("runner", "--until-idle", "--upload-url", site.url, *words)
 
     with pytest.raises(UsageError, match=problem):

@@ -1,0 +1,94 @@
+"""Reads the file in which an operator says where jobs are to run.
+
+    kind = "exec"
+    command = ["ssh", "gpu7", "{shell_command}"]
+    time_limit_minutes = 60
+
+It is the operator's own: no pull request can change it.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from perfledger_runners.launchers.command_template import CommandTemplate
+from perfledger_runners.launchers.launcher import Launcher, LauncherError, SubmissionLimits
+from perfledger_runners.launchers.local_processes import LocalProcesses
+
+MAX_LAUNCHER_FILE_BYTES = 100_000
+MAX_LIMIT_MINUTES = 60 * 24 * 28  # four weeks
+DEFAULT_WAIT_MINUTES = 60 * 24
+DEFAULT_TIME_MINUTES = 120
+
+Minutes = Annotated[int, msgspec.Meta(ge=1, le=MAX_LIMIT_MINUTES)]
+
+
+class LauncherTable(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", forbid_unknown_fields=True
+):
+    """What every kind of launcher has: how long a job may wait for its start, and run."""
+
+    wait_limit_minutes: Minutes = DEFAULT_WAIT_MINUTES
+    time_limit_minutes: Minutes = DEFAULT_TIME_MINUTES
+
+
+class LocalTable(LauncherTable, frozen=True, kw_only=True, tag="local"):
+    """Child processes of the runner."""
+
+    def launcher(self) -> Launcher:
+        """Return the launcher."""
+        return LocalProcesses()
+
+
+class ExecTable(LauncherTable, frozen=True, kw_only=True, tag="exec"):
+    """A program that runs the command elsewhere, and ends when it has ended."""
+
+    command: tuple[str, ...]
+    cancel: tuple[str, ...] = ()
+
+    def launcher(self) -> Launcher:
+        """Return the launcher; raise LauncherError for a template that cannot be."""
+        cancel = CommandTemplate.of_cancel(self.cancel) if self.cancel else None
+        return LocalProcesses(CommandTemplate.of(self.command), cancel)
+
+
+AnyTable = LocalTable | ExecTable
+# Created here, since msgspec crashes where several threads are the first to decode a type.
+LAUNCHER_DECODER = msgspec.json.Decoder(AnyTable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LauncherChoice:
+    """A launcher, its limits, and whether jobs run on the runner's own machine."""
+
+    launcher: Launcher
+    limits: SubmissionLimits
+    is_local: bool
+
+
+def read_launcher_file(path: Path) -> LauncherChoice:
+    """Return the launcher that a file describes; raise LauncherError, which names the setting."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_LAUNCHER_FILE_BYTES + 1)
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise LauncherError(msg) from error
+    if len(data) > MAX_LAUNCHER_FILE_BYTES:
+        msg = f"{path} has more than {MAX_LAUNCHER_FILE_BYTES} bytes: it describes no launcher"
+        raise LauncherError(msg)
+    try:
+        document: object = tomllib.loads(data.decode())
+        table = msgspec.convert(document, LAUNCHER_DECODER.type, strict=True)
+        launcher = table.launcher()
+    # ValueError: not UTF-8, not TOML, or an integer of more digits than Python reads.
+    except (ValueError, msgspec.ValidationError, RecursionError, LauncherError) as error:
+        msg = f"{path}: {error}"
+        raise LauncherError(msg) from error
+    limits = SubmissionLimits(
+        wait_s=60.0 * table.wait_limit_minutes, run_s=60.0 * table.time_limit_minutes
+    )
+    return LauncherChoice(launcher=launcher, limits=limits, is_local=isinstance(table, LocalTable))

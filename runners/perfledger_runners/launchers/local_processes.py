@@ -1,0 +1,103 @@
+"""Runs a submission as a child process here, which ends with the runner, however that ends.
+
+With a template the child is another program, which runs the command where it wants: `ssh`,
+`docker run`, a cluster's own command that waits.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+from dataclasses import dataclass, field
+
+from perfledger_runners.children import process_tree
+from perfledger_runners.launchers.command_template import COMMAND_WORD, CommandTemplate
+from perfledger_runners.launchers.engine_tool import run_tool
+from perfledger_runners.launchers.launcher import (
+    LauncherError,
+    Submission,
+    SubmissionState,
+    SubmissionStatus,
+)
+
+# A check that is asked to end stops its children and removes its checkouts first.
+ENDING_S = 60.0
+# A check prints some kilobytes; a program around it that fails again and again prints without end.
+MAX_LOG_BYTES = 256 * 2**20
+_PR_SET_PDEATHSIG = 1
+# None beyond Linux: there a child outlives a runner that is killed, and its upload is refused.
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
+
+
+@dataclass(slots=True)
+class LocalProcesses:
+    """Child processes of this runner, by the names of their submissions."""
+
+    template: CommandTemplate = field(default_factory=lambda: CommandTemplate((COMMAND_WORD,)))
+    cancel_template: CommandTemplate | None = None
+    poll_s: float = 0.2
+    outlives_runner: bool = False
+    _processes: dict[str, "subprocess.Popen[bytes]"] = field(
+        default_factory=dict[str, "subprocess.Popen[bytes]"]
+    )
+
+    def submit(self, submission: Submission) -> None:
+        """Start a child process in a session of its own; what it prints goes into the log."""
+        if submission.name in self._processes:
+            return
+        runner = os.getpid()
+
+        def end_with_runner() -> None:
+            if _PRCTL is not None:
+                _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != runner:  # it was killed between the fork and the line above
+                os._exit(1)
+
+        words = self.template.fill(submission)
+        with submission.log.open("wb") as output:
+            try:
+                process = subprocess.Popen(  # noqa: S603 - an argument list, never a shell's
+                    words,
+                    cwd=submission.folder,
+                    env=dict(submission.environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    preexec_fn=end_with_runner,  # noqa: PLW1509 - takes no lock, allocates nothing
+                )
+            except OSError as error:
+                msg = f"{words[0]} does not start: {error}"
+                raise LauncherError(msg) from error
+        self._processes[submission.name] = process
+
+    def status(self, submission: Submission) -> SubmissionStatus:
+        """Return whether the process runs, or how it ended."""
+        process = self._processes[submission.name]
+        exit_status = process.poll()
+        if exit_status is None and submission.log.stat().st_size > MAX_LOG_BYTES:
+            reason = f"it printed more than {MAX_LOG_BYTES // 2**20} MiB"
+            return SubmissionStatus(state=SubmissionState.ENDED, reason=reason)
+        if exit_status is None:
+            return SubmissionStatus(state=SubmissionState.RUNNING)
+        if exit_status < 0:
+            reason = f"signal {-exit_status} ({signal.strsignal(-exit_status)}) ended it"
+            return SubmissionStatus(state=SubmissionState.ENDED, reason=reason)
+        return SubmissionStatus(state=SubmissionState.ENDED, exit_status=exit_status)
+
+    def collect(self, submission: Submission) -> None:
+        """Leave log and bundle where the process wrote them."""
+
+    def cancel(self, name: str) -> None:
+        """End a child that still runs: it is asked first, then killed with its session."""
+        process = self._processes.pop(name, None)
+        if process is None or process.poll() is not None:
+            return
+        process.terminate()
+        try:
+            process.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            process_tree.kill(process.pid, "")
+            process.wait()
+        if self.cancel_template is not None:
+            run_tool(self.cancel_template.fill_name(name))
