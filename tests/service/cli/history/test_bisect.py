@@ -68,9 +68,9 @@ def project(tmp_path, monkeypatch):
 
 @pytest.fixture
 def history(project):
-    """A history with a commit that allocates ten times as much, behind one that is broken."""
+    """A history with a commit that allocates eight times as much, behind one that is broken."""
     for number in range(COMMITS):
-        size = 80 if number >= FIRST else 8
+        size = 32 if number >= FIRST else 4
         project.commit("1 /" if number == BROKEN else f"megabytes = {size}  # {number}\n")
     return project
 
@@ -100,7 +100,7 @@ def test_the_commit_is_found_past_one_that_does_not_import(run, tmp_path):
 
 
 def test_equal_ends_are_an_exit_code_of_their_own(project, run):
-    for size in (8, 80, 8):
+    for size in (4, 32, 4):
         project.commit(f"megabytes = {size}\n")
 
     text = run(*BISECT, "HEAD~2", "HEAD", *BY_MEMORY, code=5)
@@ -111,7 +111,7 @@ def test_equal_ends_are_an_exit_code_of_their_own(project, run):
 def test_a_limit_in_money_without_a_price_refuses_before_the_search(project, run_error):
     config = project.root / "perfledger.toml"
     config.write_text(config.read_text() + "budget_usd = 1\n")
-    for size in (8, 80):
+    for size in (4, 32):
         project.commit(f"megabytes = {size}\n")
 
     assert "the price of an hour of" in run_error(*BISECT, "HEAD~1", "HEAD", *BY_MEMORY)
@@ -120,7 +120,7 @@ def test_a_limit_in_money_without_a_price_refuses_before_the_search(project, run
 def test_a_limit_in_money_limits_the_search(project, run):
     config = project.root / "perfledger.toml"
     config.write_text(config.read_text() + 'budget_usd = 0.01\ndevice_price = "3600"\n')
-    for size in (8, 8, 80):
+    for size in (4, 4, 32):
         project.commit(f"megabytes = {size}\n")
 
     answer = json.loads(run(*BISECT, "HEAD~2", "HEAD", *BY_MEMORY, "--json", code=3))
@@ -131,9 +131,9 @@ def test_a_limit_in_money_limits_the_search(project, run):
 
 
 def test_a_unit_that_changed_and_a_missing_workload_refuse(project, run_error):
-    project.commit("megabytes = 8\n")
+    project.commit("megabytes = 4\n")
     (project.root / "bench" / "work.py").write_text(WORKLOAD.format(unit="tokens"))
-    project.commit("megabytes = 80\n")
+    project.commit("megabytes = 32\n")
 
     assert "1 tokens instead of 1 steps: the two cannot be compared" in run_error(
         *BISECT, "HEAD~1", "HEAD", *BY_MEMORY
