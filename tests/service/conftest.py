@@ -41,6 +41,7 @@ from perfledger_service.web.app_state import AppState
 from perfledger_service.web.logs import configure_logging
 from tests.service.recording_jobs import RecordingJobs
 from tests.service.shared_engines import SharedEngines
+from tests.service.short_runs import short_runs
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -111,6 +112,13 @@ def stand_in_module():
     sys.path.insert(0, str(ROOT / "examples"))
     yield importlib.import_module("github_stand_in")
     sys.path.remove(str(ROOT / "examples"))
+
+
+@pytest.fixture(name="short_runs")
+def measure_short_runs():
+    """Measure for a twentieth of the usual time, for tests that need few or large steps."""
+    with short_runs():
+        yield
 
 
 @pytest.fixture

@@ -2,16 +2,13 @@
 
 import re
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from perfledger.protocol import MeasuringEffort
 from perfledger_service.cli.app import app
 from perfledger_service.cli.output import Format, PrintedOutput
-from perfledger_service.usecases.check import child_requests
 
 FORMAT_BEGINS = "=== the result as {} ===\n"
 
@@ -55,11 +52,3 @@ def run_in_formats(monkeypatch):
 
     monkeypatch.setattr(PrintedOutput, "write", write_each)
     return run_in_formats
-
-
-@pytest.fixture
-def short_runs(monkeypatch):
-    """Measure for a twentieth of the usual time, for tests that no verdict on a time decides."""
-    brief = partial(MeasuringEffort, min_seconds=0.025, max_seconds=0.1)
-    monkeypatch.setattr(child_requests, "MeasuringEffort", brief)
-    monkeypatch.setattr(child_requests, "INTERLEAVED_SECONDS", 0.04)

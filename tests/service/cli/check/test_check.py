@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from perfledger_service.cli.app import app
 from perfledger_service.errors import PerfledgerError, UsageError
+from tests.service.short_runs import PROGRAM, short_runs
 
 CONFIG = """
 paths = ["bench"]
@@ -25,6 +26,7 @@ workload = "*"
 where = "p5.48xlarge/on_demand"
 device_hours_per_year = 1000
 """
+SLOWER = 20  # times: no neighbour on the machine hides it, however short the runs
 WORKLOADS = """
 import perfledger
 
@@ -74,14 +76,14 @@ def commit(root, message):
 
 
 def perfledger(root, *arguments, **variables):
-    """Run the command as a process of its own."""
+    """Run the command as a process of its own, with short runs."""
     environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PERFLEDGER_", "GITHUB_"))
     }
     return subprocess.run(
-        [sys.executable, "-m", "perfledger_service", *arguments],
+        [sys.executable, *PROGRAM, *arguments],
         cwd=root,
         capture_output=True,
         text=True,
@@ -200,7 +202,7 @@ def refusing_service():
 def slowdown(tmp_path_factory, refusing_service):
     """A check of an uncommitted slowdown, as a process, whose bundle no service takes."""
     root = make_repository(tmp_path_factory.mktemp("slowdown"))
-    (root / "bench" / "sums.py").write_text(workloads(times=2))
+    (root / "bench" / "sums.py").write_text(workloads(times=SLOWER))
     bundle = root.parent / "bundle.json"
     done = perfledger(
         root,
@@ -229,11 +231,12 @@ def checked_for_money(tmp_path_factory, *, usd):
     root = make_repository(tmp_path_factory.mktemp("capped"), asked + CONFIG)
     (root / "bench" / "sums.py").write_text(workloads(times=2))
     bundle = root.parent / "bundle.json"
-    done = invoke(
-        root,
-        *("check", "--format", "json", "--save-bundle", str(bundle), "--workload", "*:add"),
-        *("--budget-usd", usd, "--budget", "1h", "--device-price", "3600"),
-    )
+    with short_runs():
+        done = invoke(
+            root,
+            *("check", "--format", "json", "--save-bundle", str(bundle), "--workload", "*:add"),
+            *("--budget-usd", usd, "--budget", "1h", "--device-price", "3600"),
+        )
     report = json.loads(done.stdout)
     verdicts = {one["metric"]["name"]: one for one in report["verdicts"]}
     return SimpleNamespace(root=root, done=done, bundle=bundle, report=report, verdicts=verdicts)
@@ -310,6 +313,7 @@ def test_a_cap_in_money_without_a_price_ends_before_anything_is_measured(reposit
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_runs")
 def test_what_head_broke_is_not_measured_and_the_others_are(tmp_path):
     root = make_repository(tmp_path, 'undecided = "neutral"\n' + CONFIG)
     git(root, "switch", "-q", "-c", "change")

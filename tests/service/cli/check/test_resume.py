@@ -14,6 +14,7 @@ from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.measuring.paired_runs import pair_order
+from tests.service.short_runs import PROGRAM
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +50,7 @@ def command(tmp_path):
     def start(*options):
         words = ["check", "--save-bundle", str(tmp_path / "bundle.json"), *options]
         return subprocess.Popen(
-            [sys.executable, "-m", "perfledger_service", *words],
+            [sys.executable, *PROGRAM, *words],
             cwd=root,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -1,7 +1,6 @@
 """Tests `perfledger runner` with a real service, real repositories, real checks and SIGKILL."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -76,17 +75,12 @@ def queued(site, now):
 
 
 @pytest.fixture
-def work_off(site):
+def work_off(run, site):
     """Run `perfledger runner` until the queue is empty, and return the jobs."""
 
-    def work_off(*words):
-        command = [sys.executable, "-m", "perfledger_service", "runner", "--until-idle"]
-        subprocess.run(
-            [*command, "--upload-url", site.url, *words],
-            env=os.environ | {"PERFLEDGER_UPLOAD_TOKEN": TOKEN},
-            check=True,
-            capture_output=True,
-        )
+    def work_off():
+        words = ("runner", "--until-idle", "--upload-url", site.url)
+        run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
         with read_session(site.engine) as session:
             project = project_named(session, "octo/models")
         return jobs_of_project(site.engine, project)
@@ -127,7 +121,7 @@ def test_a_job_that_no_check_can_do_says_why(queued, work_off):
     assert "no.such:workload" in jobs["unknown"].reason
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_of_killed_runners_no_result_is_lost_and_none_stored_twice():
     """Two runners, six jobs, three SIGKILL at seeded points: as the benchmark, but smaller."""
     words = ["--jobs", "6", "--kills", "3", "--seed", "7"]

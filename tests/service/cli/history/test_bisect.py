@@ -21,7 +21,7 @@ def step():
     from package import megabytes
     return lambda: len(bytearray(megabytes * 2**20))
 """
-COMMITS, FIRST, BROKEN = 5, 4, 2
+COMMITS, FIRST, BROKEN = 4, 3, 1
 
 
 class Project:
@@ -87,7 +87,7 @@ def test_the_commit_is_found_past_one_that_does_not_import(run, tmp_path):
 
     answer = json.loads(text)
     assert (answer["status"], answer["first"], answer["last"]) == ("found", FIRST, FIRST)
-    # Two more than halving four commits takes, and one for the skipped commit.
+    # Two more than halving three commits takes, and one for the skipped commit.
     assert answer["builds"] <= 2 + 2 + 1
     states = [commit["state"] for commit in answer["commits"]]
     assert (states[0], states[-1]) == ("good", "bad")

@@ -3,14 +3,16 @@
 import json
 import os
 import subprocess
-import sys
+from contextlib import chdir
 
 import pytest
+from typer.testing import CliRunner
 
+from perfledger_service.cli.app import app
 from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import verdicts_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs")]
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 CONFIG = """
@@ -47,24 +49,17 @@ def check(repository, site):
 
     def run(text, *, codes=(0, 3)):
         (repository / "bench" / "sums.py").write_text(text)
-        own = {
-            name: value
-            for name, value in os.environ.items()
-            if name == "PERFLEDGER_LOCK_FOLDER" or not name.startswith(("PERFLEDGER_", "GITHUB_"))
+        unset: dict[str, str | None] = {
+            name: None for name in os.environ if name.startswith("GITHUB_")
         }
-        state = str(repository.parent / "state")
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "perfledger_service", "check", "--format", "json"),
-                *("--repository", "octo/models", "--upload-url", site.url),
-            ],
-            cwd=repository,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=own | {"XDG_STATE_HOME": state, "PERFLEDGER_UPLOAD_TOKEN": TOKEN},
-        )
-        assert done.returncode in codes, done.stderr
+        own = {
+            "XDG_STATE_HOME": str(repository.parent / "state"),
+            "PERFLEDGER_UPLOAD_TOKEN": TOKEN,
+        }
+        words = ("--repository", "octo/models", "--upload-url", site.url)
+        with chdir(repository):
+            done = CliRunner().invoke(app, ["check", "--format", "json", *words], env=unset | own)
+        assert done.exit_code in codes, done.stderr
         site.judge(site.jobs.works[-1].upload_id)
         return json.loads(done.stdout)
 

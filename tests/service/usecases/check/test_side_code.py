@@ -6,14 +6,17 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from perfledger.records import FailureReason, Side
 from perfledger_runners.children.harness import prepare_harness
 from perfledger_runners.children.interpreter import Interpreter
 from perfledger_runners.measuring.discovery import Discovery
+from perfledger_service.cli.app import app
 
 pytestmark = pytest.mark.slow
 
@@ -152,6 +155,7 @@ def test_a_changed_pin_is_installed_on_each_side_without_a_setting(project):
     assert versions_note == "dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_dependency_of_the_same_version_from_elsewhere_replaces_the_installed_one(project):
     mine = project()
     mine.write("bench.py", mine.WORKLOAD.replace("from mypkg import late", NAMED))
@@ -270,6 +274,7 @@ def test_changed_dependencies_are_named(project):
     assert notes == ("dependencies differ on head: helper 2.12 → 2.13",)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_compiled_extension_is_measured_as_built_and_never_as_installed(project, require_system):
     require_system("cc", package="gcc")
     mine = project()
@@ -298,22 +303,19 @@ def test_a_compiled_extension_is_measured_as_built_and_never_as_installed(projec
         assert base[0].digest != head[0].digest
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_a_check_of_an_installed_copy_ends_with_three(project):
     mine = project()
     mine.change("python/mypkg/late.py", WORK.format(10), WORK.format(30))
     mine.install_copy(compiled=True)
     command = ("check", "--base", "HEAD~1", "--head", "HEAD", "--format", "json")
+    unset = {name: None for name in os.environ if name.startswith("GITHUB_")}
+    own = mine.environment() | {"XDG_STATE_HOME": str(mine.cache / "state")}
 
-    done = subprocess.run(
-        [sys.executable, "-m", "perfledger_service", *command],
-        cwd=mine.root,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=mine.environment() | {"XDG_STATE_HOME": str(mine.cache / "state")},
-    )
+    with chdir(mine.root):
+        done = CliRunner().invoke(app, command, env=unset | own)
 
-    assert done.returncode == 3, done.stderr
+    assert done.exit_code == 3, done.stderr
     assert [each["why"] for each in json.loads(done.stdout)["failures"]] == ["wrong code"] * 2
 
 

@@ -1,0 +1,29 @@
+"""Checks that measure for a twentieth of the usual time, for tests that need few or large steps.
+
+As a program it is the command line of perfledger: for tests that end a check from outside.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+from perfledger.protocol import MeasuringEffort
+from perfledger_service.__main__ import main
+from perfledger_service.usecases.check import child_requests
+
+PROGRAM = ("-P", str(Path(__file__)))  # without this folder on the path
+
+
+@contextmanager
+def short_runs() -> Generator[None]:
+    """Measure for a twentieth of the usual time."""
+    brief = partial(MeasuringEffort, min_seconds=0.025, max_seconds=0.1)
+    with patch.multiple(child_requests, MeasuringEffort=brief, INTERLEAVED_SECONDS=0.04):
+        yield
+
+
+if __name__ == "__main__":
+    with short_runs():
+        main()
