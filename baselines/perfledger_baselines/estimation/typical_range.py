@@ -13,13 +13,18 @@ CONFIDENCE = 0.95
 
 
 def typical_range(runs: Sequence[Run], *, metric: Metric) -> tuple[float, float, float] | None:
-    """Return (low, typical, high) of a metric over processes, in its unit; None if not measured.
+    """Return (low, typical, high) of a metric over processes, in its unit; None if not measured."""
+    estimates = point_estimates(runs, metric)
+    return range_of_values([value for value in estimates if value is not None])
+
+
+def range_of_values(estimates: Sequence[float]) -> tuple[float, float, float] | None:
+    """Return (low, typical, high) of the processes' values of a metric, in its unit.
 
     The geometric mean of the processes' values with Student's 95 % interval on the log scale: the
     process is the unit, never the samples inside one. None for fewer than two processes or a value
     that is not positive: there is no valid interval.
     """
-    estimates = [value for value in point_estimates(runs, metric) if value is not None]
     if len(estimates) < 2:  # noqa: PLR2004 - a spread needs two
         return None
     values = np.array(estimates)

@@ -21,7 +21,7 @@ from perfledger.step_work import CountedWork
 from perfledger.workload_faults import MAX_WORKLOAD_DEVICES
 from perfledger.workload_pattern import is_match
 from perfledger_runners.bundles.kernel_checks import check_kernel_plan, check_kernels
-from perfledger_runners.bundles.value_checks import require
+from perfledger_runners.bundles.value_checks import BundleError, require
 from perfledger_runners.checkouts.workload_overlay import MAX_FILES
 from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
 from perfledger_runners.children.reading_checks import (
@@ -179,43 +179,50 @@ def _check_workloads(bundle: Bundle) -> frozenset[str]:
 
 def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Metric]) -> None:
     for index, run in enumerate(runs):
-        where = f"runs[{index}]"
-        require(run.workload in ids, f"{where}.workload: not one of the bundle's workloads")
-        require(0 <= run.pair < MAX_PAIRS, f"{where}.pair: not below {MAX_PAIRS}")
-        require(run.position in (0, 1), f"{where}.position: neither 0 nor 1")
-        require(run.process >= 0, f"{where}.process: negative")
-        require(run.devices >= 1, f"{where}.devices: not positive")
-        require(run.clock_mhz is None or run.clock_mhz > 0, f"{where}.clock_mhz: not positive")
-        is_share = all(0 <= share <= 1 for share in run.slowed.values())
-        require(is_share, f"{where}.slowed: not a share from 0 to 1")
-        require(is_utc(run.started_at), f"{where}.started_at: not a UTC time in ISO 8601")
-        require(min(run.warmups_s, default=0) >= 0, f"{where}.warmups_s: negative")
-        require(min(run.left_out.values(), default=0) >= 0, f"{where}.left_out: negative")
-        steps = len(run.samples.get(STEP_TIME.name, ()))
-        is_whole = not run.turns or (min(run.turns) >= 1 and sum(run.turns) == steps)
-        require(is_whole, f"{where}.turns: not as many steps as there are samples")
-        is_slowest = fit_together(run.rank_times_s, run.samples.get(STEP_TIME.name, ()))
-        require(is_slowest, f"{where}.rank_times_s: not those whose slowest is each step's time")
-        _check_packages(where, run.packages)
-        _check_evidence(f"{where}.evidence", run.evidence)
-        is_fine = are_possible_memories(run.memory)
-        require(is_fine, f"{where}.memory: impossible, or not one reading for each number of steps")
-        _check_compiled(f"{where}.compiled", run.compiled or CompileRecord())
-        for name, samples in run.samples.items():
-            require(name in metrics, f"{where}.samples: {name!r} is not one of its metrics")
-            is_fine = is_possible(metrics[name], samples)
-            require(is_fine, f"{where}.samples.{name}: an impossible reading")
-        readings = len(run.samples.get(CPU_TIME.name, ()))
-        is_fine = are_possible(run.core_times, readings=readings)
-        require(is_fine, f"{where}.core_times: impossible, or not one for each CPU time")
+        try:
+            _check_run(run, ids, metrics)
+        except BundleError as error:
+            msg = f"runs[{index}].{error}"
+            raise BundleError(msg) from error
 
 
-def _check_packages(where: str, packages: Collection[LoadedPackage]) -> None:
+def _check_run(run: Run, ids: Collection[str], metrics: dict[str, Metric]) -> None:
+    require(run.workload in ids, "workload: not one of the bundle's workloads")
+    require(0 <= run.pair < MAX_PAIRS, f"pair: not below {MAX_PAIRS}")
+    require(run.position in (0, 1), "position: neither 0 nor 1")
+    require(run.process >= 0, "process: negative")
+    require(run.devices >= 1, "devices: not positive")
+    require(run.clock_mhz is None or run.clock_mhz > 0, "clock_mhz: not positive")
+    is_share = all(0 <= share <= 1 for share in run.slowed.values())
+    require(is_share, "slowed: not a share from 0 to 1")
+    require(is_utc(run.started_at), "started_at: not a UTC time in ISO 8601")
+    require(min(run.warmups_s, default=0) >= 0, "warmups_s: negative")
+    require(min(run.left_out.values(), default=0) >= 0, "left_out: negative")
+    steps = len(run.samples.get(STEP_TIME.name, ()))
+    is_whole = not run.turns or (min(run.turns) >= 1 and sum(run.turns) == steps)
+    require(is_whole, "turns: not as many steps as there are samples")
+    is_slowest = fit_together(run.rank_times_s, run.samples.get(STEP_TIME.name, ()))
+    require(is_slowest, "rank_times_s: not those whose slowest is each step's time")
+    _check_packages(run.packages)
+    _check_evidence("evidence", run.evidence)
+    is_fine = are_possible_memories(run.memory)
+    require(is_fine, "memory: impossible, or not one reading for each number of steps")
+    _check_compiled("compiled", run.compiled or CompileRecord())
+    for name, samples in run.samples.items():
+        require(name in metrics, f"samples: {name!r} is not one of its metrics")
+        is_fine = is_possible(metrics[name], samples)
+        require(is_fine, f"samples.{name}: an impossible reading")
+    readings = len(run.samples.get(CPU_TIME.name, ()))
+    is_fine = are_possible(run.core_times, readings=readings)
+    require(is_fine, "core_times: impossible, or not one for each CPU time")
+
+
+def _check_packages(packages: Collection[LoadedPackage]) -> None:
     names = {package.name for package in packages}
     is_short = len(names) == len(packages) <= MAX_PACKAGES
-    require(is_short, f"{where}.packages: a duplicate name, or more than {MAX_PACKAGES}")
+    require(is_short, f"packages: a duplicate name, or more than {MAX_PACKAGES}")
     for index, package in enumerate(packages):
-        at = f"{where}.packages[{index}]"
+        at = f"packages[{index}]"
         require(package.modules >= 1, f"{at}.modules: not positive")
         is_short = len(package.compiled) <= MAX_COMPILED_MODULES
         require(is_short, f"{at}.compiled: more than {MAX_COMPILED_MODULES}")

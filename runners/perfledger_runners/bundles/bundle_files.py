@@ -115,7 +115,7 @@ def parse(data: bytes) -> Document:
     if not isinstance(document, dict):
         msg = "the bundle is not a JSON object"
         raise BundleError(msg)
-    check_values(cast("object", document))
+    check_values(cast("Document", document))
     return cast("Document", document)
 
 

@@ -1,8 +1,8 @@
 """Checks what any value of a bundle may be, wherever it stands."""
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple, cast
+from collections.abc import Iterable
+from typing import cast
 
 # Ids, names, units, refs and versions, which are cells of tables.
 MAX_WORD = 300
@@ -10,7 +10,7 @@ MAX_DETAIL = 4000
 MAX_LOG = 20_000
 MAX_INTEGER = 2**63 - 1
 # Names of fields, mappings and lists whose texts may be longer than a word.
-LONG_TEXTS = {
+LONG_TEXTS: dict[str | int, int] = {
     "detail": MAX_DETAIL,
     "kernels": MAX_DETAIL,
     "limits": MAX_DETAIL,
@@ -24,19 +24,15 @@ LONG_TEXTS = {
     "topology": MAX_DETAIL,
 }
 
-# A value's place is its parent's place and its own name: the paths of deep values, all written out,
-# would take the square of the document's size.
-_Place = tuple["_Place", str] | None
+# A value's place is its parent's place and its own name there: the paths of deep values, all
+# written out, would take the square of the document's size.
+_Place = tuple["_Place", str | int] | None
+_Composite = dict[str, object] | list[object]
+_COMPOSITES = (dict, list)
 
 
 class BundleError(Exception):
     """An invalid bundle; the message names the field."""
-
-
-class _Value(NamedTuple):
-    place: _Place
-    longest: int  # a text at this place
-    value: object
 
 
 def require(is_fine: object, complaint: str) -> None:
@@ -45,51 +41,44 @@ def require(is_fine: object, complaint: str) -> None:
         raise BundleError(complaint)
 
 
-def check_values(document: object) -> None:
+def check_values(document: _Composite) -> None:
     """Reject numbers and texts that a database, JSON writer or page may not accept.
 
     Numbers are finite and below 2**63; texts are Unicode without NUL and lone surrogates, within
     their field's length. Raises BundleError.
     """
-    pending = [iter([_Value(None, MAX_WORD, document)])]
+    checked_keys: set[str] = set()
+    pending: list[tuple[_Place, int, _Composite]] = [(None, MAX_WORD, document)]
     while pending:
-        value = next(pending[-1], None)
-        if value is None:
-            pending.pop()
-        elif isinstance(value.value, dict | list):
-            pending.append(_values_in(value))
-        else:
-            _check_value(value)
-
-
-def _values_in(outer: _Value) -> Iterator[_Value]:
-    """Yield the values of an object, whose keys are checked, or of a list."""
-    place, longest = outer.place, outer.longest
-    content = outer.value
-    match content:
-        case dict():
-            for key, item in cast("dict[str, object]", content).items():
+        place, longest, composite = pending.pop()
+        if isinstance(composite, dict):
+            for key in composite.keys() - checked_keys:
                 _check_text(place, MAX_WORD, key)
-                yield _Value((place, f".{key}"), LONG_TEXTS.get(key, longest), item)
-        case list():
-            items = cast("list[object]", content)
-            if not _is_plain_list(items, longest):
-                for index, item in enumerate(items):
-                    yield _Value((place, f"[{index}]"), longest, item)
-        case _:
-            pass  # no other value has values
+            checked_keys.update(composite)
+        elif _is_plain_list(composite, longest):
+            continue
+        for name, value in _items(composite):
+            longest_here = LONG_TEXTS.get(name, longest)
+            if isinstance(value, _COMPOSITES):
+                pending.append(((place, name), longest_here, cast("_Composite", value)))
+            elif value is not None:
+                _check_value((place, name), longest_here, value)
 
 
-def _check_value(value: _Value) -> None:
-    match value.value:
-        case str() as text:
-            _check_text(value.place, value.longest, text)
-        case int() | float() as number:
-            is_fine = math.isfinite(number) if isinstance(number, float) else _is_small(number)
+def _items(composite: _Composite) -> Iterable[tuple[str | int, object]]:
+    return composite.items() if isinstance(composite, dict) else enumerate(composite)
+
+
+def _check_value(place: _Place, longest: int, value: object) -> None:
+    match value:
+        case str():
+            _check_text(place, longest, value)
+        case int() | float():
+            is_fine = math.isfinite(value) if isinstance(value, float) else _is_small(value)
             if not is_fine:
-                raise _error_at(value.place, "a number that cannot be stored")
+                raise _error_at(place, "a number that cannot be stored")
         case _:
-            pass  # null: the decoder decides whether it is allowed
+            pass  # the decoder decides what else is allowed
 
 
 def _check_text(place: _Place, longest: int, text: str) -> None:
@@ -106,7 +95,7 @@ def _error_at(place: _Place, complaint: str) -> BundleError:
     names: list[str] = []
     while place is not None:
         place, name = place
-        names.append(name)
+        names.append(f".{name}" if isinstance(name, str) else f"[{name}]")
     path = "".join(reversed(names)).removeprefix(".")
     return BundleError(f"{path[:MAX_WORD]}: {complaint}")
 

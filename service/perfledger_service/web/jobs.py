@@ -205,6 +205,7 @@ def store_result(
         upload_id=uuid4().hex,
         now=state.now(),
         job_id=job_id,
+        reports=state.reports,
     )
     if is_waiting(upload):
         state.workflow.enqueue(work_on(upload))

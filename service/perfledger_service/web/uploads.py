@@ -96,6 +96,7 @@ def upload_bundle(
         upload_id=uuid4().hex,
         now=state.now(),
         run=caller.run,
+        reports=state.reports,
     )
     if is_waiting(upload):
         state.workflow.enqueue(work_on(upload))

@@ -35,6 +35,9 @@ from perfledger_service.values.report import Conclusion, Report
 
 # A delivery is judged, posted and shown within moments; a report and its bundle are some megabytes.
 MAX_REPORTS = 4
+# Received and not judged yet. A bundle in memory takes ten times its JSON.
+MAX_BUNDLES = 8
+MAX_BUNDLE_BYTES = 2**20
 
 
 class ReportBuilder(Protocol):
@@ -74,7 +77,19 @@ class UploadReports:
         self._reports: OrderedDict[
             tuple[str, int, date, tuple[Approval, ...]], tuple[Report, Bundle]
         ] = OrderedDict()
+        self._bundles: OrderedDict[str, Bundle] = OrderedDict()
         self._lock = Lock()
+
+    def expect(self, bundle: Bundle, *, sha256: str, unpacked_bytes: int) -> None:
+        """Keep a bundle that was just received, so that judging it needs no second reading.
+
+        `sha256` is that of its JSON, which has `unpacked_bytes`. A large one is read again.
+        """
+        if unpacked_bytes <= MAX_BUNDLE_BYTES:
+            with self._lock:
+                self._bundles[sha256] = bundle
+                while len(self._bundles) > MAX_BUNDLES:
+                    self._bundles.popitem(last=False)
 
     def judge(
         self, session: Session, upload: StoredUpload, *, today: date
@@ -146,9 +161,10 @@ class UploadReports:
         key = (upload.id, upload.attempt, judged_on, approvals)
         with self._lock:
             recent = self._reports.get(key)
+            received = self._bundles.pop(upload.bundle_sha256, None)
         if recent is not None:
             return recent
-        bundle = bundle_of(session, upload)
+        bundle = received or bundle_of(session, upload)
         with translate_errors():
             report = self._build(
                 bundle, today=judged_on, is_local=False, priors=priors(bundle), approvals=approvals

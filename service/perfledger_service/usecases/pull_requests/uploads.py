@@ -15,7 +15,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import Metric, MetricKind
 from perfledger.records import Machine, Run, Side
 from perfledger_baselines.estimation.estimators import point_estimates
-from perfledger_baselines.estimation.typical_range import typical_range
+from perfledger_baselines.estimation.typical_range import range_of_values
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, read_bundle, unpack
 from perfledger_service.errors import RefusedError, TooManyRequestsError, UsageError
@@ -69,12 +69,14 @@ def receive_bundle(
     now: datetime,
     run: ActionsRun | None = None,
     job_id: str | None = None,
+    reports: UploadReports | None = None,
 ) -> StoredUpload:
     """Store an uploaded bundle, gzipped or plain, for its project, once.
 
     The same bundle again returns the same upload; a failed one begins its next attempt. `run` is
     the run of GitHub Actions that sent it, None for a token's holder. `job_id` is the job for
-    runners whose result it is: it is stored together with the job's end, or not at all.
+    runners whose result it is: it is stored together with the job's end, or not at all. `reports`
+    are told of a bundle that they will judge.
 
     Raises UsageError for an invalid bundle and for one that is not of its job, RefusedError for one
     of another repository or pull request, ConflictError for a second bundle with one token of a run
@@ -117,6 +119,8 @@ def receive_bundle(
                 # branch.
                 set_sender(session, stored_id, UploadSender.OTHER_RUN)
         session.commit()
+    if reports is not None and (earlier is None or earlier.status is UploadStatus.FAILED):
+        reports.expect(bundle, sha256=packed.sha256, unpacked_bytes=packed.unpacked_bytes)
     with read_session(engine) as session:
         return upload_by_id(session, stored_id)
 
@@ -227,19 +231,24 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
 
     A check of a commit against itself has only base observations, since it is one commit.
     """
-    runs: dict[tuple[str, Side], list[Run]] = {}
+    places: dict[tuple[str, Side], list[int]] = {}
     is_same = bundle.base.sha == bundle.head.sha
     # A new commit's position is after its base's, whichever side was measured first.
-    for run in sorted(bundle.runs, key=lambda run: run.side is Side.HEAD):
+    for place, run in sorted(enumerate(bundle.runs), key=lambda item: item[1].side is Side.HEAD):
         if not (is_same and run.side is Side.HEAD):
-            runs.setdefault((run.workload, run.side), []).append(run)
+            places.setdefault((run.workload, run.side), []).append(place)
     sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
     machines = bundle.machines()
+    estimates = {metric: point_estimates(bundle.runs, metric) for metric in bundle.metrics}
     return tuple(
         _observation(metric, measured, sha=sha[side], machine=machines[workload, side])
-        for (workload, side), all_runs in runs.items()
+        for (workload, side), its_places in places.items()
         for metric in bundle.metrics
-        if (measured := _runs_with_metric(metric, all_runs))
+        if (
+            measured := _measured_runs(
+                metric, [(bundle.runs[place], estimates[metric][place]) for place in its_places]
+            )
+        )
     )
 
 
@@ -252,34 +261,38 @@ def _commit_dates(bundle: Bundle) -> dict[str, datetime]:
     }
 
 
-def _runs_with_metric(metric: Metric, runs: Sequence[Run]) -> tuple[Run, ...]:
+def _measured_runs(
+    metric: Metric, estimates: Sequence[tuple[Run, float | None]]
+) -> list[tuple[Run, float]]:
     """Return the runs with a metric; for a tail all or none, since slow runs may lack it."""
-    estimates = zip(runs, point_estimates(runs, metric), strict=True)
-    telling = tuple(run for run, value in estimates if value is not None)
-    return () if metric.kind is MetricKind.TAIL and len(telling) < len(runs) else telling
+    measured = [(run, value) for run, value in estimates if value is not None]
+    is_cut = metric.kind is MetricKind.TAIL and len(measured) < len(estimates)
+    return [] if is_cut else measured
 
 
-def _observation(metric: Metric, runs: Sequence[Run], *, sha: str, machine: Machine) -> Observation:
-    values = [value for value in point_estimates(runs, metric) if value is not None]
-    batch = [
-        run.samples.get(metric.name, (value,)) for run, value in zip(runs, values, strict=True)
-    ]
-    interval = typical_range(runs, metric=metric)
+def _observation(
+    metric: Metric, measured: Sequence[tuple[Run, float]], *, sha: str, machine: Machine
+) -> Observation:
+    values = [value for _, value in measured]
+    interval = range_of_values(values)
     if interval is None:  # too few processes, or zeros: a center without a spread
         center = float(np.median(values))
         interval = center, center, center
     low, center, high = interval
+    first, _ = measured[0]
     return Observation(
-        workload=runs[0].workload,
+        workload=first.workload,
         metric=metric,
         device_class=machine.device_class,
-        side=runs[0].side,
+        side=first.side,
         sha=sha,
-        processes=len(runs),
+        processes=len(values),
         center=center,
         low=low,
         high=high,
-        samples=tuple(sample for samples in batch for sample in samples),
+        samples=tuple(
+            sample for run, value in measured for sample in run.samples.get(metric.name, (value,))
+        ),
     )
 
 

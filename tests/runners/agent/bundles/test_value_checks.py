@@ -14,9 +14,7 @@ from perfledger_runners.bundles.value_checks import (
 @pytest.mark.parametrize(
     "document",
     [
-        None,
-        True,
-        [1.5, -2, "a"],
+        [1.5, -2, "a", None, True],
         {"a": [MAX_INTEGER, -MAX_INTEGER], "b": "w" * MAX_WORD},
         {"detail": "d" * MAX_DETAIL, "logs": {"0": "l" * MAX_LOG}},
         {"notes": ["n" * MAX_DETAIL, "\N{SNOWMAN}"]},
@@ -46,7 +44,7 @@ def test_the_place_of_what_they_refuse_is_named(document, complaint):
 
 
 def test_the_path_to_a_deep_value_is_short():
-    document: object = "\x00"
+    document: list[object] = ["\x00"]
     for _ in range(10_000):
         document = [document]
 

@@ -14,6 +14,8 @@ from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.comment_and_check import post_report
 from perfledger_service.usecases.pull_requests.upload_reports import (
+    MAX_BUNDLE_BYTES,
+    MAX_BUNDLES,
     MAX_REPORTS,
     UploadReports,
 )
@@ -76,6 +78,34 @@ def test_a_delivery_is_built_once_and_posted_and_shown_from_that(
     assert len(build.built) == 1
     assert shown.conclusion is Conclusion.FAILURE
     assert len(at_github.comments) == 1
+
+
+@pytest.mark.parametrize(
+    ("unpacked_bytes", "later", "is_read_again"),
+    [
+        pytest.param(MAX_BUNDLE_BYTES, MAX_BUNDLES - 1, False, id="kept"),
+        pytest.param(MAX_BUNDLE_BYTES + 1, 0, True, id="too large to keep"),
+        pytest.param(1000, MAX_BUNDLES, True, id="pushed out by later ones"),
+    ],
+)
+def test_a_bundle_just_received_is_judged_without_a_second_reading(
+    engine, received, make_bundle, *, unpacked_bytes, later, is_read_again
+):
+    upload, expected = received(engine, make_bundle()), make_bundle()
+    built = []
+
+    def build(bundle, **values):
+        built.append(bundle)
+        return build_report(bundle, **values)
+
+    reports = UploadReports(build)
+    reports.expect(expected, sha256=upload.bundle_sha256, unpacked_bytes=unpacked_bytes)
+    for number in range(later):
+        reports.expect(make_bundle(seed=number), sha256=f"{number:064x}", unpacked_bytes=1000)
+    judge_upload(engine, upload.id, reports=reports, now=upload.created_at)
+
+    assert built == [expected]
+    assert (built[0] is not expected) == is_read_again
 
 
 def test_a_report_that_is_built_again_is_the_same(engine, received, make_bundle, now):

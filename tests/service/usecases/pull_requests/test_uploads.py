@@ -50,6 +50,34 @@ def test_gzipped_and_plain_are_the_same_bundle(engine, received, make_bundle, no
     assert second == first
 
 
+def test_what_will_judge_a_bundle_is_told_of_it_once(engine, received, make_bundle, now):
+    first = received(engine, make_bundle())
+    project = project_of(engine, "pl_0123abcd_" + "s" * 43, now=now)
+    calls = []
+
+    class RecordingReports(UploadReports):
+        def expect(self, bundle, *, sha256, unpacked_bytes):
+            calls.append((bundle, sha256, unpacked_bytes))
+
+    data = make_bundle(seed=1).to_json().encode()
+
+    def receive():
+        return receive_bundle(
+            engine,
+            data,
+            project=project,
+            upload_id="2" * 32,
+            now=now,
+            reports=RecordingReports(build_report),
+        )
+
+    second = receive()
+
+    assert receive() == second
+    assert second != first
+    assert calls == [(make_bundle(seed=1), second.bundle_sha256, len(data))]
+
+
 @pytest.mark.parametrize("repository", ["octo/other", "octo/models2", ""])
 def test_a_bundle_of_another_repository_is_refused(engine, received, make_bundle, repository):
     received(engine, make_bundle())
