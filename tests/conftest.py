@@ -15,6 +15,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 
+from tests.slurm_cluster import slurm_cluster
 from tests.tries import IS_CI, is_ci_only, tries
 
 # The same examples of a law on every machine, however busy: no test may flicker.
@@ -96,6 +97,22 @@ def leave_out(why: str) -> NoReturn:
     if os.environ.get("PERFLEDGER_REQUIRE_SYSTEM") == "1":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def started_slurm(require_system):
+    """A throw-away Slurm of one machine."""
+    for program in ("munged", "slurmctld", "slurmd", "sbatch"):
+        require_system(program, package="slurm-wlm and munge", folders=["/usr/sbin"])
+    with slurm_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm(started_slurm, monkeypatch):
+    """The Slurm that this process's sbatch and squeue find."""
+    monkeypatch.setenv("SLURM_CONF", str(started_slurm.configuration))
+    return started_slurm
 
 
 @pytest.fixture(scope="session")

@@ -106,8 +106,8 @@ def run_submission(
     Once `is_over` says so it is cancelled, and the answer is None. Raises LauncherError where it
     cannot be submitted, and where the files of one that ended by itself cannot be brought.
     """
-    launcher.submit(submission)
     try:
+        launcher.submit(submission)
         watch = _SubmissionWatch(launcher, submission, limits, say, clock)
         while not is_over():
             ending = watch.ending()
@@ -160,6 +160,8 @@ class _SubmissionWatch:
             return _ended(f"no answer about it for {silence_s / 60:.0f} minutes: {error}")
         self._answered_at = self._clock()
         if status.state is SubmissionState.ENDED:
+            if status.place:
+                self._say(f"it ended on {status.place}")
             return status
         if status.state is not self._state:
             self._say(_change_text(status))

@@ -17,6 +17,7 @@ import msgspec
 from perfledger_runners.launchers.command_template import CommandTemplate
 from perfledger_runners.launchers.launcher import Launcher, LauncherError, SubmissionLimits
 from perfledger_runners.launchers.local_processes import LocalProcesses
+from perfledger_runners.launchers.slurm import SlurmLauncher
 
 MAX_LAUNCHER_FILE_BYTES = 100_000
 MAX_LIMIT_MINUTES = 60 * 24 * 28  # four weeks
@@ -55,7 +56,17 @@ class ExecTable(LauncherTable, frozen=True, kw_only=True, tag="exec"):
         return LocalProcesses(CommandTemplate.of(self.command), cancel)
 
 
-AnyTable = LocalTable | ExecTable
+class SlurmTable(LauncherTable, frozen=True, kw_only=True, tag="slurm"):
+    """Batch jobs of the Slurm cluster whose commands this machine has."""
+
+    options: tuple[str, ...] = ()
+
+    def launcher(self) -> Launcher:
+        """Return the launcher; raise LauncherError for options that cannot be."""
+        return SlurmLauncher(options=self.options, time_limit_minutes=self.time_limit_minutes)
+
+
+AnyTable = LocalTable | ExecTable | SlurmTable
 # Created here, since msgspec crashes where several threads are the first to decode a type.
 LAUNCHER_DECODER = msgspec.json.Decoder(AnyTable)
 

@@ -75,11 +75,16 @@ def queued(site, now):
 
 
 @pytest.fixture
+def machine_class():
+    return machine_classes_here({})[-1]
+
+
+@pytest.fixture
 def work_off(run, site):
     """Run `perfledger runner` until the queue is empty, and return the jobs."""
 
-    def work_off():
-        words = ("runner", "--until-idle", "--upload-url", site.url)
+    def work_off(*words):
+        words = ("runner", "--until-idle", "--upload-url", site.url, *words)
         run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
         with read_session(site.engine) as session:
             project = project_named(session, "octo/models")
@@ -102,6 +107,21 @@ def test_a_job_is_checked_as_a_person_would_and_its_bundle_is_its_result(
     assert (upload.base_sha, upload.head_sha) == (base, head)
     assert job.device_s > 0
     assert [work.upload_id for work in site.jobs.works] == [upload.id]
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.usefixtures("slurm")
+def test_a_job_of_a_cluster_is_a_batch_job(clone, queued, work_off, machine_class):
+    Path("slurm.toml").write_text('kind = "slurm"\noptions = ["--exclusive"]\n')
+    head, base = clone.git("rev-parse", "HEAD"), clone.git("rev-parse", "HEAD^")
+    values = {"kind": RunnerJobKind.NIGHTLY, "max_pairs": 4}
+    queued(base_sha=base, head_sha=head, workloads=("benchmarks.sums:sums",), **values)
+    (job,) = work_off("--launcher", "slurm.toml", "--machine-class", machine_class)
+
+    assert (job.state, job.reason) == ("done", "")
+    words = ["squeue", "--noheader", "--states=all", "--format=%T %j"]
+    jobs = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert re.search("COMPLETED perfledger-[0-9a-f]{16}", jobs)
 
 
 @pytest.mark.slow
