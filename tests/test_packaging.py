@@ -69,7 +69,7 @@ def test_the_wheel_has_every_file_of_the_packages(wheel):
     assert in_packages <= names
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_wheel_alone_checks_a_project_elsewhere(installed, tmp_path):
     project = tmp_path / "project"
     project.mkdir()

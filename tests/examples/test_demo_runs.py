@@ -123,7 +123,7 @@ def test_the_ratio_is_the_median_of_the_pairs(demo_runs):
     assert [row.loop_low, row.loop_high] == pytest.approx([1.2935, 1.3065])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_plain_loop_takes_forty_pairs_of_turns(demo_runs, spinning, tmp_path):
     loop = demo_runs.plain_loop(spinning, "topic", "benchmarks.spin:add", tmp_path)
 

@@ -60,7 +60,7 @@ def test_the_settings_that_the_readme_shows_are_accepted(examples):
     assert settings.params["benchmarks.torch_gpt:train_step"]["batch"] == (16, 64)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_four_workloads_are_registered_and_each_runs(examples):
     root = examples / "repository"

@@ -7,8 +7,13 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 pytestmark = pytest.mark.slow
+IN_CI = pytest.mark.slow(ci_only=True)
 WIDTHS = (360, 768, 1440)
 THEMES = ("light", "dark")
+LOOKS = [  # the narrowest and the widest in one theme each, and in CI all
+    pytest.param(look, marks=[] if look in {("light", 1440), ("dark", 360)} else IN_CI)
+    for look in product(THEMES, WIDTHS)
+]
 # Returns the texts whose contrast with what is behind them is below 4.5 : 1 (large ones: 3 : 1).
 LOW_CONTRAST = """() => {
   const parsed = (text) => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
@@ -114,7 +119,7 @@ def test_every_kind_of_page_is_reached_by_links(addresses):
     } <= set(addresses)
 
 
-@pytest.mark.parametrize("look", [*product(THEMES, WIDTHS)])
+@pytest.mark.parametrize("look", LOOKS)
 def test_pages_fit_are_legible_and_complain_of_nothing(
     open_page, complaints, site, addresses, look
 ):

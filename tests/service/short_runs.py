@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 from perfledger.protocol import MeasuringEffort
 from perfledger_service.__main__ import main
+from perfledger_service.usecases.bench import doctor
 from perfledger_service.usecases.check import child_requests
 
 PROGRAM = ("-P", str(Path(__file__)))  # without this folder on the path
@@ -20,7 +21,11 @@ PROGRAM = ("-P", str(Path(__file__)))  # without this folder on the path
 def short_runs() -> Generator[None]:
     """Measure for a twentieth of the usual time."""
     brief = partial(MeasuringEffort, min_seconds=0.025, max_seconds=0.1)
-    with patch.multiple(child_requests, MeasuringEffort=brief, INTERLEAVED_SECONDS=0.04):
+    small_step = doctor.BUILT_IN_STEP.replace("range(200_000)", "range(10_000)")
+    with (
+        patch.multiple(child_requests, MeasuringEffort=brief, INTERLEAVED_SECONDS=0.04),
+        patch.object(doctor, "BUILT_IN_STEP", small_step),
+    ):
         yield
 
 

@@ -36,7 +36,7 @@ import perfledger
 
 @perfledger.workload(params={"size": [1, 2]})
 def sums(size):
-    return lambda: sum(range(100_000 * size))
+    return lambda: sum(range(10_000 * size))
 
 @perfledger.workload()
 def breaks():

@@ -4,6 +4,7 @@ import io
 import subprocess
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from pathlib import Path
 
 import openpyxl
@@ -140,34 +141,37 @@ def content(example):
     return review_xlsx(example)
 
 
-@pytest.fixture
-def recomputed(require_system, tmp_path, content):
-    """Return the workbook as LibreOffice computes it with changed inputs and no kept values."""
+@pytest.fixture(scope="session")
+def recomputed(require_system, tmp_path_factory, content):
+    """Return the workbook as LibreOffice computes it with changed inputs and no kept values.
+
+    The one of unchanged inputs is computed once for all tests that read it.
+    """
     office = require_system("soffice", package="libreoffice-calc-nogui")
 
-    def recomputed(changed):
+    def recomputed(**changed):
+        folder = tmp_path_factory.mktemp("recomputed")
         book = openpyxl.load_workbook(io.BytesIO(content))  # what is saved again has no values
         for row in book["Inputs"].iter_rows(min_row=2):
             if row[2].value in changed:
                 row[4].value = changed[row[2].value]
-        book.save(tmp_path / "review.xlsx")
-        (tmp_path / "out").mkdir()
+        book.save(folder / "review.xlsx")
         subprocess.run(
             [
                 str(office),
-                f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}",
+                f"-env:UserInstallation={(folder / 'profile').as_uri()}",
                 "--headless",
                 "--convert-to",
                 "xlsx:Calc MS Excel 2007 XML",
                 "--outdir",
-                str(tmp_path / "out"),
-                str(tmp_path / "review.xlsx"),
+                str(folder / "out"),
+                str(folder / "review.xlsx"),
             ],
             check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=3600,
         )
-        return openpyxl.load_workbook(tmp_path / "out" / "review.xlsx", data_only=True)
+        return openpyxl.load_workbook(folder / "out" / "review.xlsx", data_only=True)
 
-    return recomputed
+    return cache(recomputed)

@@ -61,11 +61,11 @@ def is_same(shown, exact):
     return abs(cents(shown) - cents(exact)) <= (2 if is_forecast else 0)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def documents(recomputed, example):
     """The page's tables, LibreOffice's workbook and the JSON, of one review."""
     page = review_html(example)
-    return Tables(page).found, recomputed({}), json.loads(review_json(example)), page
+    return Tables(page).found, recomputed(), json.loads(review_json(example)), page
 
 
 def options_compared(tables, book, document):

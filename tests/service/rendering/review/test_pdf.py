@@ -17,7 +17,7 @@ def test_the_pdf_loads_nothing_from_elsewhere(tmp_path):
     assert b"/Image" not in content
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_example_has_at_most_eight_pages_before_its_appendix(example):
     pages = HTML(string=review_html(example)).render().pages
 

@@ -30,7 +30,7 @@ def model_values(example, changed):
 @pytest.mark.slow
 @pytest.mark.parametrize("changed", [{}, CHANGED], ids=["as written", "other inputs"])
 def test_libreoffice_comes_to_the_same_cents(recomputed, example, changed):
-    book = recomputed(changed)
+    book = recomputed(**changed)
 
     values = model_values(example, changed)
     lines = {row[0]: row[3] for row in book["Model"].iter_rows(min_row=2, values_only=True)}

@@ -60,7 +60,10 @@ def test_another_accelerator_must_keep_the_ratio_of_the_hours(compare):
     assert set(speeds) == {"TPU-v4", "A100-40GB", "A100-80GB"}
 
 
-@pytest.mark.parametrize("share", [40, 60, 80])
+@pytest.mark.parametrize(
+    "share",
+    [60, *(pytest.param(share, marks=pytest.mark.slow(ci_only=True)) for share in (40, 80))],
+)
 def test_at_the_switching_share_the_other_option_is_the_cheapest_and_before_it_is_not(
     compare, share
 ):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger_service.rendering.check.web_pages import CONTENT_SECURITY_POLICY, static_folder
+from tests.tries import tries
 
 NASTY = (
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", '" onmouseover="x', "' x='",
@@ -113,7 +114,7 @@ def test_hostile_text_changes_no_structure(make_pages):
     known_pages = make_pages(lambda known: known and known + "a_b")
     expected = {path: unwrapped(Page(text).tags) for path, text in known_pages.items()}
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=tries(16), deadline=None)
     @given(nasty)
     def holds(text):
         for path, content in make_pages(lambda known: known and known + text).items():

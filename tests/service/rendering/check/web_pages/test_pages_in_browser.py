@@ -30,8 +30,15 @@ def browser(require_system):
         browser.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (360, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.slow(ci_only=True)),
+        pytest.param(360, "light", marks=pytest.mark.slow(ci_only=True)),
+    ],
+)
 def test_pages_open_without_a_complaint_and_fit_the_screen(browser, served, pages, scheme, width):
     complaints: list[str] = []
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
