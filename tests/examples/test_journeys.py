@@ -98,7 +98,7 @@ def kinds_of_pages(page, site):
         for link in page.locator("main a[href^='/'], header a[href^='/']").all():
             href = str(link.get_attribute("href"))
             kind = re.sub(r"[0-9a-f]{32}|\d+|(?<=workloads/).*|\?.*", "*", href)
-            if kind not in kinds and not href.endswith(".json"):
+            if kind not in kinds and not href.endswith((".json", "=csv", "=json")):
                 kinds[kind] = href
                 waiting.append(href)
     return kinds
@@ -115,7 +115,13 @@ def addresses(browser, site):
 def test_every_kind_of_page_is_reached_by_links(addresses):
     assert {
         *("/", "/capacity", "/acme/models", "/acme/models/pulls", "/acme/models/pull/*"),
-        *("/acme/models/workloads", "/acme/models/workloads/*", "/series/*", "/runs/*"),
+        *(
+            "/acme/models/compare",
+            "/acme/models/workloads",
+            "/acme/models/workloads/*",
+            "/series/*",
+            "/runs/*",
+        ),
     } <= set(addresses)
 
 

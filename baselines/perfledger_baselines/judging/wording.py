@@ -124,7 +124,7 @@ def _change_so_far(result: TTestResult, rule: DecisionRule) -> str:
 def _unpaired_reason(test: UnpairedTest, decision: Decision, rule: DecisionRule) -> str:
     if decision.adjusted is None:
         return test.flaw
-    runs = f"{len(test.base)} base and {len(test.head)} head runs"
+    runs = f"{len(test.base)} A and {len(test.head)} B runs"
     if not decision.adjusted.result.is_enough:
         needed = f"each side needs {FEWEST_PAIRS}" if test.prior is None else "one side needs two"
         return f"{runs}: {needed}"

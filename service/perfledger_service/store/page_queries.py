@@ -183,6 +183,31 @@ def upload_view(session: Session, upload_id: str) -> UploadView:
     return _with_verdicts(session, uploads[0])
 
 
+def upload_named(session: Session, project_id: int, name: str) -> UploadView:
+    """Return a project's judged upload by its id, or the newest of a head that begins with a text.
+
+    Raises NotFoundError if there is none, or if several commits begin with the text.
+    """
+    is_judged = (
+        col(UploadRow.project_id) == project_id,
+        col(UploadRow.status).in_(COUNTED_STATUSES),
+    )
+    by_id = _uploads(session, *is_judged, col(UploadRow.id) == name, most=1)
+    if by_id:
+        return by_id[0]
+    begins_so = col(UploadRow.head_sha).startswith(name, autoescape=True)
+    heads = session.exec(
+        select(UploadRow.head_sha).where(*is_judged, begins_so).distinct().limit(2)
+    ).all()
+    if not heads:
+        msg = f"no judged check has the id {name[:80]!r} or a head commit that begins with it"
+        raise NotFoundError(msg)
+    if len(heads) > 1:
+        msg = f"several measured commits begin with {name[:80]!r}: give more of the SHA"
+        raise NotFoundError(msg)
+    return _uploads(session, *is_judged, col(UploadRow.head_sha) == heads[0], most=1)[0]
+
+
 def series_view(session: Session, series_id: int) -> SeriesView:
     """Return a series with its newest points; raise NotFoundError for an unknown id."""
     row = session.exec(

@@ -1,6 +1,7 @@
-"""Holds the comparison of two files' runs."""
+"""Holds comparisons of runs that were not measured in pairs."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from perfledger_baselines.judging.verdict import Verdict
 
@@ -18,3 +19,25 @@ class ComparisonView:
     verdicts: tuple[Verdict, ...]
     # Of a folder: series, and its baseline with the reason.
     baselines: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedUpload:
+    """One side of a comparison of uploads: the commit that the upload measured as its head."""
+
+    upload_id: str
+    sha: str
+    subject: str  # untrusted
+    device_class: str
+    pull_request: int | None
+    measured_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadComparison:
+    """Comparison of the heads of two uploads of a project."""
+
+    repository: str
+    base: ComparedUpload
+    head: ComparedUpload
+    view: ComparisonView

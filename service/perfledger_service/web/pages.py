@@ -1,11 +1,13 @@
 """Serves the web pages, which need no login in this version (see service/README.md)."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import HTMLResponse
 
 from perfledger_service.rendering.check import web_pages
+from perfledger_service.rendering.check.compare_page import compare_page, compare_page_document
 from perfledger_service.rendering.check.project_lists import (
     pull_requests_page,
     workload_page,
@@ -14,6 +16,7 @@ from perfledger_service.rendering.check.project_lists import (
 from perfledger_service.rendering.fleet.capacity_page import capacity_page
 from perfledger_service.rendering.history.branch_page import branch_page
 from perfledger_service.rendering.history.series_page import series_page
+from perfledger_service.rendering.layout.writers import to_csv, to_json
 from perfledger_service.store.comments.acceptances import acceptances_of, acceptances_of_project
 from perfledger_service.store.comments.approvals import approvals_of
 from perfledger_service.store.database import read_session
@@ -32,6 +35,7 @@ from perfledger_service.store.uploads import bundle_content, upload_by_id
 from perfledger_service.usecases.fleet.capacity import capacity_view, fleet_version
 from perfledger_service.usecases.history.branch_history import branch_view
 from perfledger_service.usecases.history.series_history import series_history
+from perfledger_service.usecases.pull_requests.compare_uploads import compare_uploads
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.uploads import UPLOAD_ID
@@ -45,6 +49,17 @@ NUL = "\0"
 PageNumber = Annotated[int, Query(ge=1, le=MAX_PULL_REQUEST)]
 # Of an owner or a repository, as in a bundle.
 Name = Annotated[str, Path(pattern=r"^[\w.-]+$")]
+
+# Of a side of a comparison: an upload's id, or the start of a commit's SHA.
+CheckName = Annotated[str, Query(pattern=r"^([0-9a-f]{7,64})?$")]
+
+
+class PageFormat(StrEnum):
+    """The format of a page's data."""
+
+    HTML = "html"
+    CSV = "csv"
+    JSON = "json"
 
 
 @router.get("/")
@@ -139,6 +154,32 @@ def workload(state: CurrentAppState, owner: Name, name: Name, workload: str) -> 
         view = workload_view(session, f"{owner}/{name}", workload.replace(NUL, ""))
         acceptances = acceptances_of_project(session, project_named(session, view.repository).id)
     return workload_page(view, acceptances)
+
+
+@router.get("/{owner}/{name}/compare")
+def compare(
+    state: CurrentAppState,
+    owner: Name,
+    name: Name,
+    *,
+    a: CheckName = "",
+    b: CheckName = "",
+    output: Annotated[PageFormat, Query(alias="format")] = PageFormat.HTML,
+) -> Response:
+    """Compare the head commits of two checks, or ask for them."""
+    with read_session(state.engine) as session:
+        if not (a and b):
+            project = project_named(session, f"{owner}/{name}")
+            return HTMLResponse(compare_page(project.repository, None))
+        comparison = compare_uploads(session, f"{owner}/{name}", base=a, head=b)
+    document = compare_page_document(comparison)
+    match output:
+        case PageFormat.CSV:
+            return Response(to_csv(document), media_type="text/csv")
+        case PageFormat.JSON:
+            return Response(to_json(document), media_type="application/json")
+        case PageFormat.HTML:
+            return HTMLResponse(compare_page(comparison.repository, comparison))
 
 
 @router.get("/{owner}/{name}")

@@ -47,7 +47,7 @@ def test_a_clear_slowdown_is_regressed_with_its_interval_around_it():
     assert verdict.outcome is Outcome.REGRESSED
     assert verdict.estimate is not None
     assert verdict.estimate.low < 0.1 < verdict.estimate.high
-    assert "8 base and 8 head runs" in verdict.reason
+    assert "8 A and 8 B runs" in verdict.reason
 
 
 def test_swapping_the_sides_mirrors_the_verdict():
@@ -78,7 +78,7 @@ def test_noise_that_hides_both_is_undecided():
     (verdict,) = judge(a_test(noise=0.1))
 
     assert verdict.outcome is Outcome.UNDECIDED
-    assert "too noisy to tell after 8 base and 8 head runs" in verdict.reason
+    assert "too noisy to tell after 8 A and 8 B runs" in verdict.reason
 
 
 def test_too_few_runs_are_undecided_without_an_estimate():
@@ -96,7 +96,7 @@ def test_a_known_spread_makes_two_runs_of_a_side_a_test_and_one_none():
 
     assert two.outcome is Outcome.REGRESSED
     assert (one.outcome, one.estimate) == (Outcome.UNDECIDED, None)
-    assert one.reason == "1 base and 1 head runs: one side needs two"
+    assert one.reason == "1 A and 1 B runs: one side needs two"
 
 
 @pytest.mark.parametrize(("ratio", "is_warning"), [(1.06, True), (1 / 1.06, False)])

@@ -19,7 +19,7 @@ from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
 
 RULE = DecisionRule(looks=(), alpha=0.05, margin=0.01, floor=0.003)
 TEST = UnpairedTest(workload="m:f", metric=STEP_TIME, base=(1.0,) * 8, head=(1.0,) * 6)
-SAMPLE = "8 base and 6 head runs"
+SAMPLE = "8 A and 6 B runs"
 SMALL = "a clear change, but smaller than the floor of 0.3 %"
 
 

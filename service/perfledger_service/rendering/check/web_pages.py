@@ -35,6 +35,7 @@ from perfledger_service.values.report import Report
 from perfledger_service.values.upload_views import (
     IndexView,
     PullRequestView,
+    UploadStatus,
     UploadView,
 )
 
@@ -88,6 +89,7 @@ def pull_request_page(view: PullRequestView) -> str:
             )
             for upload in view.uploads
         ],
+        earlier={one.id: _earlier_upload(view, one) for one in view.uploads},
         missing=[
             (
                 stored_verdict_rows.device(one.machine_class),
@@ -96,6 +98,24 @@ def pull_request_page(view: PullRequestView) -> str:
             )
             for one in view.missing_classes
         ],
+    )
+
+
+def _earlier_upload(view: PullRequestView, upload: UploadView) -> str:
+    """Return the id of the newest judged check of an earlier head on the same machine class."""
+    if not upload.conclusion:
+        return ""
+    older = view.uploads[view.uploads.index(upload) + 1 :]
+    return next(
+        (
+            one.id
+            for one in older
+            if one.conclusion
+            and one.status in (UploadStatus.JUDGED, UploadStatus.POSTED)
+            and one.device_class == upload.device_class
+            and one.head_sha != upload.head_sha
+        ),
+        "",
     )
 
 

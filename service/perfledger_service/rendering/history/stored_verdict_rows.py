@@ -1,5 +1,6 @@
 """Lists stored verdicts for web pages."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfledger.metrics import WorseDirection
@@ -58,7 +59,14 @@ def upload_headline(upload: UploadView) -> UploadHeadline:
 
 def stored_groups(upload: UploadView) -> tuple[tuple[str, tuple[StoredVerdictRow, ...]], ...]:
     """Return an upload's verdicts by workload: those that need attention first, then as stored."""
-    rows = [_stored_row(verdict) for verdict in sorted(upload.verdicts, key=_urgency)]
+    return verdict_groups(upload.verdicts)
+
+
+def verdict_groups(
+    verdicts: Sequence[VerdictView],
+) -> tuple[tuple[str, tuple[StoredVerdictRow, ...]], ...]:
+    """Return verdicts by workload: those that need attention first, then in their order."""
+    rows = [_stored_row(verdict) for verdict in sorted(verdicts, key=_urgency)]
     workloads = dict.fromkeys(row.workload for row in rows)
     return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
 

@@ -85,18 +85,14 @@ def compare(
                 f"{names} are of two kinds: compare a bundle with a bundle, or a table with a table"
             )
             raise UsageError(msg)
-    with translate_errors():
-        rule = DecisionRule(looks=(), alpha=plan.alpha, margin=plan.margin, floor=plan.floor)
-    return ComparisonView(
-        base=display_name(base),
-        head=display_name(head),
-        alpha=rule.alpha,
-        margin=max(rule.margin, rule.floor),
-        floor=rule.floor,
-        assumed=assumed,
-        baselines=baselines,
-        verdicts=judge_unpaired(tests, rule=rule),
+    return _comparison(
+        (display_name(base), display_name(head)), tests, plan, assumed=assumed, baselines=baselines
     )
+
+
+def compare_bundles(before: Bundle, after: Bundle, *, names: tuple[str, str]) -> ComparisonView:
+    """Compare the heads of two bundles; raise UsageError if they define a metric differently."""
+    return _comparison(names, _bundle_tests(before, after, None), before.plan)
 
 
 def exit_code_of(verdicts: Sequence[Verdict]) -> ExitCode:
@@ -114,6 +110,28 @@ def exit_code_of(verdicts: Sequence[Verdict]) -> ExitCode:
     if not verdicts or counting & {Outcome.UNDECIDED, Outcome.NOT_MEASURED}:
         return ExitCode.UNCERTAIN
     return ExitCode.OK
+
+
+def _comparison(
+    names: tuple[str, str],
+    tests: Sequence[UnpairedTest],
+    plan: Plan,
+    *,
+    assumed: str = "",
+    baselines: tuple[tuple[str, str], ...] = (),
+) -> ComparisonView:
+    with translate_errors():
+        rule = DecisionRule(looks=(), alpha=plan.alpha, margin=plan.margin, floor=plan.floor)
+    return ComparisonView(
+        base=names[0],
+        head=names[1],
+        alpha=rule.alpha,
+        margin=max(rule.margin, rule.floor),
+        floor=rule.floor,
+        assumed=assumed,
+        baselines=baselines,
+        verdicts=judge_unpaired(tests, rule=rule),
+    )
 
 
 def _read(path: Path, metric: str | None) -> Bundle | MeasuredSeries:

@@ -194,7 +194,7 @@ def test_few_runs_and_zeros_are_no_verdict(compare):
 def test_gaps_are_left_out(compare):
     shown = compare(runs(), runs() + "nan\n\n10\n", "--format", "json", code=0)
 
-    assert "8 base and 9 head runs" in json.loads(shown)["verdicts"][0]["reason"]
+    assert "8 A and 9 B runs" in json.loads(shown)["verdicts"][0]["reason"]
 
 
 def test_the_reason_of_a_count_has_no_interval(compare, make_bundle):
@@ -219,7 +219,7 @@ def test_the_reason_of_a_count_has_no_interval(compare, make_bundle):
     shown = compare(bundle(100.0), bundle(120.0), code=1)
 
     assert "+20.0 %   " in shown
-    assert "a count, the same in 6 base and 6 head runs" in shown
+    assert "a count, the same in 6 A and 6 B runs" in shown
 
 
 def test_unlike_inputs_folders_and_absent_files_are_refused(compare, make_bundle, tmp_path):
