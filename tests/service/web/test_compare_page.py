@@ -33,6 +33,7 @@ def test_two_commits_stand_side_by_side(site, checks):
     assert "gpt:step" in by_commit.text
     assert re.search(r"\+5\d(\.\d)?.%", by_commit.text)
     assert "Not measured in pairs" in by_commit.text
+    assert ">Note</th>" not in by_commit.text  # each has its interval
     assert "<script>alert" not in by_commit.text
 
 

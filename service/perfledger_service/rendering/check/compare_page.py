@@ -69,11 +69,15 @@ def compare_page_document(comparison: UploadComparison) -> Document:
 
 
 def _results(verdicts: Sequence[Verdict], *, alpha: float) -> Table:
-    columns = _columns(f"{number_format.margin(1 - alpha)} interval")
+    lacks_estimates = any(one.estimate is None for one in verdicts)
+    columns = _columns(
+        interval=f"{number_format.margin(1 - alpha)} interval",
+        note="Note" if lacks_estimates else None,
+    )
     return table(columns, verdicts, key="results", group=lambda one: one.workload, most=MAX_RESULTS)
 
 
-def _columns(interval: str) -> tuple[Column[Verdict], ...]:
+def _columns(*, interval: str, note: str | None) -> tuple[Column[Verdict], ...]:
     return (
         fact("workload", lambda one: one.workload),
         fact("metric", lambda one: one.metric.name),
@@ -87,7 +91,7 @@ def _columns(interval: str) -> tuple[Column[Verdict], ...]:
         fact("b", lambda one: one.estimate and one.estimate.head),
         *facts("change", "low", "high", of="estimate"),
         fact("runs", lambda one: one.estimate and one.estimate.pairs),  # of the smaller side
-        words("missing", "Note", lambda one: one.reason if one.estimate is None else ""),
+        words("missing", note, lambda one: one.reason if one.estimate is None else ""),
     )
 
 

@@ -72,5 +72,6 @@ def test_a_result_without_an_interval_says_why():
     document = json.loads(to_json(compare_page_document(view)))
 
     assert reason in compare_page("acme/models", view)
+    assert ">Note</th>" in compare_page("acme/models", view)
     assert document["results"][0]["missing"] == reason
     assert document["results"][0]["change"] is None
