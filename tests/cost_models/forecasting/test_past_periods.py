@@ -57,6 +57,42 @@ def test_files_follow_each_other_and_a_missing_one_is_named():
         history_of([march, june, april], None, step=PeriodLength.MONTH)
 
 
+def test_two_days_between_files_are_no_gap_and_a_second_more_is_one():
+    march = usage_of((at(2026, 3, 1), at(2026, 3, 31), 1.0))
+    april = usage_of((at(2026, 4, 2), at(2026, 5, 1), 1.0))
+    late = usage_of((at(2026, 4, 2) + 1, at(2026, 5, 1), 1.0))
+
+    assert len(history_of([march, april], None, step=PeriodLength.MONTH)) == 2
+    with pytest.raises(UsageFileError, match="no data from 2026-03-31"):
+        history_of([march, late], None, step=PeriodLength.MONTH)
+
+
+def test_a_month_with_nineteen_twentieths_of_its_data_is_complete():
+    until_the_29th = usage_of((at(2026, 4, 1), at(2026, 4, 29, 12), 1.0))  # 28.5 of 30 days
+    an_hour_less = usage_of((at(2026, 4, 1), at(2026, 4, 29, 11), 1.0))
+
+    assert len(history_of([until_the_29th], None, step=PeriodLength.MONTH)) == 1
+    with pytest.raises(UsageFileError, match="not cover a whole month"):
+        history_of([an_hour_less], None, step=PeriodLength.MONTH)
+
+
+def test_a_history_has_at_most_two_thousand_weeks():
+    monday, week_s = at(1990, 1, 1), 7 * 24 * 3600
+    usage = usage_of((monday, monday + 2000 * week_s, 1.0))
+    longer = usage_of((monday, monday + 2000 * week_s + 1, 1.0))
+
+    assert len(history_of([usage], None, step=PeriodLength.WEEK)) == 2000
+    with pytest.raises(UsageFileError, match="more than 2000 weeks"):
+        history_of([longer], None, step=PeriodLength.WEEK)
+
+
+def test_a_cost_of_one_moment_belongs_to_the_month_that_begins_with_it():
+    usage = usage_of((at(2026, 3, 1), at(2026, 5, 1), 1.0))
+    costs = [CostSpan(*(moment,) * 2, 5.0) for moment in (at(2026, 4, 1), at(2026, 5, 1))]
+
+    assert history_of([usage], costs, step=PeriodLength.MONTH).usd == (0.0, 5.0)
+
+
 def test_less_than_a_period_is_no_history():
     with pytest.raises(UsageFileError, match="not cover a whole month"):
         history_of([usage_of((at(2026, 3, 3), at(2026, 3, 9), 1.0))], None, step=PeriodLength.MONTH)

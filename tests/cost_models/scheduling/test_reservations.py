@@ -28,3 +28,13 @@ def test_a_reservation_keeps_out_what_is_not_over_before_it():
     outcome = simulate(jobs, equal_nodes(1, devices=4), policy, reservations=(reservation,))
 
     assert starts(outcome) == [50, 0, 25]
+
+
+def test_a_job_may_end_when_a_reservation_of_another_team_begins():
+    reservation = Reservation(team="a", nodes=1, start_ms=20_000, end_ms=50_000)
+    policy = SchedulingPolicy(name="pass", backfill=Backfill.ALWAYS)
+    jobs = jobs_of((0, 20, 4, {"team": "b"}))
+
+    outcome = simulate(jobs, equal_nodes(1, devices=4), policy, reservations=(reservation,))
+
+    assert starts(outcome) == [0]

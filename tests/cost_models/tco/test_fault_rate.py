@@ -106,6 +106,7 @@ def test_devices_times_days_are_device_days_of_a_possible_fleet():
         ({"device_days": math.inf}, "up to 1e"),
         ({"devices": 0}, "0 devices"),
         ({"devices": 10**400}, "devices: give a count"),
+        ({"confidence": 0.0}, "confidence of 0 %"),
         ({"confidence": 1.0}, "100 %"),
         ({"confidence": 1 - 1e-16}, "at most"),
     ],

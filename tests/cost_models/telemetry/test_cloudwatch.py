@@ -5,7 +5,7 @@ import json
 import pytest
 
 from perfledger_cost_models.telemetry.activity_samples import DeviceOwner
-from perfledger_cost_models.telemetry.cloudwatch import INCOMPLETE
+from perfledger_cost_models.telemetry.cloudwatch import INCOMPLETE, MAX_HEADER_ROWS
 from perfledger_cost_models.telemetry.readers import read_activity
 from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.usage.device_spans import UsageFileError
@@ -145,3 +145,15 @@ def test_the_consoles_download_is_read():
 def test_a_file_without_activity_is_an_error(data, message):
     with pytest.raises(UsageFileError, match=message):
         read_activity(data, "data")
+
+
+def test_rows_above_the_first_time_have_a_limit():
+    label = b"Label,i-0abc1234 nvidia_smi_utilization_gpu\n"
+    times = b"2026-10-01 00:00,10\n2026-10-01 00:05,20\n"
+    most = label + b"x,y\n" * (MAX_HEADER_ROWS - 1)
+
+    (activity,) = read_activity(most + times, "data").activities
+
+    assert activity.shares.tolist() == pytest.approx([0.1, 0.2])
+    with pytest.raises(UsageFileError, match=f"line {MAX_HEADER_ROWS + 1}: 'x' is not a time"):
+        read_activity(most + b"x,y\n" + times, "data")

@@ -3,6 +3,7 @@
 import pytest
 
 from perfledger.records import Side
+from perfledger_profiles.benchmark_tools import dcgm
 from perfledger_profiles.benchmark_tools.dcgm import SEVERAL_MODELS, read_dcgm
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
@@ -186,3 +187,12 @@ def test_a_line_may_be_as_long_as_the_limit_says():
     assert read(padded).reading("temp", subject="gpu 0") == 40
     with pytest.raises(ProfileError):
         read(padded.replace('x="', 'x="a'))
+
+
+def test_samples_above_the_limit_are_counted_and_not_read(monkeypatch):
+    monkeypatch.setattr(dcgm, "MAX_SAMPLES", 2)
+    lines = [sample("DCGM_FI_DEV_GPU_TEMP", degrees) for degrees in (40, 41, 42)]
+
+    scrape = dcgm.read_prometheus_samples(lines)
+
+    assert ([each.value for each in scrape.samples], scrape.dropped) == (["40", "41"], 1)

@@ -132,3 +132,7 @@ def test_work_is_never_less_than_nothing(value):
         achieved_flops_per_second(flops=value, seconds=1.0)
     with pytest.raises(MetricError, match="layers"):
         transformer_flops_per_token(**{**PALM, "layers": value})
+
+
+def test_a_step_without_work_achieves_nothing():
+    assert achieved_flops_per_second(flops=0.0, seconds=2.0) == 0.0

@@ -28,6 +28,7 @@ def test_a_line_that_is_too_long_or_too_wide_is_lost_alone(monkeypatch):
     monkeypatch.setattr(csv_lines, "MAX_COLUMNS", 4)
 
     assert list(rows_of(["x" * 11, "a,b,c,d,e", "a,b"])) == [None, None, ["a", "b"]]
+    assert list(rows_of(["x" * 10, "a,b,c,d"])) == [["x" * 10], ["a", "b", "c", "d"]]
 
 
 def test_a_cell_beyond_the_parsers_limit_is_lost_alone():

@@ -46,6 +46,7 @@ def test_steps_are_put_in_order_empty_ones_dropped_and_overlaps_cut():
 def test_more_steps_than_any_profile_has_are_refused():
     spans = [(n, n + 1) for n in range(MAX_STEPS + 1)]
 
+    assert len(lengths(windows_of(spans[:-1]))) == MAX_STEPS
     with pytest.raises(ProfileError, match="more than 50000 steps"):
         windows_of(spans)
 

@@ -7,6 +7,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.tracked_events import events_of_pull_request
 from perfledger_service.store.projects import project_for, set_actions
 from perfledger_service.usecases.pull_requests.merges import receive_closing
+from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.values.acceptance import Acceptance
 
 SHA = "c" * 40
@@ -61,7 +62,13 @@ def test_a_closed_pull_request_is_no_merge(any_engine, judged, make_bundle, clos
 
 
 @pytest.mark.parametrize(
-    "values", [{"pull_request": 2**40}, {"merged_sha": "HEAD"}, {"repository": "octo/nothing"}]
+    "values",
+    [
+        {"pull_request": 0},
+        {"pull_request": MAX_PULL_REQUEST + 1},
+        {"merged_sha": "HEAD"},
+        {"repository": "octo/nothing"},
+    ],
 )
 @pytest.mark.usefixtures("project")
 def test_what_cannot_be_is_not_recorded(close, values):
@@ -74,3 +81,8 @@ def test_another_repository_of_the_name_merges_nothing(any_engine, project, clos
         session.commit()
 
     assert "another repository" in close()
+
+
+@pytest.mark.usefixtures("project")
+def test_numbers_of_pull_requests_are_recorded_up_to_the_limit(close):
+    assert close(pull_request=1) == close(pull_request=MAX_PULL_REQUEST) == ""

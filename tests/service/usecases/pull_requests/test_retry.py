@@ -104,3 +104,12 @@ def test_what_neither_failed_nor_waits_is_not_retried(any_engine, upload, now):
         retry_uploads(any_engine, [upload.id], now=now)
     with pytest.raises(NotFoundError):
         retry_uploads(any_engine, ["f" * 32], now=now)
+
+
+def test_after_a_day_of_failures_no_attempt_follows(any_engine, upload, now):
+    day_after = now + timedelta(hours=24)
+
+    assert defer_upload(any_engine, upload.id, "502", None, now=now) is not None
+    assert defer_upload(any_engine, upload.id, "502", None, now=day_after) is not None
+    later = day_after + timedelta(seconds=1)
+    assert defer_upload(any_engine, upload.id, "502", None, now=later) is None
