@@ -106,6 +106,7 @@ def test_the_work_of_a_killed_replica_is_taken_over_and_said_once(
     assert at_github.requests.count("POST issues/7/comments") == 1
 
 
+@pytest.mark.slow(ci_only=True)
 def test_two_replicas_share_the_work_and_none_is_done_twice(start_replica, at_github, make_bundle):
     numbers = range(1, 7)
     heads = {number: f"{number:040x}" for number in numbers}

@@ -59,7 +59,9 @@ def service(engine, database_url, stand_in, now, service_log):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["comments", "check-runs"])
+@pytest.mark.parametrize(
+    "what", ["comments", pytest.param("check-runs", marks=pytest.mark.slow(ci_only=True))]
+)
 def test_killed_after_the_post_and_before_it_is_recorded_it_says_it_once(
     service, service_log, at_github, make_bundle, what
 ):
@@ -100,7 +102,7 @@ def test_killed_after_the_post_and_before_it_is_recorded_it_says_it_once(
     assert TOKEN[12:] not in log
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_an_interruption_during_a_post_ends_the_service_as_any_other(
     service, at_github, make_bundle
 ):

@@ -9,14 +9,15 @@ from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.interim_looks import looks_until, planned_looks
 from perfledger_baselines.significance.paired_t_tests import t_tests
+from tests.tries import tries
 
 pytestmark = pytest.mark.slow
 
 ALPHA = 0.05
-SERIES = 4000
+SERIES = tries(4000)
 PAIRS = 20
 LOOKS = planned_looks(PAIRS)
-# Three standard errors above what is allowed: a seed is no excuse, and 4000 series hide little.
+# Three standard errors above what is allowed: a seed is no excuse, and so many series hide little.
 MOST = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / SERIES)
 
 
@@ -79,7 +80,7 @@ def test_a_change_is_proven_absent_only_where_it_nearly_is(noise, change, most):
 
 
 def test_a_check_of_twelve_unchanged_tests_is_seldom_red(build):
-    checks = 80
+    checks = tries(80)
     rng = np.random.default_rng(20261120)
     red = 0
     for _ in range(checks):

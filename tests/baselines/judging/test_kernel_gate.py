@@ -27,6 +27,7 @@ from tests.baselines.judging.example_kernels import (
     with_kernels,
     workload,
 )
+from tests.tries import tries
 
 
 def test_unchanged_kernels_are_unchanged_and_say_what_would_be_found():
@@ -359,8 +360,8 @@ def test_a_noisy_kernel_that_was_renamed_is_undecided_and_no_alarm():
 
 @pytest.mark.slow
 def test_unchanged_code_is_rarely_called_changed_and_a_change_of_five_percent_often():
-    """One seed set of 400 checks with processes, steps and heavy-tailed spikes as noise."""
-    checks = 400
+    """One seed set of checks with processes, steps and heavy-tailed spikes as noise."""
+    checks = tries(400)
     false = found = 0
     for seed in range(checks):
         windows = workload(100_000 + seed, noise=0.01)

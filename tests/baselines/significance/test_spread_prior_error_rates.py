@@ -21,11 +21,12 @@ from perfledger_baselines.significance.interim_looks import (
 )
 from perfledger_baselines.significance.paired_t_tests import t_tests
 from perfledger_baselines.significance.spread_prior import PriorError, prior_from_checks
+from tests.tries import tries
 
 pytestmark = pytest.mark.slow
 
 ALPHA = 0.05
-SERIES = 2000
+SERIES = tries(2000)
 PAIRS = 20
 SCALE = 0.01
 SEED = 20261121
@@ -146,7 +147,7 @@ def test_a_history_that_feeds_on_its_own_checks_keeps_its_error_and_its_spread(b
     rng = np.random.default_rng(SEED)
     history: list[tuple[float, ...]] = []
     calls, pairs, spreads = [], [], []
-    for _ in range(400):
+    for _ in range(tries(400)):
         try:
             prior = prior_from_checks(history)
         except PriorError:
