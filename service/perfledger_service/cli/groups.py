@@ -59,6 +59,7 @@ ROOT = Group(
                 "list": "bench.list:list_workloads",
                 "time": "bench.time:time_statement",
                 "load": "bench.load:load",
+                "builtin": "bench.builtin:builtin",
                 "power": "bench.power:power",
                 "doctor": "bench.doctor:doctor",
             },

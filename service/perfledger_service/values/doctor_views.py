@@ -1,8 +1,10 @@
 """Holds what is found out about a machine before anything is checked on it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
-from perfledger.records import HostFinding, Machine
+from perfledger.records import HostFinding, Machine, Param
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Verdict
 from perfledger_service.values.power_views import SpreadView
@@ -38,4 +40,49 @@ class DoctorView:
     machine: Machine
     findings: tuple[HostFinding, ...]
     noise: NoiseFloor | None  # None: only the findings were asked for
+    notes: tuple[str, ...] = ()
+
+
+class CanaryState(StrEnum):
+    """How a canary compares with what the device should reach."""
+
+    AS_EXPECTED = "as expected"
+    SLOW = "slow"
+    UNKNOWN = "unknown"  # nothing says what the device should reach
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedRate:
+    """What a device should reach in a canary; None with the reason why it is unknown."""
+
+    per_second: float | None
+    basis: str  # where the expectation is from, or why there is none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryResult:
+    """The rate of one canary: `low` to `high` is its 95 % interval over processes."""
+
+    name: str
+    framework: str
+    params: Mapping[str, Param]
+    unit: str  # per second: FLOP, B, tokens or samples
+    devices: int
+    device: str  # the model of what it ran on
+    per_second: float | None  # of an all-reduce the bus bandwidth
+    low_per_second: float | None
+    high_per_second: float | None
+    expected_per_second: float | None
+    state: CanaryState
+    basis: str  # of the expectation, why it is unknown, or why nothing was measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryView:
+    """The canaries of a machine, and what may have disturbed them."""
+
+    machine: Machine
+    results: tuple[CanaryResult, ...]
+    findings: tuple[HostFinding, ...]
     notes: tuple[str, ...] = ()

@@ -1,0 +1,64 @@
+"""Measures the canaries of this machine."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.interruption import interruptible
+from perfledger_service.cli.option_groups import argument, how
+from perfledger_service.cli.output import DocumentOutput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryFlags:
+    """How the canaries are measured."""
+
+    processes: Annotated[int, how("fresh processes for each canary", metavar="COUNT")] = 3
+    device: Annotated[
+        str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
+    ] = None
+
+
+@command(
+    examples=(
+        "perfledger bench builtin",
+        "perfledger bench builtin matmul --processes 2 --json",
+        "perfledger bench builtin 'torch_canaries:*' --device cpu",
+    )
+)
+def builtin(
+    pattern: Annotated[
+        str, argument("canaries by their name or a pattern", metavar="CANARY", default="all")
+    ] = "",
+    *,
+    canary_flags: CanaryFlags,
+    output: DocumentOutput,
+) -> None:
+    """Measure built-in workloads, and compare them with what the device should reach.
+
+    They run in torch and JAX, with the repository's Python: matrix products, attention, copies,
+    all-reduce, blocks of models, a data loader. Exits with 1 if one is slow, with 3 if none could
+    be measured.
+    """
+    from rich.console import Console
+
+    from perfledger_service.cli.progress import TerminalProgress
+    from perfledger_service.rendering.bench.builtin import canaries_document
+    from perfledger_service.usecases.bench.builtin import CanaryRequest, measure_canaries
+    from perfledger_service.values.doctor_views import CanaryState
+    from perfledger_service.values.report import ExitCode
+
+    request = CanaryRequest(
+        pattern=pattern, processes=canary_flags.processes, device=canary_flags.device
+    )
+    with interruptible(), TerminalProgress(Console(stderr=True)) as progress:
+        view = measure_canaries(Path(), request, progress=progress)
+    output.write_document(view, canaries_document)
+    states = {each.state for each in view.results}
+    if CanaryState.SLOW in states:
+        raise typer.Exit(ExitCode.REGRESSION)
+    if states == {CanaryState.NOT_MEASURED}:
+        raise typer.Exit(ExitCode.UNCERTAIN)

@@ -1,0 +1,77 @@
+"""Computes what a device should reach in a canary, from the packaged table of devices."""
+
+from perfledger.records import Machine, Run, WorkloadSpec
+from perfledger_profiles.hardware.device_lookup import match_hardware
+from perfledger_profiles.hardware.device_peaks import (
+    ACHIEVABLE_BANDWIDTH_FRACTION,
+    ACHIEVABLE_INTERCONNECT_FRACTION,
+    HardwareSpec,
+    achievable_fraction,
+    peak_flops,
+)
+from perfledger_profiles.timeline.bus_bandwidth import CollectiveOperation, bus_factor
+from perfledger_service.values.doctor_views import CanaryState, ExpectedRate
+
+ALL_REDUCE = "all_reduce"
+# Of what the best known program reaches on the device. A canary is one shape in a stock library:
+# between devices the best shape alone varies from 0.73 to 0.87 of the peak, and another shape
+# loses up to a tenth more.
+SLOW_SHARE = 0.75
+
+
+def units_on_each_link(spec: WorkloadSpec) -> float:
+    """Return the units of a step: of an all-reduce the bytes that each link carries."""
+    if spec.function != ALL_REDUCE:
+        return spec.units_per_step
+    return spec.units_per_step * bus_factor(CollectiveOperation.ALL_REDUCE, spec.devices)
+
+
+def expected_rate(spec: WorkloadSpec, machine: Machine, run: Run) -> ExpectedRate:
+    """Return what the part of a machine that a run used should reach in a canary."""
+    part = machine.part_used_by(run)
+    match = match_hardware(
+        part.model,
+        memory_bytes=part.memory_bytes,
+        mig=part.mig,
+        power_limit_watts=part.power_cap_w,
+        clock_hz=run.clock_mhz * 1e6 if run.clock_mhz else None,
+    )
+    if match.hardware is None:
+        return ExpectedRate(per_second=None, basis=match.reason)
+    return _of_hardware(spec, match.hardware)
+
+
+def state_of(low: float, high: float, expected: ExpectedRate) -> CanaryState:
+    """Return how a rate's interval compares with the expected one; unknown on both sides of it."""
+    if expected.per_second is None:
+        return CanaryState.UNKNOWN
+    limit = SLOW_SHARE * expected.per_second
+    if high < limit:
+        return CanaryState.SLOW
+    return CanaryState.AS_EXPECTED if low >= limit else CanaryState.UNKNOWN
+
+
+def _of_hardware(spec: WorkloadSpec, hardware: HardwareSpec) -> ExpectedRate:
+    match spec.function:
+        case "matmul":
+            dtype = str(spec.params["dtype"])
+            peak, fraction = peak_flops(hardware, dtype), achievable_fraction(hardware, dtype)
+            what = hardware.unreachable_reason or f"peak of {dtype}"
+        case "memory_copy":
+            peak, fraction = hardware.memory_bytes_per_second, ACHIEVABLE_BANDWIDTH_FRACTION
+            what = "memory bandwidth"
+        case "all_reduce":
+            peak, fraction = (
+                hardware.interconnect_bytes_per_second,
+                ACHIEVABLE_INTERCONNECT_FRACTION,
+            )
+            what = "interconnect one way"
+        case _:
+            return ExpectedRate(
+                per_second=None, basis="no published figure says what a device reaches in it"
+            )
+    if peak is None:
+        return ExpectedRate(per_second=None, basis=f"{hardware.key}: no known {what}")
+    return ExpectedRate(
+        per_second=peak * fraction, basis=f"{fraction:.2f} of the {what} of {hardware.key}"
+    )
