@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # this would make every help slow
 @command(
     examples=(
         "perfledger runner --until-idle",
-        "perfledger runner --until-idle --machine-class 'cuda:NVIDIA H100 80GB HBM3:1'",
         "perfledger runner --until-idle --name h100-a --lease 5m --drain 30m",
         "perfledger runner --until-idle --launcher gpu7.toml --machine-class 'cuda:NVIDIA L4:1'",
     )
