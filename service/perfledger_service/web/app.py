@@ -43,6 +43,7 @@ from perfledger_service.web.body_limit import BodySizeLimit
 from perfledger_service.web.error_responses import add_error_responses
 from perfledger_service.web.headers import SecurityHeaders
 from perfledger_service.web.repeated_task import RepeatedTask
+from perfledger_service.web.sign_in.access import access_by_route
 
 # A release may change a file without renaming it: browsers keep the old one for up to an hour.
 STATIC_SECONDS = 3600
@@ -95,6 +96,7 @@ def create_app(state: AppState) -> FastAPI:
     app.include_router(health.router)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")
     app.include_router(pages.router)
+    access_by_route(app)  # a route without a rule is a bug that is not served
     app.add_middleware(BodySizeLimit)
     app.add_middleware(AllowedHosts, public_url=state.public_url)
     app.add_middleware(SecurityHeaders)

@@ -3,15 +3,16 @@
 from dataclasses import asdict
 from datetime import datetime
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
 from perfledger_service.store.upgrade import is_current
 from perfledger_service.usecases.pull_requests.missed_deliveries import last_poll
 from perfledger_service.web.app_state import AppState, CurrentAppState
+from perfledger_service.web.sign_in.access import anyone
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], dependencies=[Depends(anyone)])
 
 
 class Health(BaseModel):

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import HTMLResponse
 
 from perfledger_service.rendering.check import web_pages
@@ -38,9 +38,14 @@ from perfledger_service.usecases.history.series_history import series_history
 from perfledger_service.usecases.pull_requests.compare_uploads import compare_uploads
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.web.app_state import CurrentAppState
+from perfledger_service.web.sign_in.access import page_reader
 from perfledger_service.web.uploads import UPLOAD_ID
 
-router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+router = APIRouter(
+    default_response_class=HTMLResponse,
+    include_in_schema=False,
+    dependencies=[Depends(page_reader)],
+)
 Number = Annotated[int, Path(ge=1, le=MAX_PULL_REQUEST)]
 # Of a filter by name; and what no database stores in a text.
 MAX_NAME = 200

@@ -1,0 +1,1 @@
+"""Owns who may use which route, and how people sign in."""

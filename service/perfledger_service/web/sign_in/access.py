@@ -1,0 +1,85 @@
+"""Names who may use each route: exactly one rule, which is a dependency that enforces it.
+
+A route without a rule keeps the service from starting, so that none is open by oversight.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+
+from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute, iter_route_contexts
+
+from perfledger_service.web.app_state import (
+    caller_that_maintains,
+    caller_that_reads,
+    caller_that_uploads,
+    runner_that_asks,
+)
+from perfledger_service.web.webhooks import signed_body
+
+
+class Access(StrEnum):
+    """Who may use a route."""
+
+    ANYONE = "whoever reaches the service; nothing of a project is shown"
+    PAGE_READER = "whoever may read pages"
+    READ_TOKEN = "a token of the project, of any scope"  # noqa: S105 - a rule, no token
+    UPLOAD_TOKEN = "a token of the project that may upload, or a run of its GitHub Actions"  # noqa: S105
+    RUNNER_TOKEN = "a token of the project that may upload"  # noqa: S105
+    MAINTAIN_TOKEN = "a token of the project that may maintain"  # noqa: S105
+    WEBHOOK_SIGNATURE = "GitHub, by its signature over the body"
+
+
+def anyone() -> None:
+    """Let whoever reaches the service use a route."""
+
+
+def page_reader() -> None:
+    """Let whoever reaches the service read a page: `perfledger server run` limits who does."""
+
+
+_RULES: dict[Callable[..., object], Access] = {
+    anyone: Access.ANYONE,
+    page_reader: Access.PAGE_READER,
+    caller_that_reads: Access.READ_TOKEN,
+    caller_that_uploads: Access.UPLOAD_TOKEN,
+    runner_that_asks: Access.RUNNER_TOKEN,
+    caller_that_maintains: Access.MAINTAIN_TOKEN,
+    signed_body: Access.WEBHOOK_SIGNATURE,
+}
+
+
+def access_by_route(app: FastAPI) -> dict[tuple[str, str], Access]:
+    """Return the rule of each method and path; raise TypeError for a route without exactly one."""
+    access: dict[tuple[str, str], Access] = {}
+    for context in iter_route_contexts(app.routes):
+        if not isinstance(context.original_route, APIRoute):
+            continue  # static files and the description of the API, which are the same for all
+        rules = _outermost_rules(context.dependant)
+        if len(rules) != 1:
+            msg = f"{context.path} has {len(rules)} access rules: give it one of web/sign_in"
+            raise TypeError(msg)
+        [rule] = rules
+        path = context.path or ""
+        access |= {(method, path): rule for method in context.methods or ()}
+    return access
+
+
+def _outermost_rules(dependant: Dependant) -> set[Access]:
+    """Return the rules without those that another of them includes."""
+    callables = {call for call, _ in _rule_dependants(dependant)}
+    included = {
+        call for _, rule in _rule_dependants(dependant) for call, _ in _rule_dependants(rule)
+    }
+    return {_RULES[call] for call in callables - included}
+
+
+def _rule_dependants(
+    dependant: Dependant,
+) -> Iterator[tuple[Callable[..., object], Dependant]]:
+    """Yield all rules that a route or a rule depends on, however indirectly."""
+    for dependency in dependant.dependencies:
+        if dependency.call is not None and dependency.call in _RULES:
+            yield dependency.call, dependency
+        yield from _rule_dependants(dependency)
