@@ -12,13 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 READY_S = 60.0
-# A node with fake cores and a fake GPU. The partition `urgent` takes the node from `bench`; what is
-# queued again may begin after `cred_expire` seconds.
+# A node with fake cores and a fake GPU. The partition `urgent` takes the node from `bench`.
 CONFIGURATION = """
 ClusterName=one
 SlurmctldHost={host}(127.0.0.1)
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.sock,cred_expire=1
+AuthInfo=socket={folder}/munge.sock
 CredType=cred/munge
 SlurmUser={user}
 SlurmdUser={user}

@@ -4,11 +4,13 @@ With a template the child is another program, which runs the command where it wa
 `docker run`, a cluster's own command that waits.
 """
 
-import ctypes
 import os
+import shutil
 import signal
 import subprocess
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from perfledger_runners.children import process_tree
 from perfledger_runners.launchers.command_template import COMMAND_WORD, CommandTemplate
@@ -24,9 +26,7 @@ from perfledger_runners.launchers.launcher import (
 ENDING_S = 60.0
 # A check prints some kilobytes; a program around it that fails again and again prints without end.
 MAX_LOG_BYTES = 256 * 2**20
-_PR_SET_PDEATHSIG = 1
-# None beyond Linux: there a child outlives a runner that is killed, and its upload is refused.
-_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
+END_WITH_PARENT = Path(__file__).with_name("end_with_parent.py")
 
 
 @dataclass(slots=True)
@@ -45,29 +45,24 @@ class LocalProcesses:
         """Start a child process in a session of its own; what it prints goes into the log."""
         if submission.name in self._processes:
             return
-        runner = os.getpid()
-
-        def end_with_runner() -> None:
-            if _PRCTL is not None:
-                _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
-            if os.getppid() != runner:  # it was killed between the fork and the line above
-                os._exit(1)
-
         words = self.template.fill(submission)
+        program = submission.folder / words[0] if "/" in words[0] else words[0]
+        if shutil.which(program, path=submission.environment.get("PATH")) is None:
+            msg = f"{words[0]} does not start: there is no such program, or it is not executable"
+            raise LauncherError(msg)
         with submission.log.open("wb") as output:
             try:
                 process = subprocess.Popen(  # noqa: S603 - an argument list, never a shell's
-                    words,
+                    [sys.executable, "-I", "-S", str(END_WITH_PARENT), str(os.getpid()), *words],
                     cwd=submission.folder,
                     env=dict(submission.environment),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
-                    preexec_fn=end_with_runner,  # noqa: PLW1509 - takes no lock, allocates nothing
                 )
             except OSError as error:
-                msg = f"{words[0]} does not start: {error}"
+                msg = f"the job {submission.name} does not start: {error}"
                 raise LauncherError(msg) from error
         self._processes[submission.name] = process
 

