@@ -279,7 +279,7 @@ def _paths(context: CommandContext) -> Sequence[str]:
 
 
 class _LatePlugin:
-    """Registers a plugin after all others, so that its fixture replaces theirs."""
+    """A plugin that registers another one last, so that its fixture replaces theirs."""
 
     def __init__(self, plugin: object) -> None:
         self._plugin = plugin

@@ -29,7 +29,7 @@ from perfledger_baselines.significance.spread_prior import Priors
 
 
 class GroupSequentialStopping:
-    """Ends a workload at the first planned look at which none of its tests is undecided.
+    """A rule that ends a workload at the first planned look without an undecided test.
 
     Implements perfledger.stopping_rule.StoppingRule, and judges as `judge_bundle` does. The family
     is all planned tests: a workload that has not reached its first look counts with every metric,

@@ -116,7 +116,7 @@ def _recorders(
     place_of_node: dict[int, Place] = {}
 
     class Calls(load(OVERRIDES).TorchFunctionMode):  # type: ignore[misc]  # a class of torch
-        """Notes the line of each node that a call adds to the graph."""
+        """A recorder of the line of each node that a call adds to the graph."""
 
         def __torch_function__(
             self,
@@ -135,7 +135,7 @@ def _recorders(
                         place_of_node.setdefault(node, place)
 
     class Operators(load(DISPATCH).TorchDispatchMode):  # type: ignore[misc]  # a class of torch
-        """Counts operators by the line that calls them."""
+        """A counter of operators by the line that calls them."""
 
         def __torch_dispatch__(
             self,

@@ -37,7 +37,7 @@ class ImportedWorkloads:
 
 
 class SiblingFinder(MetaPathFinder):
-    """Finds a module beside the imported files that nothing else finds, as `python FILE` does.
+    """A finder of modules beside the imported files, for those that nothing else finds.
 
     It is the module of its full name, `benchmarks.data` for `import data`: a module under two names
     would register its workloads twice.
@@ -63,7 +63,7 @@ class SiblingFinder(MetaPathFinder):
 
 
 class _SiblingLoader(Loader):
-    """Returns the module of another name, as it is."""
+    """A loader that returns the module of another name, as it is."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -158,7 +158,7 @@ class _ChangeContext:
 
     @property
     def advised_operations(self) -> tuple[Operation, ...]:
-        """The head's operations that advice may be about: the longest of a group of changes."""
+        """Return the head's operations that advice may be about: the longest of each group."""
         head = self.change.head
         return (longest_operation(head),) if self.change.label and head else head
 

@@ -68,7 +68,7 @@ class HttpResponse(Protocol):
 
 
 class UrlOpener(Protocol):
-    """Sends a request: urllib's OpenerDirector, or a test's."""
+    """The sender of a request: urllib's OpenerDirector, or a test's."""
 
     def open(
         self, fullurl: Request, data: None = None, timeout: float | None = None
@@ -136,7 +136,7 @@ def check_token(token: str) -> None:
 
 
 class NoRedirects(HTTPRedirectHandler):
-    """Follows no redirect: the token would go wherever it points."""
+    """A handler that follows no redirect: the token would go wherever it points."""
 
     def redirect_request(  # noqa: PLR0917 - urllib's signature
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str

@@ -38,7 +38,10 @@ USAGE_STATUS, NOT_MEASURED_STATUS = 2, 3  # exit statuses that another attempt d
 
 
 class JobCommand(Protocol):
-    """Prepares a job: raises JobRefusedError where it must not run, and RepositoryError."""
+    """A callable that prepares a job.
+
+    It raises JobRefusedError where the job must not run, and RepositoryError.
+    """
 
     def __call__(self, job: RunnerJob, slot: JobSlot) -> Sequence[str]:
         """Return the command that measures it and writes its bundle into the slot."""

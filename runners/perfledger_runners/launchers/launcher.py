@@ -134,7 +134,7 @@ def cancel_submission(launcher: Launcher, name: str, say: Callable[[str], None])
 
 
 class _SubmissionWatch:
-    """Asks for a submission's status, and says what changes."""
+    """A watch that asks for a submission's status and says what changes."""
 
     def __init__(
         self,

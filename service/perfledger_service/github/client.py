@@ -161,7 +161,7 @@ class GitHub:
 
     @property
     def deliveries(self) -> AppDeliveries | None:
-        """The deliveries of webhooks, None without an App, which alone may read its own."""
+        """Return the deliveries of webhooks; None without an App, which alone may read its own."""
         if not isinstance(self._authentication, AppAuthentication):
             return None
         return AppDeliveries(self._api, self._authentication.app_auth)

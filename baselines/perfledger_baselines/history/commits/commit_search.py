@@ -348,7 +348,7 @@ def _count(search: CommitSearch, ends: Ends) -> int:
 
 
 def _is_exhausted(search: CommitSearch, ends: Sequence[Ends]) -> bool:
-    """Whether the most pairs were compared, or twice as many read the metric on one side at most.
+    """Return whether the most pairs were compared, or twice as many read one side at most.
 
     CPU time, for one, is not read of every process on a busy machine.
     """

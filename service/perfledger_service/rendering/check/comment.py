@@ -95,7 +95,7 @@ LADDER = (
 
 
 class ListTruncation:
-    """Cuts lists to their limits and records what it left out."""
+    """A cutter of lists to their limits, with a record of what it left out."""
 
     def __init__(self) -> None:
         self.left_out: list[str] = []

@@ -150,7 +150,7 @@ def _is_all_new(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
 
 
 def _is_first_use(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
-    """Whether base has neither a configuration nor workloads; not if the bundle cannot tell."""
+    """Return whether base is known to have neither a configuration nor workloads."""
     is_bare = bundle.base_configuration == "" and not bundle.other_base_workloads
     return is_bare and _is_all_new(bundle, verdicts)
 

@@ -94,7 +94,7 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class JobCommands:
-    """Fetches a job's commits, and returns the command that a person would measure them with."""
+    """A callable that fetches a job's commits and returns the command that measures them."""
 
     repository: Repository
     target: UploadTarget

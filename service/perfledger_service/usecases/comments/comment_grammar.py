@@ -39,7 +39,7 @@ _QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptCommand:
-    """Accept the regression of a workload, "" for all that a commit's check says."""
+    """A command that accepts a workload's regression; "" is all regressions of the check."""
 
     workload: str
     reason: str
@@ -59,26 +59,26 @@ class ApprovalCommand:
 
 @dataclass(frozen=True, slots=True)
 class RerunCommand:
-    """Measure the whole check again."""
+    """A command that measures the whole check again."""
 
 
 @dataclass(frozen=True, slots=True)
 class BisectCommand:
-    """Search a pull request's commits for the one that changed a workload, "" for the only one."""
+    """A command that bisects a pull request for a workload; "" is its only workload."""
 
     workload: str
 
 
 @dataclass(frozen=True, slots=True)
 class AllowCommand:
-    """Let runners run one commit of a fork."""
+    """A command that lets runners run one commit of a fork."""
 
     sha: str
 
 
 @dataclass(frozen=True, slots=True)
 class DisallowCommand:
-    """Let runners run nothing of a fork's pull request any more."""
+    """A command that lets runners run nothing more of a fork's pull request."""
 
 
 @dataclass(frozen=True, slots=True)

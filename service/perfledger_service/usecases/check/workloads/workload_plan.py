@@ -13,7 +13,7 @@ from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadPlan:
-    """Plan for every workload that either side registers."""
+    """The plan for every workload that either side registers."""
 
     to_measure: tuple[WorkloadSpec, ...]  # on both sides, as head registers them
     new: tuple[WorkloadSpec, ...]  # in head only: nothing to compare with
@@ -29,7 +29,7 @@ class WorkloadPlan:
 
     @property
     def is_all_new(self) -> bool:
-        """Whether nothing can be compared: base lacks every workload that head registers."""
+        """Return whether nothing can be compared: base lacks all workloads of head."""
         return bool(self.new) and not (self.to_measure or self.failures)
 
 
