@@ -1,4 +1,4 @@
-"""Units of time and money that the formulas share.
+"""Units of time, work and money that the formulas share.
 
 They are whole numbers, so that they multiply with money in Decimal.
 """
@@ -7,6 +7,7 @@ SECONDS_PER_MINUTE = 60
 MINUTES_PER_HOUR = 60
 HOURS_PER_DAY = 24
 DAYS_PER_WEEK = 7
+HOURS_PER_WEEK = DAYS_PER_WEEK * HOURS_PER_DAY
 SECONDS_PER_HOUR = SECONDS_PER_MINUTE * MINUTES_PER_HOUR
 SECONDS_PER_DAY = SECONDS_PER_HOUR * HOURS_PER_DAY
 MONTHS_PER_YEAR = 12
@@ -19,5 +20,7 @@ HOURS_PER_YEAR = DAYS_PER_YEAR * HOURS_PER_DAY
 MS_PER_HOUR = 1000 * SECONDS_PER_HOUR
 MS_PER_DAY = 1000 * SECONDS_PER_DAY
 MILLI_MS_PER_HOUR = 1000 * MS_PER_HOUR
+
+MILLION = 1_000_000  # units of work, tokens or requests that a price is stated for
 
 USD = "USD"  # ISO 4217; every price is converted to it before it is compared or added

@@ -46,6 +46,7 @@ from perfledger_cost_models.change.memory_upgrade import (
 )
 from perfledger_cost_models.draws import DRAWS
 from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.prices.accelerator_names import BYTES_PER_GB
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
 from perfledger_cost_models.quote import (
     ChangePrice,
@@ -63,7 +64,6 @@ MAX_PARTS = 4000
 
 _HOW_TO_DECLARE = "[[tool.perfledger.fleet]] with workload, where and device_hours_per_year"
 _NO_HOURS = (0.0, 0.0, 0.0)
-_GIGABYTE = 1e9
 
 
 NO_TRANSFERS = DeviceTransfers()
@@ -373,10 +373,9 @@ def _moving(part: FleetEntryPrice) -> str:
 def _outgrowing(memory: MemoryGrowth, limit_bytes: float) -> str:
     low, middle, _ = memory.head_bytes
     word = "no longer fits" if low > limit_bytes else "may no longer fit"
-    return (
-        f"needs {middle / _GIGABYTE:.3g} GB of device memory, {memory.base_bytes / _GIGABYTE:.3g} "
-        f"before, and {word} in {limit_bytes / _GIGABYTE:.3g} GB"
-    )
+    sizes = (middle, memory.base_bytes, limit_bytes)
+    needs, before, limit = (f"{size / BYTES_PER_GB:.3g}" for size in sizes)
+    return f"needs {needs} GB of device memory, {before} before, and {word} in {limit} GB"
 
 
 def _unpriced(

@@ -57,7 +57,6 @@ MAX_ENTRIES = 1000
 MAX_HOURS = Decimal(10) ** 12  # a year: a hundred million accelerators, so a typing error
 MAX_DEVICES = 1_000_000
 MAX_AMOUNT = Decimal(10) ** 12
-DAY_HOURS = Decimal(24)
 MAX_KG_PER_KWH = Decimal(3)  # lignite emits 1.2
 MAX_POLICIES = 8  # curves that one chart can show legibly
 MAX_WAIT_MINUTES = MINUTES_PER_HOUR * HOURS_PER_DAY * DAYS_PER_YEAR
@@ -258,7 +257,9 @@ class SpotTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     def __post_init__(self) -> None:
         self.interruptions_per_hour.within("interruptions_per_hour", Decimal(0), Decimal(60))
         self.fallback.within("fallback", Decimal(0), Decimal(1))
-        is_day = all(_is_within(each, DAY_HOURS) for each in (self.save_h, self.restart_h))
+        is_day = all(
+            _is_within(each, Decimal(HOURS_PER_DAY)) for each in (self.save_h, self.restart_h)
+        )
         if not (is_day and self.save_h > 0):
             msg = "save_h must be above 0 and restart_h at least 0, both at most 24 hours"
             raise ValueError(msg)

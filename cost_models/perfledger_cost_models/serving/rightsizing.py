@@ -15,7 +15,7 @@ from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.serving.load_curve import LoadCurve, LoadPoint
 from perfledger_cost_models.serving.replica_settings import ReplicaSettings, settings_of
-from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger_cost_models.units import MILLION, SECONDS_PER_HOUR
 
 # An option is accepted if its P99 is within the limit with this probability, and rejected if it is
 # with less than the complement: two decisions at 99 % are wrong in at most one case of fifty.
@@ -43,7 +43,6 @@ MIN_REQUESTS = 1000  # with fewer a P99 is close to the maximum
 MOST_REQUESTS = (MAX_POINTS - 1) * MAX_REQUESTS  # of one run of `perfledger bench load`
 # Relative scale of an exponential tail, for latencies without a P95.
 _TAIL = 1 / math.log(100)
-_MILLION = 1_000_000
 
 
 class SizingError(ValueError):
@@ -310,7 +309,7 @@ def _option(plan: SizingPlan, demand: ServingDemand) -> SizedOption:
     setting, rate = plan.setting, demand.planned_per_second / plan.replicas
     usd, millions = (
         plan.usd_per_hour,
-        to_decimal(demand.rate_per_second) * SECONDS_PER_HOUR / _MILLION,
+        to_decimal(demand.rate_per_second) * SECONDS_PER_HOUR / MILLION,
     )
     return SizedOption(
         plan=plan,

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger_cost_models.units import MILLION, SECONDS_PER_HOUR
 
-_MILLION = 1_000_000
 MAX_USD_PER_MILLION = 1e9
 LEAST_USD_PER_MILLION = 1e-9  # of a mix: beyond both is a typing error
 
@@ -55,4 +54,4 @@ def break_even_throughput(price: ApiPrice, *, usd_per_useful_hour: float) -> flo
     A device that does T tokens a second makes 3600 T in a useful hour, so that
     T = hour / (3600 price / 10^6). Input and output tokens both count, in the mix of the price.
     """
-    return usd_per_useful_hour / (SECONDS_PER_HOUR * price.usd_per_million / _MILLION)
+    return usd_per_useful_hour / (SECONDS_PER_HOUR * price.usd_per_million / MILLION)

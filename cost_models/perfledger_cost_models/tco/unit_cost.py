@@ -10,9 +10,7 @@ from perfledger.workload_pattern import is_match
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.quote import HourlyRate, Provenance, UnitCost
-from perfledger_cost_models.units import SECONDS_PER_HOUR
-
-UNITS = 1_000_000
+from perfledger_cost_models.units import MILLION, SECONDS_PER_HOUR
 
 Throughput = tuple[float, float, float]  # low, middle and high units per second of one device
 
@@ -56,7 +54,7 @@ def unit_costs(
 def usd_per_million_units(usd_per_device_hour: Decimal, units_per_second: float) -> Decimal:
     """Return rate / (units per second · 3600 / 10^6), in USD per million units."""
     units_per_hour = to_decimal(units_per_second) * SECONDS_PER_HOUR
-    return usd_per_device_hour * UNITS / units_per_hour
+    return usd_per_device_hour * MILLION / units_per_hour
 
 
 def _is_interval(units_per_second: Throughput) -> bool:

@@ -20,7 +20,7 @@ from perfledger_cost_models.telemetry.sample_table import (
     sums_by,
 )
 from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
-from perfledger_cost_models.units import HOURS_PER_DAY, SECONDS_PER_HOUR
+from perfledger_cost_models.units import HOURS_PER_DAY, HOURS_PER_WEEK, SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import UsageFileError
 
 # An idle device shows up to this much: exporters' own queries and a display use it a little.
@@ -29,7 +29,6 @@ IDLE_SHARE = 0.02
 FEWEST_HOURS = 24
 # Half as much spread as mean (see `burstiness`): devices sized for the mean then miss the peaks.
 BURSTY_FROM = -1 / 3
-WEEK_HOURS = 168
 # 1970 began on a Thursday; weeks of the heat map begin on Monday.
 _MONDAY = 4 * HOURS_PER_DAY
 
@@ -129,11 +128,11 @@ def week_levels(table: ActivityTable, signal: Signal) -> tuple[float | None, ...
     """
     samples = table.signals.get(signal)
     if samples is None:
-        return (None,) * WEEK_HOURS
+        return (None,) * HOURS_PER_WEEK
     activity = hourly_activity(samples)
-    places = (activity.hour - _MONDAY) % WEEK_HOURS
-    seconds = sums_by(places, activity.seconds, WEEK_HOURS)
-    total = sums_by(places, activity.used, WEEK_HOURS)
+    places = (activity.hour - _MONDAY) % HOURS_PER_WEEK
+    seconds = sums_by(places, activity.seconds, HOURS_PER_WEEK)
+    total = sums_by(places, activity.used, HOURS_PER_WEEK)
     return tuple(float(u / s) if s > 0 else None for u, s in zip(total, seconds, strict=True))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
-from perfledger_profiles.parsing.units import GIGA, MEGA
+from perfledger_profiles.parsing.units import GIGA, MEGA, TERA
 
 # Devices report a little less than their nominal size, or the same number in binary units.
 MIN_MEMORY_RATIO = 0.85
@@ -22,8 +22,6 @@ ACHIEVABLE_FLOAT8_FRACTION = 0.78
 ACHIEVABLE_BANDWIDTH_FRACTION = 0.904
 # nccl-tests' all_reduce on eight A100: 235 of 300 GB/s one way, at 8 GiB.
 ACHIEVABLE_INTERCONNECT_FRACTION = 0.78
-
-_TERA = 1e12
 
 # Columns in order of preference: tensor cores first where they take the type unchanged.
 _PEAKS = {
@@ -112,11 +110,11 @@ def known_hardware() -> tuple[HardwareSpec, ...]:
 
 def _hardware(row: Mapping[str, str]) -> HardwareSpec:
     peaks = {
-        dtype: float(values[0]) * _TERA
+        dtype: float(values[0]) * TERA
         for dtype, columns in _PEAKS.items()
         if (values := [row[column] for column in columns if row[column]])
     }
-    measured = float(row["mamf_bf16"]) * _TERA if row["mamf_bf16"] else None
+    measured = float(row["mamf_bf16"]) * TERA if row["mamf_bf16"] else None
     return HardwareSpec(
         key=row["key"],
         names=tuple(row["match_names"].split("|")),

@@ -98,11 +98,6 @@ class Occupancy:
     waves: float  # rounds of active blocks that the launch takes
 
     @property
-    def limiters(self) -> tuple[OccupancyLimiter, ...]:
-        """Return the resources that would have to grow for one more block."""
-        return tuple(name for name, blocks in self.limits.items() if blocks == self.active_blocks)
-
-    @property
     def idle_wave_share(self) -> float:
         """Return the share of block slots that the launch's last wave leaves empty."""
         return 1 - self.waves / ceil(self.waves)

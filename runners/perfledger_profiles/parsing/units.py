@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 # Factors by which formats count, to SI units.
-NANO, MICRO, MILLI, MEGA, GIGA = 1e-9, 1e-6, 1e-3, 1e6, 1e9
+NANO, MICRO, MILLI, MEGA, GIGA, TERA = 1e-9, 1e-6, 1e-3, 1e6, 1e9, 1e12
 MEBI = 2.0**20
 NS_PER_S = 1e9
 PS_PER_NS = 1000

@@ -8,7 +8,7 @@ import numpy as np
 
 from perfledger.profile import Bucket, ProfiledDevice
 from perfledger_profiles.parsing.safe_names import clean_name
-from perfledger_profiles.parsing.units import PS_PER_NS
+from perfledger_profiles.parsing.units import GIGA, PS_PER_NS, TERA
 from perfledger_profiles.timeline.breakdown import CallLabel, nest_calls
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.xla.hlo import bucket_of, instruction_label
@@ -27,7 +27,6 @@ KERNEL_DETAILS = "kernel_details"
 COPY_DETAILS = "memcpy_details"
 
 _RUN_ID = re.compile(r"\(\d+\)$")
-_TERA, _GIGA = 1e12, 1e9
 _AMD = "AMD"
 
 
@@ -109,9 +108,9 @@ def profiled_device(planes: Sequence[XPlane]) -> ProfiledDevice | None:
         memory_bytes=None if memory is None else int(memory),
         compute_capability="" if is_amd else _capability(stats),  # gfx942's would be 9.4
         multiprocessors=None if multiprocessors is None else int(multiprocessors),
-        peak_flops=None if flops is None else flops * _TERA,
+        peak_flops=None if flops is None else flops * TERA,
         # Of AMD's, XLA states half: 2.66 of an MI300X's 5.3 TB/s.
-        peak_bytes_per_second=(None if is_amd else own_rate) if rate is None else rate * _GIGA,
+        peak_bytes_per_second=(None if is_amd else own_rate) if rate is None else rate * GIGA,
         count=len(planes),
     )
 

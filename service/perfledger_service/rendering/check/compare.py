@@ -30,7 +30,6 @@ UNPAIRED_NOTE = (
     "but not of its interval. For a reliable answer measure both sides in pairs on one machine: "
     "perfledger check --base REV --head REV."
 )
-_MAX_NAME = 200
 _STYLES = {
     "regressed": TextStyle.WORSE,
     "not-measured": TextStyle.MISSING,

@@ -11,7 +11,7 @@ from perfledger_cost_models.telemetry.misleading_gpu_util import MisleadingUtili
 from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
 from perfledger_cost_models.telemetry.utilization import OwnerUtilization
 from perfledger_cost_models.telemetry.utilization_report import UtilizationGain, UtilizationReport
-from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger_cost_models.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Block,
@@ -41,7 +41,6 @@ SIGNALS = {
     Signal.MEMORY: "memory",
     Signal.ENGINE_ACTIVE: "engine-active",
 }
-_DAY_HOURS = 24.0
 _ALL = tuple(map(str, Signal))
 _SHOWN = ("owner", "device_hours", "p50", "p95", "idle_share", "signals")
 
@@ -113,7 +112,7 @@ def amount(value: float) -> str:
 
 def _title(view: UtilizationReport) -> str:
     hours = (view.end - view.start) / SECONDS_PER_HOUR
-    length = f"{amount(hours)} h" if hours < _DAY_HOURS else f"{hours / _DAY_HOURS:,.1f} days"
+    length = f"{amount(hours)} h" if hours < HOURS_PER_DAY else f"{hours / HOURS_PER_DAY:,.1f} days"
     names = clean(", ".join(view.files), limit=50)
     return f"{names}: {amount(view.devices)} {_devices(view.devices)}, {length}"
 

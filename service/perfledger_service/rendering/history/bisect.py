@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Revision
 from perfledger_baselines.history.commits.commit_search import SearchStatus
+from perfledger_cost_models.units import SECONDS_PER_DAY
 from perfledger_service.rendering.history.bisect_plot import bisection_text
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
 from perfledger_service.rendering.layout.check_command import check_words, option_words
@@ -212,7 +213,7 @@ def _settling_sentence(result: CommitBisection) -> str:
 
 def _is_settleable(result: CommitBisection) -> bool:
     """Return whether further pairs could settle what is open, in a day."""
-    return result.seconds_needed is not None and 0 < result.seconds_needed < _DAY_S
+    return result.seconds_needed is not None and 0 < result.seconds_needed < SECONDS_PER_DAY
 
 
 def _bisect_command(result: CommitBisection, good: Revision, bad: Revision) -> str:
@@ -244,4 +245,3 @@ def _sha(commit: BisectedCommit) -> str:
 
 
 _PLAIN = TextStyle.PLAIN
-_DAY_S = 86_400.0

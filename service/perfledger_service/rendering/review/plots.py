@@ -11,6 +11,7 @@ from decimal import Decimal
 from perfledger_cost_models.procurement.commitment_sweep import CommitmentSweep
 from perfledger_cost_models.procurement.cost_model import PLAN_YEARS, YEARS
 from perfledger_cost_models.review.review_document import OptionFacts, Review, UnknownFigure
+from perfledger_cost_models.units import MILLION
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis
 from perfledger_service.rendering.chart.marks import (
     BandMark,
@@ -29,7 +30,7 @@ _LEAST_SWING = Decimal("0.01")  # of the widest: a smaller one is invisible
 # Upper end of the axis, relative to today's price of an hour: a curve at a tenth of the use would
 # flatten all others.
 _MAX_TIMES_TODAY = 3
-_MILLION, _THOUSAND = 1_000_000, 1_000
+_THOUSAND = 1_000
 _KG_PER_TONNE = 1000
 # From the bottom layer to the top.
 _ORDER = (Tone.MUTED, Tone.ORANGE, Tone.BLUE)
@@ -186,8 +187,8 @@ def _tone(review: Review, option: OptionFacts) -> Tone:
 
 
 def _money(largest: float) -> tuple[float, str]:
-    if largest >= _MILLION:
-        return 1 / _MILLION, "million USD"
+    if largest >= MILLION:
+        return 1 / MILLION, "million USD"
     return (1 / _THOUSAND, "thousand USD") if largest >= _THOUSAND else (1.0, "USD")
 
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
+from perfledger_cost_models.units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.store.jobs.job_policies import JobBudget, budget_of
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob, device_seconds_since
@@ -43,16 +44,18 @@ def budget_problem(
     limit = _passed_limit(budget, expected_s)
     if not limit:
         return ""
-    usage = f"{spent_s / 60:.0f} device-minutes were held, {len(running)} jobs run"
+    usage = f"{spent_s / SECONDS_PER_MINUTE:.0f} device-minutes were held, {len(running)} jobs run"
     again = f"{began + WEEK:%Y-%m-%d}"
     return f"waits for the budget of {limit} a week ({usage}); the next week begins on {again}"
 
 
 def _passed_limit(budget: JobBudget, device_s: float) -> str:
     """Return the limit that so many device-seconds pass, "" for none."""
-    if budget.device_minutes is not None and device_s > budget.device_minutes * 60:
+    if budget.device_minutes is not None and device_s > budget.device_minutes * SECONDS_PER_MINUTE:
         return f"{budget.device_minutes:g} device-minutes"
     price = budget.usd_per_device_hour
-    if budget.usd is not None and (price is None or device_s / 3600 * price > budget.usd):
+    if budget.usd is not None and (
+        price is None or device_s / SECONDS_PER_HOUR * price > budget.usd
+    ):
         return f"{budget.usd:g} USD"
     return ""

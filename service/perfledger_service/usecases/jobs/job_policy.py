@@ -10,9 +10,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.job_policies import (
     JobBudget,
     JobSchedule,
-    budget_of,
     remove_schedule,
-    schedules_of,
     set_budget,
     set_schedule,
 )
@@ -51,13 +49,6 @@ def limit_jobs(engine: Engine, repository: str, budget: JobBudget) -> None:
     with write_session(engine) as session:
         set_budget(session, project_named(session, repository).id, budget)
         session.commit()
-
-
-def job_policy(engine: Engine, repository: str) -> tuple[JobBudget, tuple[JobSchedule, ...]]:
-    """Return a project's budget and schedules; raise NotFoundError for no project."""
-    with read_session(engine) as session:
-        project = project_named(session, repository)
-        return budget_of(session, project.id), schedules_of(session, project.id)
 
 
 def jobs_of_repository(engine: Engine, repository: str) -> tuple[StoredRunnerJob, ...]:

@@ -33,8 +33,6 @@ from perfledger_service.usecases.jobs.runner_queue import (
 )
 from perfledger_service.values.branch_views import AbRequestView
 
-SCHEDULED_KINDS = (RunnerJobKind.NIGHTLY, RunnerJobKind.WEEKLY, RunnerJobKind.CANARY)
-
 _log = structlog.stdlib.get_logger(__name__)
 
 

@@ -8,8 +8,8 @@ from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.store.database import write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_for
-from perfledger_service.usecases.jobs.job_policy import job_policy
 from perfledger_service.usecases.jobs.runner_queue import queue_job
+from tests.service.job_policies import job_policy
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from perfledger_service.store.jobs.job_policies import JobBudget, JobSchedule
 from perfledger_service.usecases.jobs.job_policy import (
     cancel_by_operator,
     end_schedule,
-    job_policy,
     jobs_of_repository,
     limit_jobs,
     schedule_runs,
 )
 from perfledger_service.usecases.pull_requests.projects import add_project
+from tests.service.job_policies import job_policy
 
 NIGHTLY = JobSchedule(kind=RunnerJobKind.NIGHTLY, machine_class="*", hour=2)
 
