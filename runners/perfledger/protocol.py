@@ -63,7 +63,7 @@ class MessageType(StrEnum):
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
-    # workload, started_at, samples, warmups_s, settling_s, left_out, turns, core_times, device,
+    # workload, started_at, samples, warmups_s, spans_s, left_out, turns, core_times, device,
     # devices, rank_times_s, packages, evidence, memory, compiled
     RUN = "run"
     WINDOWS = "windows"  # workload, windows: what was profiled after its run, where requested
@@ -88,6 +88,7 @@ class MeasuringEffort:
     max_steps: int = 30
     min_seconds: float = 0.5  # of measured steps; takes precedence over max_steps
     max_seconds: float = 2.0  # of measured steps, once there are min_steps
+    edge_seconds: float = 0.0  # more measured steps after each set-up, beyond both limits
     min_warmups: int = 3
     max_warmups: int = 30
     max_warmup_seconds: float = 30.0

@@ -37,7 +37,8 @@ class StepSamples:
     """The step times of one process, and its use of the host's cores."""
 
     warmups_s: tuple[float, ...]
-    settling_s: float  # time of the warm-ups after `on_sampling`
+    # Begin and end of the measured steps of each set-up, since `on_sampling`; none in turns.
+    spans_s: tuple[tuple[float, float], ...]
     steps_s: tuple[float, ...]
     turns: tuple[int, ...]  # readings per turn; empty if not interleaved
     cores: CoreUse
@@ -78,14 +79,17 @@ def measure(
     bench.calibrate()
     on_sampling()
     watch, memory = CoreWatch(host), MemoryWatch(in_use_bytes)
-    turns = (
-        _sample_in_turns(bench, effort, set_ups=set_ups, turn=turn, watch=watch, memory=memory)
-        if turn is not None
-        else _sample(bench, effort, set_ups=set_ups, around=watch.block, memory=memory)
-    )
+    turns: tuple[int, ...] = ()
+    spans_s: tuple[tuple[float, float], ...] = ()
+    if turn is None:
+        spans_s = _sample(bench, effort, set_ups=set_ups, watch=watch, memory=memory, host=host)
+    else:
+        turns = _sample_in_turns(
+            bench, effort, set_ups=set_ups, turn=turn, watch=watch, memory=memory
+        )
     samples = StepSamples(
         warmups_s=tuple(bench.warmups_s),
-        settling_s=bench.settling_s,
+        spans_s=spans_s,
         steps_s=tuple(each / bench.steps_per_reading for each in bench.readings_s),
         turns=turns,
         cores=(
@@ -111,12 +115,13 @@ def _sample(
     effort: MeasuringEffort,
     *,
     set_ups: int,
-    around: Around,
+    watch: CoreWatch,
     memory: MemoryWatch,
-) -> tuple[int, ...]:
+    host: HostProbe,
+) -> tuple[tuple[float, float], ...]:
     """Time the step until the samples suffice, an equal part of them after each set-up.
 
-    `around` is entered for each block of consecutive steps. There are no turns. Late settling is
+    Return when the measured steps of each set-up began and ended, since the call. Late settling is
     checked once, in all steps of the first set-up: later ones run warm code, and a check between
     two blocks would let the device idle.
     """
@@ -124,21 +129,26 @@ def _sample(
         effort,
         min_steps=max(1, math.ceil(effort.min_steps / set_ups)),
         max_steps=math.ceil(effort.max_steps / set_ups),
-        min_seconds=effort.min_seconds / set_ups,
-        max_seconds=effort.max_seconds / set_ups,
+        min_seconds=effort.min_seconds / set_ups + effort.edge_seconds,
+        max_seconds=effort.max_seconds / set_ups + effort.edge_seconds,
     )
+    spans_s: list[tuple[float, float]] = []
+    sampling_s = began_s = host.wall()
     memory.read()
     for number in range(set_ups):
         if number > 0:
             bench.renew()
+            began_s = host.wall()
         begun = len(bench.readings_s)
         after_block = memory.read if number == 0 else None
-        _fill(bench, part, begun=begun, around=around, after_block=after_block)
+        _fill(bench, part, begun=begun, around=watch.block, after_block=after_block)
         if number == 0:
             bench.settle()
-            _fill(bench, part, begun=begun, around=around, after_block=after_block)
+            began_s += bench.settling_s  # the first steps are those that settled
+            _fill(bench, part, begun=begun, around=watch.block, after_block=after_block)
+        spans_s.append((began_s - sampling_s, host.wall() - sampling_s))
     bench.examine()
-    return ()
+    return tuple(spans_s)
 
 
 def _fill(

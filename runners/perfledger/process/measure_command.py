@@ -74,7 +74,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 "started_at": started_at,
                 "samples": _samples(sampled, largest_peak(peaks.first(), context.link), device),
                 "warmups_s": sampled.warmups_s,
-                "settling_s": sampled.settling_s,
+                "spans_s": sampled.spans_s,
                 "left_out": cores.left_out,
                 "turns": sampled.turns,
                 "core_times": asdict(cores.times),

@@ -21,6 +21,7 @@ from perfledger.records import (
 from perfledger.workload_faults import (
     MAX_ID_LENGTH,
     MAX_LAUNCH_LENGTH,
+    MAX_SET_UPS,
     MAX_TAG_LENGTH,
     MAX_TAGS,
     MAX_TIMEOUT_S,
@@ -172,13 +173,13 @@ class TurnMessage(Message, frozen=True, kw_only=True, tag="turn"):
 
 
 class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
-    """A measured workload; `settling_s` of its warm-ups came after `SamplingMessage`."""
+    """A measured workload; `spans_s`: when its steps were measured, since `SamplingMessage`."""
 
     workload: Id
     started_at: ShortText
     samples: Annotated[dict[ShortText, tuple[float, ...]], Meta(min_length=1)]
     warmups_s: tuple[Seconds, ...] = ()
-    settling_s: Seconds = 0.0
+    spans_s: Annotated[tuple[tuple[Seconds, Seconds], ...], Meta(max_length=MAX_SET_UPS)] = ()
     left_out: dict[ShortText, Annotated[int, Meta(ge=0)]] = {}
     device: Device
     devices: Annotated[int, Meta(ge=1, le=MAX_DEVICES)] = 1

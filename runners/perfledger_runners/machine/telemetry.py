@@ -1,12 +1,12 @@
 """Samples a GPU's state while a child measures on it, and adds it to the run."""
 
-import math
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import fmean, median
 from typing import Protocol
 
@@ -14,30 +14,31 @@ from perfledger.measuring.core_use import PREPARED_ON_DEVICE
 from perfledger.metrics import ENERGY_PER_STEP, SM_ACTIVE, STEP_TIME
 from perfledger.records import Device, Failure, FailureReason, Run
 from perfledger_profiles.hardware.efficiency_metrics import (
-    MIN_ENERGY_SECONDS,
     MetricError,
     energy_per_step_joules,
 )
 from perfledger_runners.machine.nvml import HARD_THROTTLE, SLOWDOWNS, Gpu, GpuState
 
-# NVML requires more than 0.1 s between readings of SM activity; the shortest run takes 0.3 s.
+# NVML requires more than 0.1 s between readings of SM activity.
 READ_EVERY_S = 0.12
 # The key in a run's left_out for readings at which the GPU was throttled.
 THROTTLED_KEY = "throttled"
 # One reading in five may be throttled: the judged estimate (Hodges-Lehmann) hardly moves for so few
 # of its samples, and breaks down at 29 %. Beyond this the clock is measured.
 MAX_THROTTLED_SHARE = 0.2
-MIN_ENERGY_READINGS = 2
-# How long steps are measured for their energy: the readings lie within that time and must be
-# MIN_ENERGY_SECONDS apart.
-ENERGY_SECONDS = MIN_ENERGY_SECONDS + 4 * READ_EVERY_S
+# Of the steps after a set-up, its first and its last reading may lie across their begin or end.
+EDGE_SECONDS = 2 * READ_EVERY_S
+
+# When measured steps began and ended, once for each set-up, in seconds since sampling began.
+Spans = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetrySample:
-    """One reading of the GPU; `sm_active` is the share since the previous one, 0 to 1."""
+    """One reading of the GPU; `sm_active` is the share since `since_s`, 0 to 1."""
 
-    at_s: float  # since sampling began
+    since_s: float  # the previous reading, or the begin of the meter
+    at_s: float  # both since sampling began
     state: GpuState
     sm_active: float | None = None
     energy_joules: float | None = None  # the device's energy counter
@@ -107,11 +108,14 @@ class GpuTelemetry:
             meter = self._gpu.sm_meter()
             if meter is not None:
                 stack.enter_context(meter)
+            read_s = self._clock() - began
             while not self._end.wait(self._every_s):
                 share = None if meter is None else meter.read()
                 joules = self._gpu.energy_joules() if self._reads_energy else None
+                since_s, read_s = read_s, self._clock() - began
                 reading = TelemetrySample(
-                    at_s=self._clock() - began,
+                    since_s=since_s,
+                    at_s=read_s,
                     state=self._gpu.state(),
                     sm_active=share,
                     energy_joules=joules,
@@ -119,21 +123,19 @@ class GpuTelemetry:
                 self.readings.append(reading)
 
 
-def with_telemetry(
-    run: Run, readings: Sequence[TelemetrySample], *, settling_s: float = 0.0
-) -> Run:
-    """Return the run with the readings taken during its measured steps.
+def with_telemetry(run: Run, readings: Sequence[TelemetrySample], *, spans_s: Spans) -> Run:
+    """Return the run with the readings taken during its measured steps, which `spans_s` delimit.
 
-    Readings in its first `settling_s`, which belong to the warm-up, and after its last step do not
-    count. Nor do readings of a GPU beside a run on the CPU. The activity and the energy of steps
-    that are prepared are unknown.
+    Between the spans the workload is set up again, which is none of its steps: an activity counts
+    if it is of one span alone. Nor do readings of a GPU beside a run on the CPU. The activity and
+    the energy of steps that are prepared are unknown.
     """
-    during = _during(run, readings, settling_s)
-    steady = () if _is_prepared(run) else during
+    during = _during(run, readings, spans_s)
+    steady = () if _is_prepared(run) else _within(during, spans_s)
     shares = tuple(each.sm_active for each in steady if each.sm_active is not None)
     slowed = sum(bool(each.state.reasons & HARD_THROTTLE) for each in during)
     readings_by_metric = {SM_ACTIVE.name: shares} if shares else {}
-    joules = _energy_per_step(run, steady)
+    joules = None if _is_prepared(run) else _energy_per_step(run, during, spans_s)
     if joules is not None:
         readings_by_metric[ENERGY_PER_STEP.name] = (joules,)
     left_out = {THROTTLED_KEY: slowed} if slowed else {}
@@ -148,13 +150,13 @@ def with_telemetry(
 
 
 def throttling_failure(
-    run: Run, readings: Sequence[TelemetrySample], *, settling_s: float = 0.0
+    run: Run, readings: Sequence[TelemetrySample], *, spans_s: Spans
 ) -> Failure | None:
     """Return a failure if the clock was lowered for reasons other than the workload.
 
     Up to MAX_THROTTLED_SHARE of the readings are tolerated; `with_telemetry` counts them.
     """
-    during = _during(run, readings, settling_s)
+    during = _during(run, readings, spans_s)
     bad = [each for each in during if each.state.reasons & HARD_THROTTLE]
     if len(bad) <= MAX_THROTTLED_SHARE * len(during):
         return None
@@ -170,22 +172,31 @@ def throttling_failure(
     )
 
 
-def _energy_per_step(run: Run, during: Sequence[TelemetrySample]) -> float | None:
-    """Return the joules of one step, from the power between the first and the last reading.
+def _energy_per_step(run: Run, during: Sequence[TelemetrySample], spans_s: Spans) -> float | None:
+    """Return the joules of one step, from the power between the readings of each span.
 
-    None without two counter readings, for a run that is too short, and for a step on several
-    devices, whose energy one counter does not cover.
+    None for a run that is too short, and for a step on several devices, whose energy one counter
+    does not cover.
     """
-    counter_readings = [
-        (each.at_s, each.energy_joules) for each in during if each.energy_joules is not None
-    ]
-    if len(counter_readings) < MIN_ENERGY_READINGS or run.devices != 1:
+    if run.devices != 1:
         return None
-    (begun_s, begin), (ended_s, end) = counter_readings[0], counter_readings[-1]
-    steps = (ended_s - begun_s) / fmean(run.samples[STEP_TIME.name])
+    joules, seconds = 0.0, 0.0
+    for span in spans_s:
+        counters = [
+            (each.at_s, each.energy_joules)
+            for each in during
+            if _is_in(span, each.at_s) and each.energy_joules is not None
+        ]
+        for (begun_s, begin), (ended_s, end) in pairwise(counters):
+            if end < begin:  # the driver was loaded again
+                return None
+            joules, seconds = joules + end - begin, seconds + ended_s - begun_s
     try:
         joules = energy_per_step_joules(
-            begin_joules=begin, end_joules=end, steps=steps, seconds=ended_s - begun_s
+            begin_joules=0.0,
+            end_joules=joules,
+            steps=seconds / fmean(run.samples[STEP_TIME.name]),
+            seconds=seconds,
         )
     except MetricError:
         return None
@@ -203,15 +214,24 @@ def _slowdown_shares(during: Sequence[TelemetrySample]) -> dict[str, float]:
 
 
 def _during(
-    run: Run, readings: Sequence[TelemetrySample], settling_s: float
+    run: Run, readings: Sequence[TelemetrySample], spans_s: Spans
 ) -> tuple[TelemetrySample, ...]:
     if run.device is not Device.CUDA:
         return ()
-    # Beside preparations, the steps' own times do not say when the last one ended.
-    step_times_s = run.samples[STEP_TIME.name]
-    steps_s = math.inf if _is_prepared(run) else run.evidence.seconds_of(step_times_s)
-    end_s = settling_s + steps_s
-    return tuple(each for each in readings if settling_s <= each.at_s <= end_s)
+    return tuple(each for each in readings if any(_is_in(span, each.at_s) for span in spans_s))
+
+
+def _within(readings: Sequence[TelemetrySample], spans_s: Spans) -> tuple[TelemetrySample, ...]:
+    """Return the readings whose time since the previous one lies in one span."""
+    return tuple(
+        each
+        for each in readings
+        if any(_is_in(span, each.since_s) and _is_in(span, each.at_s) for span in spans_s)
+    )
+
+
+def _is_in(span: tuple[float, float], at_s: float) -> bool:
+    return span[0] <= at_s <= span[1]
 
 
 def _is_prepared(run: Run) -> bool:

@@ -321,11 +321,11 @@ class _PairOfChildren:
             message, side=place.side, pair=place.pair, position=place.position, process=process
         )
         failure = measurement.check_run(run) or throttling_failure(
-            run, readings, settling_s=message.settling_s
+            run, readings, spans_s=message.spans_s
         )
         if failure is not None:
             self.failures.setdefault((run.workload, run.side), failure)
-        self.runs.append(with_telemetry(run, readings, settling_s=message.settling_s))
+        self.runs.append(with_telemetry(run, readings, spans_s=message.spans_s))
 
     def _end(
         self, failed: Sequence[FailedMessage], ended: ChildExit, place: _Place, process: int

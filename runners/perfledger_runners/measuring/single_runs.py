@@ -73,5 +73,5 @@ def _measure(
 def _run(message: RunMessage, telemetry: Telemetry, *, process: int) -> Run | Failure:
     readings = telemetry.stop()
     run = run_of(message, side=Side.HEAD, pair=process, position=0, process=process)
-    failure = throttling_failure(run, readings, settling_s=message.settling_s)
-    return failure or with_telemetry(run, readings, settling_s=message.settling_s)
+    failure = throttling_failure(run, readings, spans_s=message.spans_s)
+    return failure or with_telemetry(run, readings, spans_s=message.spans_s)

@@ -43,7 +43,7 @@ from perfledger_service.usecases.bench.power import (
     spreads_of_runs,
 )
 from perfledger_service.usecases.check.check_site import CheckProgress
-from perfledger_service.usecases.check.child_requests import interleaved_requests, request_for
+from perfledger_service.usecases.check.child_requests import request_for, requests_for_device
 from perfledger_service.usecases.check.measurement import EXPECTED_METRICS
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
@@ -224,7 +224,7 @@ def _noise_floor(
     began = clock()
     paired_runs = measure_pairs(
         replace(site.harness, ends_at=site.harness.clock() + request.budget_s),
-        interleaved_requests(dict.fromkeys(Side, site.request), device),
+        requests_for_device(dict.fromkeys(Side, site.request), device),
         [site.workload],
         GroupSequentialStopping(
             looks=rule.looks,

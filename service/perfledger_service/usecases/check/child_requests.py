@@ -8,12 +8,16 @@ from perfledger.metrics import ENERGY_PER_STEP, OPTIONAL_METRICS, Metric
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MeasuringEffort
 from perfledger.records import Device, Side
 from perfledger_baselines.estimation.tail_quantiles import fewest_steps
-from perfledger_runners.machine.telemetry import ENERGY_SECONDS
+from perfledger_profiles.hardware.efficiency_metrics import MIN_ENERGY_SECONDS
+from perfledger_runners.machine.telemetry import EDGE_SECONDS
 from perfledger_service.settings.check import CheckSettings
 
 # Seconds of interleaved steps per side and pair. On a busy CPU processes differ by more than
 # another second of turns would resolve: the time is better spent on another pair.
 INTERLEAVED_SECONDS = 0.75
+# Seconds of steps on an accelerator: little beside the imports, the compilations and the context of
+# a process, which took 6 to 15 s on an H100; and its counters are read every tenth of a second.
+ACCELERATOR_SECONDS = 1.0
 
 
 def request_for(checkout: Path, repository: Path, settings: CheckSettings) -> ChildRequest:
@@ -40,7 +44,7 @@ def _effort(settings: CheckSettings) -> MeasuringEffort:
     """Return the default effort, raised to what the optional metrics need."""
     usual, metrics = MeasuringEffort(), optional_metrics(settings)
     needed = fewest_steps(metrics)
-    seconds = ENERGY_SECONDS if ENERGY_PER_STEP in metrics else 0.0
+    seconds = MIN_ENERGY_SECONDS if ENERGY_PER_STEP in metrics else 0.0
     return replace(
         usual,
         min_steps=max(usual.min_steps, needed),
@@ -50,25 +54,28 @@ def _effort(settings: CheckSettings) -> MeasuringEffort:
     )
 
 
-def interleaved_requests(
+def requests_for_device(
     requests: Mapping[Side, ChildRequest], device: Device
 ) -> Mapping[Side, ChildRequest]:
-    """Return requests that interleave the sides' steps on a CPU; others unchanged.
+    """Return requests that interleave the sides' steps on a CPU, and take longer on a device.
 
-    An accelerator is quieter and holds one process at a time. With a raised effort, as for tails,
-    the time per process stays at its default.
+    An accelerator is quieter and holds one process at a time. On a CPU with a raised effort, as for
+    tails, the time per process stays at its default.
     """
-    if device is not Device.CPU:
-        return requests
+    adapted = _interleaved if device is Device.CPU else _on_accelerator
+    return {side: adapted(request) for side, request in requests.items()}
+
+
+def _interleaved(request: ChildRequest) -> ChildRequest:
     usual = MeasuringEffort()
-    return {
-        side: replace(
-            request,
-            is_interleaved=True,
-            effort=replace(
-                request.effort,
-                max_seconds=INTERLEAVED_SECONDS if request.effort == usual else usual.max_seconds,
-            ),
-        )
-        for side, request in requests.items()
-    }
+    seconds = INTERLEAVED_SECONDS if request.effort == usual else usual.max_seconds
+    return replace(
+        request, is_interleaved=True, effort=replace(request.effort, max_seconds=seconds)
+    )
+
+
+def _on_accelerator(request: ChildRequest) -> ChildRequest:
+    effort = request.effort
+    seconds = max(effort.min_seconds, ACCELERATOR_SECONDS)
+    effort = replace(effort, min_seconds=seconds, edge_seconds=EDGE_SECONDS)
+    return replace(request, effort=effort)

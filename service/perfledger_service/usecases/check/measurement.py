@@ -43,7 +43,7 @@ from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.change_profiles import with_profiles
 from perfledger_service.usecases.check.check_journal import CheckJournal
 from perfledger_service.usecases.check.check_site import CheckProgress, CheckSite
-from perfledger_service.usecases.check.child_requests import interleaved_requests, optional_metrics
+from perfledger_service.usecases.check.child_requests import optional_metrics, requests_for_device
 from perfledger_service.usecases.check.measuring_budget import budget_notes, measuring_allowance
 from perfledger_service.usecases.check.workloads.new_workloads import (
     MAX_NAMES,
@@ -184,7 +184,7 @@ def measure_change(
         + lost_window_notes(bundle.kernels, paired_runs.windows)
         + budget_notes(bundle, paired_runs),
     )
-    requests = interleaved_requests(site.requests, machine.device)
+    requests = requests_for_device(site.requests, machine.device)
     lines_of = partial(changed_lines, site.repository.root, bundle.base.sha, bundle.head.sha)
     bundle = with_profiles(
         bundle,
@@ -290,7 +290,7 @@ def _pairs(
     )
     return measure_pairs(
         harness,
-        interleaved_requests(site.requests, device),
+        requests_for_device(site.requests, device),
         workload_plan.to_measure,
         rule,
         seed=plan.seed,

@@ -27,7 +27,7 @@ from perfledger_service.usecases.check.check_site import (
     CheckProgress,
     CheckSite,
 )
-from perfledger_service.usecases.check.child_requests import interleaved_requests
+from perfledger_service.usecases.check.child_requests import requests_for_device
 from perfledger_service.usecases.check.measurement import CheckRequest, measure_change
 from perfledger_service.usecases.check.measuring_budget import (
     MeasuringAllowance,
@@ -148,7 +148,7 @@ class CommitMeasurements:
             self.queue.measure_on(place.machine)
         measurement = PairMeasurement(
             harness=site.harness,
-            requests=interleaved_requests(site.requests, place.machine.device),
+            requests=requests_for_device(site.requests, place.machine.device),
             telemetry=NoTelemetry() if place.gpu is None else GpuTelemetry(place.gpu),
             progress=self.progress,
             check_run=site.code.origin.failure,

@@ -82,7 +82,12 @@ def names(number):
         ("started", "log_bytes", [0, 1], [-1]),
         ("ready", "workload", ["", "w" * 300], ["w" * 301]),
         ("run", "warmups_s", [[0.0], [0.5]], [[-0.5]]),
-        ("run", "settling_s", [0.0], [-0.5]),
+        (
+            "run",
+            "spans_s",
+            [[], [[0.0, 0.5]] * 20],
+            [[[-0.5, 0.5]], [[0.0, -0.5]], [[0.0, 0.5]] * 21],
+        ),
         ("run", "left_out", [{"odd": 0}], [{"odd": -1}]),
         ("run", "devices", [1, 100_000], [0, 100_001]),
         ("run", "turns", [[1]], [[0]]),
@@ -156,7 +161,7 @@ def test_what_a_message_leaves_out_is_nothing():
         0,
         None,
     )
-    assert (run.settling_s, run.devices, run.warmups_s, run.turns) == (0.0, 1, (), ())
+    assert (run.spans_s, run.devices, run.warmups_s, run.turns) == ((), 1, (), ())
     assert (run.evidence.tolerance, run.evidence.steps_per_reading) == (0.0, 1)
     assert started.log_bytes == 0
     assert (profiled.steps, profiled.step_seconds, profiled.repeats) == (0, 0.0, ())

@@ -64,7 +64,7 @@ def test_a_runs_packages_are_read_as_the_child_recorded_them():
 
 def test_a_run_is_read_as_the_child_wrote_it():
     message = decode_message(
-        run_line(warmups_s=[1.0], settling_s=0.5, left_out={"odd": 1}, devices=2)
+        run_line(warmups_s=[1.0], spans_s=[[0.5, 1.5]], left_out={"odd": 1}, devices=2)
     )
 
     assert message == RunMessage(
@@ -73,7 +73,7 @@ def test_a_run_is_read_as_the_child_wrote_it():
         started_at=STARTED_AT,
         samples={"step_time_p50": (0.5,)},
         warmups_s=(1.0,),
-        settling_s=0.5,
+        spans_s=((0.5, 1.5),),
         left_out={"odd": 1},
         device=Device.CPU,
         devices=2,
@@ -113,7 +113,7 @@ def test_every_event_of_the_protocol_has_a_message():
         run_line(started_at="2026-11-20T12:00:00"),
         run_line(started_at="2026-11-20T12:00:00+02:00"),
         run_line(warmups_s=[-1.0]),
-        run_line(settling_s=-1.0),
+        run_line(spans_s=[[-1.0, 1.0]]),
         run_line(left_out={"odd": -1}),
         run_line(workload=""),
         run_line(workload="w" * 301),

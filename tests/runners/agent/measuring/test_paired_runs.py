@@ -72,7 +72,7 @@ class Hot:
     def stop(self):
         self.calls.append("stop")
         state = GpuState(reasons=0x40, clock_mhz=900.0, power_w=300.0, temperature_c=95.0)
-        return (TelemetrySample(at_s=0.0, state=state, sm_active=0.5),)
+        return (TelemetrySample(since_s=0.0, at_s=0.0, state=state, sm_active=0.5),)
 
 
 def spec(name, framework=Framework.HOST):

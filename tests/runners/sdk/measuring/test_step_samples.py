@@ -167,6 +167,50 @@ def test_the_samples_are_shared_evenly_among_the_set_ups(scripted_clock, turn, e
     assert [one - warm for one, warm in zip(steps, warm_ups, strict=True)] == expected
 
 
+class World:
+    """A wall clock that only set-ups and steps advance."""
+
+    def __init__(self, step_times_s):
+        self.now_s = 100.0
+        self._step_times_s = iter(step_times_s)
+        self.host = HostProbe(wall=lambda: self.now_s)
+
+    def set_up(self):
+        self.now_s += 2.0
+        return step
+
+    def time(self, step):
+        step()
+        step_s = next(self._step_times_s)
+        self.now_s += step_s
+        return step_s
+
+
+def test_the_measured_steps_of_each_set_up_have_a_begin_and_an_end():
+    world = World([0.125] * 999)
+    effort = MeasuringEffort(min_steps=2, min_seconds=1.0, max_seconds=1.0, edge_seconds=0.25)
+
+    sampled = measure(world.set_up, world, effort=effort, set_ups=2, host=world.host)
+
+    # Each takes half of the second and the edge; between them are a set-up and three warm-ups.
+    assert sampled.spans_s == ((0.0, 0.75), (3.125, 3.875))
+    assert len(sampled.steps_s) == 12
+
+
+def test_steps_that_settled_are_before_the_measured_ones_and_turns_have_no_span():
+    effort = MeasuringEffort(min_steps=30, max_seconds=100.0, max_warmup_seconds=100.0)
+    settling, steady = World([1.5] * 12 + [1.0] * 40), World([0.125] * 99)
+
+    sampled = measure(settling.set_up, settling, effort=effort, host=settling.host)
+    in_turns = measure(
+        steady.set_up, steady, effort=MeasuringEffort(), host=steady.host, turn=lambda: None
+    )
+
+    assert sampled.warmups_s == (1.5,) * 12  # six of them came after the warm-up
+    assert sampled.spans_s == ((6 * 1.5, 6 * 1.5 + sum(sampled.steps_s)),)
+    assert in_turns.spans_s == ()
+
+
 def test_a_set_up_finds_the_step_before_it_let_go(scripted_clock):
     alive: weakref.WeakSet[object] = weakref.WeakSet()
     found = []

@@ -74,7 +74,6 @@ def test_steps_that_get_faster_late_are_warm_ups_and_made_up_for(scripted_clock)
     sampled = measure(lambda: int, scripted_clock(times), effort=EFFORT)
 
     assert sampled.warmups_s == (1.5,) * 12
-    assert sampled.settling_s == 6 * 1.5  # six of them came after the warm-up
     assert set(sampled.steps_s) == {1.0}
     assert len(sampled.steps_s) >= EFFORT.min_steps
 
