@@ -72,7 +72,7 @@ class GroupedCommand(TyperCommand):
             if isinstance(param, TyperArgument):
                 name = _argument_name(param)
             group = getattr(param, "rich_help_panel", None) or OptionGroup.OUTPUT
-            rows[OptionGroup(group)].append((name, _without_parentheses(meaning)))
+            rows[OptionGroup(group)].append((_without_list(name), _plain_words(meaning)))
         return rows
 
     def format_help(self, ctx: object, formatter: HelpFormatter) -> None:
@@ -142,9 +142,19 @@ def _argument_name(argument: TyperArgument) -> str:
     return f"{argument.metavar}..." if argument.nargs == -1 else str(argument.metavar)
 
 
-def _without_parentheses(meaning: str) -> str:
-    """Return the meaning of an option; typer puts word defaults in parentheses."""
-    return re.sub(r"\[default: \((.*)\)", r"[default: \1", meaning)
+def _without_list(name: str) -> str:
+    """Return an option's name with its choices; typer calls a repeatable one a list of them."""
+    return re.sub(r"<list\[(.*)\]>", r"<\1>", name)
+
+
+def _plain_words(meaning: str) -> str:
+    """Return the meaning of an option in words.
+
+    Typer puts defaults that are words in parentheses. The limits that it appends, such as "x>=0",
+    are left to its message for a value beyond them.
+    """
+    meaning = re.sub(r"\[default: \((.*)\)", r"[default: \1", meaning)
+    return re.sub(r"  \[x>=[\d.]+\]$|; x>=[\d.]+(?=\]$)", "", meaning)
 
 
 def _with_single_options(function: Callable[..., None]) -> Callable[..., None]:

@@ -152,7 +152,7 @@ ROOT = Group(
                 ),
                 "reorder": "server.reorder:reorder",
                 "event": Group(
-                    "Decide what the changes of a project are.",
+                    "Track the changes of a project and set their states.",
                     {
                         "list": "server.event:list_events",
                         "show": "server.event:show",

@@ -8,13 +8,13 @@ from perfledger_service.errors import UsageError
 Expression = Annotated[
     str,
     what(
-        "only workloads whose id or tags fit, as in pytest: 'gpt and not slow'",
+        "only workloads whose id or tags match, as in pytest: 'gpt and not slow'",
         metavar="EXPRESSION",
         flag="-k",
     ),
 ]
-AsvSuite = Annotated[bool, what("take asv's benchmarks (time_*)", flag="--asv")]
-PytestSuite = Annotated[bool, what("take the tests with the fixture `benchmark`", flag="--pytest")]
+AsvSuite = Annotated[bool, what("measure asv's benchmarks (time_*)", flag="--asv")]
+PytestSuite = Annotated[bool, what("measure tests with the fixture `benchmark`", flag="--pytest")]
 
 
 def suite_of(*, is_asv: bool, is_pytest: bool) -> str | None:

@@ -91,7 +91,7 @@ What:
   --quiet  say nothing
 
 How:
-  --rate RATE  how fast  [default: 1.0; x>=0]
+  --rate RATE  how fast  [default: 1.0]
 
 Output:
   --format <table|json|csv|markdown|svg>

@@ -71,6 +71,14 @@ OF_REPOSITORY = {"init", "config show", "bench list", "bench load", "bench docto
 OF_COMMITS = {"check", "history bisect"}  # their verdicts are measured
 FEW_PAIRS, NO_PAIRS = "--pairs 5 --budget 10h", "--pairs 0"
 FEW_PROCESSES = "--processes 3"
+# Another example of the command, or a test of its own, does the same in less time.
+IN_CI = (
+    "--bill bill.csv --output review",
+    "perfledger bench time 'sum(range(1000))'",
+    "perfledger plan simulate jobs.csv --policy fifo --policy fair --json",
+    "perfledger trace diff base.json head.json",
+    "--pairs 20 --budget 5m",
+)
 WHOLE_CHECK = "perfledger check"  # the only one that has the time to measure
 NO_TIME = "--budget 1s"  # ends after the first pairs
 OF_SERVICE = {"upload", "history suspects", "history spreads"}
@@ -198,7 +206,11 @@ def without_golden_file():
         for command, formats in GOLDEN_COMMANDS.values()
         if "table" in formats
     }
-    return [example for example in examples(ordinary()) if example not in golden]
+    return [marked(each) for each in examples(ordinary()) if each not in golden]
+
+
+def marked(example):
+    return pytest.param(example, marks=pytest.mark.slow(ci_only=example.endswith(IN_CI)))
 
 
 @pytest.mark.usefixtures("folder")
@@ -213,7 +225,7 @@ def test_an_example_ends_well(example):
 
 
 @pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize("example", [*examples(sorted(OF_REPOSITORY)), WHOLE_CHECK])
+@pytest.mark.parametrize("example", [*map(marked, examples(sorted(OF_REPOSITORY))), WHOLE_CHECK])
 def test_an_example_in_a_repository_ends_well(example):
     if "--request-rate" in example:
         example += f" {LOW_RATE}"

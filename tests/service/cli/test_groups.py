@@ -95,6 +95,11 @@ def test_a_help_ends_with_two_or_three_examples_of_it(path):
     assert all(f"{named(path)}" in " ".join(example.split()) for example in examples)
 
 
+@pytest.mark.parametrize("path", HELPS, ids=named)
+def test_a_help_has_no_words_of_the_parser(path):
+    assert re.findall(r"<str>|<int>|<float>|<list\[|x>=|/ --no-", help_of(path)) == []
+
+
 def test_options_are_words_that_begin_with_two_dashes():
     options = {
         option

@@ -31,7 +31,7 @@ class CanaryFlags:
 )
 def builtin(
     pattern: Annotated[
-        str, argument("canaries by their name or a pattern", metavar="CANARY", default="all")
+        str, argument("name or pattern of the canaries", metavar="CANARY", default="all")
     ] = "",
     *,
     canary_flags: CanaryFlags,
@@ -40,7 +40,7 @@ def builtin(
     """Measure built-in workloads, and compare them with what the device should reach.
 
     They run in torch and JAX, with the repository's Python: matrix products, attention, copies,
-    all-reduce, blocks of models, a data loader. Exits with 1 if one is slow, with 3 if none could
+    all-reduce, model blocks, a data loader. Exits with 1 if one is slow, with 3 if none could
     be measured.
     """
     from rich.console import Console

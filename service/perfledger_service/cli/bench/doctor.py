@@ -21,7 +21,7 @@ class DoctorFlags:
     """How long the same code is measured on both sides."""
 
     pairs: Annotated[
-        int, how("most pairs of the same code; 0 only looks at the machine", metavar="COUNT")
+        int, how("most pairs of the same code; 0 only examines the machine", metavar="COUNT")
     ] = 10
     budget: Annotated[str, how("time limit for measuring", metavar="DURATION")] = "2m"
     device: Annotated[
@@ -59,9 +59,9 @@ def doctor(
     doctor_flags: DoctorFlags,
     output: DocumentOutput,
 ) -> None:
-    """Show what disturbs measurements on this machine, and the smallest change that it can find.
+    """Show what disturbs measurements on this machine, and the smallest change it can detect.
 
-    It measures the same code on both sides, so all that differs is noise. Exits with 3 if nothing
+    It measures the same code on both sides, so every difference is noise. Exits with 3 if nothing
     could be measured.
     """
     from rich.console import Console

@@ -57,7 +57,7 @@ def power(
     power_flags: PowerFlags,
     output: DocumentOutput,
 ) -> None:
-    """Show the smallest change that so many pairs detect, and the pairs that a change needs."""
+    """Show the smallest change that a number of pairs can detect, and the pairs a change needs."""
     from perfledger_service.rendering.bench.power import power_document
     from perfledger_service.usecases.bench.power import power_of_file, power_of_spread
 

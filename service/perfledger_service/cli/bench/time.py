@@ -38,8 +38,8 @@ def time_statement(
 ) -> None:
     """Time a statement in fresh processes, with an interval and a picture of the spread.
 
-    Its code sees the repository's own packages and runs with the repository's Python. Short
-    statements are read many at a time.
+    The statement runs with the repository's Python and can import its packages. A short one is
+    repeated within each reading.
     """
     from rich.console import Console
 

@@ -37,8 +37,8 @@ def announce(
     """Announce a check on its pull request, before it measures.
 
     The service shows the check as in progress, and as not measured once its deadline has passed
-    without a report. Repeating it changes nothing. `perfledger check` announces by itself where it
-    knows the service.
+    without a report. Repeating it is safe. `perfledger check` does this itself
+    if a service is configured.
     """
     from perfledger_service.rendering.check.announce import announced_document
     from perfledger_service.usecases.check.announce import announce_check

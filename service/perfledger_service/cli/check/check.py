@@ -45,7 +45,7 @@ class ChangeFlags:
     ] = None
     workloads_from: Annotated[
         str,
-        what("lay the workloads of a revision or folder over both sides", metavar="REVISION|DIR"),
+        what("use the workloads of this revision or folder on both sides", metavar="REVISION|DIR"),
     ] = ""
     k: Expression = ""
     asv: AsvSuite = False
@@ -101,11 +101,11 @@ class MeasuringFlags:
         str | None,
         how("shell command that installs a checkout into an environment", metavar="COMMAND"),
     ] = None
-    isolated: Annotated[bool, how("an environment of its own for each side", flag="--isolated")] = (
+    isolated: Annotated[bool, how("a separate environment for each side", flag="--isolated")] = (
         False
     )
     resume: Annotated[
-        bool, how("go on with the interrupted check of these revisions", flag="--resume")
+        bool, how("resume the interrupted check of these revisions", flag="--resume")
     ] = False
     spreads: Annotated[
         Path | None, how("a file of `history spreads`", metavar="FILE", default="the service's")

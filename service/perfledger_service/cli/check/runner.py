@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # this would make every help slow
 def runner(
     *,
     name: Annotated[
-        str, what("what this runner is called", metavar="NAME", default="the host's name")
+        str, what("the name of this runner", metavar="NAME", default="the host's name")
     ] = "",
     machine_class: Annotated[
         list[str] | None,
@@ -41,22 +41,22 @@ def runner(
         what("the file that says where jobs run", metavar="FILE", default="on this machine"),
     ] = None,
     until_idle: Annotated[
-        bool, how("end when there is no job for this machine", flag="--until-idle")
+        bool, how("exit when there is no job for this machine", flag="--until-idle")
     ] = False,
     poll: Annotated[str, how("time between requests for a job", metavar="DURATION")] = "15s",
     lease: Annotated[
-        str, how("without a sign of life for so long it loses its job", metavar="DURATION")
+        str, how("the job is lost after this long without a heartbeat", metavar="DURATION")
     ] = "2m",
     drain: Annotated[
-        str, how("on SIGTERM the job under way may end within this time", metavar="DURATION")
+        str, how("time to finish the current job after SIGTERM", metavar="DURATION")
     ] = "10m",
     upload_url: UploadUrl = None,
 ) -> None:
     """Take jobs from the service's queue and measure them, one at a time.
 
-    It runs in a clone of the repository, beside the Python that its workloads need, and fetches
-    what a job names. It ends after SIGTERM or SIGINT with its job, and after a second one gives the
-    job back. A runner that was killed begins with what it left.
+    Run it in a clone of the repository, with the Python that the workloads need; it fetches the
+    commits of each job. After SIGTERM or SIGINT it finishes its job and exits; a second signal
+    returns the job to the queue. A runner that was killed resumes what it left unfinished.
     """
     from perfledger_runners.jobs.job_runner import Drain, RunnerOptions
     from perfledger_service.usecases.check.runner import (

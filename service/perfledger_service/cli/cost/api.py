@@ -29,7 +29,7 @@ def api(
     at: Annotated[
         str,
         what(
-            "joined by commas: on-prem, a machine (p5, tpu-v4), a provider, an option",
+            "comma-separated: on-prem, a machine (p5, tpu-v4), a provider, an option",
             metavar="PLACES",
         ),
     ] = "on-prem,p5",

@@ -134,7 +134,7 @@ def compare(
     at: Annotated[
         str | None,
         what(
-            "joined by commas: on-prem, a machine (p5, tpu-v4), a provider, an option",
+            "comma-separated: on-prem, a machine (p5, tpu-v4), a provider, an option",
             metavar="PLACES",
             default="everywhere",
         ),

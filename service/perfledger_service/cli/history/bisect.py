@@ -29,13 +29,13 @@ if TYPE_CHECKING:  # these would make every help slow
 def bisect(
     workload: Annotated[str, argument("the workload's id", metavar="WORKLOAD")],
     good: Annotated[str, argument("a revision before the change", metavar="GOOD")],
-    bad: Annotated[str, argument("a later one with the change", metavar="BAD")],
+    bad: Annotated[str, argument("a later revision with the change", metavar="BAD")],
     *,
     metric: Annotated[
         str, what("the metric that changed: step_time_p50, cpu_time, peak_memory", metavar="NAME")
     ] = "step_time_p50",
     workloads_from: Annotated[
-        str, what("lay the workloads of a revision or folder over all commits", metavar="REVISION")
+        str, what("use the workloads of this revision or folder on all commits", metavar="REVISION")
     ] = "",
     asv: AsvSuite = False,
     pytest: PytestSuite = False,
@@ -43,24 +43,25 @@ def bisect(
         str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
     ] = None,
     budget: Annotated[
-        str | None, how("time limit for measuring, builds aside", metavar="DURATION", default="10m")
+        str | None,
+        how("time limit, not counting builds", metavar="DURATION", default="10m"),
     ] = None,
     build: Annotated[
         str | None,
         how("shell command that installs a checkout into an environment", metavar="COMMAND"),
     ] = None,
     isolated: Annotated[
-        bool, how("an environment of its own for each commit", flag="--isolated")
+        bool, how("a separate environment for each commit", flag="--isolated")
     ] = False,
     output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
     save_bundle: Annotated[
-        Path | None, out("also write the found commit's bundle to this file", metavar="FILE")
+        Path | None, out("also write the bundle of the commit found to this file", metavar="FILE")
     ] = None,
 ) -> None:
-    """Find the commit that changed a workload, by pairs of runs of few commits.
+    """Find the commit that changed a workload, by measuring a few commits in pairs.
 
-    The first-parent commits from GOOD to BAD are searched by a noisy bisection; one that does not
-    build or run is skipped. The commit that is found is checked against its parent, with causes.
+    It bisects the first-parent commits from GOOD to BAD, allows for noise, and skips commits that
+    do not build or run. The commit found is checked against its parent, with causes.
 
     Exit codes: 0 one commit was found, 2 usage or configuration, 3 several commits remain, 4
     internal, 5 GOOD and BAD do not differ.

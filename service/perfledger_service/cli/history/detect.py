@@ -41,8 +41,8 @@ def detect(
     """Find where a history changed, drifted or became noisy.
 
     A CSV or JSON file has one value per commit; the bundles of a folder are ordered by date. Empty
-    cells and "nan" are gaps. With times, a machine's daily and weekly cycle is separated. Changes
-    of one commit in several series are one event. Always exits with 0 after a search.
+    cells and "nan" are gaps. With --time-column, the machine's daily and weekly cycles are removed.
+    Changes in several series at one commit are one event. Exits with 0 whatever it finds.
     """
     from perfledger_service.rendering.history.detect import histories_document
     from perfledger_service.usecases.history.detect import events_of, search

@@ -20,7 +20,7 @@ def spreads(
 ) -> None:
     """Fetch the spread of the pairs of earlier checks, for `perfledger check --spreads`.
 
-    As a separate step, it lets a check run the code of a change without the service's token.
+    Run as a separate step, it lets the check itself run without the service's token.
     """
     from perfledger_service.usecases.history.spreads import spreads_of_service
 

@@ -12,7 +12,7 @@ from perfledger_service.cli.service_target import UploadUrl, service_at
 def suspects(
     *, upload_url: UploadUrl = None, output: Annotated[Output, Formats(Format.SHELL, Format.JSON)]
 ) -> None:
-    """List the commits of the default branch that need an A/B run, with the command of each.
+    """List the commits of the default branch that need an A/B run, with a command for each.
 
     The output is a shell script: `perfledger history suspects | sh` runs them all, and the bundle
     of each check confirms or clears its suspect. Exits with 0, with or without requests.

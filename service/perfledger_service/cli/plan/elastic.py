@@ -28,7 +28,7 @@ def elastic(
     log_format: JobLogFormat = None,
     speeds: Annotated[
         Path,
-        what("CSV of speeds: device_class, devices, speed, and team if need be", metavar="FILE"),
+        what("CSV of speeds: device_class, devices, speed and optionally team", metavar="FILE"),
     ],
     devices: Annotated[
         list[str], what("devices of a class: A100-80GB=16; repeatable", metavar="CLASS=COUNT")
@@ -37,7 +37,7 @@ def elastic(
         str, what("class that the log's jobs ran on", metavar="CLASS", default="the first")
     ] = "",
     restart_seconds: Annotated[
-        float, how("time that a job stands still when it gets other devices", metavar="SECONDS")
+        float, how("how long a job pauses when its devices change", metavar="SECONDS")
     ] = 30.0,
     purchase_option: Annotated[
         list[str] | None,
@@ -48,7 +48,7 @@ def elastic(
 ) -> None:
     """Compare schedulers that know a job's speed by class and number of devices, with their cost.
 
-    Gavel's fair shares of time and Sia's elastic jobs beside first come, first served.
+    Gavel's time shares and Sia's elastic jobs are compared with first come, first served.
     """
     from perfledger_service.rendering.plan.elastic import elastic_document
     from perfledger_service.usecases.plan.elastic import ElasticCluster, compare_elastic

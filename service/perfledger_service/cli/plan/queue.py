@@ -23,7 +23,7 @@ class WaitFlags:
         float | None, how("the longest acceptable wait", metavar="MINUTES")
     ] = None
     wait_percentile: Annotated[
-        float, how("percent of jobs that wait no longer", metavar="PERCENT")
+        float, how("percent of jobs that must wait no longer than this", metavar="PERCENT")
     ] = 95.0
 
     @property
@@ -89,8 +89,8 @@ def queue(
 ) -> None:
     """Predict how long jobs wait for a number of devices, and how many are enough.
 
-    A log is replayed: its recorded waits come first, and the devices that are enough are searched
-    by replays. A formula (M/M/c) holds for random arrivals of jobs of one device, and says so.
+    With a log, it shows the recorded waits and replays the log to find how many devices are enough.
+    Without one, it uses a formula (M/M/c) for random arrivals of jobs that need one device.
     """
     from perfledger_service.rendering.plan.log_queue import log_queue_document
     from perfledger_service.rendering.plan.queue import queue_document

@@ -71,7 +71,7 @@ class PolicyFlags:
         ),
     ] = None
     locality: Annotated[Locality, how("nodes that a job may be spread over")] = Locality.FEWEST
-    sharing: Annotated[DeviceSharing, how("what a part of a device is")] = DeviceSharing.EXACT
+    sharing: Annotated[DeviceSharing, how("how shares of a device are given")] = DeviceSharing.EXACT
     backfill: Annotated[Backfill | None, how("backfill policy", default="the policy's own")] = None
     preemption: Annotated[
         Preemption | None, how("what happens to preempted jobs", default="the policy's own")

@@ -32,7 +32,7 @@ class ReviewFlags:
     ] = None
     team_tag: Annotated[str, what("the bill's tag that names the team", metavar="TAG")] = ""
     previous: Annotated[
-        Path | None, what("the review.json of the quarter before", metavar="FILE")
+        Path | None, what("the review.json of the previous quarter", metavar="FILE")
     ] = None
 
 

@@ -28,10 +28,10 @@ def list_events(
     before: Annotated[
         int | None, what("only events older than this one", metavar="EVENT", minimum=1)
     ] = None,
-    most: Annotated[int, what("so many events at most", metavar="COUNT", minimum=1)] = 100,
+    most: Annotated[int, what("number of events to list", metavar="COUNT", minimum=1)] = 100,
     output: DocumentOutput,
 ) -> None:
-    """List the changes that were found in a project's history and on its pull requests.
+    """List the changes found in a project's history and on its pull requests.
 
     Changes at one place are one event. The running service searches a history again within half a
     minute after it changed.
@@ -56,7 +56,7 @@ def list_events(
     )
 )
 def show(repository: Repository, event: EventId, *, output: DocumentOutput) -> None:
-    """Show an event and all that happened to it."""
+    """Show an event and its history."""
     from perfledger_service.rendering.server.event import event_document
 
     with open_store() as engine:
@@ -78,11 +78,11 @@ def set_event(
     event: EventId,
     state: Annotated[
         EventState,
-        argument("what it is: open, acknowledged, expected or environment", metavar="STATE"),
+        argument("open, acknowledged, expected or environment", metavar="STATE"),
     ],
     *,
-    reason: Annotated[str, how("why")] = "",
-    owner: Annotated[str, how("who is asked about it; an expected event needs one")] = "",
+    reason: Annotated[str, how("the reason for this state", metavar="TEXT")] = "",
+    owner: Annotated[str, how("who answers for it; required for expected", metavar="NAME")] = "",
     until: Annotated[
         datetime | None,
         how("the last day on which it is expected", metavar=DAY, default="no last day"),
@@ -126,10 +126,10 @@ def set_event(
 def triage(
     repository: Repository,
     *,
-    days: Annotated[int, what("look back so many days", metavar="DAYS", minimum=1)] = 7,
+    days: Annotated[int, what("number of past days to report on", metavar="DAYS", minimum=1)] = 7,
     output: DocumentOutput,
 ) -> None:
-    """Report which regressions of a project there are to decide, and what happened in a week."""
+    """Report a project's undecided regressions, and what happened in the last week."""
     from perfledger_service.rendering.server.event import triage_document
 
     with open_store() as engine:

@@ -30,7 +30,7 @@ class RunKind(StrEnum):
     )
 )
 def list_jobs(repository: Repository, *, output: DocumentOutput) -> None:
-    """List the newest jobs for runners, and why they wait or failed."""
+    """List the newest jobs for runners, and why they are waiting or failed."""
     from perfledger_service.rendering.server.job import jobs_document
 
     with open_store() as engine:
@@ -53,15 +53,15 @@ def schedule(
         RunKind, argument("nightly, weekly (on Mondays) or canary (daily)", metavar="KIND")
     ],
     *,
-    machine_class: Annotated[str, what("the machine class, a pattern", metavar="CLASS")] = "*",
+    machine_class: Annotated[str, what("pattern of the machine class", metavar="CLASS")] = "*",
     hour: Annotated[int, how("the hour of the day, UTC", metavar="HOUR", minimum=0)] = 2,
-    off: Annotated[bool, how("no more such runs of this class")] = False,
+    off: Annotated[bool, how("stop these runs on this class", flag="--off")] = False,
 ) -> None:
     """Measure the default branch regularly on a machine class.
 
-    A run is queued within half a minute of its hour; the newest that was missed, at once. One
-    that still waits is not queued a second time. A canary measures the newest commit against
-    itself.
+    A run is queued within half a minute of its hour. Of missed runs only the newest is queued, at
+    once, and none while an earlier one is still waiting. A canary measures the newest commit
+    against itself.
     """
     with open_store() as engine:
         from perfledger_runners.jobs.runner_job import RunnerJobKind
@@ -99,10 +99,10 @@ def budget(
         float | None, how("USD per device-hour", metavar="USD", minimum=0, default="unknown")
     ] = None,
 ) -> None:
-    """Set what the jobs of a project may hold and cost from Monday to Sunday, UTC.
+    """Limit the device time and cost of a project's jobs per week (Monday to Sunday, UTC).
 
-    A job beyond it waits, and `server job list` says for what. Ten minutes are expected of each
-    job before it ends.
+    A job over the limit waits, and `server job list` says why. A job that has not ended counts as
+    ten minutes.
     """
     with open_store() as engine:
         from perfledger_service.store.jobs.job_policies import JobBudget
@@ -128,9 +128,9 @@ def cancel(
     repository: Repository,
     job: Annotated[str, argument("the job's id, from `server job list --json`", metavar="JOB")],
     *,
-    reason: Annotated[str, how("why, for those who ask", metavar="TEXT")] = "by the operator",
+    reason: Annotated[str, how("the reason to show", metavar="TEXT")] = "by the operator",
 ) -> None:
-    """Cancel a job for runners; its runner, if it has one, stops at its next heartbeat."""
+    """Cancel a job; a runner that is measuring it stops at its next heartbeat."""
     with open_store() as engine:
         from perfledger_service.usecases.jobs.job_policy import cancel_by_operator
 

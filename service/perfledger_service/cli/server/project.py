@@ -26,19 +26,19 @@ def add(
     repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
     *,
     trust: Annotated[
-        TrustedWord, how("whose word on the default branch counts")
+        TrustedWord, how("who says which commits are on the default branch")
     ] = TrustedWord.GITHUB,
     scope: Annotated[TokenScope, how("what the token may do")] = TokenScope.UPLOAD,
     days: Annotated[
         int | None,
-        how("the token expires after so many days", metavar="DAYS", minimum=1, default="never"),
+        how("days until the token expires", metavar="DAYS", minimum=1, default="never"),
     ] = None,
     output: DocumentOutput,
 ) -> None:
     """Allow a repository to upload, and print its token.
 
-    The token is shown only once. Whoever has the token of a project that trusts its runners can
-    change its baseline: `perfledger server reorder` sets the trust, and takes it back.
+    The token is shown only once. With --trust runners, anyone who has it can change the project's
+    baseline; `perfledger server reorder --trust` changes this later.
     """
     from perfledger_service.rendering.server.project import new_token_document
 
@@ -79,9 +79,9 @@ def actions(
     branch: Annotated[
         str, how("the branch whose runs may enter the baseline", metavar="NAME")
     ] = "main",
-    off: Annotated[bool, how("none of its runs may upload any more")] = False,
+    off: Annotated[bool, how("stop accepting uploads from its runs", flag="--off")] = False,
 ) -> None:
-    """Allow GitHub Actions runs of a repository to upload without a token of the project."""
+    """Allow a repository's GitHub Actions runs to upload without the project's token."""
     if not off and (repository_id is None or owner_id is None):
         msg = "give --repository-id and --owner-id, or --off"
         raise UsageError(msg)
@@ -93,7 +93,7 @@ def actions(
 
         if repository_id is None or owner_id is None or off:
             refuse_actions(engine, repository)
-            typer.echo(f"runs of {repository} may not upload any more")
+            typer.echo(f"runs of {repository} may no longer upload")
             return
         let_actions_upload(
             engine,
@@ -114,18 +114,18 @@ def actions(
     )
 )
 def rename(
-    repository: Annotated[str, argument("its name so far: owner/name", metavar="REPOSITORY")],
-    new_name: Annotated[str, argument("its name on GitHub now: owner/name", metavar="NAME")],
+    repository: Annotated[str, argument("its current name here: owner/name", metavar="REPOSITORY")],
+    new_name: Annotated[str, argument("its new name on GitHub: owner/name", metavar="NAME")],
 ) -> None:
     """Rename a project whose repository was renamed or transferred on GitHub.
 
-    Uploads by runs of GitHub Actions rename their project themselves.
+    An upload from GitHub Actions renames its project by itself.
     """
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.projects import rename_project
 
         rename_project(engine, repository, new_name)
-    typer.echo(f"{repository} is {new_name} now")
+    typer.echo(f"{repository} is now {new_name}")
 
 
 @command(
@@ -151,7 +151,7 @@ def accepted(
 
 @command(examples=("perfledger server project list", "perfledger server project list --json"))
 def list_projects(*, output: DocumentOutput) -> None:
-    """List who may upload: tokens by their prefixes, and runs of GitHub Actions."""
+    """List who may upload: tokens by prefix, and GitHub Actions runs."""
     from perfledger_service.rendering.server.project import (
         ActionsPermissionRow,
         UploadTokenRow,

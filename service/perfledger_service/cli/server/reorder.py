@@ -23,14 +23,16 @@ def reorder(
     clone: Annotated[
         Path | None, how("a full clone whose default branch gives the order", metavar="FOLDER")
     ] = None,
-    trust: Annotated[TrustedWord | None, how("whose word counts from now on")] = None,
+    trust: Annotated[
+        TrustedWord | None, how("who says which commits are on the branch, from now on")
+    ] = None,
     output: DocumentOutput,
 ) -> None:
-    """Place a project's measured commits anew, in the order of its default branch.
+    """Reorder a project's measured commits as they are on its default branch.
 
-    The order is GitHub's, or that of the runners' clones where the project trusts them, or that of
-    a clone here. Bundles only claim which commits are on the branch: one that has no place there is
-    unattested, and is in no baseline. Suspected changes are searched again.
+    The order comes from GitHub, from the runners if the project trusts them, or from --clone. A
+    commit that is not on the branch becomes unattested and leaves the baseline, whatever its bundle
+    claims. The search for changes then starts again.
     """
     from perfledger_service.rendering.server.reorder import reorder_document
     from perfledger_service.settings.service import service_settings

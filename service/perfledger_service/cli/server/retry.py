@@ -17,14 +17,14 @@ from perfledger_service.cli.server_modules import open_store
 )
 def retry(
     uploads: Annotated[
-        list[str] | None, argument("their ids, as in the address of their pages", metavar="UPLOAD")
+        list[str] | None, argument("ids of uploads, as in their pages' addresses", metavar="UPLOAD")
     ] = None,
     *,
     output: DocumentOutput,
 ) -> None:
-    """Attempt uploads again now, all that failed or wait for GitHub if none is named.
+    """Retry uploads now: those named, else all that failed or wait for GitHub.
 
-    The running service begins within half a minute.
+    The running service starts within half a minute.
     """
     from perfledger_service.rendering.server.retry import RetriedUploadRow, retried_document
 

@@ -11,12 +11,12 @@ from perfledger_service.cli.server_modules import server_modules
 def run(
     *,
     host: Annotated[str, how("address to listen on", metavar="ADDRESS")] = "127.0.0.1",
-    port: Annotated[int, how("port to listen on; 0 takes a free one", metavar="PORT")] = 8765,
+    port: Annotated[int, how("port to listen on; 0 picks a free one", metavar="PORT")] = 8765,
 ) -> None:
     """Run the service until it is interrupted: uploads, comments, checks and pages.
 
-    Pages have no login in this version: on an address that others reach the service starts only
-    with PERFLEDGER_PUBLIC_READ=true. Whatever changes something needs a token all the same.
+    Pages have no login in this version: on an address that others can reach, the service starts
+    only with PERFLEDGER_PUBLIC_READ=true. Requests that change something always need a token.
     """
     from perfledger_service.settings.service import service_settings
 

@@ -1,10 +1,12 @@
 """`perfledger review` as a user runs it: on the example, from bundles, and what it refuses."""
 
+import contextlib
 import csv
 import json
 import re
 import subprocess
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,20 +36,19 @@ where = "p5.48xlarge/savings_plan/3y_no_upfront"
 """
 
 
+def run_in(folder, *words, code=0):
+    words = tuple(map(str, ("review", *ARGUMENTS, "--output", folder / "out", *words)))
+    done = CliRunner().invoke(app, list(words), env={"COLUMNS": "80"})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == code, done.stdout
+    return done.stdout
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where there is no database
-
-    def run(*words, code=0):
-        output = ("--output", tmp_path / "out")
-        words = tuple(map(str, ("review", *ARGUMENTS, *output, *words)))
-        done = CliRunner().invoke(app, list(words), env={"COLUMNS": "80"})
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == code, done.stdout
-        return done.stdout
-
-    return run
+    return partial(run_in, tmp_path)
 
 
 @pytest.fixture
@@ -57,11 +58,13 @@ def plan(tmp_path):
     return path
 
 
-@pytest.fixture
-def written(run, tmp_path):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
     """The example's documents, by name."""
-    run("--plan", EXAMPLE / "plan.toml", "--bill", EXAMPLE / "bill.csv", *TEXTS)
-    paths = (path for path in (tmp_path / "out").iterdir() if path.is_file())
+    folder = tmp_path_factory.mktemp("example")
+    with contextlib.chdir(folder):  # where there is no database
+        run_in(folder, "--plan", EXAMPLE / "plan.toml", "--bill", EXAMPLE / "bill.csv", *TEXTS)
+    paths = (path for path in (folder / "out").iterdir() if path.is_file())
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
