@@ -13,6 +13,7 @@ from perfledger.records import CoreTimes, Side
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.judge import is_trade, judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
+from tests.tries import tries
 
 PAIRS, TURNS = 11, 25
 MARGIN = 0.05
@@ -144,7 +145,7 @@ def test_a_settled_verdict_says_so(verdicts_of):
 @pytest.mark.parametrize("load", [0.5, 2.0, 8.0])
 @pytest.mark.slow
 def test_what_cpu_time_cannot_see_is_never_settled(verdicts_of, base, head, load):
-    for seed in range(CHECKS):
+    for seed in range(tries(12)):
         for pair in ((base, head), (head, base)):
             verdict = verdicts_of(*pair, seed=seed, load=load)[STEP_TIME]
             assert verdict.queued_share is None

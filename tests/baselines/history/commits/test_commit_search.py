@@ -23,6 +23,7 @@ from perfledger_baselines.history.commits.commit_search import (
 )
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import planned_looks
+from tests.tries import tries
 
 RULE = DecisionRule(looks=planned_looks(20), alpha=0.05, margin=0.01, floor=0.003)
 
@@ -80,7 +81,7 @@ def test_every_commit_is_found_with_as_few_builds_as_without_noise(commits, size
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(st.integers(1, 300), st.randoms(use_true_random=False), st.floats(0.0005, 0.04))
 def test_doubt_costs_pairs_and_hardly_ever_a_build(commits, random, noise):
     first = random.randint(1, commits)

@@ -317,7 +317,7 @@ def test_the_ranks_of_a_killed_launcher_are_killed(launched):
     assert members(child.process_id, child.mark) == ()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_torchrun_starts_the_ranks_of_a_collective(
     harness, write_benchmarks, request_for, tmp_path
@@ -362,7 +362,13 @@ def sums():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launch", ["", OWN], ids=["one process", "two"])
+@pytest.mark.parametrize(
+    "launch",
+    [
+        pytest.param("", id="one process", marks=pytest.mark.slow(ci_only=True)),
+        pytest.param(OWN, id="two"),
+    ],
+)
 def test_jax_drives_several_devices_from_one_process_or_joins_its_ranks(
     harness, write_benchmarks, request_for, tmp_path, launch
 ):

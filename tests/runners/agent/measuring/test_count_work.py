@@ -46,7 +46,7 @@ def flops(found):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_both_sides_are_counted_without_being_measured(roomy, sides):
     base, head = (TORCH.format(size=n) + JAX.format(size=n) for n in (8, 16))

@@ -209,7 +209,9 @@ def test_what_a_child_says_is_clean_text(harness):
 
 @pytest.mark.slow
 @pytest.mark.torch
-@pytest.mark.parametrize("is_interleaved", [False, True])
+@pytest.mark.parametrize(
+    "is_interleaved", [pytest.param(False, marks=pytest.mark.slow(ci_only=True)), True]
+)
 def test_the_first_pairs_have_windows_and_the_others_do_not(
     harness, write_benchmarks, request_for, tmp_path, is_interleaved
 ):
@@ -220,9 +222,10 @@ def test_the_first_pairs_have_windows_and_the_others_do_not(
         )
         for side in Side
     }
-    specs = [spec("first"), spec("second")]
-    # Its calls are used up by its windows; in turns with the other side already before.
-    failing = [] if is_interleaved else [spec("breaks")]
+    # In turns the calls of the third are used up before its windows, else by them.
+    specs, failing = [spec("second")], []
+    if not is_interleaved:
+        specs, failing = [spec("first"), *specs], [spec("breaks")]
 
     measured = measure_pairs(
         roomy,
@@ -241,9 +244,9 @@ def test_the_first_pairs_have_windows_and_the_others_do_not(
     assert len(broken) == 2 * len(failing)
     assert all(each.failure.startswith("StopIteration (benchmarks") for each in broken)
     others = [each for each in measured.windows if each not in broken]
-    assert [(each.pair, each.failure) for each in others] == [(0, "")] * 4
-    first, second = match_kernels([one.id for one in specs], measured.windows)
-    assert "aten::mm" in {one.family for one in first.kernels}
+    assert [(each.pair, each.failure) for each in others] == [(0, "")] * 2 * len(specs)
+    *firsts, second = match_kernels([one.id for one in specs], measured.windows)
+    assert all("aten::mm" in {one.family for one in first.kernels} for first in firsts)
     assert [one.family for one in second.kernels] == ["aten::add"]
     assert len(second.base_steps[0]) >= KERNEL_WINDOWS
     assert all(seconds > 0 for seconds in (*second.base_steps[0], *second.head_steps[0]))
@@ -253,11 +256,9 @@ def test_the_first_pairs_have_windows_and_the_others_do_not(
     assert msgspec.json.decode(kept, type=tuple[RunWindows, ...]) == measured.windows
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
-@pytest.mark.parametrize(
-    "trouble", ["ends", pytest.param("hangs", marks=pytest.mark.slow(ci_only=True))]
-)
+@pytest.mark.parametrize("trouble", UNDER_PROFILER)
 def test_a_process_that_ends_or_hangs_in_a_window_loses_its_windows_alone(
     harness, write_benchmarks, request_for, tmp_path, trouble
 ):
