@@ -74,6 +74,12 @@ PAGES = {
         """A reader refuses a file beyond a limit, or reads a part of it and adds a note. A share is
         a threshold: it decides which bottleneck, cause or advice is reported.""",
     ),
+    "timeline": (
+        "the timeline of a trace",
+        "runners/perfledger_profiles/timeline",
+        """A trace beyond a limit is read in part, with a note. A share is a threshold: it decides
+        whether a reading is reported.""",
+    ),
     "benchmarks": (
         "files of benchmark tools",
         "runners/perfledger_profiles/benchmark_tools",

@@ -11,7 +11,6 @@ NANO, MICRO, MILLI, MEGA, GIGA, TERA = 1e-9, 1e-6, 1e-3, 1e6, 1e9, 1e12
 MEBI = 2.0**20
 NS_PER_S = 1e9
 PS_PER_NS = 1000
-HERTZ_PER_MHZ = 1e6
 
 # No tool prints a longer number; Python itself refuses integers above 4300 digits.
 MAX_NUMBER_CHARACTERS = 64

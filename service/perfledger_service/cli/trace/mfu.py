@@ -132,7 +132,7 @@ def mfu(
     FLOPs per token of a transformer are 6N + 12LHQT, forward 2N + 4LHQT (PaLM, appendix B). Peaks
     are dense, from the hardware table. Figures without the input they need are left out.
     """
-    from perfledger_profiles.parsing.units import HERTZ_PER_MHZ
+    from perfledger_profiles.parsing.units import MEGA
     from perfledger_service.rendering.trace.mfu import step_metrics_document
     from perfledger_service.usecases.trace.mfu import compute_step_metrics, model_flops
 
@@ -146,6 +146,6 @@ def mfu(
         seconds=step_seconds,
         device=device,
         dtype=dtype,
-        clock_hz=None if clock_mhz is None else clock_mhz * HERTZ_PER_MHZ,
+        clock_hz=None if clock_mhz is None else clock_mhz * MEGA,
     )
     output.write_document(metrics, step_metrics_document)

@@ -33,7 +33,7 @@ from perfledger_profiles.hardware.device_state import (
 )
 from perfledger_profiles.hardware.roofline import Roofline, roofline_of
 from perfledger_profiles.nsight_compute.launches_to_profile import TOOL as NCU
-from perfledger_profiles.parsing.units import HERTZ_PER_MHZ
+from perfledger_profiles.parsing.units import MEGA
 from perfledger_service.rendering.layout.check_command import check_words, is_typable
 from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.report import BottleneckAdvice
@@ -241,7 +241,7 @@ def device_at_timing(runs: Sequence[Run], workload: str, side: Side) -> DeviceSt
         return None
     reasons = dict.fromkeys(words for run in mine for words in run.slowed)
     return DeviceState(
-        clock_hertz=median(run.clock_mhz or 0.0 for run in mine) * HERTZ_PER_MHZ,
+        clock_hertz=median(run.clock_mhz or 0.0 for run in mine) * MEGA,
         slowed_by=tuple(
             words
             for words in reasons
