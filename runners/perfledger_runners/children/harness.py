@@ -1,9 +1,11 @@
 """Prepares the private folder and the environment of child processes."""
 
 import math
+import os
+import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -129,6 +131,22 @@ def _copy_package(package: Traversable, target: Path) -> None:
             _copy_package(source, target / source.name)
         elif source.name.endswith(".py"):
             (target / source.name).write_bytes(source.read_bytes())
+            if isinstance(source, Path):
+                _copy_bytecode(source, target / source.name)
+
+
+def _copy_bytecode(source: Path, target: Path) -> None:
+    """Copy what this Python compiled of a module, so that no child of the same Python has to.
+
+    Python uses bytecode only with a source of the size and time of change that it was compiled of.
+    """
+    bytecode = Path("__pycache__", f"{source.stem}.{sys.implementation.cache_tag}.pyc")
+    with suppress(FileNotFoundError):
+        content = (source.parent / bytecode).read_bytes()
+        (target.parent / bytecode).parent.mkdir(exist_ok=True)
+        (target.parent / bytecode).write_bytes(content)
+        times = source.stat()
+        os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def python_of(harness: Harness, request: ChildRequest) -> Path:

@@ -32,6 +32,26 @@ def hang():
     signal.pthread_sigmask(signal.SIG_BLOCK, {15})
     signal.pause()
 """
+# What a child says that measured each workload it was asked for.
+ANSWERS = """
+import json, os, sys
+run = {{
+    "started_at": "2026-11-20T00:00:00Z",
+    "samples": {{"step_time_p50": [1.0, 1.0]}},
+    "warmups_s": [1.0],
+    "device": "cpu",
+}}
+def say(event, **fields):
+    line = json.dumps({{"version": {}, "event": event, **fields}})
+    os.write(int(os.environ["PERFLEDGER_FD"]), line.encode() + b"\\n")
+with open(sys.argv[-1]) as file:
+    request = json.load(file)
+for workload in request["workloads"]:
+    say("started", workload=workload)
+    say("sampling", workload=workload)
+    say("run", workload=workload, **run)
+say("done")
+"""
 
 
 # As much of torch as the harness asks of it, with one CUDA device; the planted faults use it too.
@@ -286,6 +306,15 @@ def scripted(harness, tmp_path):
         return replace(harness, python=script)
 
     return make
+
+
+@pytest.fixture
+def answering(harness, tmp_path):
+    """A harness whose children answer at once, without running any code, that all is measured."""
+    script = tmp_path / "answering-python"
+    script.write_text(f"#!{sys.executable} -SE\n" + ANSWERS.format(PROTOCOL_VERSION))
+    script.chmod(0o755)
+    return replace(harness, python=script)
 
 
 @pytest.fixture

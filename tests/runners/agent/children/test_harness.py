@@ -1,9 +1,14 @@
+import py_compile
+import struct
 from dataclasses import replace
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 import pytest
 
 import perfledger
+from perfledger import records
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Device, WorkloadSpec
 from perfledger_runners.children.harness import (
@@ -42,6 +47,17 @@ def test_a_private_folder_holds_our_package_and_nothing_else(interpreter):
         assert {"__init__.py", "meters/torch_clock.py"} <= names
         assert folder.stat().st_mode & 0o077 == 0
     assert not Path(folder).exists()
+
+
+def test_a_module_is_copied_with_what_this_python_compiled_of_it(interpreter):
+    py_compile.compile(records.__file__, invalidation_mode=PycInvalidationMode.TIMESTAMP)
+
+    with prepare_harness(interpreter, environment={}) as harness:
+        source = harness.sdk / "perfledger" / "records.py"
+        header = Path(cache_from_source(source)).read_bytes()[:16]
+        size, time = source.stat().st_size, int(source.stat().st_mtime)
+
+    assert struct.unpack("<4s3L", header) == (MAGIC_NUMBER, 0, time, size)
 
 
 def test_the_users_own_path_comes_behind_ours(interpreter):

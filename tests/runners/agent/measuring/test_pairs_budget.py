@@ -11,15 +11,6 @@ from perfledger.records import FailureReason, Framework, Side, WorkloadSpec
 from perfledger_runners.children.harness import ChildLimits
 from perfledger_runners.measuring.paired_runs import PROFILE_PAIRS, GivenUp, measure_pairs
 
-TWO = """
-@perfledger.workload()
-def a():
-    return lambda: sum(range(100))
-
-@perfledger.workload()
-def b():
-    return lambda: sum(range(100))
-"""
 A, B = "benchmarks.w:a", "benchmarks.w:b"
 SPECS = tuple(WorkloadSpec(id=name, module="benchmarks.w", function=name[-1]) for name in (A, B))
 
@@ -184,12 +175,12 @@ def test_nothing_is_offered_when_the_budget_is_spent(in_turns):
 
 
 @pytest.mark.slow
-def test_the_budget_ends_it_between_pairs(harness, sides):
+def test_the_budget_ends_it_between_pairs(answering, sides):
     clock = Jumps(4.0)  # 8 s a pair
 
     measured = measure_pairs(
-        harness,
-        sides(TWO),
+        answering,
+        sides("pass"),
         SPECS[:1],
         Undecided(),
         seed=0,
@@ -205,12 +196,12 @@ def test_the_budget_ends_it_between_pairs(harness, sides):
 
 
 @pytest.mark.slow
-def test_what_the_budget_did_not_reach_says_so(harness, sides):
+def test_what_the_budget_did_not_reach_says_so(answering, sides):
     clock = Jumps(4.0)
 
     measured = measure_pairs(
-        harness,
-        sides(TWO),
+        answering,
+        sides("pass"),
         [replace(SPECS[0], framework=Framework.TORCH), SPECS[1]],
         Undecided(),
         seed=0,
@@ -225,11 +216,11 @@ def test_what_the_budget_did_not_reach_says_so(harness, sides):
     assert {run.workload for run in measured.runs} == {A}
 
 
-def test_no_budget_at_all_measures_nothing_and_says_so(harness, request_for, tmp_path):
+def test_no_budget_at_all_measures_nothing_and_says_so(answering, request_for, tmp_path):
     requests = dict.fromkeys(Side, request_for(tmp_path))
 
     measured = measure_pairs(
-        harness, requests, SPECS[:1], Undecided(), seed=0, max_pairs=1, budget_s=0.0
+        answering, requests, SPECS[:1], Undecided(), seed=0, max_pairs=1, budget_s=0.0
     )
 
     assert [each.why for each in measured.failures] == [FailureReason.BUDGET]
@@ -237,12 +228,12 @@ def test_no_budget_at_all_measures_nothing_and_says_so(harness, request_for, tmp
 
 
 @pytest.mark.slow
-def test_the_rest_goes_to_whom_the_rule_learns_most_from(harness, sides):
+def test_the_rest_goes_to_whom_the_rule_learns_most_from(answering, sides):
     rule = Undecided(B, B)
 
     measured = measure_pairs(
-        harness,
-        sides(TWO),
+        answering,
+        sides("pass"),
         SPECS,
         rule,
         seed=1,
@@ -260,12 +251,12 @@ def test_the_rest_goes_to_whom_the_rule_learns_most_from(harness, sides):
 
 
 @pytest.mark.slow
-def test_only_what_there_is_time_and_a_place_for_is_offered(harness, sides):
+def test_only_what_there_is_time_and_a_place_for_is_offered(answering, sides):
     rule, hurried = Undecided(B), Undecided(B)
 
     measure_pairs(
-        harness,
-        sides(TWO),
+        answering,
+        sides("pass"),
         SPECS,
         rule,
         seed=1,
@@ -275,8 +266,8 @@ def test_only_what_there_is_time_and_a_place_for_is_offered(harness, sides):
         progress=clock,
     )
     measure_pairs(
-        harness,
-        sides(TWO),
+        answering,
+        sides("pass"),
         SPECS,
         hurried,
         seed=1,
@@ -292,10 +283,10 @@ def test_only_what_there_is_time_and_a_place_for_is_offered(harness, sides):
 
 
 @pytest.mark.slow
-def test_each_pair_of_the_rest_is_told_when_it_is_done(harness, sides):
+def test_each_pair_of_the_rest_is_told_when_it_is_done(answering, sides):
     measure_pairs(
-        harness,
-        sides(TWO),
+        answering,
+        sides("pass"),
         SPECS,
         Undecided(B, A),
         seed=1,
@@ -309,14 +300,14 @@ def test_each_pair_of_the_rest_is_told_when_it_is_done(harness, sides):
 
 
 @pytest.mark.slow
-def test_what_the_rest_will_hardly_settle_is_given_up(harness, sides):
+def test_what_the_rest_will_hardly_settle_is_given_up(answering, sides):
     rule = Undecided()
     rule.without_hope = frozenset({A})
     clock = Rounds(60.0)
 
     measured = measure_pairs(
-        harness,
-        sides(TWO),
+        answering,
+        sides("pass"),
         SPECS,
         rule,
         seed=1,
@@ -335,11 +326,13 @@ def test_what_the_rest_will_hardly_settle_is_given_up(harness, sides):
 
 
 @pytest.mark.slow
-def test_a_check_ends_where_nothing_that_is_open_can_be_settled(harness, sides):
+def test_a_check_ends_where_nothing_that_is_open_can_be_settled(answering, sides):
     rule = Undecided()
     rule.without_hope = frozenset({A, B})
 
-    measured = measure_pairs(harness, sides(TWO), SPECS, rule, seed=1, max_pairs=20, budget_s=1000)
+    measured = measure_pairs(
+        answering, sides("pass"), SPECS, rule, seed=1, max_pairs=20, budget_s=1000
+    )
 
     assert len(measured.order) == 1
     assert measured.given_up.keys() == {A, B}

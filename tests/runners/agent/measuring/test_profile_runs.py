@@ -96,6 +96,7 @@ def test_a_torch_workload_is_profiled_on_both_sides(roomy, sides):
     assert not list((roomy.folder / "traces").rglob("*.json*"))
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_on_a_cpu_the_windows_of_both_sides_alternate(roomy, sides, tmp_path):
     calls = tmp_path / "calls"
@@ -120,6 +121,7 @@ def test_on_a_cpu_the_windows_of_both_sides_alternate(roomy, sides, tmp_path):
     assert len(windows) >= 5  # of 27 steps each: base, head, head, base, ...
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_jax_workload_is_profiled_on_both_sides_and_once_more(roomy, sides):
     requests, specs = sides(JAX), [spec("dot", Framework.JAX)]
 
