@@ -5,9 +5,7 @@ Nothing here can fail a check: workloads that cannot be counted are still measur
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Event
 
 import msgspec
 
@@ -17,6 +15,7 @@ from perfledger.step_work import Count, CountedWork, StepWork
 from perfledger_runners.children.child_process import run_request
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.protocol_parser import MAX_LIMITS, CountedMessage, FailedMessage
+from perfledger_runners.measuring.both_sides import on_both_sides
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 # For one set-up and compilation; a longer one is reported when it is measured.
@@ -62,20 +61,10 @@ def count_both(
 def _at_once(
     harness: Harness, requests: Mapping[Side, ChildRequest], workloads: tuple[str, ...]
 ) -> Iterator[tuple[Side, CountedMessage | FailedMessage]]:
-    is_interrupted = Event()
-    # An interrupted agent waits for its threads, and these for their children: their time is over.
-    hasty = replace(harness, clock=lambda: math.inf if is_interrupted.is_set() else harness.clock())
+    def answers(harness: Harness, side: Side) -> tuple[CountedMessage | FailedMessage, ...]:
+        return tuple(_answers(harness, requests[side], workloads))
 
-    def answers(side: Side) -> tuple[CountedMessage | FailedMessage, ...]:
-        return tuple(_answers(hasty, requests[side], workloads))
-
-    with ThreadPoolExecutor(len(Side)) as pool:
-        try:
-            messages_by_side = tuple(pool.map(answers, Side))
-        except BaseException:
-            is_interrupted.set()
-            raise
-    for side, messages in zip(Side, messages_by_side, strict=True):
+    for side, messages in on_both_sides(harness, answers).items():
         yield from ((side, message) for message in messages)
 
 

@@ -1,5 +1,6 @@
 """Measures one pair: a child for each side, with workloads of one framework."""
 
+from collections import deque
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -238,17 +239,29 @@ class _PairOfChildren:
             children = [
                 start_early(harness, self._request(workloads, place), stack) for place in places
             ]
-            first, second = (
+            first, second = sides = [
                 stack.enter_context(closing(self._measure_side(workloads, place, child)))
                 for place, child in zip(places, children, strict=True)
-            )
-            run_interleaved(first, second, workloads)
+            ]
+            if self.measurement.requests[Side.BASE].is_interleaved:
+                run_interleaved(first, second, workloads)
+                return
+            for side in sides:
+                next(side, None)  # held children have imported what they need, others are done
+            deque(first, maxlen=0)
+            if children[1] is not None and any(map(self._is_futile, workloads)):
+                second.close()
+                second = self._measure_side(workloads, places[1], None)
+                stack.enter_context(closing(second))
+            deque(second, maxlen=0)
 
     def _request(self, workloads: tuple[str, ...], place: _Place) -> ChildRequest:
         measurement = self.measurement
         request = replace(
             measurement.requests[place.side], command=Command.MEASURE, workloads=workloads
         )
+        if measurement.harness.launch_of(request) is not None:  # its ranks do not wait
+            request = replace(request, is_held=False)
         if place.pair >= measurement.kernel_pairs:
             return request
         folder = trace_folder(measurement.harness, place.side)

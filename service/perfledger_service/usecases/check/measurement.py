@@ -31,6 +31,7 @@ from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.nvml import Gpu
 from perfledger_runners.machine.telemetry import GpuTelemetry
+from perfledger_runners.measuring.both_sides import on_both_sides
 from perfledger_runners.measuring.changed_code import mark_changed_lines
 from perfledger_runners.measuring.count_work import count_both
 from perfledger_runners.measuring.discovery import Discovery
@@ -102,7 +103,8 @@ def measure_change(
     began = site.harness.clock() - (journal.spent_s if journal else 0.0)
     site = site.ending_at(began + settings.budget)
     progress.stage("finding workloads")
-    base, head = (site.code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
+    discoveries = on_both_sides(site.harness, site.code.discover)
+    base, head = discoveries[Side.BASE], discoveries[Side.HEAD]
     workload_plan = plan_workloads(base, head, choice=request.choice, params=settings.params)
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(site.requests[Side.HEAD], request.choice))

@@ -89,3 +89,60 @@ def test_a_workload_that_fails_on_both_sides_says_so_of_both(harness, sides, is_
 
     details = {each.side: each.detail.partition(" (")[0] for each in pair.failures}
     assert details == {Side.BASE: "ValueError: of base", Side.HEAD: "ValueError: of head"}
+
+
+NOTING = """
+from pathlib import Path
+
+def note(text):
+    with Path({path!r}).open("a", encoding="utf-8") as file:
+        file.write(text + "\\n")
+
+note("{side} imports")
+
+@perfledger.workload
+def a():
+    note("{side} begins")
+    {act}
+    return int
+"""
+
+
+def held_pair(harness, sides, path, *, act):
+    """Measure a pair of held children that note what they do; return their notes and the pair."""
+    texts = [NOTING.format(path=str(path), side=side, act=act) for side in Side]
+    requests = sides(*texts).items()
+    measurement = PairMeasurement(
+        harness=harness,
+        requests={side: replace(request, is_held=True) for side, request in requests},
+        telemetry=NoTelemetry(),
+        progress=NoProgress(),
+        check_run=lambda _: None,
+    )
+    pair = measurement.measure([A], pair=0, first=Side.HEAD, process=0)
+    return path.read_text(encoding="utf-8").splitlines(), pair
+
+
+@pytest.mark.slow
+def test_held_children_import_at_the_same_time_and_are_measured_one_after_the_other(
+    harness, sides, tmp_path
+):
+    notes, pair = held_pair(harness, sides, tmp_path / "notes", act="pass")
+
+    assert sorted(notes[:2]) == ["base imports", "head imports"]
+    assert notes[2:] == ["head begins", "base begins"]
+    assert [(run.side, run.process, run.position) for run in pair.runs] == [
+        (Side.HEAD, 0, 0),
+        (Side.BASE, 1, 1),
+    ]
+    assert pair.processes == 2
+
+
+@pytest.mark.slow
+def test_the_second_held_child_does_not_begin_what_hung_in_the_first(harness, sides, tmp_path):
+    limited = replace(harness, limits=replace(harness.limits, workload_s=1.0))
+
+    notes, pair = held_pair(limited, sides, tmp_path / "notes", act="import signal; signal.pause()")
+
+    assert notes[2:] == ["head begins"]
+    assert [(each.side, each.why) for each in pair.failures] == [(Side.HEAD, FailureReason.HUNG)]

@@ -60,9 +60,10 @@ def test_steps_are_interleaved_on_a_cpu_only():
 
 @pytest.mark.parametrize("device", [Device.CUDA, Device.TPU])
 def test_an_accelerator_is_read_for_a_second_and_at_the_edges_of_each_set_up(device):
-    effort = requests_for_device(requests(), device)[Side.BASE].effort
+    request = requests_for_device(requests(), device)[Side.BASE]
 
-    assert effort == replace(USUAL, min_seconds=ACCELERATOR_SECONDS, edge_seconds=EDGE_SECONDS)
+    assert request.is_held
+    assert request.effort == replace(USUAL, min_seconds=ACCELERATOR_SECONDS, edge_seconds=EDGE_SECONDS)
 
 
 def test_turns_are_short_unless_a_metric_needs_more_steps():
