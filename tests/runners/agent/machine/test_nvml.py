@@ -1,5 +1,7 @@
 """No GPU here: a fake library, every call of which is checked against the real one's signature."""
 
+import time
+from contextlib import nullcontext
 from dataclasses import fields
 
 import pynvml
@@ -14,6 +16,7 @@ from perfledger_runners.machine.nvml import (
     find_gpu,
     load_nvml,
 )
+from perfledger_runners.machine.telemetry import READ_EVERY_S
 
 
 def test_the_numbers_are_the_real_librarys():
@@ -184,3 +187,36 @@ def test_no_gpu_is_none(fake_nvml):
     library = fake_nvml("nvmlDeviceGetHandleByIndex")
 
     assert find_gpu(library, uuid="", environment={}) is None
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_real_gpu_tells_its_facts_and_what_it_does():
+    torch = pytest.importorskip("torch")
+    nvml = load_nvml()
+    gpu = None if nvml is None else find_gpu(nvml, uuid="", environment={})
+    if gpu is None or not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    product = torch.ones(4096, 4096, device="cuda")
+    facts, joules = gpu.facts(), gpu.energy_joules()
+    meter = gpu.sm_meter()
+
+    with meter or nullcontext():
+        began = time.monotonic()
+        while time.monotonic() - began < 5 * READ_EVERY_S:
+            product = (product @ product).clamp_(0, 1)
+            torch.cuda.synchronize()
+        active = None if meter is None else meter.read()
+
+    properties = torch.cuda.get_device_properties(0)
+    assert facts.model == properties.name
+    assert facts.uuid == f"GPU-{properties.uuid}"
+    assert facts.memory_bytes == pytest.approx(properties.total_memory, rel=0.05)
+    assert facts.driver
+    assert facts.cuda
+    assert gpu.state().clock_mhz <= facts.max_clock_mhz
+    assert joules is None or gpu.energy_joules() > joules
+    is_hopper_or_newer = properties.major >= 9
+    assert (active is not None) is is_hopper_or_newer
+    assert active is None or active > 0.5
