@@ -32,7 +32,7 @@ from perfledger_service.values.report import ExitCode
 from tests.service.cli.golden_commands import COMMANDS as GOLDEN_COMMANDS, GOLDEN
 
 # Each runs a whole command; some start processes.
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs", "reader_here")]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TOKEN = "pl_0a1b2c3d_" + "s" * 43  # its beginning is the one of the examples
@@ -78,6 +78,9 @@ IN_CI = (
     "perfledger plan simulate jobs.csv --policy fifo --policy fair --json",
     "perfledger trace diff base.json head.json",
     "--pairs 20 --budget 5m",
+    "v1.0 main --budget 30m",
+    "v1.0 main --json",
+    "bench load benchmarks.example:square_roots",
 )
 WHOLE_CHECK = "perfledger check"  # the only one that has the time to measure
 NO_TIME = "--budget 1s"  # ends after the first pairs
@@ -241,7 +244,7 @@ def test_an_example_in_a_repository_ends_well(example):
 
 @pytest.mark.usefixtures("repository")
 @pytest.mark.parametrize(
-    "example", [each for each in examples(sorted(OF_COMMITS)) if each != WHOLE_CHECK]
+    "example", [marked(each) for each in examples(sorted(OF_COMMITS)) if each != WHOLE_CHECK]
 )
 def test_an_example_that_has_no_time_to_measure_ends_without_a_verdict(example):
     assert run(f"{example} {NO_TIME}").exit_code == ExitCode.UNCERTAIN
@@ -269,6 +272,7 @@ def ends_well(site, example):
     assert done.exit_code == 0, done.output
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("folder")
 def test_the_example_that_serves_answers_until_it_is_interrupted():
     # The other one has no option, and its usual port may be taken here.

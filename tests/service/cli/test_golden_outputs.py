@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from perfledger_service.cli.app import app
 from tests.service.cli.golden_commands import COMMANDS, GOLDEN, PRICES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("reader_here")]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"

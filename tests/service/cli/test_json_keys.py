@@ -24,7 +24,7 @@ UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
 # Those whose JSON is no golden file.
 COMMANDS = (
     "report bundle.json",
-    "bench doctor --pairs 5 --budget 10h",
+    pytest.param("bench doctor --pairs 5 --budget 10h", marks=pytest.mark.slow(ci_only=True)),
     "bench time pass --processes 2",
     "cost compare --accelerator H100-80GB",
     "cost tco",

@@ -7,8 +7,7 @@ import pytest
 from perfledger_service.errors import UsageError
 from tests.service.cli.trace.example_traces import a_trace
 
-# Reading happens in a process of its own.
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.usefixtures("reader_here")
 
 
 def test_two_traces_are_compared_and_the_cause_is_named(trace, write):

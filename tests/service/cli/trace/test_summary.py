@@ -10,8 +10,7 @@ from perfledger_service.cli.app import app
 from perfledger_service.errors import UsageError
 from tests.service.cli.trace.example_traces import STEP_US, a_trace
 
-# Reading happens in a process of its own.
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.usefixtures("reader_here")
 
 
 IDLE = json.dumps(
