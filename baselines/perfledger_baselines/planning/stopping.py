@@ -149,8 +149,8 @@ class GroupSequentialStopping:
     def hopeless(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
         """Return the workloads that so many pairs in all will hardly settle.
 
-        That is none of their undecided tests has MIN_CHANCE to be decided, or there will be too few
-        pairs for a test. It may be asked at any time: no level relies on the answer.
+        That is, none of their undecided tests has MIN_CHANCE of being decided, or there will be too
+        few pairs for a test. It may be asked at any time: no level relies on the answer.
         """
         tests, untested = self._tests()
         decisions = decide_tests(tests, rule=self._rule, untested=untested, priors=self._priors)

@@ -56,7 +56,7 @@ class TTestResult:
     `half_width` is that of the interval that is valid over the looks: a repeated confidence
     interval (Jennison & Turnbull 1989), at the level alpha leaves to this look. `narrow_half_width`
     belongs to the interval of two one-sided tests of equivalence, which has the level 1 - 2 * alpha
-    over the looks: narrower than the other, but for the first looks.
+    over the looks: narrower than the other, except at the first looks.
     `p_value` is over all looks. Too few pairs have `p_value` 1 and infinite widths.
     `unqueued` is the narrow interval of a step time without the wait for other programs.
     """

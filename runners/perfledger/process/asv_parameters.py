@@ -31,7 +31,8 @@ def parameter_points(params: object, names: Sequence[object]) -> Iterator[Parame
     """Yield the points of the grid; one without parameters if there are none.
 
     As asv does, a plain list is the values of one parameter, and parameters without a name are
-    param1, param2. Values are any objects: what is no number or short text is named by its repr.
+    param1, param2. Values can be any object; one that is neither a number nor a short text is named
+    by its repr.
     """
     grid = _grid(params)
     texts = [str(name) for name in names][: len(grid)]

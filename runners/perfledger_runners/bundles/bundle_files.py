@@ -45,7 +45,7 @@ def read_bundle(data: bytes) -> Bundle:
     try:
         bundle = msgspec.convert(document, BUNDLE_DECODER.type, strict=True)
     except msgspec.ValidationError as error:
-        msg = f"the bundle is not as described in runners/README.md: {error}"
+        msg = f"the bundle is not as described in docs/reference/bundle.md: {error}"
         raise BundleError(msg) from error
     check_bundle(bundle)
     return bundle

@@ -64,7 +64,7 @@ CALLER_PROBLEMS: dict[int | str, dict[str, object]] = {
 BUNDLE_BODY = {
     "requestBody": {
         "required": True,
-        "description": "the bundle's JSON (runners/README.md), plain or gzipped",
+        "description": "the bundle's JSON (docs/reference/bundle.md), plain or gzipped",
         "content": {
             "application/json": {"schema": {"type": "object"}},
             "application/gzip": {"schema": {"type": "string", "format": "binary"}},

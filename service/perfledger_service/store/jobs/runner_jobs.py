@@ -60,7 +60,7 @@ _PROGRESS = (
 def add_runner_job(
     session: Session, project_id: int, job: NewRunnerJob, *, job_id: str, now: datetime
 ) -> None:
-    """Store a job, of whose key there is none; the caller holds the project's lock."""
+    """Store a job whose key is not stored yet; the caller holds the project's lock."""
     values: dict[str, Any] = asdict(job) | {"workloads": json.dumps(job.workloads)}
     session.add(
         RunnerJobRow(

@@ -91,7 +91,7 @@ def _cost_at(
 def _share_switches(
     use: float, costs: Mapping[str, Callable[[float], float]]
 ) -> Iterator[AnswerSwitch]:
-    """Yield the first whole percent below and above the share at which the answer is another."""
+    """Yield the nearest whole percentages below and above the share where the answer changes."""
     cheapest = _cheapest(costs, use)
     below = (percent / _PERCENT for percent in range(_PERCENT, 0, -1) if percent < use * _PERCENT)
     above = (percent / _PERCENT for percent in range(1, _PERCENT + 1) if percent > use * _PERCENT)

@@ -295,7 +295,7 @@ def classes_with_runners(session: Session, project_id: int, *, now: datetime) ->
 
 
 def queue_order(job: StoredRunnerJob) -> tuple[int, datetime, str]:
-    """Return what jobs are taken in the order of."""
+    """Return the sort key that decides the order in which jobs are taken."""
     return _ORDER.index(job.kind), job.created_at, job.id
 
 
@@ -377,7 +377,7 @@ def _held_job(session: Session, project: Project, job_id: str, lease: str) -> St
     if job.state is RunnerJobState.CANCELLED:
         raise ConflictError(_cancelled(job))
     if job.state is not RunnerJobState.LEASED or job.lease != lease:
-        msg = f"job {job.id} is {job.state} and not this runner's any more: stop working on it"
+        msg = f"job {job.id} is {job.state} and no longer this runner's: stop working on it"
         raise ConflictError(msg)
     return job
 
