@@ -18,6 +18,7 @@ def checked(demo, make_spinning, branch, tmp_path_factory):
     return SimpleNamespace(repository=repository, outcome=outcome, folder=folder)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_branch_becomes_one_comment_and_one_check_run(demo, checked, branch, tmp_path):
     commit = demo.demo_repository.commit_of(checked.repository, branch.name)
     outcome = checked.outcome
@@ -34,6 +35,7 @@ def test_a_branch_becomes_one_comment_and_one_check_run(demo, checked, branch, t
     assert page.startswith(site.url)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_check_leaves_no_worktree_behind_and_its_report_beside_its_bundle(demo, checked):
     worktrees = demo.demo_repository.git(checked.repository, "worktree", "list").splitlines()
     report = json.loads((checked.folder / "topic.report.json").read_text())

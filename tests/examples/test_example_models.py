@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.torch]
+pytestmark = [pytest.mark.slow(ci_only=True), pytest.mark.torch]
 
 COMPUTE = """
 import json, os, sys

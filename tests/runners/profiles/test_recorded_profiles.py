@@ -185,6 +185,7 @@ def planted_rows(tmp_path_factory):
     return {kind: rows[kind] for kind in kinds}
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     "kind",
     [
@@ -202,6 +203,7 @@ def test_a_planted_change_that_was_recorded_is_the_first_cause_or_said_to_be_los
     assert float(head_ms) > float(base_ms)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_noise_hides_no_change_that_is_counted(planted_rows):
     counted = [row[4] for kind, row in planted_rows.items() if kind != "torch: slower data set"]
 

@@ -19,6 +19,7 @@ from perfledger_profiles.export.speedscope import (
 )
 from perfledger_profiles.formats import read_calls
 from perfledger_profiles.parsing.errors import ProfileError
+from tests.tries import tries
 
 NAMES = ("a", "b", "<c>\x00")
 lanes = st.lists(
@@ -63,7 +64,7 @@ def spans(profile):
 
 
 @given(lanes)
-@settings(max_examples=80)
+@settings(max_examples=tries(80))
 def test_every_call_is_in_a_file_that_keeps_the_rules_of_its_format(drawn):
     calls = RecordedCalls(names=NAMES, lanes=tuple(lane(c, is_device=d) for d, c in drawn))
 

@@ -11,6 +11,7 @@ from perfledger_profiles.parsing.chrome_trace_events import UNUSED, TraceEventBa
 from perfledger_profiles.parsing.chrome_trace_json import max_unpacked_bytes, read_batches
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.torch_profiler.kineto import read_kineto
+from tests.tries import tries
 
 EVENT = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": %d, "dur": 5}'
 
@@ -277,7 +278,7 @@ def test_a_limit_of_the_processes_memory_raises_that_of_a_trace(monkeypatch, gib
 
 
 @given(batch=st.integers(1, 3000), plain=st.integers(1, 700), is_packed=st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=tries(30), deadline=None)
 def test_pieces_of_any_size_give_the_same_events(batch, plain, is_packed):
     names_in_file = [f"op {number} {{}}, {{" for number in range(30)]
     data = text_of(*names_in_file, tail='], "traceName": "t"}').encode()
@@ -308,7 +309,7 @@ def test_a_trace_of_too_many_events_is_refused(monkeypatch):
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(80), deadline=None)
 @given(st.data())
 def test_whatever_happens_to_a_file_it_is_read_or_refused(data):
     plain = text_of("ProfilerStep#1", "a", "b").encode()

@@ -10,6 +10,7 @@ from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 from perfledger_profiles.timeline.call_labels import MAX_PATH_DEPTH
 from perfledger_profiles.timeline.step_windows import NO_STEPS
 from perfledger_profiles.torch_profiler.kineto import read_kineto
+from tests.tries import tries
 
 AUTOGRAD = (1, 2)
 DATALOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -259,7 +260,7 @@ events = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(st.lists(events, min_size=1, max_size=25))
 def test_the_operations_of_any_trace_sum_to_the_step(many):
     data = json.dumps({"traceEvents": many}).encode()

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from perfledger_service.rendering.check.comment import comment
 from perfledger_service.rendering.layout.escape import clean
+from tests.tries import tries
 
 URL = "https://perf.example.com/acme/models/pull/41"
 NASTY = (
@@ -75,7 +76,7 @@ def test_hostile_text_changes_no_structure(reports, rewrite, name):
         comment(rewrite(reports[name], lambda known: known and "a_b " + known), url=URL)
     )
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=tries(40), deadline=None)
     @given(nasty)
     def holds(text):
         found = shape(
@@ -94,7 +95,7 @@ def test_hostile_text_changes_no_structure(reports, rewrite, name):
 
 @pytest.mark.slow
 def test_hostile_names_are_shown_whole_in_their_own_cells(reports, rewrite):
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=tries(40), deadline=None)
     @given(nasty)
     @example(
         "|" + "a name too long for the table of causes, so that it stands whole below only" * 2

@@ -9,6 +9,7 @@ from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.terminal import report_table
 from perfledger_service.rendering.layout.writers import plain_lines
+from tests.tries import tries
 
 NASTY = (
     "[bold red]x[/]",
@@ -73,7 +74,7 @@ def test_what_cannot_be_priced_says_so(reports):
 
 @pytest.mark.slow
 def test_hostile_text_cannot_steer_the_terminal(reports, rewrite):
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=tries(30), deadline=None)
     @given(nasty)
     def holds(text):
         for name in ("regressed", "not_measured"):

@@ -7,8 +7,11 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from perfledger.profile import MemoryPoint
 from perfledger.records import Side
@@ -37,6 +40,9 @@ from perfledger_service.values.upload_views import (
     commits_of,
 )
 from tests.service.rendering.example_views import NOON, bundle_of
+
+BROWSER_ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+PATIENCE_MS = 600_000.0
 
 
 def upload_of(report, number: int) -> UploadView:
@@ -257,3 +263,31 @@ def served(pages) -> Iterator[str]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+class PatientBrowser:
+    """A browser whose pages have no limit that a busy machine reaches."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+
+    def new_context(self, **options: Any) -> BrowserContext:
+        context = self._browser.new_context(**options)
+        context.set_default_timeout(PATIENCE_MS)
+        return context
+
+    def new_page(self, **options: Any) -> Page:
+        page = self._browser.new_page(**options)
+        page.set_default_timeout(PATIENCE_MS)
+        return page
+
+
+@pytest.fixture(scope="module")
+def browser(require_system: Callable[..., Path]) -> Iterator[PatientBrowser]:
+    chromium = require_system("chromium", package="chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=BROWSER_ARGUMENTS, timeout=PATIENCE_MS
+        )
+        yield PatientBrowser(browser)
+        browser.close()

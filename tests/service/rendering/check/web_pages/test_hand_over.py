@@ -3,10 +3,8 @@
 import json
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 pytestmark = pytest.mark.slow
-ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 RUN = f"/runs/{0:032x}"
 # Loads late, as a large application does: what is said to it before that is lost.
 PERFETTO = """<!doctype html><title>Perfetto</title><script>
@@ -18,15 +16,6 @@ setTimeout(() => addEventListener("message", (event) => {
 }), 300);
 </script>"""
 STRANGER = """<!doctype html><title>Stranger</title>"""
-
-
-@pytest.fixture(scope="module")
-def browser(require_system):
-    chromium = require_system("chromium", package="chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

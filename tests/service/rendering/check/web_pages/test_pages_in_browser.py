@@ -1,10 +1,8 @@
 """Pages in a real browser, under the real policy: nothing is refused, and the chart is drawn."""
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 pytestmark = pytest.mark.slow
-ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 # Counts the pixels of the chart's canvas that something was drawn on.
 DRAWN = """() => {
   const canvas = document.querySelector("#chart canvas");
@@ -19,15 +17,6 @@ NARROW = """() => new Promise(done => {
   const look = () => (isNarrow() ? done() : requestAnimationFrame(look));
   look();
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser(require_system):
-    chromium = require_system("chromium", package="chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize(
