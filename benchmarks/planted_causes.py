@@ -31,8 +31,8 @@ from perfledger.profile import Profile
 from perfledger.records import Framework, Side
 from perfledger_profiles.diff.cause import Cause, StepTimeExplanation
 from perfledger_profiles.diff.diff import explain
-from perfledger_profiles.timeline.recorded_shapes import with_shapes
 from perfledger_profiles.torch_profiler.kineto import read_kineto
+from perfledger_profiles.torch_profiler.recorded_shapes import with_shapes
 from perfledger_profiles.xla.xplane import read_xplane
 
 FIRST_GOAL = 0.9

@@ -31,7 +31,7 @@ from perfledger_profiles.timeline.intervals import (
     union,
 )
 from perfledger_profiles.timeline.launch_links import launches_of
-from perfledger_profiles.timeline.step_windows import steps_of
+from perfledger_profiles.timeline.step_windows import step_markers
 from perfledger_profiles.timeline.trace import (
     TORCH_PROFILER,
     UNKNOWN,
@@ -80,7 +80,7 @@ def tensorboard_overview(trace: Trace) -> Iterator[ProfileReading]:
     """
     if trace.tool != TORCH_PROFILER:
         return
-    linked = _linked(trace, nest_threads(trace, ~steps_of(trace).is_marker))
+    linked = _linked(trace, nest_threads(trace, ~step_markers(trace)))
     steps = _steps(linked)
     if steps.length_ns() == 0:
         return

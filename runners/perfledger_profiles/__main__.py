@@ -27,7 +27,7 @@ from perfledger_profiles.export.speedscope import omission_note, speedscope
 from perfledger_profiles.formats import ProfileFormat, read_calls, read_profile
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
-from perfledger_profiles.timeline.recorded_shapes import with_shapes
+from perfledger_profiles.torch_profiler.recorded_shapes import with_shapes
 from perfledger_profiles.torch_profiler.step_record import read_step_record, with_step_record
 from perfledger_profiles.xla.hlo_lines import instruction_lines, with_instruction_lines
 from perfledger_profiles.xla.hlo_programs import read_programs

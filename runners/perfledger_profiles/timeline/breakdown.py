@@ -64,11 +64,13 @@ class CallTimeline:
 
     `layers` refer to calls by number, the layer with the highest priority first; `windows` are the
     kept steps. `is_counted` marks the calls that add to an operation's count. `label` is each
-    call's place in `labels`; without it there is one label per call.
+    call's place in `labels`; without it there is one label per call. `call_window` is the window
+    in which each call counts; without it, the one in which it starts.
     """
 
     labels: Sequence[CallLabel]
     label: IntArray | None = None
+    call_window: IntArray | None = None
     start_ns: IntArray
     is_counted: npt.NDArray[np.bool_]
     layers: Sequence[TimeSegments]
@@ -133,11 +135,14 @@ def representative_steps(windows: TimeSegments) -> TimeSegments:
     """
     if windows.owner.size < MIN_STEPS_TO_CHOOSE:
         return windows
-    rest = windows.where(windows.owner > 0)
-    length_ns = rest.end_ns - rest.start_ns
-    is_kept = np.ones(windows.owner.size, dtype=np.bool_)
-    is_kept[rest.owner] = length_ns <= MAX_OVER_MEDIAN * np.median(length_ns)
-    return rest.where(is_kept)
+    length_ns = windows.end_ns - windows.start_ns
+    is_kept = length_ns <= MAX_OVER_MEDIAN * np.median(length_ns[1:])
+    is_kept[0] = False
+    return TimeSegments(
+        start_ns=windows.start_ns[is_kept],
+        end_ns=windows.end_ns[is_kept],
+        owner=windows.owner[is_kept],
+    )
 
 
 def note_on_steps(windows: TimeSegments, representative: TimeSegments) -> tuple[str, ...]:
@@ -225,7 +230,7 @@ def _add(
     size = len(timeline.labels) + 1
     labelled = label[pieces.owner]
     spent = sum_by_index(labelled, pieces.length_ns, size=size)
-    begun = timeline.is_counted & (timeline.windows.at(timeline.start_ns) != NO_CALL)
+    begun = timeline.is_counted & (_call_windows(timeline) != NO_CALL)
     count = np.bincount(label[:-1][begun], minlength=size)
     labels = (*timeline.labels, CallLabel(OUTSIDE_OPERATIONS, Bucket.OTHER))
     for number in np.flatnonzero((spent > 0) | (count > 0)).tolist():
@@ -262,7 +267,7 @@ def _call_times(
     place = np.searchsorted(windows, pieces.window) * size + owner
     spent = sum_by_index(place, pieces.length_ns, size=windows.size * size)
     spent = spent.reshape(windows.size, size)
-    first_window = np.append(timeline.windows.at(timeline.start_ns), NO_CALL)
+    first_window = np.append(_call_windows(timeline), NO_CALL)
     is_in = (spent > 0) | (first_window == windows[:, np.newaxis])
     order = np.append(np.argsort(timeline.start_ns, kind="stable"), calls)
     steps: list[tuple[tuple[float, ...], ...]] = []
@@ -283,6 +288,12 @@ def _label_numbers(timeline: CallTimeline) -> IntArray:
     if label is None:
         label = np.arange(len(timeline.labels), dtype=np.int64)
     return np.append(label, len(timeline.labels))
+
+
+def _call_windows(timeline: CallTimeline) -> IntArray:
+    if timeline.call_window is not None:
+        return timeline.call_window
+    return timeline.windows.at(timeline.start_ns)
 
 
 def _label_of(operation: Operation) -> CallLabel:

@@ -1,4 +1,4 @@
-"""Computes the message sizes and bandwidths of a trace's collectives."""
+"""Computes the times, message sizes and bandwidths of a trace's collectives."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -7,16 +7,28 @@ from itertools import accumulate
 
 import numpy as np
 
-from perfledger.profile import ProfileReading
+from perfledger.profile import Bucket, CollectiveTimes, ProfileReading
+from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.bus_bandwidth import CollectiveOperation, bus_bandwidth
-from perfledger_profiles.timeline.intervals import BoolArray, to_list
+from perfledger_profiles.timeline.intervals import (
+    NO_CALL,
+    BoolArray,
+    IntArray,
+    to_list,
+)
+from perfledger_profiles.timeline.step_windows import TraceSteps
 from perfledger_profiles.timeline.trace import UNKNOWN, LaunchConfiguration, Trace
 
 # A reading of the step: the size at the median of the collectives' time.
 MESSAGE_BYTES = "comm_message_bytes"
 # With a smaller share of the collectives' time known, the median does not represent all of them.
 MIN_KNOWN_SHARE = 0.5
+# A sharded model gathers and scatters each of its layers: some thousand calls in five steps.
+MAX_COLLECTIVE_CALLS = 10_000
+# These end when two ranks are done, not all: their length does not show which rank waits.
+_BETWEEN_TWO = frozenset({"send", "recv"})
+_COMMUNICATION = tuple(Bucket).index(Bucket.COMMUNICATION)
 # One rank alone sends nothing.
 _MIN_RANKS = 2
 
@@ -52,6 +64,30 @@ class _Message:
     collective: CollectiveOperation
     ranks: int
     size_bytes: int
+
+
+def collectives_of(
+    trace: Trace, bucket: IntArray, steps: TraceSteps
+) -> tuple[CollectiveTimes, ...]:
+    """Return the device's collectives in the kept steps, in order of their start.
+
+    `bucket` is each call's place in Bucket. Above MAX_COLLECTIVE_CALLS the first ones are kept.
+    """
+    window = steps.call_windows
+    is_collective = trace.is_device_work & (bucket == _COMMUNICATION) & (window != NO_CALL)
+    calls = np.flatnonzero(is_collective)
+    calls = calls[np.argsort(trace.start_ns[calls], kind="stable")][:MAX_COLLECTIVE_CALLS]
+    numbers = dict(zip(steps.windows.owner.tolist(), steps.numbers, strict=True))
+    seconds_by_key: defaultdict[tuple[str, int, int | None], list[float]] = defaultdict(list)
+    for call in calls.tolist():
+        launch = _launch(trace, call)
+        if launch.collective not in _BETWEEN_TWO:
+            key = trace.names[trace.name[call]], numbers[int(window[call])], launch.ranks
+            seconds_by_key[key].append(int(trace.end_ns[call] - trace.start_ns[call]) / NS_PER_S)
+    return tuple(
+        CollectiveTimes(name=clean_name(name), step=step, seconds=tuple(seconds), ranks=ranks)
+        for (name, step, ranks), seconds in seconds_by_key.items()
+    )
 
 
 def message_readings(trace: Trace, chosen: BoolArray) -> Iterator[ProfileReading]:
@@ -124,3 +160,8 @@ def _bandwidths(messages: Sequence[tuple[_Message, int]]) -> Iterator[ProfileRea
                 source="nccl-tests formula on messages and kernel times, waits included",
                 is_estimate=True,
             )
+
+
+def _launch(trace: Trace, call: int) -> LaunchConfiguration:
+    number = int(trace.launch[call])
+    return trace.launches[number] if number >= 0 else LaunchConfiguration()

@@ -130,11 +130,12 @@ def _scope(trace: Trace, key: _Key, lanes: Sequence[int], *, rank: int) -> Devic
     for number, lane in enumerate(trace.lanes):
         is_thread[number] = not lane.is_device and lane.process == process
     work = trace.is_device_work & is_stream[trace.lane]
+    annotations = (trace.kind == CallKind.DEVICE_ANNOTATION) & is_stream[trace.lane]
     return DeviceScope(
         device=device,
         process=process,
         rank=rank,
-        calls=work | (trace.is_on_host & is_thread[trace.lane]),
+        calls=work | annotations | (trace.is_on_host & is_thread[trace.lane]),
         work_ns=union(trace.start_ns[work], trace.end_ns[work]).length_ns(),
     )
 

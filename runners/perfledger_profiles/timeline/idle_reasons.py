@@ -36,6 +36,19 @@ class StreamCalls:
     launch_ns: IntArray
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceGaps:
+    """The gaps between the work of a device in order, owned by place; the columns have shape (n,).
+
+    The next work was launched in or after a late gap: the device waited for the host. Otherwise,
+    and if the gap is short, it only started its next kernel.
+    """
+
+    spans: TimeSegments
+    is_late: BoolArray
+    is_kernel_wait: BoolArray
+
+
 def stream_calls(trace: Trace, launched_by: IntArray, chosen: BoolArray) -> tuple[StreamCalls, ...]:
     """Return the chosen calls by stream; `launched_by` and `chosen` have shape (n,)."""
     return tuple(_streams(trace, launched_by, np.flatnonzero(chosen)))
@@ -61,6 +74,24 @@ def idle_per_step(calls: StreamCalls, windows: TimeSegments) -> StreamIdle:
         host_wait_seconds=int(inside[is_late].sum()) / scale,
         kernel_wait_seconds=int(inside[is_short].sum()) / scale,
         other_seconds=int(inside[~is_late & ~is_short].sum()) / scale,
+    )
+
+
+def device_gaps(trace: Trace, launched_by: IntArray) -> DeviceGaps:
+    """Return the gaps between a device's work, whatever the stream; see `idle_per_step`."""
+    work = np.flatnonzero(trace.is_device_work)
+    work = work[np.argsort(trace.start_ns[work], kind="stable")]
+    ended, starts = np.maximum.accumulate(trace.end_ns[work])[:-1], trace.start_ns[work][1:]
+    is_gap = starts > ended
+    ended, starts, launch = ended[is_gap], starts[is_gap], launched_by[work][1:][is_gap]
+    is_known = launch != NO_CALL
+    is_late = is_known & (trace.start_ns[launch] > ended)
+    return DeviceGaps(
+        spans=TimeSegments(
+            start_ns=ended, end_ns=starts, owner=np.arange(ended.size, dtype=np.int64)
+        ),
+        is_late=is_late,
+        is_kernel_wait=is_known & ~is_late & (starts - ended < KERNEL_WAIT_NS),
     )
 
 

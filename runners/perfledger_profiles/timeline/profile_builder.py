@@ -6,7 +6,7 @@ on another thread of its process (autograd's, while the first one waits), a coll
 the host, a wait for the device, an annotation in the user's code, and "(outside operations)".
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +15,6 @@ import numpy as np
 
 from perfledger.profile import (
     Bucket,
-    CollectiveTimes,
     DeviceStep,
     Profile,
     ProfiledDevice,
@@ -26,15 +25,20 @@ from perfledger.profile import (
 from perfledger.records import Side
 from perfledger_profiles.hardware.device_lookup import hardware_of
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
-from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.units import NS_PER_S
-from perfledger_profiles.timeline.breakdown import DEVICE_ORDER, CallTimeline, breakdown
+from perfledger_profiles.timeline.breakdown import (
+    DEVICE_ORDER,
+    CallLabel,
+    CallTimeline,
+    breakdown,
+)
 from perfledger_profiles.timeline.call_labels import (
     CallLabels,
     ThreadNesting,
     label_calls,
     nest_threads,
 )
+from perfledger_profiles.timeline.collective_sizes import collectives_of
 from perfledger_profiles.timeline.device_scopes import (
     DeviceScope,
     chosen_scopes,
@@ -42,7 +46,11 @@ from perfledger_profiles.timeline.device_scopes import (
     without_little_work,
 )
 from perfledger_profiles.timeline.device_steps import device_step, mean_readings, note_on_devices
-from perfledger_profiles.timeline.idle_reasons import idle_per_step, stream_calls
+from perfledger_profiles.timeline.idle_reasons import (
+    device_gaps,
+    idle_per_step,
+    stream_calls,
+)
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
     BoolArray,
@@ -63,17 +71,13 @@ from perfledger_profiles.timeline.step_windows import (
     step_markers,
     steps_of,
 )
-from perfledger_profiles.timeline.trace import CallKind, LaunchConfiguration, Trace
+from perfledger_profiles.timeline.trace import CallKind, Trace
 from perfledger_profiles.timeline.trace_metrics import trace_readings
 
 _BUCKETS = tuple(Bucket)
 
-# A sharded model gathers and scatters each of its layers: some thousand calls in five steps.
-MAX_COLLECTIVE_CALLS = 10_000
-
-_COMMUNICATION = tuple(Bucket).index(Bucket.COMMUNICATION)
-# These end when two ranks are done, not all: their length does not show which rank waits.
-_BETWEEN_TWO = frozenset({"send", "recv"})
+# Where steps are timed on the device: its time from one kernel to the next one in its queue.
+BETWEEN_KERNELS = CallLabel("(between kernels)", Bucket.COMPUTE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +91,8 @@ class _DevicePart:
 
     @property
     def begun(self) -> BoolArray:
-        """Return which device work began in the steps."""
-        begun: BoolArray = self.steps.windows.at(self.trace.start_ns) != NO_CALL
+        """Return which device work is of the kept steps."""
+        begun: BoolArray = self.steps.call_windows != NO_CALL
         return self.trace.is_device_work & begun
 
 
@@ -106,10 +110,10 @@ def build_profile(
     profile_of = partial(
         breakdown, workload=workload, side=side, tool=trace.tool, notes=(*trace.notes, *notes)
     )
-    timelines = [_timeline(part.trace, part.steps, threads, labels) for part in parts]
+    timelines = [_timeline(part, threads, labels) for part in parts]
     profile = profile_of(timelines, dropped_events=trace.dropped_events)
     readings = [
-        trace_readings(part.trace, labels.bucket, part.launched_by, part.steps.windows)
+        trace_readings(part.trace, part.begun, labels.bucket, part.launched_by, part.steps.windows)
         for part in parts
     ]
     alone = [
@@ -139,19 +143,14 @@ def _parts(
     """Return the parts of the chosen devices, and notes on the steps and on those left out."""
     scopes = chosen_scopes(scopes_of(trace, launched_by), choice)
     scopes, notes = without_little_work(scopes)
-    marked = steps_of(trace)
+    marked = steps_of(trace, launched_by)
     lent = marked if marked.has_markers else None
     parts: list[_DevicePart] = []
     for scope in scopes:
         limited = scope.limit(trace)
-        parts.append(
-            _DevicePart(
-                scope=scope,
-                trace=limited,
-                launched_by=np.where(scope.calls, launched_by, NO_CALL),
-                steps=steps_of(limited, lent=lent),
-            )
-        )
+        launches = np.where(scope.calls, launched_by, NO_CALL)
+        steps = steps_of(limited, launches, lent=lent)
+        parts.append(_DevicePart(scope=scope, trace=limited, launched_by=launches, steps=steps))
     all_notes = (*notes, *(note for part in parts for note in part.steps.notes))
     return tuple(parts), tuple(dict.fromkeys(all_notes))
 
@@ -176,7 +175,7 @@ def _with_details(
     kernels = kernel_rows(
         visible, begun, steps=sum(part.steps.windows.owner.size for part in parts)
     )
-    memory = memory_points(trace.memory, windows)
+    memory = memory_points(trace.memory, main.steps.host_windows)
     return replace(
         profile,
         kernels=kernels,
@@ -224,46 +223,33 @@ def _device_steps(
     )
 
 
-def collectives_of(
-    trace: Trace, bucket: IntArray, steps: TraceSteps
-) -> tuple[CollectiveTimes, ...]:
-    """Return the device's collectives in the kept steps, in order of their start.
-
-    `bucket` is each call's place in Bucket. Above MAX_COLLECTIVE_CALLS the first ones are kept.
-    """
-    window = steps.windows.at(trace.start_ns)
-    is_collective = trace.is_device_work & (bucket == _COMMUNICATION) & (window != NO_CALL)
-    calls = np.flatnonzero(is_collective)
-    calls = calls[np.argsort(trace.start_ns[calls], kind="stable")][:MAX_COLLECTIVE_CALLS]
-    numbers = dict(zip(steps.windows.owner.tolist(), steps.numbers, strict=True))
-    seconds_by_key: defaultdict[tuple[str, int, int | None], list[float]] = defaultdict(list)
-    for call in calls.tolist():
-        launch = _launch(trace, call)
-        if launch.collective not in _BETWEEN_TWO:
-            key = trace.names[trace.name[call]], numbers[int(window[call])], launch.ranks
-            seconds_by_key[key].append(int(trace.end_ns[call] - trace.start_ns[call]) / NS_PER_S)
-    return tuple(
-        CollectiveTimes(name=clean_name(name), step=step, seconds=tuple(seconds), ranks=ranks)
-        for (name, step, ranks), seconds in seconds_by_key.items()
-    )
-
-
-def _launch(trace: Trace, call: int) -> LaunchConfiguration:
-    number = int(trace.launch[call])
-    return trace.launches[number] if number >= 0 else LaunchConfiguration()
-
-
-def _timeline(
-    trace: Trace, steps: TraceSteps, threads: ThreadNesting, labels: CallLabels
-) -> CallTimeline:
+def _timeline(part: _DevicePart, threads: ThreadNesting, labels: CallLabels) -> CallTimeline:
+    trace, steps = part.trace, part.steps
     is_ours = _is_of_process(trace, steps.main) & ~steps.is_marker
-    return CallTimeline(
+    device, host = _device_layers(trace, labels), _host_layers(trace, steps.main, threads, labels)
+    timeline = CallTimeline(
         labels=labels.table,
         label=labels.label,
+        call_window=steps.call_windows,
         start_ns=trace.start_ns,
         is_counted=trace.is_device_work | (trace.is_on_host & is_ours),
-        layers=(*_device_layers(trace, labels), *_host_layers(trace, steps.main, threads, labels)),
+        layers=(*device, *host),
         windows=steps.windows,
+    )
+    if not steps.is_device_timed:
+        return timeline
+    gaps = device_gaps(trace, part.launched_by)
+    waits = gaps.spans.where(gaps.is_kernel_wait)
+    # One more call stands for all gaps.
+    owner = np.full(waits.owner.shape, trace.name.size, dtype=np.int64)
+    return replace(
+        timeline,
+        labels=(*labels.table, BETWEEN_KERNELS),
+        label=np.append(labels.label, len(labels.table)),
+        call_window=np.append(steps.call_windows, NO_CALL),
+        start_ns=np.append(trace.start_ns, 0),
+        is_counted=np.append(timeline.is_counted, False),
+        layers=(*device, replace(waits, owner=owner), *host),
     )
 
 

@@ -1,11 +1,13 @@
-"""Finds a trace's steps by their markers, and the ones to keep."""
+"""Finds a trace's steps by their markers, on the device where it ends them later, and the kept."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from perfledger_profiles.timeline.breakdown import note_on_steps, representative_steps, windows_of
+from perfledger_profiles.timeline.device_windows import DeviceTiming, time_on_device
+from perfledger_profiles.timeline.idle_reasons import device_gaps
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
     BoolArray,
@@ -42,20 +44,54 @@ _RANGE = re.compile(r"(?i)(?:train(?:ing)?|eval)?[ _:]?(?:step|iteration|iter|ba
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepMarkers:
+    """The markers of steps on the thread that takes them; `spans` are disjoint, owned by place.
+
+    `names` are their places in the trace's names. `numbers` are those in their names, else places.
+    """
+
+    spans: TimeSegments
+    names: IntArray
+    numbers: tuple[int, ...]
+
+    def numbers_of(self, windows: TimeSegments) -> tuple[int, ...]:
+        """Return the numbers of the markers that own the windows."""
+        return tuple(self.numbers[place] for place in to_list(windows.owner))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSteps:
     """The steps of a trace; without markers the device's own window is one step.
 
-    `segments` are all steps, `windows` the kept ones and `numbers` their numbers by the markers.
-    `main` is the lane of the thread that takes the steps; `is_marker` marks the step markers.
+    `segments` are all steps, `windows` the kept ones and `numbers` their numbers by the markers;
+    the owner of each is its marker's place. `call_steps` has shape (n,): the step that each call
+    is of, NO_CALL for none. `main` is the lane of the thread that takes the steps; `is_marker`
+    marks the step markers. `is_device_timed` says that steps differ from their markers.
     """
 
     segments: TimeSegments
     windows: TimeSegments
+    markers: StepMarkers
     numbers: tuple[int, ...]
+    call_steps: IntArray
     main: int
     is_marker: BoolArray
     has_markers: bool
     notes: tuple[str, ...]
+    is_device_timed: bool = False
+
+    @property
+    def host_windows(self) -> TimeSegments:
+        """Return the kept steps by the host's clock: their markers."""
+        if not self.is_device_timed:
+            return self.windows
+        return self.markers.spans.where(np.isin(self.markers.spans.owner, self.windows.owner))
+
+    @property
+    def call_windows(self) -> IntArray:
+        """Return the kept step that each call is of, NO_CALL for none."""
+        is_kept = np.isin(self.call_steps, self.windows.owner)
+        return np.where(is_kept, self.call_steps, NO_CALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +106,8 @@ class KernelIterations:
     mean_ns: float
 
 
-def steps_of(trace: Trace, *, lent: TraceSteps | None = None) -> TraceSteps:
-    """Return the steps of a trace; see `representative_steps`.
+def steps_of(trace: Trace, launched_by: IntArray, *, lent: TraceSteps | None = None) -> TraceSteps:
+    """Return the steps of a trace; see `time_on_device` and `representative_steps`.
 
     Without markers they are the steps of another process, if `lent`; else one step from the
     device's first work to its last. What the host does before is not of the step: a server or a
@@ -79,20 +115,30 @@ def steps_of(trace: Trace, *, lent: TraceSteps | None = None) -> TraceSteps:
     """
     is_marker = step_markers(trace)
     main = _main_lane(trace, is_marker)
-    marks = np.flatnonzero(is_marker & (trace.lane == main))
-    if lent is not None and not marks.size:
-        return replace(lent, main=main, is_marker=is_marker, notes=(LENT_STEPS,))
-    spans, note = (_spans(trace, marks), ()) if marks.size else _unmarked_span(trace)
-    segments = windows_of(spans)
+    markers = _markers(trace, np.flatnonzero(is_marker & (trace.lane == main)))
+    notes: tuple[str, ...] = ()
+    if lent is not None and not markers.names.size:
+        markers, notes = lent.markers, (LENT_STEPS,)
+    timing = time_on_device(trace, launched_by, markers.spans, markers.names)
+    segments, has_markers = markers.spans, markers.names.size > 0
+    if timing is not None:
+        segments, has_markers = timing.windows, timing.windows.owner.size > 0
+        notes = (*notes, *timing.notes)
+    if not has_markers:
+        spans, unmarked = _unmarked_span(trace)
+        segments, notes = windows_of(spans), notes or unmarked
     windows = representative_steps(segments)
     return TraceSteps(
         segments=segments,
         windows=windows,
-        numbers=_numbers(trace, marks, windows),
+        markers=markers,
+        numbers=markers.numbers_of(windows) if has_markers else tuple(to_list(windows.owner)),
+        call_steps=_call_steps(trace, segments, markers.spans, timing),
         main=main,
         is_marker=is_marker,
-        has_markers=marks.size > 0,
-        notes=(*note, *note_on_steps(segments, windows)),
+        has_markers=has_markers,
+        notes=(*notes, *note_on_steps(segments, windows)),
+        is_device_timed=timing is not None and has_markers,
     )
 
 
@@ -100,7 +146,8 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
     """Return whether the host's calls show what a device waits for in its steps.
 
     They do not where they cover too little of the steps, and where kernels begin before their
-    launches: then the two clocks differ.
+    launches: then the two clocks differ. If the host runs ahead, they show it only for gaps whose
+    next work was launched late.
     """
     work = np.flatnonzero(trace.is_device_work)
     if work.size == 0:
@@ -109,11 +156,21 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
     early = trace.start_ns[linked] < trace.start_ns[launched_by[linked]]
     if np.count_nonzero(early) > MAX_EARLY_SHARE * linked.size:
         return False
+    if steps.is_device_timed and _waits_for_others(trace, launched_by, steps.windows):
+        return False
     host = trace.is_on_host & ~steps.is_marker
     if not host.any():
         return False
     span = windows_of([(int(trace.start_ns[host].min()), int(trace.end_ns[host].max()))])
     return intersection_ns(span, steps.windows) >= MIN_COVERED_SHARE * steps.windows.length_ns()
+
+
+def _waits_for_others(trace: Trace, launched_by: IntArray, windows: TimeSegments) -> bool:
+    """Return whether a device waits longer for other things than for launches and kernels."""
+    gaps = device_gaps(trace, launched_by)
+    is_other = ~gaps.is_late & ~gaps.is_kernel_wait
+    other_ns = intersection_ns(gaps.spans.where(is_other), windows)
+    return other_ns > intersection_ns(gaps.spans.where(gaps.is_late), windows)
 
 
 def iterations_of(trace: Trace) -> KernelIterations | None:
@@ -176,8 +233,34 @@ def _main_lane(trace: Trace, is_marker: BoolArray) -> int:
     return int(np.argmax(sum_by_index(trace.lane[chosen], weight[chosen], size=len(trace.lanes))))
 
 
-def _spans(trace: Trace, marks: IntArray) -> list[tuple[int, int]]:
-    return list(zip(trace.start_ns[marks].tolist(), trace.end_ns[marks].tolist(), strict=True))
+def _markers(trace: Trace, marks: IntArray) -> StepMarkers:
+    """Return the markers with a length; of those that overlap, the part after the one before."""
+    starts, ends = to_list(trace.start_ns[marks]), to_list(trace.end_ns[marks])
+    spans = windows_of(list(zip(starts, ends, strict=True)))
+    by_end = dict(zip(ends, to_list(trace.name[marks]), strict=True))
+    names = [by_end[end] for end in to_list(spans.end_ns)]
+    numbers = [_number(trace.names[name], place) for place, name in enumerate(names)]
+    return StepMarkers(spans=spans, names=np.array(names, dtype=np.int64), numbers=tuple(numbers))
+
+
+def _number(name: str, place: int) -> int:
+    match = _MARKER.fullmatch(name) or _RANGE.fullmatch(name)
+    return int(match[1][-18:]) if match and match[1] else place
+
+
+def _call_steps(
+    trace: Trace, segments: TimeSegments, markers: TimeSegments, timing: DeviceTiming | None
+) -> IntArray:
+    """Return the step of each call: by its start or, where the host runs ahead, by its launch.
+
+    A call of the host is then of its marker's step, and work without a launch of the one in which
+    it began.
+    """
+    by_start = segments.at(trace.start_ns)
+    if timing is None or not segments.owner.size:
+        return by_start
+    by_launch = np.where(timing.step != NO_CALL, timing.step, by_start)
+    return np.where(trace.is_on_host, markers.at(trace.start_ns), by_launch)
 
 
 def _unmarked_span(trace: Trace) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
@@ -192,14 +275,3 @@ def _unmarked_span(trace: Trace) -> tuple[list[tuple[int, int]], tuple[str, ...]
         return [span], (DEVICE_WINDOW if work.any() else NO_STEPS,)
     repeats = ITERATIONS.format(iterations.count, iterations.kernels, iterations.mean_ns / _MS)
     return [span], (DEVICE_WINDOW, repeats)
-
-
-def _numbers(trace: Trace, marks: IntArray, windows: TimeSegments) -> tuple[int, ...]:
-    """Return the markers' numbers of the kept windows, or their places where there are none."""
-    by_end = dict(zip(to_list(trace.end_ns[marks]), to_list(trace.name[marks]), strict=True))
-    numbers: list[int] = []
-    for place, end in zip(to_list(windows.owner), to_list(windows.end_ns), strict=True):
-        name = trace.names[by_end[end]] if end in by_end else ""
-        match = _MARKER.fullmatch(name) or _RANGE.fullmatch(name)
-        numbers.append(int(match[1][-18:]) if match and match[1] else place)
-    return tuple(numbers)

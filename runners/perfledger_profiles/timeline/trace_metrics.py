@@ -29,14 +29,17 @@ _DIRECTIONS = {
 
 
 def trace_readings(
-    trace: Trace, bucket: IntArray, launched_by: IntArray, windows: TimeSegments
+    trace: Trace,
+    work: BoolArray,
+    bucket: IntArray,
+    launched_by: IntArray,
+    windows: TimeSegments,
 ) -> tuple[ProfileReading, ...]:
     """Return the readings of one device's kept steps; unknown metrics have none.
 
-    `bucket` (a place in Bucket) and `launched_by` have shape (n,).
+    `work` marks the device's work of the kept steps. `bucket` (a place in Bucket) and `launched_by`
+    have shape (n,).
     """
-    begun = windows.at(trace.start_ns) != NO_CALL
-    work = trace.is_device_work & begun
     if not work.any():
         return ()
     return (

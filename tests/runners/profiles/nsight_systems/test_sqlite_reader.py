@@ -13,6 +13,7 @@ from perfledger_profiles.nsight_systems.sqlite_reader import (
 )
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline.device_windows import LATE
 from perfledger_profiles.timeline.intervals import NO_CALL
 from perfledger_profiles.timeline.launch_links import launches_of
 from perfledger_profiles.timeline.step_windows import LENT_STEPS
@@ -117,6 +118,25 @@ def test_ranges_named_like_steps_are_the_steps(export):
     assert times[("Memcpy HtoD", "forward")] == (Bucket.COPY, 100)
     assert times[("cudaLaunchKernel", "forward")] == (Bucket.RUNTIME, 10)
     assert sum(o.seconds for o in profile.operations) == pytest.approx(1e-3)
+
+
+def test_ranges_whose_work_the_device_ends_later_are_timed_on_the_device(export):
+    begin = f"{3000 * US} * (correlationId / {1000 * US})"
+    export.run(
+        f"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = {100 * US} + {begin},"
+        f" end = {2900 * US} + {begin}",
+        f"UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET start = {2900 * US} + {begin},"
+        f" end = {3000 * US} + {begin}",
+    )
+
+    profile = export.read()
+
+    assert [step.seconds for step in profile.each_step] == pytest.approx([3e-3, 3e-3])
+    assert {kernel.name: kernel.count for kernel in profile.kernels} == {
+        "volta_sgemm_128x64_nt": 1,
+        "Memcpy HtoD": 1,
+    }
+    assert profile.notes[0] == LATE
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@ from typing import Any
 import pytest
 
 from perfledger.profile import CollectiveTimes
-from perfledger_profiles.timeline import profile_builder
+from perfledger_profiles.timeline import collective_sizes
 from perfledger_profiles.timeline.call_labels import own_buckets
-from perfledger_profiles.timeline.profile_builder import collectives_of
+from perfledger_profiles.timeline.collective_sizes import collectives_of
+from perfledger_profiles.timeline.launch_links import launches_of
 from perfledger_profiles.timeline.step_windows import steps_of
 
 GROUP = {"Collective name": "allreduce", "Group size": 8}
@@ -17,7 +18,8 @@ def collectives(trace):
 
     def read():
         columns = trace.columns()
-        return collectives_of(columns, own_buckets(columns)[0], steps_of(columns))
+        steps = steps_of(columns, launches_of(columns))
+        return collectives_of(columns, own_buckets(columns)[0], steps)
 
     return read
 
@@ -62,7 +64,7 @@ def test_other_kernels_are_no_collectives(trace, collectives):
 
 
 def test_only_the_first_of_very_many_are_kept(trace, collectives, monkeypatch):
-    monkeypatch.setattr(profile_builder, "MAX_COLLECTIVE_CALLS", 2)
+    monkeypatch.setattr(collective_sizes, "MAX_COLLECTIVE_CALLS", 2)
     trace.step(1, 0, 1000)
     for start in (300, 100, 200):
         add_collective(trace, start, start / 10, **GROUP)

@@ -15,6 +15,10 @@ from perfledger_profiles.timeline.step_windows import (
 )
 
 
+def found(columns, **more):
+    return steps_of(columns, launches_of(columns), **more)
+
+
 def lengths(steps):
     return (steps.windows.end_ns - steps.windows.start_ns).tolist()
 
@@ -23,7 +27,7 @@ def test_the_numbers_are_those_of_the_markers_that_are_kept(trace):
     for number, (begin, length) in {8: (0, 50), 9: (50, 10), 10: (60, 11), 11: (71, 90)}.items():
         trace.step(number, begin, length)
 
-    steps = steps_of(trace.columns())
+    steps = found(trace.columns())
 
     assert (steps.numbers, lengths(steps)) == ((9, 10), [10_000, 11_000])
     assert len(steps.notes) == 1
@@ -32,7 +36,7 @@ def test_the_numbers_are_those_of_the_markers_that_are_kept(trace):
 def test_the_thread_with_the_most_steps_takes_them(trace):
     trace.step(1, 0, 500, thread=(1, 2)).step(1, 0, 10).step(2, 10, 10)
 
-    steps = steps_of(trace.columns())
+    steps = found(trace.columns())
 
     assert lengths(steps) == [10_000, 10_000]
     assert steps.is_marker.all()
@@ -41,7 +45,7 @@ def test_the_thread_with_the_most_steps_takes_them(trace):
 def test_what_only_looks_like_a_marker_is_work(trace):
     trace.add("step 3", 0, 10, cat="user_annotation").add("ProfilerStep#x", 0, 10)
 
-    steps = steps_of(trace.columns())
+    steps = found(trace.columns())
 
     assert not steps.is_marker.any()
     assert (steps.has_markers, steps.notes) == (False, (NO_STEPS,))
@@ -50,7 +54,7 @@ def test_what_only_looks_like_a_marker_is_work(trace):
 def test_without_markers_the_thread_with_the_most_time_is_the_main_one(trace):
     columns = trace.add("a", 0, 10).add("b", 0, 20, thread=(1, 2)).columns()
 
-    steps = steps_of(columns)
+    steps = found(columns)
 
     assert columns.lanes[steps.main].thread == 2
     assert lengths(steps) == [20_000]
@@ -60,7 +64,7 @@ def test_without_markers_the_thread_with_the_most_time_is_the_main_one(trace):
 def test_absurd_numbers_are_read(trace, number):
     trace.add(f"ProfilerStep#{number}", 0, 10, cat="user_annotation")
 
-    assert len(steps_of(trace.columns()).numbers) == 1
+    assert len(found(trace.columns()).numbers) == 1
 
 
 def test_without_markers_the_devices_own_window_is_the_step(trace):
@@ -68,7 +72,7 @@ def test_without_markers_the_devices_own_window_is_the_step(trace):
     trace.launch("cudaGraphLaunch", 950, 5, kernel="k", at=1000, lasts=40, correlation=1)
     trace.add("detokenize", 1100, 500)
 
-    steps = steps_of(trace.columns())
+    steps = found(trace.columns())
 
     assert (lengths(steps), steps.has_markers) == ([40_000], False)
     assert steps.notes == (DEVICE_WINDOW,)
@@ -78,16 +82,16 @@ def test_repeats_of_a_sequence_of_kernels_are_noted_but_are_no_steps(trace):
     for number in range(7):
         trace.add("ab"[number % 2], 1000 * number, 900, cat="kernel", thread=(0, 7), stream=7)
 
-    steps = steps_of(trace.columns())
+    steps = found(trace.columns())
 
     assert lengths(steps) == [6_900_000]
     assert steps.notes[1] == ITERATIONS.format(3, 2, 2.0)
 
 
 def test_a_process_without_markers_has_the_steps_of_another(trace):
-    marked = steps_of(trace.step(4, 0, 100).step(5, 100, 100).columns())
+    marked = found(trace.step(4, 0, 100).step(5, 100, 100).columns())
 
-    steps = steps_of(type(trace)().add("a", 0, 150, thread=(2, 1)).columns(), lent=marked)
+    steps = found(type(trace)().add("a", 0, 150, thread=(2, 1)).columns(), lent=marked)
 
     assert (lengths(steps), steps.numbers) == ([100_000, 100_000], (4, 5))
     assert steps.notes == (LENT_STEPS,)
@@ -104,9 +108,9 @@ def test_the_host_is_known_if_its_calls_cover_half_of_the_devices_window(trace, 
     trace.add("aten::mm", 1000 + begin, end - begin)
     columns = trace.columns()
 
-    found = is_host_known(columns, launches_of(columns), steps_of(columns))
+    known = is_host_known(columns, launches_of(columns), found(columns))
 
-    assert found is is_known
+    assert known is is_known
 
 
 @pytest.mark.parametrize(("early", "is_known"), [(1, True), (2, False)])
@@ -117,21 +121,21 @@ def test_kernels_before_their_launches_show_that_the_clocks_differ(trace, early,
         trace.launch("cudaLaunchKernel", 50 + 100 * number, 2, **launched)
     columns = trace.step(1, 0, 400).columns()
 
-    found = is_host_known(columns, launches_of(columns), steps_of(columns))
+    known = is_host_known(columns, launches_of(columns), found(columns))
 
-    assert found is is_known
+    assert known is is_known
 
 
 def test_a_device_without_any_call_of_the_host_waits_for_something_unknown(trace):
     columns = trace.add("k", 0, 10, cat="kernel", thread=(0, 7), stream=7).columns()
 
-    assert not is_host_known(columns, launches_of(columns), steps_of(columns))
+    assert not is_host_known(columns, launches_of(columns), found(columns))
 
 
 def test_without_a_device_the_host_is_known(trace):
     columns = trace.add("a", 0, 10).columns()
 
-    assert is_host_known(columns, launches_of(columns), steps_of(columns))
+    assert is_host_known(columns, launches_of(columns), found(columns))
 
 
 def kernels(trace, names, *, stream=7, begin=0):
@@ -142,15 +146,15 @@ def kernels(trace, names, *, stream=7, begin=0):
 
 
 def test_repeats_are_counted_with_their_length(trace):
-    found = iterations_of(kernels(trace, "abcabcabcabc").columns())
+    repeats = iterations_of(kernels(trace, "abcabcabcabc").columns())
 
-    assert (found.count, found.kernels, found.mean_ns) == (4, 3, 30_000.0)
+    assert (repeats.count, repeats.kernels, repeats.mean_ns) == (4, 3, 30_000.0)
 
 
 def test_the_recording_may_begin_and_end_within_a_repeat(trace):
-    found = iterations_of(kernels(trace, "cabcabcabca").columns())
+    repeats = iterations_of(kernels(trace, "cabcabcabca").columns())
 
-    assert (found.count, found.kernels) == (3, 3)
+    assert (repeats.count, repeats.kernels) == (3, 3)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.profile import ProfileReading
-from perfledger_profiles.timeline.recorded_shapes import with_shapes
+from perfledger_profiles.torch_profiler.recorded_shapes import with_shapes
 
 
 def operation(make, name, seconds, *, shapes="", count=1.0, path=""):
