@@ -102,6 +102,8 @@ class PairMeasurement:
     progress: MeasuringProgress
     check_run: RunCheck
     kernel_pairs: int = 0  # the first pairs, which have profiled windows of kernels
+    # Workloads of which importing uses no device, so that children of both sides may exist at once.
+    holdable: frozenset[str] = frozenset()
 
     def measure(
         self,
@@ -260,7 +262,8 @@ class _PairOfChildren:
         request = replace(
             measurement.requests[place.side], command=Command.MEASURE, workloads=workloads
         )
-        if measurement.harness.launch_of(request) is not None:  # its ranks do not wait
+        # The ranks of a launched workload do not wait.
+        if not measurement.holdable.issuperset(workloads) or measurement.harness.launch_of(request):
             request = replace(request, is_held=False)
         if place.pair >= measurement.kernel_pairs:
             return request

@@ -59,9 +59,9 @@ def requests_for_device(
 ) -> Mapping[Side, ChildRequest]:
     """Return requests that interleave the sides' steps on a CPU, and take longer on a device.
 
-    An accelerator is quieter and holds one process at a time: the second is held after its imports,
-    which take longer than measuring, until the first has ended. On a CPU with a raised effort, as
-    for tails, the time per process stays at its default.
+    An accelerator is quieter and holds one process at a time: where importing uses no device, the
+    second is held after its imports, which take longer than measuring, until the first has ended.
+    On a CPU with a raised effort, as for tails, the time per process stays at its default.
     """
     adapted = _interleaved if device is Device.CPU else _on_accelerator
     return {side: adapted(request) for side, request in requests.items()}

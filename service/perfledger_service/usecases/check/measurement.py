@@ -26,6 +26,7 @@ from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.spread_prior import priors_of_plan
 from perfledger_runners.checkouts.changed_lines import changed_lines
 from perfledger_runners.children.harness import waiting_notes
+from perfledger_runners.machine.accelerators import may_have_accelerator
 from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
@@ -103,8 +104,7 @@ def measure_change(
     began = site.harness.clock() - (journal.spent_s if journal else 0.0)
     site = site.ending_at(began + settings.budget)
     progress.stage("finding workloads")
-    discoveries = on_both_sides(site.harness, site.code.discover)
-    base, head = discoveries[Side.BASE], discoveries[Side.HEAD]
+    base, head = _discover(site)
     workload_plan = plan_workloads(base, head, choice=request.choice, params=settings.params)
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(site.requests[Side.HEAD], request.choice))
@@ -226,6 +226,15 @@ def _preparation(
         is_at_once=machine.device is Device.CPU,
     )
     return plan, step_works, known_spreads.notes
+
+
+def _discover(site: CheckSite) -> tuple[Discovery, Discovery]:
+    """Return the workloads of base and head, of both at once where no device can be in the way."""
+    if may_have_accelerator():
+        base, head = (site.code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
+        return base, head
+    discoveries = on_both_sides(site.harness, site.code.discover)
+    return discoveries[Side.BASE], discoveries[Side.HEAD]
 
 
 def _unmatched_on_base(

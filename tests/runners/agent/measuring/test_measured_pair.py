@@ -108,7 +108,7 @@ def a():
 """
 
 
-def held_pair(harness, sides, path, *, act):
+def held_pair(harness, sides, path, *, act, holdable=frozenset({A})):
     """Measure a pair of held children that note what they do; return their notes and the pair."""
     texts = [NOTING.format(path=str(path), side=side, act=act) for side in Side]
     requests = sides(*texts).items()
@@ -118,6 +118,7 @@ def held_pair(harness, sides, path, *, act):
         telemetry=NoTelemetry(),
         progress=NoProgress(),
         check_run=lambda _: None,
+        holdable=holdable,
     )
     pair = measurement.measure([A], pair=0, first=Side.HEAD, process=0)
     return path.read_text(encoding="utf-8").splitlines(), pair
@@ -136,6 +137,13 @@ def test_held_children_import_at_the_same_time_and_are_measured_one_after_the_ot
         (Side.BASE, 1, 1),
     ]
     assert pair.processes == 2
+
+
+@pytest.mark.slow
+def test_children_whose_imports_may_use_the_device_are_not_held(harness, sides, tmp_path):
+    notes, _ = held_pair(harness, sides, tmp_path / "notes", act="pass", holdable=frozenset())
+
+    assert notes == ["head imports", "head begins", "base imports", "base begins"]
 
 
 @pytest.mark.slow
