@@ -1,5 +1,6 @@
 """Every limit, threshold and constant of a method stands in docs/reference/limits with its value.
 
+So does every table: what the code knows of devices, units and the columns of others' files.
 PERFLEDGER_UPDATE_GOLDEN=1 writes the pages.
 """
 
@@ -7,8 +8,8 @@ import ast
 import importlib
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -24,17 +25,21 @@ MAX_LINE = 120
 KIB = 2**10
 UNITS = ((2**30, "GiB"), (2**20, "MiB"), (KIB, "KiB"))
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
-# What a limit is called: the most or the least of something, or an amount in its unit. It is listed
-# without a comment too.
+# What a limit is called: the most or the least of something, an amount in its unit, or how sure a
+# statement is. It is listed without a comment too.
 LIMIT = re.compile(
     r"_?(MAX|MIN|MOST|FEWEST|LONGEST|SHORTEST|LARGEST|SMALLEST|LEAST|DEFAULT)(_[A-Z0-9_]+)?"
-    r"|_?[A-Z][A-Z0-9_]*_(BYTES|SECONDS|S|MS|ROWS|DAYS|HOURS|SHARE|TIMEOUT)"
+    r"|_?[A-Z][A-Z0-9_]*_(BYTES|SECONDS|S|MS|ROWS|DAYS|HOURS|SHARE|TIMEOUT|PER_PAGE)"
+    r"|_?([A-Z0-9_]+_)?(PERIOD|INTERVAL|WAIT|CONFIDENCE|COVERAGE|TOLERANCE|SEED|QUANTILES)"
 )
 # Public constants that a comment explains are listed too, but not sizes in a picture or what an
 # interface of others calls by a number.
 DRAWN = Path("service/perfledger_service/rendering")
 INTERFACES = {"nvml"}
 NUMBER_OF = re.compile("VERSION|FIELD")
+MOST_NUMBERS = 250  # of a table; a curve is none
+PLAIN = {int, float, str, Decimal, Fraction, timedelta}
+NO_TABLE = re.compile("NO_|REGISTERED")  # what stands for nothing, or fills at run time
 MOST_AMOUNTS = 10  # of a constant; the steps of a curve are no limits
 # Of each page: the title, the folder whose modules it lists, and what happens beyond a limit.
 PAGES = {
@@ -130,6 +135,34 @@ NOTE = (
     "A test checks that every limit and explained constant of the code is here with its value. "
     f"`{UPDATE}=1 pytest tests/test_limits.py` writes this page."
 )
+# Of each page of tables: the title, and the folders whose modules it lists.
+TABLES = {
+    "tools-tables": ("files of tools", "runners/perfledger_profiles", "benchmark_tools"),
+    "profiles-tables": (
+        "profiles and devices",
+        "runners/perfledger_profiles",
+        "bottleneck diff hardware nsight_systems parsing timeline torch_profiler xla",
+    ),
+    "costs-tables": (
+        "prices and costs",
+        "cost_models/perfledger_cost_models",
+        "billing change price_feeds prices review tco",
+    ),
+    "fleets-tables": (
+        "jobs and devices of a fleet",
+        "cost_models/perfledger_cost_models",
+        "capacity forecasting job_logs queueing scheduling serving telemetry usage",
+    ),
+    "service-tables": (
+        "the SDK, the runner, judging and the service",
+        ".",
+        "runners/perfledger runners/perfledger_runners baselines service",
+    ),
+}
+TABLES_BEGIN = (
+    "What the code knows of devices, units, statuses, and the columns and numbers of others' "
+    "files. Names are those of the code; an entry of several parts has one line."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +185,9 @@ def limits_of(path: Path) -> Iterator[Limit]:
     module = importlib.import_module(".".join(path.with_suffix("").parts[1:]))
     for name, node in nodes:
         value, comment = getattr(module, name), comment_at(lines, node)
-        is_explained = comment and not name.startswith("_") and not NUMBER_OF.search(name)
-        if LIMIT.fullmatch(name):
-            shown = amount(value, name)
-        elif is_explained and not path.is_relative_to(DRAWN) and path.stem not in INTERFACES:
-            shown = amounts(value, name)
-        else:
-            shown = ""
+        is_number_of = name.startswith("_") or NUMBER_OF.search(name) or path.stem in INTERFACES
+        is_explained = comment and not is_number_of and not path.is_relative_to(DRAWN)
+        shown = amounts(value, name) if is_explained or LIMIT.fullmatch(name) else ""
         if shown:
             yield Limit(path, name, shown, comment)
 
@@ -198,6 +227,101 @@ def amounts(value: object, name: str) -> str:
         texts = [amount(each, name) for each in value]
         return ", ".join(texts) if all(texts) else ""
     return amount(value, name)
+
+
+def tables_under(folder: str) -> Iterator[Limit]:
+    """Yield the tables of a source root: constants of several numbers, of which no limit is one."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        relative, text = path.relative_to(ROOT), path.read_text(encoding="utf-8")
+        nodes = [(name, node) for node in ast.parse(text).body for name in names_of(node)]
+        if not nodes or "migrations" in path.parts or relative.is_relative_to(DRAWN):
+            continue
+        limits = {limit.name for limit in limits_of(relative)}
+        module = importlib.import_module(".".join(relative.with_suffix("").parts[1:]))
+        for name, node in nodes:
+            value = getattr(module, name)
+            if name not in limits and not NO_TABLE.match(name) and is_table(value):
+                comment = comment_at(text.splitlines(), node)
+                yield Limit(relative, name, rows_of(value), comment)
+
+
+def is_table(value: object) -> bool:
+    """Return whether a value has entries, a number among them, and is no curve."""
+    has_entries = isinstance(value, (Mapping, tuple, frozenset, range))
+    return has_entries and 0 < len([*numbers_in(value)]) <= MOST_NUMBERS
+
+
+def numbers_in(value: object) -> Iterator[object]:
+    """Yield the numbers of a value."""
+    match value:
+        case bool() | str():
+            pass
+        case int() | float() | Decimal() | Fraction() | timedelta():
+            yield value
+        case Mapping():
+            yield from numbers_in((*value.keys(), *value.values()))
+        case tuple() | frozenset() | range():
+            for each in value:
+                yield from numbers_in(each)
+        case _ if is_dataclass(value):
+            yield from numbers_in(tuple(getattr(value, field.name) for field in fields(value)))
+        case _:
+            pass
+
+
+def rows_of(value: object) -> str:
+    """Return a table's rows: an item for each entry that has parts, else one for all."""
+    match value:
+        case Mapping() if not {*map(type, value.values())} <= PLAIN:
+            rows = [f"- {entry(key)}: {entry(each)}" for key, each in value.items()]
+        case tuple() if not hasattr(value, "_fields") and not {*map(type, value)} <= PLAIN:
+            rows = [f"- {entry(each)}" for each in value]
+        case _:
+            rows = [f"- {entry(value)}"]
+    return "\n".join(fill(row, MAX_LINE, subsequent_indent="  ") for row in rows)
+
+
+def entry(value: object) -> str:
+    """Return a value of a table as people write it."""
+    match value:
+        case Mapping():
+            return "; ".join(f"{entry(key)} {entry(each)}" for key, each in value.items())
+        case frozenset():
+            return ", ".join(sorted(map(entry, value)))
+        case tuple() | range():
+            return ", ".join(map(entry, value))
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            named = ((field.name, getattr(value, field.name)) for field in fields(value))
+            return "; ".join(f"{name} {entry(each)}" for name, each in named)
+        case _:
+            return plain_entry(value)
+
+
+def plain_entry(value: object) -> str:
+    """Return a text, a number or the name of anything else."""
+    match value:
+        case str():
+            return f"`{value}`" if value else "(none)"
+        case float():
+            return f"{value:.9g}"
+        case int() | Decimal() | Fraction() | timedelta() | None:
+            return str(value)
+        case _:
+            return f"`{getattr(value, '__name__', type(value).__name__)}`"
+
+
+def tables_page(title: str, parent: str, folders: str) -> str:
+    """Return the text of a page of tables."""
+    texts = (TABLES_BEGIN, NOTE.replace("limit and explained constant", "table"))
+    parts = [f"# Tables: {title}", *(fill(text, MAX_LINE) for text in texts)]
+    for folder in folders.split():
+        for table in tables_under(f"{parent}/{folder}"):
+            module = ".".join(table.path.with_suffix("").parts[1:])
+            parts.append(f"## `{module}`: `{table.name}`")
+            if table.comment:
+                parts.append(fill(table.comment, MAX_LINE))
+            parts.append(table.value)
+    return "\n\n".join(parts) + "\n"
 
 
 def in_bytes(value: int) -> str:
@@ -261,4 +385,13 @@ def test_the_limits_of_a_part_stand_on_its_page_with_their_values(name):
 
 
 def test_every_page_is_of_a_part():
-    assert {path.stem for path in FOLDER.iterdir()} == {"README", *PAGES}
+    assert {path.stem for path in FOLDER.iterdir()} == {"README", *TABLES, *PAGES}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_tables_stand_on_their_page_with_their_numbers(name):
+    path, text = FOLDER / f"{name}.md", tables_page(*TABLES[name])
+    if os.environ.get(UPDATE) == "1":
+        path.write_text(text, encoding="utf-8")
+
+    assert text == path.read_text(encoding="utf-8"), f"run again with {UPDATE}=1 if intended"
