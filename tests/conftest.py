@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -75,10 +76,25 @@ def pytest_xdist_auto_num_workers():
     return cores + cores // 2
 
 
+FROZEN_MODULES = [0]  # so many were loaded at the last freeze
+MANY_MODULES = 100  # torch, jax or matplotlib
+
+
 def pytest_collection_finish():
     """Leave modules and tests, which live to the end, out of every search for garbage."""
+    leave_out_of_garbage()
+
+
+def pytest_runtest_teardown():
+    """Leave out what a test imported, too: a search for garbage in torch takes half a second."""
+    if len(sys.modules) > FROZEN_MODULES[0] + MANY_MODULES:
+        leave_out_of_garbage()
+
+
+def leave_out_of_garbage():
     gc.collect()
     gc.freeze()
+    FROZEN_MODULES[0] = len(sys.modules)
 
 
 def pytest_runtest_setup(item):

@@ -93,7 +93,8 @@ ALERT = Alert(
 )
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+# PostgreSQL's copy of today's tables is made by all migrations as well.
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow(ci_only=True))])
 def empty_url(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'empty.db'}"

@@ -43,7 +43,7 @@ def run_in_copy(tmp_path):
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_written_migration_makes_the_tables_of_the_code(tmp_path, run_in_copy):
     module = "perfledger_service.store.new_migration"
     versions = tmp_path / "perfledger_service" / "store" / "migrations" / "versions"

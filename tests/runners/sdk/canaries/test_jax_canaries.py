@@ -16,6 +16,7 @@ SMALL: dict[str, dict[str, object]] = {
     "resnet_block": {"images": 1},
     "decode_step": {"sequences": 2},
 }
+QUICK = {"matmul", "layer_norm", "embedding"}
 SHAPES = {
     "matmul": (8, 8),
     "layer_norm": (2, 1024),
@@ -29,7 +30,13 @@ def canaries():
     return import_module("perfledger.canaries.jax_canaries")
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow(ci_only=True))
+        for name in SMALL
+    ],
+)
 def test_a_canary_computes_on_the_host(canaries, name):
     device = {}
 
