@@ -199,7 +199,7 @@ def _part(
     try:
         factor = market.transfers.factor(change, runs_on.accelerator, declared=use.transfer_factor)
     except TransferError as error:
-        note = f"measured on {change.measured_on}, which tells nothing of {runs_on.accelerator}"
+        note = f"measured on {change.measured_on}, which says nothing about {runs_on.accelerator}"
         return _unpriced(change, f"{note}: {error}", hours=hours, source=use.source)
     part = FleetEntryPrice(
         change=carried_over(change, factor),

@@ -36,10 +36,10 @@ from perfledger.workload import AnyStep, PreparedStep, Step, Workload, WorkloadE
 # The kind of a benchmark by its name, as asv_runner.benchmarks has it.
 _KIND = re.compile(r"(time|timeraw|mem|peakmem|track)_.|(Time|Timeraw|Mem|PeakMem|Track)[A-Z_].")
 NOT_TIMED = {
-    "timeraw": "asv runs it as a program of its own",
+    "timeraw": "asv runs it as a separate program",
     "mem": "it is the size of an object, not a time",
     "peakmem": "it is a memory peak, which is measured of each timed benchmark anyway",
-    "track": "it is a number of its own, not a time",
+    "track": "it returns a number, not a time",
 }
 
 # Attributes that say how asv repeats a benchmark and shows it; a check has its own way.
@@ -162,7 +162,7 @@ def _add(
     if getattr(function, "skip_benchmark", False):
         reason = "it is marked to be skipped"
     elif _first(sources, "timer") is not None:
-        reason = "it has a timer of its own"
+        reason = "it has its own timer"
     if reason:
         left_out.append(LeftOutBenchmark(key, f"asv: {reason}"))
         return

@@ -88,7 +88,7 @@ def read_varints(value: Field) -> Iterator[int]:
 def message(value: Field) -> memoryview:
     """Return a field's message."""
     if isinstance(value, int):
-        msg = "a number stands where a message was expected"
+        msg = "found a number where a message was expected"
         raise ValueError(msg)  # noqa: TRY004 - wrong bytes, not a wrong call
     return value
 
@@ -97,7 +97,7 @@ def integer(value: Field) -> int:
     """Return a field's number."""
     if isinstance(value, int):
         return value
-    msg = "a message stands where a number was expected"
+    msg = "found a message where a number was expected"
     raise ValueError(msg)
 
 

@@ -26,7 +26,7 @@ from perfledger_runners.children.protocol_parser import (
 RANK_DECODER = msgspec.json.Decoder(RankMessage)
 # Those of ranks, and of what probes the socket.
 MAX_CONNECTIONS_PER_RANK = 4
-DIED = "it ended without an error of its own: it was killed, crashed or left the interpreter"
+DIED = "it ended without an error message: it was killed, crashed or exited the interpreter"
 
 
 class RankSockets:

@@ -181,7 +181,7 @@ class JobRunner:
         """Bring what there is of a job's result, or say why there is none."""
         status = None if ending is None else ending.exit_status
         if is_lost:
-            self.say(f"job {job.id} is not this runner's any more: stopped")
+            self.say(f"job {job.id} is no longer this runner's: stopped")
             self.slot.clear()
         elif self.slot.bundle.exists():
             self._send_readable(job)

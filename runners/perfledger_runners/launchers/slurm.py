@@ -167,7 +167,7 @@ class SlurmLauncher:
         if self.clock() - since < RESULT_WAIT_S:
             return SubmissionStatus(state=SubmissionState.RUNNING, place=_place(record))
         if record is None:
-            return _ended("Slurm does not know it any more, and it left no exit status")
+            return _ended("Slurm no longer knows it, and it left no exit status")
         state = f"{record.state} ({record.reason})" if record.reason else record.state
         return _ended(
             f"Slurm says {state}, but there is no exit status in {submission.log.parent}: the "

@@ -75,7 +75,7 @@ class CheckSettings(BaseSettings):
     )
     python: str = Field("", description="the repository's interpreter (.venv/bin/python if empty)")
     build: Annotated[str, Field(max_length=MAX_WORD)] = Field(
-        "", description="shell command that installs a checkout into an environment of its own"
+        "", description="shell command that installs a checkout into its own environment"
     )
     build_timeout: Seconds = Field(1800.0, description="most time for the build of one side")
     isolated: bool = Field(

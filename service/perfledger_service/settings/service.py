@@ -29,7 +29,7 @@ class ServiceSettings(BaseSettings):
         None, description="accepted as well, while GitHub gets a new secret"
     )
     public_read: bool = Field(
-        default=False, description="whoever reaches the service may read its pages"
+        default=False, description="anyone who can reach the service may read its pages"
     )
 
 

@@ -131,7 +131,7 @@ def get_event(
 @router.put(
     "/{event_id}/state",
     responses={
-        400: {**PROBLEMS[400], "description": "a state that nobody can set, or not in this way"},
+        400: {**PROBLEMS[400], "description": "a state that cannot be set, or not in this way"},
         **CALLER_PROBLEMS,
         404: _NO_EVENT,
     },

@@ -215,7 +215,7 @@ def test_a_change_measured_elsewhere_has_no_price_where_nothing_carries_it_over(
     (found,) = prices(use(), measured_on=measured_on)
 
     assert found.usd is None
-    assert f"measured on {measured_on}, which tells nothing of H100-80GB" in found.note
+    assert f"measured on {measured_on}, which says nothing about H100-80GB" in found.note
 
 
 def test_a_change_carried_over_is_a_projection_with_a_wider_interval():
@@ -350,7 +350,7 @@ def test_a_declared_transfer_prices_a_change_that_was_measured_on_a_cpu():
     )
 
     assert unknown.usd is None
-    assert "a CPU, which tells nothing of H100-80GB" in unknown.note
+    assert "a CPU, which says nothing about H100-80GB" in unknown.note
     assert found.usd == 16_512
     assert found.low is not None
     assert found.high is not None

@@ -127,7 +127,7 @@ def test_an_approval_commented_on_github_turns_the_check(
         receipt = upload(tmp_path / "bundle.json", root, TOKEN)
         finished(receipt.id)
         before = at_github.checks[0]["conclusion"]
-        command = at_github.comments[0]["body"].split("may comment `")[1].split("`")[0]
+        command = at_github.comments[0]["body"].split("can comment `")[1].split("`")[0]
         comment_id = at_github.add_comment("alice", command)["id"]
         body = json.dumps(
             {

@@ -40,7 +40,7 @@ _STYLES = {
 _TITLES = {
     FindingLevel.BUSY: "This machine is busy: what is measured now is uncertain",
     FindingLevel.NOISY: "This machine is quiet, but its settings or neighbours add noise",
-    FindingLevel.UNKNOWN: "Nothing disturbs as far as this machine tells; some of it is unknown",
+    FindingLevel.UNKNOWN: "Nothing is known to disturb this machine; some of it is unknown",
     FindingLevel.FINE: "This machine is quiet and fit to measure on",
 }
 
@@ -83,7 +83,7 @@ def doctor_document(view: DoctorView) -> Document:
 
 def _title(noise: NoiseFloor | None, findings: Sequence[HostFinding]) -> str:
     if noise is not None and any(map(_is_false_alarm, noise.metrics)):
-        return "This machine shows a change where there is none"
+        return "This machine shows changes where there are none"
     return _TITLES[findings[0].level if findings else FindingLevel.UNKNOWN]
 
 
@@ -177,7 +177,7 @@ def _power_blocks(noise: NoiseFloor) -> Iterator[Block]:
     unknown = [each for each in noise.metrics if each.spread.sd is None and each.spread.source]
     if rows:
         largest = max(row.first_change for row in rows)
-        yield heading("Smallest change that so many pairs, in so much time, find")
+        yield heading("Smallest change that a number of pairs finds, and the time it takes")
         yield table(
             (
                 figure("", "pairs", lambda row: row.pairs),

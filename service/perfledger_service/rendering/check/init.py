@@ -32,7 +32,7 @@ class EnvironmentSetUp:
 def summary(facts: ProjectFacts) -> str:
     """Return in one line what the repository is made of."""
     framework = "plain Python" if facts.framework is Framework.HOST else str(facts.framework)
-    packages = f"packages {_names(facts)}" if facts.packages else "no package of its own"
+    packages = f"packages {_names(facts)}" if facts.packages else "no package"
     tools = f", benchmarks of {' and '.join(facts.benchmark_tools)}" * bool(facts.benchmark_tools)
     return (
         f"found {framework}, {packages}, environment from {environment_set_up(facts).source}{tools}"
@@ -54,7 +54,7 @@ def advice(facts: ProjectFacts) -> tuple[str, ...]:
     if not facts.has_manager:
         sentences.append(
             f"{set_up.program} is not on PATH here: install it, or a change of {set_up.source} is "
-            "not measured, as each side then needs an environment of its own"
+            "not measured, as each side then needs a separate environment"
         )
     if facts.unignored_environments:
         names = ", ".join(facts.unignored_environments)

@@ -185,7 +185,7 @@ def _advice(result: CommitBisection) -> Iterator[Paragraph]:
             "There is no change to search for: choose other commits, or a smaller `margin`."
         ),
         SearchStatus.NOT_MEASURED: (
-            "Mend the build of one of the commits between, or search where they build."
+            "Fix the build of one of the commits between, or search a range that builds."
         ),
     }
     text = advice.get(result.status, "")

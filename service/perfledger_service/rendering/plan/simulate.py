@@ -224,7 +224,7 @@ def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison
         return f"{words}; the log has too few days to estimate the gain of a year."
     if gained.low <= 0 <= gained.high:
         return (
-            f"{words}; the days of the log do not agree whether fewer devices stand idle while "
+            f"{words}; the days of the log do not agree whether fewer devices are idle while "
             "jobs wait."
         )
     # All policies do the same work of the log; a policy only moves it in time.
@@ -232,7 +232,7 @@ def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison
     hours = sorted((abs(gained.low), abs(gained.high)))
     words += (
         f"; {abs(gained.middle):,.0f} {kind} device-hours a year ({hours[0]:,.0f} to "
-        f"{hours[1]:,.0f}) stand idle while a job waits for as many"
+        f"{hours[1]:,.0f}) are idle while a job waits for as many"
     )
     if view.rate is None:
         return f"{words}."

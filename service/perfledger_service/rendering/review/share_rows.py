@@ -7,7 +7,7 @@ from perfledger_cost_models.review.review_document import Review
 from perfledger_service.rendering.layout import number_format
 
 DEFINITIONS: Mapping[HourShare, str] = {
-    HourShare.COMMITMENT_UTILIZATION: "how much of what is committed covers use",
+    HourShare.COMMITMENT_UTILIZATION: "the share of commitments that is used",
     HourShare.ALLOCATED: "how many paid hours were allocated",
     HourShare.BUSY: "in how many allocated hours the device worked",
 }

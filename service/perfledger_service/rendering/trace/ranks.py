@@ -113,7 +113,7 @@ def _sentences(view: RanksView) -> Iterator[str]:
     if stragglers.is_uneven:
         yield _where_to_look(stragglers)
     if stragglers.skew is None:
-        yield "No collective is in all of these files, so waiting cannot be told from working."
+        yield "No collective is in all of these files: waiting cannot be told apart from working."
     else:
         yield (
             "The first and the last rank join a collective "

@@ -63,8 +63,8 @@ class CheckJournal:
             differences += ("other workloads are registered",)
         if differences:
             msg = (
-                f"the interrupted check cannot go on here: {', '.join(differences)}; resume it "
-                "where it began, or check again from the start without --resume"
+                f"the interrupted check cannot be resumed here: {', '.join(differences)}; resume "
+                "it where it started, or start again without --resume"
             )
             raise UsageError(msg)
 

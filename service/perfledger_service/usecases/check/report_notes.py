@@ -99,7 +99,7 @@ def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...
     cause, advice = "", list[str]()
     if waited is not None and waited >= LOADED_SHARE:
         cause = f", steps waited {100 * waited:.0f} % of their time for a core"
-        advice.append("stop other programs or give the check cores of its own with taskset")
+        advice.append("stop other programs, or reserve cores for the check with taskset")
     has_openmp = any(
         spec.id in names and spec.framework is not Framework.JAX for spec in bundle.workloads
     )

@@ -38,7 +38,7 @@ NO_BUILD_NOTE = (
     "from: it ran with what is installed; set `build` in [tool.perfledger]"
 )
 SAME_VERSIONS_NOTE = "{} changed, but both environments have the same versions of all packages"
-OWN_ENVIRONMENT_NOTE = "{} changed: each side ran in an environment of its own, made by {}"
+OWN_ENVIRONMENT_NOTE = "{} changed: each side ran in a separate environment, made by {}"
 OUTSIDE_SANDBOX = (
     "{} changed, which needs a build of each side, and a build runs outside the sandbox: set "
     "`isolated` or `build` in [tool.perfledger] if the changes of pull requests may do so"

@@ -153,7 +153,7 @@ def disallow(command: StoredCommand, session: Session, *, now: datetime) -> str:
     project_id, number = command.project_id, command.pull_request
     if not revoke_permissions(session, project_id, number, revoked_at=command.received_at):
         return command_answers.refusal_answer("nothing of this pull request was allowed")
-    reason = f"{command.login} does not allow it any more"
+    reason = f"{command.login} no longer allows it"
     cancel_jobs_of(session, project_id, number, of_fork=True, reason=reason, now=now)
     return ""
 

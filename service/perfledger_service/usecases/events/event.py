@@ -133,10 +133,10 @@ def _check_state(
     problems = (
         (
             state is EventState.FIXED,
-            "nobody sets an event to fixed: it is when a later change undoes it",
+            "an event cannot be set to fixed: it becomes fixed when a later change undoes it",
         ),
         (not reason, f"say why the event is {state}: give a reason"),
-        (is_expected and not owner, "an expected event needs an owner, who is asked about it"),
+        (is_expected and not owner, "an expected event needs an owner, who answers for it"),
         (until is not None and not is_expected, f"an event is {state} without a last day"),
         (
             until is not None and not today <= until <= today + timedelta(days=MOST_DAYS),

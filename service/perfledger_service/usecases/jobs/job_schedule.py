@@ -96,7 +96,7 @@ def _queue(engine: Engine, project: Project, work: _DueWork, *, now: datetime) -
         unneeded_ids = {job.id for job in work.unneeded_jobs}
         for job in open_runner_jobs(session, project.id):
             if job.id in unneeded_ids:
-                cancelled(session, job, reason="its A/B run is not requested any more", now=now)
+                cancelled(session, job, reason="its A/B run is no longer requested", now=now)
         try:
             for new_job in work.new_jobs:
                 queue_job(session, project.id, new_job, now=now)

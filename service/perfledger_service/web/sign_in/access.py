@@ -22,8 +22,8 @@ from perfledger_service.web.webhooks import signed_body
 class Access(StrEnum):
     """Who may use a route."""
 
-    ANYONE = "whoever reaches the service; nothing of a project is shown"
-    PAGE_READER = "whoever may read pages"
+    ANYONE = "anyone who can reach the service; nothing of a project is shown"
+    PAGE_READER = "anyone who may read pages"
     READ_TOKEN = "a token of the project, of any scope"  # noqa: S105 - a rule, no token
     UPLOAD_TOKEN = "a token of the project that may upload, or a run of its GitHub Actions"  # noqa: S105
     RUNNER_TOKEN = "a token of the project that may upload"  # noqa: S105

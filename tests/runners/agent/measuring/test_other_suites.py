@@ -66,9 +66,7 @@ def test_what_is_left_out_is_listed_with_its_reason(
     discovery = discover(harness, request)
 
     assert [spec.id for spec in discovery.workloads] == [NAME]
-    assert discovery.left_out == {
-        "benchmarks.w:track_size": "asv: it is a number of its own, not a time"
-    }
+    assert discovery.left_out == {"benchmarks.w:track_size": "asv: it returns a number, not a time"}
 
 
 KILLER = "import os\nos._exit(5)\n"

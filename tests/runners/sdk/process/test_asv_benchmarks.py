@@ -116,7 +116,7 @@ def test_what_is_no_time_is_named_and_why(write, send_command):
         "benchmarks.sums:Memory.mem_list",
         "benchmarks.sums:Memory.peakmem_list",
     }
-    assert reasons["benchmarks.sums:track_size"] == "asv: it is a number of its own, not a time"
+    assert reasons["benchmarks.sums:track_size"] == "asv: it returns a number, not a time"
 
 
 def test_a_benchmark_is_set_up_and_torn_down_around_its_steps(write, send_command):

@@ -7,7 +7,7 @@ def test_a_new_repository_gets_three_files_and_a_next_step(run, tmp_path):
     shown = run("init", tmp_path)
 
     lines = shown.splitlines()
-    assert lines[0].startswith("found plain Python, no package of its own, ")
+    assert lines[0].startswith("found plain Python, no package, ")
     assert lines[1:4] == [f"wrote {name}" for name in FILES]
     assert lines[4].startswith("There is no .venv here")
     assert lines[5:] == [

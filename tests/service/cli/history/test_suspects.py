@@ -119,7 +119,7 @@ def test_the_page_shows_requested_and_confirmed_suspects(site, suspect):
     assert f'href="/runs/{upload}"' in page
     assert "aaaaaaaaaa..bbbbbbbbbb" in page
     assert "one commit is left" in page
-    assert "No check is judged yet." in page
+    assert "No check has been judged yet." in page
 
 
 def test_the_page_holds_nothing_hostile(site, suspect):

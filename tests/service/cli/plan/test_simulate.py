@@ -32,7 +32,7 @@ def test_the_sentence_says_hours_and_money_with_their_interval(run, log):
 
     assert "With easy instead of fifo, a job waits" in shown
     assert "fewer device-hours a year (" in shown
-    assert "stand idle while a job waits for as many" in shown
+    assert "are idle while a job waits for as many" in shown
     assert "renting as many hours costs" in shown
     assert "at AWS p5.48xlarge, on demand." in shown
 

@@ -216,7 +216,7 @@ def test_bundles_give_speeds_and_landed_changes(run, plan, tmp_path, make_bundle
     (change,) = document["demand"]["changes"]
     assert change["change"]["change"][1] == pytest.approx(0.2, abs=0.01)
     (price,) = change["prices"]
-    assert "which tells nothing of H100-80GB" in price["note"]  # measured on a processor
+    assert "which says nothing about H100-80GB" in price["note"]  # measured on a processor
     (evidence,) = document["performance"]["evidence"]
     assert evidence["speed"]["units_per_second"][1] == pytest.approx(100, rel=0.01)
     assert evidence["speed"]["accelerator"] is None  # a processor has no price here

@@ -50,7 +50,7 @@ def test_a_state_is_set_shown_and_audited(event):
 
 
 def test_what_nobody_can_set_is_refused(event):
-    with pytest.raises(UsageError, match="nobody sets an event to fixed"):
+    with pytest.raises(UsageError, match="an event cannot be set to fixed"):
         event("set", "1", "fixed", "--reason", "it is")
 
 

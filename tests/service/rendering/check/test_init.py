@@ -30,7 +30,7 @@ def test_the_summary_says_what_was_recognised():
         "found jax, packages a, b, c and 1 more, environment from uv.lock, "
         "benchmarks of asv and pytest-benchmark"
     )
-    assert summary(ProjectFacts()).startswith("found plain Python, no package of its own, ")
+    assert summary(ProjectFacts()).startswith("found plain Python, no package, ")
 
 
 def test_without_an_environment_the_python_is_named():

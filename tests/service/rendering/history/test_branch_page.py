@@ -52,7 +52,7 @@ def test_a_quiet_branch_says_so():
 
     assert "No commit needs an A/B run" in page
     assert "No significant change among all series." in page
-    assert "No check is judged yet." in page
+    assert "No check has been judged yet." in page
 
 
 def test_a_name_of_others_is_text_of_the_page(grouped_changes, make_events):

@@ -107,7 +107,7 @@ def test_without_a_common_collective_only_work_can_be_compared(view, compute_s, 
 
     assert text.startswith(sentence)
     assert text.endswith(
-        "No collective is in all of these files, so waiting cannot be told from working."
+        "No collective is in all of these files: waiting cannot be told apart from working."
     )
 
 

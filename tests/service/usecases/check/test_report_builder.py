@@ -231,7 +231,7 @@ def test_a_change_measured_on_a_cpu_tells_nothing_of_an_accelerator(reported):
     (price,) = reported(pricing=PricingConfig(fleet=(fleet,))).change_prices
 
     assert price.usd is None
-    assert "measured on a device without a name, which tells nothing of H100-80GB" in price.note
+    assert "measured on a device without a name, which says nothing about H100-80GB" in price.note
 
 
 def test_what_is_not_known_on_this_device_is_unknown_and_what_is_declared_says_so(reported):

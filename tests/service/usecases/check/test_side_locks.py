@@ -163,7 +163,7 @@ def test_a_changed_file_of_a_conda_environment_makes_one_of_each_side(
 
     assert failures == ()
     assert len(runs) == len(Side)
-    assert made.startswith(f"{file} changed: each side ran in an environment of its own, made by `")
+    assert made.startswith(f"{file} changed: each side ran in a separate environment, made by `")
     arrow = "\N{RIGHTWARDS ARROW}"
     assert differences == (
         f"dependencies differ on head: mkl 2021 {arrow} 2022, slowdep 1 {arrow} 2"

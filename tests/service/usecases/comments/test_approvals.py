@@ -185,7 +185,7 @@ def test_who_is_named_approves_and_check_comment_and_page_say_so(asked, says, de
 
 def test_the_command_that_the_comment_prints_is_enough(asked, says, desk):
     asked()
-    printed = desk.comment.split("may comment `")[1].split("`")[0]
+    printed = desk.comment.split("can comment `")[1].split("`")[0]
     says("alice", printed)
 
     assert desk.check["conclusion"] == "success"
@@ -231,7 +231,7 @@ def test_the_author_cannot_approve_unless_the_policy_says_so(asked, says, desk):
     says("alice", YES, author="ALICE")
 
     assert desk.check["conclusion"] == "action_required"
-    assert "**That does not count**: this policy does not let authors approve" in desk.comment
+    assert "**The approval does not count**: this policy does not let authors approve" in desk.comment
 
 
 def test_the_author_approves_where_the_policy_says_so(asked, says, desk):
@@ -246,7 +246,7 @@ def test_an_approval_of_less_than_the_change_may_cost_does_not_count(asked, says
     says("alice", "/perfledger approve bbbbbbb 0.01: cheap")
 
     assert desk.check["conclusion"] == "action_required"
-    assert "**That does not count**: the change may cost up to" in desk.comment
+    assert "**The approval does not count**: the change may cost up to" in desk.comment
 
 
 def test_an_approval_ends_on_its_last_day(asked, says, desk, site):

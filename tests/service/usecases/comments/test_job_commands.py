@@ -327,7 +327,7 @@ def test_a_maintainer_revokes_what_was_allowed(jobs, fork):
     fork.say("alice", "/perfledger disallow")
     assert [job.state for job in jobs()] == [RunnerJobState.CANCELLED]
     fork.follow()
-    assert any("without a result: alice does not allow it" in one for one in fork.answers)
+    assert any("without a result: alice no longer allows it" in one for one in fork.answers)
     fork.say("alice", "/perfledger disallow")
 
     assert "othing of this pull request was allowed" in fork.answers[-1]

@@ -85,7 +85,7 @@ def test_a_state_has_its_reason_owner_day_and_author_and_all_are_noted(save, dec
 @pytest.mark.parametrize(
     ("state", "values", "problem"),
     [
-        (EventState.FIXED, {}, "nobody sets an event to fixed"),
+        (EventState.FIXED, {}, "an event cannot be set to fixed"),
         (EventState.ACKNOWLEDGED, {"reason": ""}, "give a reason"),
         (EventState.EXPECTED, {}, "needs an owner"),
         (EventState.OPEN, {"until": date(2026, 12, 1)}, "without a last day"),

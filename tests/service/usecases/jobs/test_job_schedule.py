@@ -107,7 +107,7 @@ def test_a_requested_ab_run_is_queued_for_a_class_that_has_a_runner(
         save_confirmation_state(session, project.id, ConfirmationState())
         session.commit()
     (job,) = jobs()
-    assert (job.state, job.reason) == ("cancelled", "its A/B run is not requested any more")
+    assert (job.state, job.reason) == ("cancelled", "its A/B run is no longer requested")
 
 
 @pytest.mark.usefixtures("suspected")

@@ -116,7 +116,7 @@ def test_a_job_of_a_lost_runner_goes_to_the_next_one(any_engine, project, queued
     taken = take_job(any_engine, project, OTHER, now=now + 1.5 * LEASE)
     assert (taken.runner, taken.attempts) == ("other", 2)
     assert taken.device_s == pytest.approx(180.0)
-    with pytest.raises(ConflictError, match="not this runner's any more"):
+    with pytest.raises(ConflictError, match="no longer this runner's"):
         renew_lease(any_engine, project, taken.id, BOX.lease, lease_s=120.0, now=now + 2 * LEASE)
 
 
