@@ -35,3 +35,7 @@ def test_a_name_is_text_of_the_picture(view):
     tags = {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(drawn).iter()}
     assert "script" not in tags
     assert "\x1b" not in drawn
+
+
+def test_a_load_test_is_drawn_as_agreed(view, matches_golden):
+    matches_golden("load.svg", load_svg(view))

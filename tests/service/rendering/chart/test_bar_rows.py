@@ -70,3 +70,9 @@ def test_what_is_empty_has_no_mark(marks_of):
         "gemm",
         "3 ms",
     ]
+
+
+def test_rows_are_drawn_as_agreed(matches_golden):
+    rows = [ROW, replace(ROW, part=1.0, share="", detail="")]
+
+    matches_golden("bar_rows.svg", embedded_svg(bar_rows_chart("Kernels", rows), label="l"))

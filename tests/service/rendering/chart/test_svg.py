@@ -153,3 +153,7 @@ def test_a_summary_of_many_lines_is_cut_and_said_whole_to_screen_readers():
     assert len(texts(drawn)) == 5
     assert texts(drawn)[-1].endswith("…")
     assert drawn.find(f"{SVG}desc").text == summary
+
+
+def test_a_picture_with_every_kind_of_mark_is_as_agreed(matches_golden):
+    matches_golden("every_mark.svg", picture_svg(a_picture("word")))

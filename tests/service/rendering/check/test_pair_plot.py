@@ -7,6 +7,7 @@ from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.chart.marks import BarMark, DotMark, LineMark, Tone
+from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
 
 PAIRS = ((1.0, 1.18), (1.0, 1.2), (1.0, 1.17), (1.0, 1.19))
@@ -111,3 +112,10 @@ def test_a_pair_beyond_the_plan_or_at_another_clock_is_not_drawn(judged_step_tim
     found = judged_step_time(planned)
 
     assert found.numbers == (1, 3, 4)
+
+
+def test_pairs_are_drawn_as_agreed(slower, of_pairs, matches_golden):
+    chart = pair_chart(slower, of_pairs(PAIRS), margin=0.01)
+
+    assert chart is not None
+    matches_golden("pairs.svg", embedded_svg(chart, label="pairs"))

@@ -205,3 +205,9 @@ def test_whatever_a_name_or_a_note_is_the_picture_is_xml_without_markup_of_their
 
 def test_markup_in_a_name_is_text():
     assert any("<script>" in text for text in texts(price("<script>alert(1)</script>")))
+
+
+def test_a_price_is_drawn_as_agreed(matches_golden):
+    prices = (price(), price("saved", (-14_000_000, -12_000_000, -9_000_000)), unpriced("bert"))
+
+    matches_golden("change_price.svg", change_svg(view_of(*prices, summed=total())))

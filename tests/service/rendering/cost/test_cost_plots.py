@@ -9,6 +9,7 @@ from perfledger_service.rendering.chart.marks import (
     TextMark,
     Tone,
 )
+from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.cost.cost_plots import break_even_chart, tornado_chart
 from perfledger_service.values.cost_views import BreakEvenCurve
 
@@ -72,3 +73,15 @@ def test_inputs_that_move_nothing_have_no_bar(marks_of):
     still = CostSwing(parameter="wacc", low_usd=7.0, high_usd=7.0, rank_correlation=0.0)
 
     assert marks_of(tornado_chart([still], mode_usd=7.0), BarMark) == []
+
+
+def test_the_charts_are_drawn_as_agreed(matches_golden):
+    years, still = (
+        CostSwing(parameter=name, low_usd=low, high_usd=6.0, rank_correlation=-0.5)
+        for name, low in (("depreciation_years", 8.0), ("wacc", 6.5))
+    )
+    curves = break_even_chart([owned(2.0), flat("dear", 8.0), flat("cheap", 1.0)])
+
+    matches_golden("break_even.svg", embedded_svg(curves, label="break-even"))
+    swings = tornado_chart([years, still], mode_usd=7.0)
+    matches_golden("tornado.svg", embedded_svg(swings, label="tornado"))

@@ -12,6 +12,7 @@ from perfledger_cost_models.forecasting.forecast import (
     SpendingBudget,
 )
 from perfledger_service.rendering.chart.marks import BandMark, LineMark, RuleMark
+from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.fleet.forecast_fan import fan_chart
 
 PERIODS = ((8.0, 9.0, 10.0, 11.0, 12.0), (7.0, 9.0, 11.0, 13.0, 15.0))
@@ -71,3 +72,7 @@ def test_of_a_long_past_three_seasons_are_drawn(forecast, marks_of):
     past, _ = marks_of(fan_chart(long), LineMark)
 
     assert [value for _, value in past.points] == [float(value) for value in range(25, 61)]
+
+
+def test_a_forecast_is_drawn_as_agreed(forecast, matches_golden):
+    matches_golden("forecast_fan.svg", embedded_svg(fan_chart(forecast), label="forecast"))

@@ -4,6 +4,7 @@ import pytest
 
 from perfledger_cost_models.billing.allocated_hours import HeatMap, WeeklyHours
 from perfledger_service.rendering.chart.marks import BarMark
+from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.fleet.heat_map import MOST_ROWS, heat_picture
 
 WEEKS = (date(2026, 7, 1), date(2026, 7, 6))  # from a Wednesday: five days, then seven
@@ -51,3 +52,9 @@ def test_of_very_many_teams_the_last_are_one_row():
 
     assert len(chart.y.ticks) == MOST_ROWS
     assert (chart.y.ticks[-1].label, chart.y.ticks[-1].figure) == ("(6 others)", "12")
+
+
+def test_a_heat_map_is_drawn_as_agreed(matches_golden):
+    found = weekly(("vision", (240.0, 336.0)), ("nlp", (120.0, 0.0)), ("", (0.0, 250_000.0)))
+
+    matches_golden("heat_map.svg", picture_svg(heat_picture(found)))

@@ -37,3 +37,7 @@ def test_the_picture_says_when_to_start(window):
     root = ElementTree.fromstring(window_svg(window))
 
     assert "Start 1970-01-01T01:00Z" in "".join(root.itertext())
+
+
+def test_a_start_window_is_drawn_as_agreed(window, matches_golden):
+    matches_golden("start_window.svg", window_svg(window))

@@ -138,3 +138,7 @@ def test_an_owners_name_is_text_of_the_picture(report):
         *("svg", "title", "desc", "style", "rect", "text", "g", "polyline", "line"),
     }
     assert "\u202e" not in drawn
+
+
+def test_utilization_is_drawn_as_agreed(report, matches_golden):
+    matches_golden("utilization.svg", utilization_svg(report))

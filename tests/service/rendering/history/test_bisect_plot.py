@@ -86,3 +86,8 @@ def test_the_svg_of_a_range_that_was_not_measured_is_a_picture_too(bisection):
     commits = tuple(replace(each, change=None) for each in bisection.commits)
 
     ElementTree.fromstring(bisection_svg(replace(bisection, commits=commits)))
+
+
+def test_a_bisection_is_drawn_as_agreed(bisection, matches_golden):
+    matches_golden("bisection.svg", bisection_svg(bisection))
+    matches_golden("bisection.txt", bisection_text(bisection))

@@ -128,3 +128,10 @@ def test_the_script_gets_the_points_of_the_picture_with_nothing_where_a_side_has
     assert "3000000 of #42" in data["labels"]
     assert data["changes"] == [{"x": 6.5, "label": "+14.6\u00a0%"}]
     assert len(data["commits"]) == 12
+
+
+def test_a_series_is_drawn_as_agreed(history, matches_golden):
+    chart = series_chart(history)
+
+    assert chart is not None
+    matches_golden("series.svg", embedded_svg(chart, label="series"))

@@ -81,3 +81,7 @@ def test_of_more_points_than_columns_a_column_has_the_median():
 
     assert max(map(len, drawn(values))) == WIDTH
     assert "\N{UPWARDS ARROW}" not in "".join(drawn(values))
+
+
+def test_a_series_of_steps_is_drawn_as_agreed(matches_golden):
+    matches_golden("sparkline.txt", "\n".join(drawn(stepped(40, 20))) + "\n")

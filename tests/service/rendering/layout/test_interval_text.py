@@ -53,3 +53,9 @@ def test_whatever_the_change_the_lines_fit_a_terminal_and_the_estimate_lies_in_i
     assert bar.count("\N{BLACK CIRCLE}") == 1
     assert len(dots) == (1 if changes else 0)
     assert all(1 <= line.count("\N{BULLET}") <= len(changes) for line in dots)
+
+
+def test_a_wide_interval_with_its_pairs_is_drawn_as_agreed(matches_golden):
+    text = interval_text(an_estimate(), margin=0.01, changes=(-0.02, 0.03, 0.05, 0.09))
+
+    matches_golden("interval.txt", text)

@@ -158,3 +158,7 @@ def test_a_name_of_others_is_text_of_the_picture():
     tags = {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(drawn).iter()}
     assert "script" not in tags
     assert "\u202e" not in drawn
+
+
+def test_a_load_curve_is_drawn_as_agreed(result, matches_golden):
+    matches_golden("rightsize.svg", sizing_svg(result))

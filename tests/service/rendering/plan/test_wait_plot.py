@@ -3,6 +3,7 @@ import pytest
 from perfledger_cost_models.review.queue_waits import RecordedWaits, WaitFigures
 from perfledger_cost_models.scheduling.policy_comparison import CURVE
 from perfledger_service.rendering.chart.marks import SERIES_TONES, BarMark, LineMark
+from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.plan.wait_plot import recorded_picture
 
 
@@ -61,3 +62,9 @@ def test_of_more_curves_than_colours_the_first_are_drawn(recorded, marks_of):
     (chart,) = recorded(*teams).charts
 
     assert [line.tone for line in marks_of(chart, LineMark)] == list(SERIES_TONES)
+
+
+def test_recorded_waits_are_drawn_as_agreed(recorded, matches_golden):
+    picture = recorded(waits("nlp", 60.0), waits("ads", 90_000.0), objective_s=3600.0, met=0.9)
+
+    matches_golden("waits.svg", picture_svg(picture))

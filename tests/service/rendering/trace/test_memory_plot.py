@@ -5,6 +5,7 @@ import pytest
 
 from perfledger.profile import MemoryPoint
 from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark
+from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.trace.memory_plot import (
     MAX_DEVICES,
     memory_charts,
@@ -138,3 +139,9 @@ def test_how_memory_is_recorded_is_said_where_it_was_not(make):
 def test_nothing_is_said_of_memory_that_was_recorded_or_that_has_no_step(of, make):
     assert missing_memory_note(of(point(0.0, 5))) == ""
     assert missing_memory_note(replace(make.profile(), slices=())) == ""
+
+
+def test_memory_is_drawn_as_agreed(of, matches_golden):
+    (chart,) = memory_charts(of(point(0.0, 50, held=80), point(0.5, 100, held=200)))
+
+    matches_golden("memory.svg", embedded_svg(chart, label="memory"))

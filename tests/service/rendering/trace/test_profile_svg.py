@@ -154,3 +154,8 @@ def test_every_family_of_kernels_has_a_colour(make, family):
     drawn = parsed(trace_svg(replace(view, profile=replace(view.profile, kernels=kernels))))
 
     assert len(drawn) > 0
+
+
+def test_a_trace_and_a_difference_are_drawn_as_agreed(make, diff_view, matches_golden):
+    matches_golden("trace.svg", trace_svg(make.trace_view()))
+    matches_golden("trace_difference.svg", trace_diff_svg(diff_view))

@@ -4,6 +4,7 @@ import pytest
 
 from perfledger_profiles.hardware.roofline import RooflineCeilings
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, TextMark, Tone
+from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.trace.roofline_plot import roofline_chart
 
 
@@ -88,3 +89,10 @@ def test_without_a_roof_or_a_kernel_there_is_no_chart(roof, value):
     for ceilings in (RooflineCeilings(value, 3.35e12), RooflineCeilings(989.4e12, value)):
         assert roofline_chart(replace(roof, ceilings=ceilings)) is None
     assert roofline_chart(replace(roof, points=())) is None
+
+
+def test_a_roofline_is_drawn_as_agreed(roof, matches_golden):
+    chart = roofline_chart(roof)
+
+    assert chart is not None
+    matches_golden("roofline.svg", embedded_svg(chart, label="roofline"))

@@ -6,6 +6,7 @@ from hypothesis import given, settings, strategies as st
 from perfledger.profile import Bucket
 from perfledger_profiles.diff.cause import BucketChange, StepTimeExplanation
 from perfledger_service.rendering.chart.marks import BarMark
+from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.trace.waterfall import (
     BarKind,
     waterfall_chart,
@@ -123,3 +124,13 @@ def test_times_that_no_step_takes_are_no_accident(value):
 
     assert isinstance(waterfall_text(explanation), str)
     assert waterfall_chart(explanation) is None or waterfall_rows(explanation)
+
+
+def test_a_waterfall_is_drawn_as_agreed(matches_golden):
+    explanation = an_explanation([(1.0, 1.5), (0.5, 0.25), (0.01, 0.012)], head_step_seconds=1.9)
+
+    chart = waterfall_chart(explanation)
+
+    matches_golden("waterfall.txt", waterfall_text(explanation))
+    assert chart is not None
+    matches_golden("waterfall.svg", embedded_svg(chart, label="step"))
