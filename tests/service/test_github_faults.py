@@ -158,7 +158,15 @@ def check(office, judged, make_bundle):
     return check
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=str)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(
+            fault, id=str(fault), marks=pytest.mark.slow(ci_only=True) if place % 4 else ()
+        )
+        for place, fault in enumerate(FAULTS)
+    ],
+)
 def test_whatever_github_does_there_is_one_comment_and_one_check(office, at_github, check, fault):
     where, kind, count = fault
     at_github.open_pull()

@@ -74,6 +74,7 @@ def is_checked(state, count):
     return state.wait_for(lambda now: len(now.repositories["octo/models"]["check_runs"]) >= count)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_work_of_a_killed_replica_is_taken_over_and_said_once(
     start_replica, at_github, make_bundle
 ):

@@ -115,7 +115,7 @@ def test_bundles_that_threads_decode_first_and_together_are_read(bundle_file):
     assert [one.returncode for one in results] == [0] * 4
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_no_request_is_the_first_to_decode_a_type(
     engine, database_url, at_github, bundle_file, now
 ):

@@ -284,7 +284,7 @@ def measured(tmp_path_factory, run_child):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_real_training_step_is_measured(measured):
     run = measured[0].about("benchmarks.net:train")
@@ -294,13 +294,13 @@ def test_a_real_training_step_is_measured(measured):
     assert read == {"step_time_p50", "cpu_active", "peak_memory"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_the_facts_name_the_loaded_torch(measured, torch):
     assert measured[0].of("facts")[0]["frameworks"]["torch"] == torch.__version__
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_profiled_pass_is_a_chrome_trace_with_a_mark_for_each_active_step(measured):
     profiled = measured[1].about("benchmarks.net:train")

@@ -374,6 +374,7 @@ def answer(tmp_path_factory, run_child):
     return run_child(root, Command.COUNT)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_compiled_function_is_counted_as_it_was_written(answer):
     counted = answer.about("benchmarks.mul:compiled")
 
@@ -385,6 +386,7 @@ def test_a_compiled_function_is_counted_as_it_was_written(answer):
     assert counted["limits"] == []
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_child_answers_for_each_workload(answer):
     counted = answer.about("benchmarks.mul:matmul")
     assert (counted["event"], counted["limits"], counted["program"]) == ("counted", [], "")

@@ -12,7 +12,7 @@ from perfledger_service.cli.app import app
 from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import verdicts_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs")]
+pytestmark = [pytest.mark.slow(ci_only=True), pytest.mark.usefixtures("short_runs")]
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 CONFIG = """
