@@ -19,6 +19,7 @@ from perfledger_service.github.rate_limits import (
     announced_wait_s,
     is_limit,
 )
+from perfledger_service.github.request_counts import RequestCounts, RequestOutcome, outcome_of
 from perfledger_service.github.retrying import SERVER_ERRORS, RetryingAdapter
 from perfledger_service.github.session import new_session
 
@@ -48,6 +49,7 @@ class GitHubApi:
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.counts = RequestCounts()
         self._root = root
         self._write_interval_s = write_interval_s
         self._sleep = sleep
@@ -118,9 +120,12 @@ class GitHubApi:
             # Only the error's type: its text may quote what was sent.
             msg = f"GitHub did not answer {method} /{path}: {type(error).__name__}"
             wait_s = LOST_POST_WAIT_S if method == "POST" else None
+            self.counts.note_request(method, RequestOutcome.NO_ANSWER)
             raise GitHubError(msg, is_transient=True, wait_s=wait_s) from None
         if response.status_code >= 300:  # noqa: PLR2004 - what is not a success
-            raise _refusal(gate, method, path, response)
+            self.counts.note_request(method, outcome_of(response.status_code))
+            raise self._refusal(gate, method, path, response)
+        self.counts.note_request(method, RequestOutcome.DONE)
         gate.note_success()
         return response
 
@@ -134,24 +139,24 @@ class GitHubApi:
             self._sessions.append(session)
         return session
 
-
-def _refusal(gate: RateGate, method: str, path: str, response: Response) -> GitHubError:
-    """Return the error of a refusal; a page in place of GitHub's JSON is a proxy's and may pass."""
-    status = response.status_code
-    message = _message(response)
-    reason = (message or response.reason or "no reason given").strip()
-    is_passing = message is None or status in PASSING_STATUSES
-    wait_s = announced_wait_s(response.headers)
-    if is_limit(status, response.headers, reason):
-        is_passing, wait_s = True, gate.note_limit(response.headers)
-    elif method == "POST" and (message is None or status in SERVER_ERRORS):
-        wait_s = max(LOST_POST_WAIT_S, wait_s or 0.0)
-    return GitHubError(
-        f"GitHub answered {status} to {method} /{path}: {reason}",
-        github_status=status,
-        is_transient=is_passing,
-        wait_s=wait_s,
-    )
+    def _refusal(self, gate: RateGate, method: str, path: str, response: Response) -> GitHubError:
+        """Return the error of a refusal; a page instead of GitHub's JSON is a proxy's, may pass."""
+        status = response.status_code
+        message = _message(response)
+        reason = (message or response.reason or "no reason given").strip()
+        is_passing = message is None or status in PASSING_STATUSES
+        wait_s = announced_wait_s(response.headers)
+        if is_limit(status, response.headers, reason):
+            is_passing, wait_s = True, gate.note_limit(response.headers)
+            self.counts.note_rate_limit()
+        elif method == "POST" and (message is None or status in SERVER_ERRORS):
+            wait_s = max(LOST_POST_WAIT_S, wait_s or 0.0)
+        return GitHubError(
+            f"GitHub answered {status} to {method} /{path}: {reason}",
+            github_status=status,
+            is_transient=is_passing,
+            wait_s=wait_s,
+        )
 
 
 def _message(response: Response) -> str | None:

@@ -29,6 +29,7 @@ from perfledger_service.github.pull_requests import (
     PullRequest,
     PullRequestComment,
 )
+from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import AppDeliveries
 
 PAGE = 100
@@ -165,6 +166,11 @@ class GitHub:
         if not isinstance(self._authentication, AppAuthentication):
             return None
         return AppDeliveries(self._api, self._authentication.app_auth)
+
+    @property
+    def requests(self) -> RequestCounts:
+        """Return how the requests so far ended."""
+        return self._api.counts
 
     def close(self) -> None:
         """Close the connections."""

@@ -31,6 +31,9 @@ class ServiceSettings(BaseSettings):
     public_read: bool = Field(
         default=False, description="anyone who can reach the service may read its pages"
     )
+    metrics_token: SecretStr | None = Field(
+        None, description="Prometheus reads `/metrics` from other machines with it"
+    )
 
 
 class UploadSettings(BaseSettings):

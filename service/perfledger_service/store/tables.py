@@ -111,7 +111,10 @@ class UploadRow(StoreRow, table=True):
     whose word its bundle is.
     """
 
-    __table_args__ = (UniqueConstraint("project_id", "bundle_sha256"),)
+    __table_args__ = (
+        UniqueConstraint("project_id", "bundle_sha256"),
+        Index(None, "status", "conclusion"),
+    )
 
     id: str = Field(primary_key=True)
     project_id: int = Field(foreign_key="project.id")
@@ -121,7 +124,7 @@ class UploadRow(StoreRow, table=True):
     base_sha: str
     head_sha: str
     head_subject: str
-    status: str = Field(index=True)
+    status: str
     reason: str = ""
     attempt: int = 1
     conclusion: str = ""

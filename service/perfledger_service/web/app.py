@@ -42,6 +42,9 @@ from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
 from perfledger_service.web.error_responses import add_error_responses
 from perfledger_service.web.headers import SecurityHeaders
+from perfledger_service.web.metrics import metrics
+from perfledger_service.web.metrics.request_times import RequestTimes
+from perfledger_service.web.metrics.service_metrics import metrics_registry
 from perfledger_service.web.repeated_task import RepeatedTask
 from perfledger_service.web.sign_in.access import access_by_route
 
@@ -86,6 +89,7 @@ def create_app(state: AppState) -> FastAPI:
     )
     app.state.service = state
     app.state.is_finished = True
+    app.state.metrics = metrics_registry(state)
     app.include_router(uploads.router)
     app.include_router(priors.router)
     app.include_router(ab_requests.router)
@@ -94,12 +98,14 @@ def create_app(state: AppState) -> FastAPI:
     app.include_router(jobs.router)
     app.include_router(webhooks.router)
     app.include_router(health.router)
+    app.include_router(metrics.router)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")
     app.include_router(pages.router)
     access_by_route(app)  # a route without a rule is a bug that is not served
     app.add_middleware(BodySizeLimit)
     app.add_middleware(AllowedHosts, public_url=state.public_url)
     app.add_middleware(SecurityHeaders)
+    app.add_middleware(RequestTimes, registry=app.state.metrics)
     add_error_responses(app)
     return app
 

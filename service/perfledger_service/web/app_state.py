@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from perfledger_service.errors import RefusedError
 from perfledger_service.github.actions_tokens import ActionsRun, ActionsTokens
 from perfledger_service.github.pull_requests import PullRequests
+from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.store.projects import Project
 from perfledger_service.store.replicas import ReplicaLock
@@ -45,6 +46,8 @@ class AppState:
     pull_requests: PullRequests | None = None  # None: nobody is asked whether heads moved
     deliveries: WebhookDeliveries | None = None  # None: missed webhooks are not asked for
     replica: ReplicaLock | None = None  # None: the only process of a SQLite file
+    metrics_token: SecretStr | None = None  # None: only this machine reads the metrics
+    github_requests: RequestCounts | None = None  # None: GitHub is not asked
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)
 

@@ -148,6 +148,8 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
         pull_requests=github,
         deliveries=github.deliveries if github and settings.webhook_secret else None,
         replica=replica,
+        metrics_token=settings.metrics_token,
+        github_requests=github.requests if github else None,
     )
 
 

@@ -16,6 +16,7 @@ from perfledger_service.web.app_state import (
     caller_that_uploads,
     runner_that_asks,
 )
+from perfledger_service.web.sign_in.metrics_readers import metrics_reader
 from perfledger_service.web.webhooks import signed_body
 
 
@@ -28,6 +29,7 @@ class Access(StrEnum):
     UPLOAD_TOKEN = "a token of the project that may upload, or a run of its GitHub Actions"  # noqa: S105
     RUNNER_TOKEN = "a token of the project that may upload"  # noqa: S105
     MAINTAIN_TOKEN = "a token of the project that may maintain"  # noqa: S105
+    METRICS_TOKEN = "a program on this machine, or the token for metrics"  # noqa: S105
     WEBHOOK_SIGNATURE = "GitHub, by its signature over the body"
 
 
@@ -46,6 +48,7 @@ _RULES: dict[Callable[..., object], Access] = {
     caller_that_uploads: Access.UPLOAD_TOKEN,
     runner_that_asks: Access.RUNNER_TOKEN,
     caller_that_maintains: Access.MAINTAIN_TOKEN,
+    metrics_reader: Access.METRICS_TOKEN,
     signed_body: Access.WEBHOOK_SIGNATURE,
 }
 

@@ -37,6 +37,7 @@ RULES = {
     ("GET", "/healthz"): Access.ANYONE,
     ("GET", "/healthz/webhooks"): Access.ANYONE,
     ("GET", "/readyz"): Access.ANYONE,
+    ("GET", "/metrics"): Access.METRICS_TOKEN,
     ("POST", "/webhooks/github"): Access.WEBHOOK_SIGNATURE,
     ("GET", "/api/v1/ab-requests"): Access.READ_TOKEN,
     ("GET", "/api/v1/events"): Access.READ_TOKEN,

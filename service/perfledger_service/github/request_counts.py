@@ -1,0 +1,52 @@
+"""Counts the requests to GitHub by how they ended."""
+
+import threading
+from collections import Counter
+from enum import StrEnum
+
+SERVER_ERROR = 500
+
+
+class RequestOutcome(StrEnum):
+    """How a request to GitHub ended."""
+
+    DONE = "done"
+    REFUSED = "refused"  # a status from 300 to 499, also for what is gone
+    FAILED = "failed"  # GitHub's own failure
+    NO_ANSWER = "no_answer"
+
+
+class RequestCounts:
+    """The requests of one process since it started; safe across threads."""
+
+    def __init__(self) -> None:
+        self._numbers: Counter[tuple[str, RequestOutcome]] = Counter()
+        self._rate_limits = 0
+        self._lock = threading.Lock()
+
+    def note_request(self, method: str, outcome: RequestOutcome) -> None:
+        """Count a request."""
+        with self._lock:
+            self._numbers[method, outcome] += 1
+
+    def note_rate_limit(self) -> None:
+        """Count a refusal after which no request is sent for a while."""
+        with self._lock:
+            self._rate_limits += 1
+
+    @property
+    def rate_limits(self) -> int:
+        """Return how often GitHub asked to wait."""
+        return self._rate_limits
+
+    def numbers(self) -> dict[tuple[str, RequestOutcome], int]:
+        """Return the number of requests by method and outcome."""
+        with self._lock:
+            return dict(self._numbers)
+
+
+def outcome_of(status: int | None) -> RequestOutcome:
+    """Return how a request ended that did not succeed; None without an answer."""
+    if status is None:
+        return RequestOutcome.NO_ANSWER
+    return RequestOutcome.FAILED if status >= SERVER_ERROR else RequestOutcome.REFUSED

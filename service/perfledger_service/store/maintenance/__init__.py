@@ -1,0 +1,1 @@
+"""Counts, backs up and restores the whole database."""

@@ -1,0 +1,93 @@
+"""Counts what the service holds, by queries that an index answers."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlmodel import Session, col, func, select
+
+from perfledger_runners.jobs.runner_job import RunnerJobState
+from perfledger_service.store.jobs.job_tables import RunnerJobRow
+from perfledger_service.store.tables import UploadRow
+from perfledger_service.values.report import Conclusion
+from perfledger_service.values.upload_views import UploadStatus
+
+_SQLITE_SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
+_POSTGRES_SIZE = "select pg_database_size(current_database())"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceCounts:
+    """What a service's database holds, over all projects.
+
+    `waiting` are uploads that are not judged yet or whose post is to be attempted again.
+    """
+
+    uploads: dict[UploadStatus, int]
+    checks: dict[Conclusion, int]
+    waiting: int
+    oldest_waiting_s: float  # since the oldest of these arrived; 0 without one
+    jobs: dict[RunnerJobState, int]
+    held_leases: int
+    expired_leases: int  # their runners sent no heartbeat: the next runner gets the job
+    database_bytes: int
+
+
+def service_counts(session: Session, *, now: datetime) -> ServiceCounts:
+    """Return what the database holds, with 0 for each state that nothing is in."""
+    uploads = dict.fromkeys(UploadStatus, 0)
+    checks = dict.fromkeys(Conclusion, 0)
+    for status, conclusion, number in session.exec(
+        select(UploadRow.status, UploadRow.conclusion, func.count()).group_by(
+            col(UploadRow.status), col(UploadRow.conclusion)
+        )
+    ):
+        uploads[UploadStatus(status)] += number
+        if conclusion:
+            checks[Conclusion(conclusion)] += number
+    waiting, oldest_waiting_s = _waiting(session, now)
+    held_leases, expired_leases = _leases(session, now)
+    return ServiceCounts(
+        uploads=uploads,
+        checks=checks,
+        waiting=waiting,
+        oldest_waiting_s=oldest_waiting_s,
+        jobs=_jobs(session),
+        held_leases=held_leases,
+        expired_leases=expired_leases,
+        database_bytes=_database_bytes(session),
+    )
+
+
+def _waiting(session: Session, now: datetime) -> tuple[int, float]:
+    """Return how many uploads wait, and the seconds since the oldest of them arrived."""
+    is_waiting = (col(UploadRow.status) == UploadStatus.RECEIVED) | col(UploadRow.retry_at).is_not(
+        None
+    )
+    number = session.exec(select(func.count()).where(is_waiting)).one()
+    arrived = col(UploadRow.created_at)
+    oldest = session.exec(select(arrived).where(is_waiting).order_by(arrived).limit(1)).first()
+    return number, 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds())
+
+
+def _jobs(session: Session) -> dict[RunnerJobState, int]:
+    numbers = session.exec(
+        select(RunnerJobRow.state, func.count()).group_by(col(RunnerJobRow.state))
+    )
+    stored = {RunnerJobState(state): number for state, number in numbers}
+    return dict.fromkeys(RunnerJobState, 0) | stored
+
+
+def _leases(session: Session, now: datetime) -> tuple[int, int]:
+    """Return how many leases runners hold, and how many ended without a heartbeat."""
+    is_leased = col(RunnerJobRow.state) == RunnerJobState.LEASED
+    all_leases = session.exec(select(func.count()).where(is_leased)).one()
+    is_held = col(RunnerJobRow.lease_expires_at) > now
+    held_leases = session.exec(select(func.count()).where(is_leased, is_held)).one()
+    return held_leases, all_leases - held_leases
+
+
+def _database_bytes(session: Session) -> int:
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    size = text(_SQLITE_SIZE if is_sqlite else _POSTGRES_SIZE)
+    return int(session.connection().execute(size).scalar_one())

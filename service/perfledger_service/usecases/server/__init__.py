@@ -1,0 +1,1 @@
+"""What the operator of a service asks of it as a whole."""

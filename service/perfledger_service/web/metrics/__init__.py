@@ -1,0 +1,1 @@
+"""Serves what Prometheus reads."""
