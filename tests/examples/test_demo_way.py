@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-pytestmark = pytest.mark.slow
+# `make demo` itself; the tests of the command line and of the service show each step.
+pytestmark = pytest.mark.slow(ci_only=True)
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,6 @@ def checked(demo, make_spinning, branch, tmp_path_factory):
     return SimpleNamespace(repository=repository, outcome=outcome, folder=folder)
 
 
-@pytest.mark.slow(ci_only=True)
 def test_a_branch_becomes_one_comment_and_one_check_run(demo, checked, branch, tmp_path):
     commit = demo.demo_repository.commit_of(checked.repository, branch.name)
     outcome = checked.outcome
@@ -35,7 +35,6 @@ def test_a_branch_becomes_one_comment_and_one_check_run(demo, checked, branch, t
     assert page.startswith(site.url)
 
 
-@pytest.mark.slow(ci_only=True)
 def test_a_check_leaves_no_worktree_behind_and_its_report_beside_its_bundle(demo, checked):
     worktrees = demo.demo_repository.git(checked.repository, "worktree", "list").splitlines()
     report = json.loads((checked.folder / "topic.report.json").read_text())

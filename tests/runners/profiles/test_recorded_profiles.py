@@ -107,6 +107,7 @@ def jax_profiles(tmp_path_factory):
     }
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_torchs_matmul_is_most_of_a_step_of_matmul(torch_profiles):
     profile = torch_profiles["matmul"]
@@ -123,6 +124,7 @@ def test_torchs_matmul_is_most_of_a_step_of_matmul(torch_profiles):
     assert profile.dropped_events == 0
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_torchs_fused_attention_is_matched_with_its_parts(torch_profiles):
     base, head = torch_profiles["fused"], torch_profiles["parts"]

@@ -81,6 +81,7 @@ IN_CI = (
     "v1.0 main --budget 30m",
     "v1.0 main --json",
     "bench load benchmarks.example:square_roots",
+    "perfledger check",
 )
 WHOLE_CHECK = "perfledger check"  # the only one that has the time to measure
 NO_TIME = "--budget 1s"  # ends after the first pairs
@@ -228,7 +229,9 @@ def test_an_example_ends_well(example):
 
 
 @pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize("example", [*map(marked, examples(sorted(OF_REPOSITORY))), WHOLE_CHECK])
+@pytest.mark.parametrize(
+    "example", [*map(marked, examples(sorted(OF_REPOSITORY))), marked(WHOLE_CHECK)]
+)
 def test_an_example_in_a_repository_ends_well(example):
     if "--request-rate" in example:
         example += f" {LOW_RATE}"
@@ -303,7 +306,8 @@ def formats():
             if each != "table" and not (GOLDEN / f"{name.replace(' ', '_')}.{each}").exists()
         ]
         if others:
-            yield pytest.param(COMMANDS[name].examples[0], others, id=name)
+            marks = pytest.mark.slow(ci_only=name == "plan elastic")
+            yield pytest.param(COMMANDS[name].examples[0], others, id=name, marks=marks)
 
 
 @pytest.mark.usefixtures("folder")

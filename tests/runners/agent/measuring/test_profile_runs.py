@@ -78,6 +78,7 @@ def trace(tmp_path):
     return write
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_torch_workload_is_profiled_on_both_sides(roomy, sides):
     explained = profile_both(roomy, sides(TORCH), [spec("matmul", Framework.TORCH)])

@@ -172,7 +172,7 @@ def test_without_a_workload_a_built_in_step_is_measured_and_said_to_be(tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_built_in_step_needs_none_of_the_repositorys_settings(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = tmp_path / "perfledger.toml"

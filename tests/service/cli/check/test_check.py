@@ -125,7 +125,7 @@ def caches():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("short_runs")
 def test_no_work_is_not_fast_unless_the_workloads_own_check_agrees(repository):
     path = repository / "bench" / "sums.py"
@@ -156,7 +156,7 @@ def test_no_work_is_not_fast_unless_the_workloads_own_check_agrees(repository):
     assert any("bench.sums:caches is 100 % faster" in note for note in report["notes"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("short_runs")
 def test_work_that_is_accepted_is_judged_as_it_is(repository):
     path = repository / "bench" / "sums.py"
@@ -278,7 +278,7 @@ def test_a_cap_in_money_is_shown_with_its_price(capped):
     assert "budget" in verdict["reason"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_tail_that_the_configuration_asks_for_is_judged_on_enough_steps(optional):
     runs = json.loads(optional.bundle.read_text())["runs"]
 

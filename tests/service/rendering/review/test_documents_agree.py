@@ -134,7 +134,7 @@ def projected_compared(book, document):
         yield from ((None, *each) for each in zip(row[10:13], amounts, strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_every_amount_that_page_workbook_and_json_share_is_the_same(documents, example):
     tables, book, document, page = documents
     compared = [

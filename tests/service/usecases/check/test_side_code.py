@@ -61,7 +61,16 @@ def loaded(runs, side):
     return package
 
 
-@pytest.mark.parametrize("layout", ["python", "src", "packages/one/src", "."])
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "src",
+        *(
+            pytest.param(layout, marks=pytest.mark.slow(ci_only=True))
+            for layout in ("python", "packages/one/src", ".")
+        ),
+    ],
+)
 def test_each_side_runs_its_own_package_in_any_layout_despite_a_copy(project, layout):
     mine = project(layout)
     mine.write("packages/one/pyproject.toml", "")

@@ -88,6 +88,7 @@ def test_a_changed_lock_without_its_tool_is_not_measured_and_names_the_tool(proj
     assert all(failure.detail.startswith(words) for failure in failures)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_changed_lock_of_poetry_is_installed_into_the_environment_of_its_side(project, tmp_path):
     mine = project()
     stand_in = tmp_path / "bin" / "poetry"

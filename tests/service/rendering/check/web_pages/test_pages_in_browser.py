@@ -22,8 +22,8 @@ NARROW = """() => new Promise(done => {
 @pytest.mark.parametrize(
     ("width", "scheme"),
     [
-        (1280, "light"),
         (360, "dark"),
+        pytest.param(1280, "light", marks=pytest.mark.slow(ci_only=True)),
         pytest.param(1280, "dark", marks=pytest.mark.slow(ci_only=True)),
         pytest.param(360, "light", marks=pytest.mark.slow(ci_only=True)),
     ],
