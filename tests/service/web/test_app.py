@@ -72,6 +72,7 @@ def test_the_description_of_the_api_says_what_it_takes_and_answers(site):
         "/api/v1/uploads/{upload_id}",
         "/healthz",
         "/healthz/webhooks",
+        "/metrics",
         "/readyz",
         "/webhooks/github",
     }
@@ -149,6 +150,7 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
         "get /api/v1/uploads/{upload_id}": "200 401 403 404 422 502",
         "get /healthz": "200",
         "get /healthz/webhooks": "200",
+        "get /metrics": "200 401",
         "get /readyz": "200 503",
         "post /api/v1/checks": "202 400 401 403 422 429 502",
         "post /api/v1/jobs/take": "200 401 403 422 502",

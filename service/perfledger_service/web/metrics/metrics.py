@@ -13,7 +13,10 @@ router = APIRouter(tags=["health"], dependencies=[Depends(metrics_reader)])
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}, "description": "Prometheus' text format"}},
+    responses={
+        200: {"content": {"text/plain": {}}, "description": "Prometheus' text format"},
+        401: {"content": {"text/plain": {}}, "description": "no token, from another machine"},
+    },
 )
 def metrics(request: Request) -> Response:
     """Return what the service holds and does, over all projects."""
