@@ -108,6 +108,12 @@ def a():
 """
 
 
+HANGS = """import os, signal
+    Path(os.environ["HANG_NOTE"]).write_text(str(os.getpid()))
+    signal.pause()
+"""
+
+
 def held_pair(harness, sides, path, *, act, holdable=frozenset({A})):
     """Measure a pair of held children that note what they do; return their notes and the pair."""
     texts = [NOTING.format(path=str(path), side=side, act=act) for side in Side]
@@ -148,9 +154,7 @@ def test_children_whose_imports_may_use_the_device_are_not_held(harness, sides, 
 
 @pytest.mark.slow
 def test_the_second_held_child_does_not_begin_what_hung_in_the_first(harness, sides, tmp_path):
-    limited = replace(harness, limits=replace(harness.limits, workload_s=1.0))
-
-    notes, pair = held_pair(limited, sides, tmp_path / "notes", act="import signal; signal.pause()")
+    notes, pair = held_pair(harness, sides, tmp_path / "notes", act=HANGS)
 
     assert notes[2:] == ["head begins"]
     assert [(each.side, each.why) for each in pair.failures] == [(Side.HEAD, FailureReason.HUNG)]
