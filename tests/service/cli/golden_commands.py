@@ -58,5 +58,18 @@ COMMANDS = {
     "prices_diff": ("prices diff first_prices.csv later_prices.csv", TEXTS),
     "prices_update": ("prices update --file azure.json --as-of 2026-11-20", TEXTS),
     "prices_bill": ("prices bill bill.csv", TEXTS),
+    "report": ("report bundle.json", ("table", "markdown", "json")),
+    "bench_power_spread": ("bench power --spread-percent 0.8 --change-percent 1", TEXTS),
+    "compare_bundles": ("compare bundles bundle.json", TEXTS),
+    "history_detect_timings": ("history detect timings.csv --column seconds", PICTURES),
+    "fleet_faults": (
+        "fleet faults --faults 3 --devices 512 --days 365 --fleet-devices 2048",
+        TEXTS,
+    ),
+    "plan_elastic": ("plan elastic jobs.csv --speeds speeds.csv --devices A100-80GB=8", TEXTS),
+    "plan_queue_rates": (
+        "plan queue --devices 16 --arrivals-per-hour 10 --service-minutes 60",
+        TEXTS,
+    ),
 }
 PRICES = {"first_prices.csv", "later_prices.csv"}
