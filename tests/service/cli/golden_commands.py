@@ -58,7 +58,6 @@ COMMANDS = {
     "prices_diff": ("prices diff first_prices.csv later_prices.csv", TEXTS),
     "prices_update": ("prices update --file azure.json --as-of 2026-11-20", TEXTS),
     "prices_bill": ("prices bill bill.csv", TEXTS),
-    "report": ("report bundle.json", ("table", "markdown", "json")),
     "bench_power_spread": ("bench power --spread-percent 0.8 --change-percent 1", TEXTS),
     "compare_bundles": ("compare bundles bundle.json", TEXTS),
     "history_detect_timings": ("history detect timings.csv --column seconds", PICTURES),
