@@ -3,6 +3,7 @@
 # make screenshots: pictures of all pages of that history, in docs/pages.
 # make test-pythons: the quick tests on every other Python that is installed here.
 # make check: format, lint, types, import contracts.    make bench: ratios, no gate.
+# make requirements: the locked requirements with hashes, after a change of pyproject.toml or constraints.txt.
 # make migration NAME="owners of uploads": the migration that a change of the store's tables needs.
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +13,7 @@ EXTRAS := service,postgres,gpu,torch,jax,numba,review,parquet,dev
 # A process uses what another one compiled: without this, each would rewrite a thousand test files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo screenshots test test-pythons check bench docs format migration clean
+.PHONY: demo screenshots test test-pythons check bench docs format requirements migration clean
 
 demo: $(VENV)/.ready-demo
 	$(BIN)/python examples/demo.py $(if $(SERVE),--history)
@@ -63,6 +64,13 @@ bench: $(VENV)/.ready-dev
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Of what runs for long and holds secrets: the service, and a runner's machine. torch and jax are the user's own.
+LOCK := $(BIN)/uv pip compile pyproject.toml - -c constraints.txt --generate-hashes --universal --python-version 3.11 \
+	--no-emit-index-url --no-header --no-annotate --quiet
+requirements: $(VENV)/.ready-dev
+	echo hatchling | $(LOCK) --extra service --extra postgres --extra review -o service/requirements.txt
+	echo hatchling | $(LOCK) --extra gpu -o runners/requirements.txt
 
 migration: $(VENV)/.ready-dev
 	$(BIN)/python -m perfledger_service.store.new_migration "$$NAME"

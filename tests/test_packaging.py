@@ -136,3 +136,57 @@ def test_the_command_line_starts_without_the_services_extra():
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LOCKED = {
+    "service/requirements.txt": ("service", "postgres", "review"),
+    "runners/requirements.txt": ("gpu",),
+}
+
+
+def normal(name):
+    """The name of a distribution as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("file", LOCKED)
+def test_what_is_installed_by_hash_is_what_is_pinned(file):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = (project["optional-dependencies"][extra] for extra in LOCKED[file])
+    wanted = [*project["dependencies"], *(each for extra in extras for each in extra), "hatchling"]
+    pins = dict(
+        line.split("==")
+        for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+        if "==" in line and not line.startswith("#")
+    )
+    pinned = {normal(name): version.split(";")[0].strip() for name, version in pins.items()}
+
+    text = (ROOT / file).read_text(encoding="utf-8").replace("\\\n", " ")
+    locked = {}
+    for line in text.splitlines():
+        requirement, *hashes = line.split(" --hash=sha256:")
+        name, version = requirement.split(";")[0].strip().split("==")
+        locked[name] = version
+        assert hashes, name
+        assert all(re.fullmatch(r"[0-9a-f]{64}", each.strip()) for each in hashes), name
+
+    assert {normal(re.split(r"[\[<>=!~ ]", each)[0]) for each in wanted} <= locked.keys()
+    different = {
+        name: (version, pinned[name])
+        for name, version in locked.items()
+        if pinned.get(name, version) != version
+    }
+    assert different == {}, "make requirements"
+
+
+def test_the_container_copies_what_is_here_installs_by_hash_and_is_not_root():
+    text = (ROOT / "service" / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    copied = [path for word, *paths in lines if word == "COPY" for path in paths[:-1]]
+    installs = [" ".join(words) for words in lines if words[:3] == ["RUN", "pip", "install"]]
+    users = [words[1] for words in lines if words[0] == "USER"]
+
+    assert [path for path in copied if not (ROOT / path).exists()] == []
+    assert all("--require-hashes" in each or "--no-deps" in each for each in installs)
+    assert len(installs) == 2
+    assert users == ["perfledger"]

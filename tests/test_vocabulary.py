@@ -56,6 +56,57 @@ BARE_WORDS = frozenset(
         "translated",
     }
 )
+# The same for functions, which do or return something: what, their names have to say. As a flag or
+# a column these words are clear.
+PARTICIPLES = frozenset(
+    {
+        "answered",
+        "assumed",
+        "based",
+        "billed",
+        "blamed",
+        "bought",
+        "cached",
+        "chosen",
+        "collected",
+        "committed",
+        "configured",
+        "counted",
+        "decided",
+        "declared",
+        "demanded",
+        "ended",
+        "explained",
+        "exposed",
+        "failed",
+        "finished",
+        "fitted",
+        "loaded",
+        "lost",
+        "mapped",
+        "needed",
+        "nested",
+        "ordered",
+        "owed",
+        "owned",
+        "parsed",
+        "performed",
+        "priced",
+        "projected",
+        "queued",
+        "recorded",
+        "refused",
+        "replaced",
+        "reported",
+        "returned",
+        "shared",
+        "skipped",
+        "stored",
+        "supplied",
+        "suspected",
+        "written",
+    }
+)
 # Fine as the variable of a loop or a comprehension, and as the name of nothing else.
 LOOP_WORDS = frozenset(
     {
@@ -106,8 +157,12 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
                 yield name, node.lineno, node in loops
             case ast.ClassDef(name=name):
                 yield name.lower(), node.lineno, False
-            case ast.Name(id=name, ctx=ast.Store()):
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
                 yield name, node.lineno, node in loops
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name, node.lineno, False
+            case ast.ExceptHandler(name=str(name)):
+                yield name, node.lineno, False
             case _:
                 pass
 
@@ -149,6 +204,19 @@ def test_no_result_is_named_by_a_bare_participle_or_pronoun(source, names):
         if path.is_relative_to(ROOT / source)
         for name, line, in_loop in bound
         if name.strip("_") in BARE_WORDS or (name.strip("_") in LOOP_WORDS and not in_loop)
+    ]
+
+    assert bare == []
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_function_of_a_module_is_named_by_a_bare_participle(source, trees):
+    bare = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
+        for path, tree in trees.items()
+        if path.is_relative_to(ROOT / source)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name.strip("_") in PARTICIPLES
     ]
 
     assert bare == []

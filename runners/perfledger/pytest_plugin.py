@@ -99,7 +99,7 @@ class SessionPlugin:
         self.has_answered = True
         self.startup.close()
         items = [item for item in session.items if isinstance(item, pytest.Function)]
-        self._answer(lambda _: self._collected(items))
+        self._answer(lambda _: self._collected_workloads(items))
         return True
 
     def broken(self, detail: str) -> CollectedWorkloads:
@@ -107,7 +107,7 @@ class SessionPlugin:
         session = ImportFailure(path=", ".join(self._context.request.paths) or ".", detail=detail)
         return CollectedWorkloads(broken=(*self._failures, session))
 
-    def _collected(self, items: Sequence[pytest.Function]) -> CollectedWorkloads:
+    def _collected_workloads(self, items: Sequence[pytest.Function]) -> CollectedWorkloads:
         workloads: dict[str, BoundWorkload] = {}
         left_out: list[LeftOutBenchmark] = []
         for item in items:

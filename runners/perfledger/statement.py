@@ -41,15 +41,15 @@ def statement_function(statement: Statement, file_name: str) -> Callable[[], Cal
     before = statement.set_up.splitlines()
     lines = [f"{line}\n" for line in (*before, *statement.text.splitlines())]
     linecache.cache[file_name] = (sum(map(len, lines)), None, lines, file_name)
-    set_up = _parsed(statement.set_up, file_name, first_line=1)
-    body = _parsed(statement.text, file_name, first_line=len(before) + 1)
+    set_up = _statements_of(statement.set_up, file_name, first_line=1)
+    body = _statements_of(statement.text, file_name, first_line=len(before) + 1)
     shared = sorted(_bound_names(statement.set_up) & _bound_names(statement.text))
     tree = ast.parse(FUNCTION.format(repeats=statement.repeats), file_name)
     function = cast("ast.FunctionDef", tree.body[0])
     step = cast("ast.FunctionDef", function.body[0])
     function.body[:1] = [*set_up, step]
     loop = cast("ast.For", step.body[0])
-    steps = _looped(body, loop) if statement.repeats > 1 else _returned(body)
+    steps = _loop_over(body, loop) if statement.repeats > 1 else _with_return(body)
     step.body = [*([ast.Nonlocal(shared)] if shared else []), *steps]
     code = compile(ast.fix_missing_locations(tree), file_name, "exec")
     namespace: dict[str, object] = {"__name__": NAME, "_perfledger_repeated": repeat}
@@ -57,21 +57,21 @@ def statement_function(statement: Statement, file_name: str) -> Callable[[], Cal
     return cast("Callable[[], Callable[[], object]]", namespace[NAME])
 
 
-def _parsed(text: str, file_name: str, *, first_line: int) -> list[ast.stmt]:
+def _statements_of(text: str, file_name: str, *, first_line: int) -> list[ast.stmt]:
     """Return the statements of a text that starts on this line of the file."""
     padded = "\n" * (first_line - 1) + text
     compile(padded, file_name, "exec")  # refuses `return` and `yield`, as timeit does
     return ast.parse(padded, file_name).body
 
 
-def _returned(body: list[ast.stmt]) -> list[ast.stmt]:
+def _with_return(body: list[ast.stmt]) -> list[ast.stmt]:
     """Return the body so that it returns the value of its last statement, if it has one."""
     if body and isinstance(body[-1], ast.Expr):
         return [*body[:-1], ast.Return(body[-1].value)]
     return body or [ast.Pass()]
 
 
-def _looped(body: list[ast.stmt], loop: ast.For) -> list[ast.stmt]:
+def _loop_over(body: list[ast.stmt], loop: ast.For) -> list[ast.stmt]:
     """Return the loop over the body, and what returns its last value, if it has one."""
     if body and isinstance(body[-1], ast.Expr):
         loop.body = [*body[:-1], ast.Assign([ast.Name(RESULT, ast.Store())], body[-1].value)]

@@ -129,12 +129,12 @@ def _prepare(windows: WorkloadKernels, places: Sequence[int], rule: DecisionRule
         pairs=len(places),
         step_seconds=steps.base_seconds,
         common_change=_common_change(ratios, rule),
-        tested=_judged(tested, ratios, rule),
-        restructured=_judged(restructured, ratios, rule),
+        tested=_judged_families(tested, ratios, rule),
+        restructured=_judged_families(restructured, ratios, rule),
     )
 
 
-def _judged(
+def _judged_families(
     families: Sequence[KernelFamily], ratios: FloatArray, rule: DecisionRule
 ) -> tuple[JudgedFamily, ...]:
     """Return families with their tests, relative to what is common to all and as measured."""

@@ -108,7 +108,7 @@ def select_baseline(
     """
     ordered = sorted(candidates, key=lambda c: (-c.commit, c.check, c.run))
     if request.pinned:
-        return _pinned(request, ordered)
+        return _pinned_baseline(request, ordered)
     usable = [c for c in ordered if _obstacle(request, c) is None]
     pairs = [c for c in usable if c.check == request.check]
     checks = tuple(dict.fromkeys(c.check for c in usable))[:MOST_CHECKS]
@@ -124,7 +124,9 @@ def select_baseline(
     raise NoBaselineError(_no_baseline(request, ordered))
 
 
-def _pinned(request: BaselineRequest, ordered: Sequence[BaselineCandidate]) -> BaselineSelection:
+def _pinned_baseline(
+    request: BaselineRequest, ordered: Sequence[BaselineCandidate]
+) -> BaselineSelection:
     """Take the pinned check despite any obstacle except another class of machine."""
     runs = [candidate for candidate in ordered if candidate.check == request.pinned]
     if not runs:
@@ -148,7 +150,9 @@ def _obstacle(request: BaselineRequest, candidate: BaselineCandidate) -> Obstacl
         return Obstacle.OTHER_MACHINE_CLASS
     if candidate.commit > request.merge_base:
         return Obstacle.LATER_COMMIT
-    if any(candidate.commit < commit <= request.merge_base for commit in _accepted(request)):
+    if any(
+        candidate.commit < commit <= request.merge_base for commit in _accepted_commits(request)
+    ):
         return Obstacle.ACCEPTED_CHANGE
     if candidate.check == request.check:
         return None  # the state of the machine and the level of other checks do not matter
@@ -167,7 +171,7 @@ def _level_obstacle(request: BaselineRequest, commit: int) -> Obstacle | None:
     return Obstacle.UNSURE_LEVEL if any(commit < level.last for level in levels) else None
 
 
-def _accepted(request: BaselineRequest) -> list[int]:
+def _accepted_commits(request: BaselineRequest) -> list[int]:
     """Return the commits at which a change of this series was accepted."""
     return [
         accepted.commit

@@ -58,7 +58,7 @@ def unpaired_results(
 
     Raises ValueError for a side without a run or with a value that is not positive.
     """
-    return tuple(None if test.flaw else _result(test, alpha=alpha) for test in tests)
+    return tuple(None if test.flaw else _test_result(test, alpha=alpha) for test in tests)
 
 
 def unpaired_t_test(
@@ -107,7 +107,7 @@ def unpaired_t_test(
     )
 
 
-def _result(test: UnpairedTest, *, alpha: float) -> TTestResult:
+def _test_result(test: UnpairedTest, *, alpha: float) -> TTestResult:
     if not all(math.isfinite(value) and value > 0 for value in (*test.base, *test.head)):
         msg = f"{test.metric.name} of {test.workload} has a value that is not positive"
         raise ValueError(msg)

@@ -165,7 +165,7 @@ def split_costs(
     parts = _in_cents(exact, round(100 * sum(exact.values(), Fraction(0))))
     direct = _in_cents(spent, int(parts[BillPart.DIRECT] / CENT))
     idle = share_out(parts[BillPart.IDLE], quotas, rest=UNALLOCATED_OWNER)
-    overhead = _shared(parts[BillPart.OVERHEAD], _by_use(spent, used), UNALLOCATED_OWNER)
+    overhead = _shares_of(parts[BillPart.OVERHEAD], _by_use(spent, used), UNALLOCATED_OWNER)
     rows = (
         AllocationRow(
             team=who.team,
@@ -188,7 +188,7 @@ def share_out(usd: Decimal, weights: Mapping[Name, Decimal], *, rest: Name) -> d
     if not usd.is_finite() or abs(usd) > MAX_USD or usd % CENT:
         msg = f"{usd} USD cannot be split into cents: round the bill first"
         raise AllocationError(msg)
-    return _shared(usd, {name: _hours(weight) for name, weight in weights.items()}, rest)
+    return _shares_of(usd, {name: _hours(weight) for name, weight in weights.items()}, rest)
 
 
 def exact_usd(usd: Decimal) -> Fraction:
@@ -214,7 +214,7 @@ def _by_use(
     return {who: _hours(max(each, Decimal(0))) for who, each in used.items()}
 
 
-def _shared(usd: Decimal, weights: Mapping[Name, Fraction], rest: Name) -> dict[Name, Decimal]:
+def _shares_of(usd: Decimal, weights: Mapping[Name, Fraction], rest: Name) -> dict[Name, Decimal]:
     total = sum(weights.values(), Fraction(0))
     if not total:
         return {rest: usd} if usd else {}

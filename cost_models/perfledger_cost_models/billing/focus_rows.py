@@ -197,7 +197,7 @@ class BillRow:
 
 def csv_rows(lines: Iterable[str]) -> Iterator[BillRow]:
     """Yield the rows of a bill in CSV, line by line; raise BillError."""
-    rows = csv.reader(_checked(lines), strict=True)
+    rows = csv.reader(_checked_lines(lines), strict=True)
     try:
         header = next(rows, list[str]())
         yield from bill_rows(header, ((rows.line_num, cells) for cells in rows))
@@ -233,7 +233,7 @@ def bill_rows(
         yield BillRow(row, line)
 
 
-def _checked(lines: Iterable[str]) -> Iterator[str]:
+def _checked_lines(lines: Iterable[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         if number > MAX_ROWS or len(line) > MAX_LINE_CHARACTERS:
             msg = f"the bill is too large at line {number + 1}: export shorter periods"

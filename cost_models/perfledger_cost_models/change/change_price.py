@@ -138,7 +138,7 @@ def price_changes(
     total = JointPrice()
     by_policy = tuple(JointPrice() for _ in pricing.policies)
     for part in parts:
-        price, draws = _priced(part, pools) if isinstance(part, FleetEntryPrice) else (part, None)
+        price, draws = _price(part, pools) if isinstance(part, FleetEntryPrice) else (part, None)
         total.add(price, draws)
         for policy, joint_price in zip(pricing.policies, by_policy, strict=True):
             if any(is_match(pattern, price.workload) for pattern in policy.workloads):
@@ -165,16 +165,16 @@ def _parts(
         uses = [use for use in pricing.fleet if is_match(use.workload, change.workload)]
         if not uses:
             note = f"no fleet entry matches {change.workload!r}: add {_HOW_TO_DECLARE}"
-            parts.append(_unpriced(change, note, hours=_NO_HOURS, source=""))
+            parts.append(_no_price(change, note, hours=_NO_HOURS, source=""))
         for use in uses:
             if len(parts) >= MAX_PARTS:
                 note = f"more than {MAX_PARTS} workloads on fleet entries: check fewer at once"
-                parts.append(_unpriced(change, note, hours=hours_of(use), source=use.source))
+                parts.append(_no_price(change, note, hours=hours_of(use), source=use.source))
                 continue
             try:
                 entry = hours_of_workload(use, change.workload, registered=registered)
             except FleetSplitError as error:
-                parts.append(_unpriced(change, str(error), hours=_NO_HOURS, source=use.source))
+                parts.append(_no_price(change, str(error), hours=_NO_HOURS, source=use.source))
                 continue
             parts.append(_part(change, entry, commitments.get(use.where), market))
     return parts
@@ -192,15 +192,15 @@ def _part(
         if commitment is not None and commitment.overflow:
             rate = rate_of(sheet, commitment.overflow, today=today)
     except PriceMissingError as error:
-        return _unpriced(change, str(error), hours=hours, source=use.source)
+        return _no_price(change, str(error), hours=hours, source=use.source)
     problem = _problem(change.change, hours)
     if problem:
-        return _unpriced(change, problem, hours=hours, source=use.source, rate=rate)
+        return _no_price(change, problem, hours=hours, source=use.source, rate=rate)
     try:
         factor = market.transfers.factor(change, runs_on.accelerator, declared=use.transfer_factor)
     except TransferError as error:
         note = f"measured on {change.measured_on}, which says nothing about {runs_on.accelerator}"
-        return _unpriced(change, f"{note}: {error}", hours=hours, source=use.source)
+        return _no_price(change, f"{note}: {error}", hours=hours, source=use.source)
     part = FleetEntryPrice(
         change=carried_over(change, factor),
         use=use,
@@ -215,8 +215,8 @@ def _part(
     try:
         bigger = next_rate(sheet, use.where, needed_bytes=needed, today=today)
     except PriceMissingError as error:
-        note = f"{_outgrowing(change.memory, limit)}: {error}"
-        return _unpriced(change, note, hours=hours, source=use.source, rate=rate)
+        note = f"{_memory_text(change.memory, limit)}: {error}"
+        return _no_price(change, note, hours=hours, source=use.source, rate=rate)
     return replace(part, limit_bytes=limit, upgrade_rate=bigger)
 
 
@@ -232,7 +232,7 @@ def _problem(change: Interval, hours: Interval) -> str:
     return ""
 
 
-def _priced(
+def _price(
     part: FleetEntryPrice, pools: dict[str, _CommitmentUse]
 ) -> tuple[ChangePrice, FloatArray | None]:
     draws, modes = part.draws(), part.modes()
@@ -268,7 +268,7 @@ def _priced(
         low=low,
         high=high,
         is_detectable=part.change.is_detectable or outgrown,
-        note="; ".join(filter(None, (_transfer_note(part), _moving(part), _wait_note(part)))),
+        note="; ".join(filter(None, (_transfer_note(part), _upgrade_note(part), _wait_note(part)))),
         extra_hours=extra,
         absorbed_hours=absorbed,
         renewal_devices=None if extra is None else renewal_devices(extra, part.commitment),
@@ -297,7 +297,7 @@ def _of_unknown_cash(part: FleetEntryPrice, extra: Interval) -> ChangePrice:
         f"hours on {part.own_rate.label} are paid for whether used or not, and whether idle ones "
         "take more is unknown: declare it in a [[commitment]] with devices and busy_hours_per_year"
     )
-    price = _unpriced(
+    price = _no_price(
         part.change,
         note,
         hours=hours_of(part.use),
@@ -362,15 +362,15 @@ def _wait_note(part: FleetEntryPrice) -> str:
     )
 
 
-def _moving(part: FleetEntryPrice) -> str:
+def _upgrade_note(part: FleetEntryPrice) -> str:
     memory, bigger = part.change.memory, part.upgrade_rate
     if memory is None or bigger is None:
         return ""
-    upgrade_text = _outgrowing(memory, part.limit_bytes)
+    upgrade_text = _memory_text(memory, part.limit_bytes)
     return f"{upgrade_text}; its hours then move to {bigger.label} at the same speed"
 
 
-def _outgrowing(memory: MemoryGrowth, limit_bytes: float) -> str:
+def _memory_text(memory: MemoryGrowth, limit_bytes: float) -> str:
     low, middle, _ = memory.head_bytes
     word = "no longer fits" if low > limit_bytes else "may no longer fit"
     sizes = (middle, memory.base_bytes, limit_bytes)
@@ -378,7 +378,7 @@ def _outgrowing(memory: MemoryGrowth, limit_bytes: float) -> str:
     return f"needs {needs} GB of device memory, {before} before, and {word} in {limit} GB"
 
 
-def _unpriced(
+def _no_price(
     change: MeasuredChange,
     note: str,
     *,

@@ -28,7 +28,7 @@ def hours_of_workload(use: FleetUse, workload: str, *, registered: Collection[st
         if len(matches) > 1:
             msg = (
                 f"the fleet entry {use.workload!r} has {use.device_hours_per_year:,.0f} hours for "
-                f"{len(matches)} workloads together ({_listed(matches)}): add weights, each "
+                f"{len(matches)} workloads together ({_first_names(matches)}): add weights, each "
                 "workload's part of the hours, or an entry for each"
             )
             raise FleetSplitError(msg)
@@ -50,7 +50,7 @@ def hours_of_workload(use: FleetUse, workload: str, *, registered: Collection[st
     )
 
 
-def _listed(names: Collection[str]) -> str:
+def _first_names(names: Collection[str]) -> str:
     first_names = list(names)[:MAX_SHOWN_MATCHES]
     more = len(names) - len(first_names)
     return ", ".join([*first_names, *([f"{more} more"] if more else [])])

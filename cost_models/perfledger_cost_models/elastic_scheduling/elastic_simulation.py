@@ -177,14 +177,14 @@ class _Running:
 
     def end(self, now: float) -> float:
         """Return when the job ends on its devices."""
-        speed = self._speed
+        speed = self._current_speed
         return now + self._still_s + self._left / speed if speed else inf
 
     def run(self, now: float, then: float) -> None:
         """Take away the work of a span of time."""
         still = min(self._still_s, then - now)
         self._still_s -= still
-        self._left -= self._speed * (then - now - still)
+        self._left -= self._current_speed * (then - now - still)
 
     def move(self, shares: tuple[TimeShare, ...]) -> None:
         """Give the job other devices; the first do not need a restart."""
@@ -195,7 +195,7 @@ class _Running:
         self.shares = shares
 
     @property
-    def _speed(self) -> float:
+    def _current_speed(self) -> float:
         speed = sum(each.share * each.configuration.speed for each in self.shares)
         is_shared = len(self.shares) > 1 or any(each.share < 1 for each in self.shares)
         lost = self._restart_s / ROUND_S if is_shared else 0.0

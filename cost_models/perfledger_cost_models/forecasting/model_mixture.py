@@ -65,7 +65,7 @@ def mixture_of(logs: FloatArray, *, horizon: int, season: int) -> ModelMixture:
         start = max(start, season * first_seasons(len(logs), season=season))
     walk = kinds[0].points[0]
     losses = [_losses(each.points, walk, logs, start=start) for each in kinds]
-    points, reach = _mixed(kinds, losses)
+    points, reach = _mixed_forecast(kinds, losses)
     misses = np.full(points.shape, np.nan)
     for ahead in range(1, horizon + 1):
         misses[:-ahead, ahead - 1] = logs[ahead:] - points[:-ahead, ahead - 1]
@@ -133,7 +133,9 @@ def _losses(points: FloatArray, walk: FloatArray, logs: FloatArray, *, start: in
     return np.where(count > 0, total / np.maximum(count, 1), np.inf) + _LEAST
 
 
-def _mixed(kinds: Sequence[_Kind], losses: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+def _mixed_forecast(
+    kinds: Sequence[_Kind], losses: Sequence[FloatArray]
+) -> tuple[FloatArray, FloatArray]:
     """Return the mixture's points and reach; a random walk while no losses are known."""
     moments = np.arange(len(losses[0].T))
     best = [each.argmin(axis=0) for each in losses]

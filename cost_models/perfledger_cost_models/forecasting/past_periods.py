@@ -77,8 +77,8 @@ def history_of(
     money = None if costs is None else [(each.start, each.end, each.usd) for each in costs]
     return UsageHistory(
         calendar=calendar_of(step, calendar.start(complete[0])),
-        hours=_shared(hours, edges)[complete_span],
-        usd=None if money is None else _shared(money, edges)[complete_span],
+        hours=_amounts_by_period(hours, edges)[complete_span],
+        usd=None if money is None else _amounts_by_period(money, edges)[complete_span],
     )
 
 
@@ -136,7 +136,7 @@ def _recorded_span(usages: Sequence[DeviceUsage]) -> tuple[float, float]:
     return start, end
 
 
-def _shared(
+def _amounts_by_period(
     spans: Sequence[tuple[float, float, float]], edges: Sequence[float]
 ) -> tuple[float, ...]:
     """Split amounts over the periods between edges, evenly by time."""

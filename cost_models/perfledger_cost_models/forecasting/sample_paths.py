@@ -73,7 +73,7 @@ def sample_paths(series: FloatArray, *, horizon: int, season: int) -> SamplePath
     first = max(mixture.start + SKIPPED_MOMENTS, len(series) - 1 - MAX_ORIGINS)
     width, origins = _width(mixture, first, one_step)
     naive = seasonal_naive(series, horizon=horizon, season=season, shares=_ENDS)
-    center, half = _widened(mixture, width, one_step, np.log(naive + floor))
+    center, half = _widened_forecast(mixture, width, one_step, np.log(naive + floor))
     paths = center + half * _unit_paths(mixture.reach[-1])
     amounts = np.exp(np.minimum(paths, np.log(MAX_AMOUNT)))
     return SamplePaths(
@@ -139,7 +139,7 @@ def _width(mixture: ModelMixture, first: int, one_step: float) -> tuple[float, i
     return weighted_misses / (origins + ONE_STEP_ORIGINS), origins
 
 
-def _widened(
+def _widened_forecast(
     mixture: ModelMixture, width: float, one_step: float, naive: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the middle and half-width, moved towards the naive forecast.

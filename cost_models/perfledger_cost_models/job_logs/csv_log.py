@@ -213,7 +213,7 @@ def _with_queue_name(row: dict[str, str]) -> Mapping[str, str]:
 
 def _devices(row: Mapping[str, str], line: int) -> tuple[int, int]:
     """Return the devices and the share of each; a fraction of one device is a share of it."""
-    requested = _scaled(row, _DEVICES, line)
+    requested = _in_base_unit(row, _DEVICES, line)
     instances = _instances(row, line)
     share = _amount(row, _SHARE, line)
     if not 0 <= requested * instances <= MAX_SECONDS:
@@ -227,7 +227,7 @@ def _devices(row: Mapping[str, str], line: int) -> tuple[int, int]:
 
 def _total(row: Mapping[str, str], units: Mapping[str, float], line: int) -> int:
     """Return the sum over all instances."""
-    amount = _scaled(row, units, line) * _instances(row, line)
+    amount = _in_base_unit(row, units, line) * _instances(row, line)
     if amount > MAX_AMOUNT:
         msg = f"the job log, line {line}: {amount:g} milli-CPUs or MiB is above {MAX_AMOUNT:g}"
         raise JobLogError(msg)
@@ -265,7 +265,7 @@ def _moment(row: Mapping[str, str], names: Sequence[str], line: int) -> float | 
     return next((moment for moment in moments if moment is not None), None)
 
 
-def _scaled(row: Mapping[str, str], units: Mapping[str, float], line: int) -> float:
+def _in_base_unit(row: Mapping[str, str], units: Mapping[str, float], line: int) -> float:
     for name, unit in units.items():
         if name in row and (number := number_of(row[name], line, name)) is not None:
             return max(number, 0.0) * unit

@@ -131,9 +131,9 @@ def ranges(listed: Sequence[PricedRow]) -> RowFindings:
     A SKU's median over its regions is outside too: single regions are for the rules above.
     """
     current = current_prices(listed)
-    everything = _published(current)
+    everything = _sorted_prices(current)
     for same in groups_by(current, lambda price: (price.accelerator, is_spot(price))):
-        kind = _published(same)
+        kind = _sorted_prices(same)
         medians = {
             alike[0].price.sku: median(one.price.usd_per_device_hour for one in alike)
             for alike in groups_by(same, lambda price: price.sku)
@@ -157,7 +157,7 @@ def ranges(listed: Sequence[PricedRow]) -> RowFindings:
                 yield one, FindingSeverity.REJECT, reason
 
 
-def _published(listed: Sequence[PricedRow]) -> _SortedPrices:
+def _sorted_prices(listed: Sequence[PricedRow]) -> _SortedPrices:
     """Return the prices with their SKUs, the lowest first.
 
     Own prices are no references: they may be far below what is published.

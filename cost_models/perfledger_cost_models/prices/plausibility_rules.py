@@ -131,7 +131,7 @@ def _denominators(listed: Sequence[PricedRow]) -> RowFindings:
                 of = f"{count} of them" if wrong is small else f"one of its {count}"
                 rejected[wrong.row] = wrong, f"{usd} is the price of {of}"
         yield from ((one, FindingSeverity.REJECT, reason) for one, reason in rejected.values())
-        yield from _undecided(
+        yield from _warn_about_pairs(
             [pair for pair in pairs if not any(one.row in rejected for one in pair)]
         )
 
@@ -179,7 +179,7 @@ def _wrong_row(
     return wrong if is_decided else None
 
 
-def _undecided(pairs: Iterable[tuple[PricedRow, PricedRow]]) -> RowFindings:
+def _warn_about_pairs(pairs: Iterable[tuple[PricedRow, PricedRow]]) -> RowFindings:
     """Warn about both rows of each pair, each row once."""
     noted: dict[int, tuple[PricedRow, str]] = {}
     for large, small in pairs:

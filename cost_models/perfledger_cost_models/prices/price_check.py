@@ -120,7 +120,7 @@ class _Checked:
                 continue
             self.findings.append(_finding(one, level, rule, reason))
             if level is FindingSeverity.REJECT:
-                rejected[one.row] = _rejected(one, self.name, reason)
+                rejected[one.row] = _rejected_price(one, self.name, reason)
         self.rejected += rejected.values()
         self.listed = [one for one in self.listed if one.row not in rejected]
 
@@ -140,7 +140,7 @@ def check_sheet(text: str, name: str, *, context: CheckContext = DEFAULT_CONTEXT
             _finding(one, level, STEP_RULE, reason)
             for one, level, reason in _steps(checked.listed, context.previous)
         ]
-    return _result(checked)
+    return _sheet_check(checked)
 
 
 def check_prices(prices: Sequence[Price], name: str, *, context: CheckContext) -> SheetCheck:
@@ -148,10 +148,10 @@ def check_prices(prices: Sequence[Price], name: str, *, context: CheckContext) -
     checked = _Checked(name=name, rows=len(prices))
     checked.listed = [PricedRow(row, price) for row, price in enumerate(prices, start=1)]
     _apply_rules(checked, context)
-    return _result(checked)
+    return _sheet_check(checked)
 
 
-def _result(checked: _Checked) -> SheetCheck:
+def _sheet_check(checked: _Checked) -> SheetCheck:
     return SheetCheck(
         name=checked.name,
         rows=checked.rows,
@@ -221,7 +221,7 @@ def _references(sheet: PriceSheet | None) -> list[PricedRow]:
     return [PricedRow(-place, price, is_reference=True) for place, price in enumerate(prices)]
 
 
-def _rejected(rejected_row: PricedRow, name: str, reason: str) -> RejectedPrice:
+def _rejected_price(rejected_row: PricedRow, name: str, reason: str) -> RejectedPrice:
     return RejectedPrice(
         sheet=name,
         row=rejected_row.row,

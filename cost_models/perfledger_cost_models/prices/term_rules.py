@@ -40,7 +40,7 @@ def spot_prices(listed: Sequence[PricedRow]) -> RowFindings:
                     f"spot at {other.price.usd_per_hour} is above on demand, "
                     f"{on_demand.price.usd_per_hour}"
                 )
-                yield _blamed(on_demand, other, contradictions), FindingSeverity.REJECT, reason
+                yield _wrong_price(on_demand, other, contradictions), FindingSeverity.REJECT, reason
 
 
 def commitments(listed: Sequence[PricedRow]) -> RowFindings:
@@ -53,7 +53,7 @@ def commitments(listed: Sequence[PricedRow]) -> RowFindings:
                     f"committed at {other.price.usd_per_hour} is above on demand, "
                     f"{on_demand.price.usd_per_hour}"
                 )
-                yield _blamed(on_demand, other, contradictions), FindingSeverity.REJECT, reason
+                yield _wrong_price(on_demand, other, contradictions), FindingSeverity.REJECT, reason
         yield from _too_cheap(same)
         yield from _longer_terms(same)
 
@@ -75,7 +75,7 @@ def _above_on_demand(same: Sequence[PricedRow]) -> list[_Contradiction]:
     return pairs
 
 
-def _blamed(
+def _wrong_price(
     on_demand: PricedRow, derived: PricedRow, contradictions: Sequence[_Contradiction]
 ) -> PricedRow:
     """Return which of the two is wrong: what contradicts several others, else the newer one."""
@@ -112,7 +112,7 @@ def _too_cheap(same: Sequence[PricedRow]) -> RowFindings:
                 f"{100 * _share(other, on_demand):.0f} % of on demand, "
                 f"{on_demand.price.usd_per_hour}: they belong to different price lists"
             )
-            wrong = other if is_outvoted else _blamed(on_demand, other, contradictions)
+            wrong = other if is_outvoted else _wrong_price(on_demand, other, contradictions)
             yield wrong, FindingSeverity.REJECT, reason
 
 

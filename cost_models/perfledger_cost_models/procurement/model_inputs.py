@@ -45,10 +45,10 @@ def plan_inputs(
     demand, shares = figures.plan.demand, figures.shares
     utilization = shares.required(HourShare.COMMITMENT_UTILIZATION)
     return (
-        _ranged(HOURS, f"{kind} {demand.accelerator} hours a year", "h/year", hours),
-        _ranged(GROWTH, "growth of the hours", "per year", demand.growth),
+        _range_input(HOURS, f"{kind} {demand.accelerator} hours a year", "h/year", hours),
+        _range_input(GROWTH, "growth of the hours", "per year", demand.growth),
         *_conversions(shares, kind),
-        _ranged(
+        _range_input(
             COMMITMENT_UTILIZATION,
             "commitment utilization, of committed and owned hours",
             "share",
@@ -71,10 +71,10 @@ def _conversions(shares: HourShares, kind: HoursKind) -> Iterator[ModelInput]:
     """Yield the shares that turn hours of a kind into paid hours."""
     if kind is not HoursKind.PAID:
         allocated = shares.required(HourShare.ALLOCATED)
-        yield _ranged(ALLOCATED_SHARE, "allocated share, of paid hours", "share", allocated)
+        yield _range_input(ALLOCATED_SHARE, "allocated share, of paid hours", "share", allocated)
     if kind is HoursKind.BUSY:
         busy = shares.required(HourShare.BUSY)
-        yield _ranged(BUSY_SHARE, "busy share, of allocated hours", "share", busy)
+        yield _range_input(BUSY_SHARE, "busy share, of allocated hours", "share", busy)
 
 
 def option_inputs(figures: PlanData, options: Sequence[PurchaseOption]) -> tuple[ModelInput, ...]:
@@ -99,7 +99,7 @@ def _own_inputs(figures: PlanData, option: PurchaseOption) -> tuple[ModelInput, 
     speed = next((one for one in figures.plan.speed if one.accelerator == option.accelerator), None)
     if option.accelerator != figures.plan.demand.accelerator and speed is not None:
         label = f"{option.accelerator} hours that replace one"
-        inputs.append(_ranged(hours_of(option.key), label, "h/h", speed.hours))
+        inputs.append(_range_input(hours_of(option.key), label, "h/h", speed.hours))
     if option.devices is not None:
         source = "the plan, or enough whole instances to carry the first year's need"
         label = f"{option.name}: devices"
@@ -148,8 +148,8 @@ def _spot(option: PurchaseOption, spot: SpotTerms) -> tuple[ModelInput, ...]:
     )
     share = f"share done on demand when {option.where} is unavailable"
     return (
-        _ranged(f"{option.key}_overhead", label, "h/h", overhead),
-        _ranged(f"{option.key}_fallback", share, "share", spot.fallback),
+        _range_input(f"{option.key}_overhead", label, "h/h", overhead),
+        _range_input(f"{option.key}_fallback", share, "share", spot.fallback),
     )
 
 
@@ -197,7 +197,7 @@ def _parameter(figures: PlanData, parameter: str, *, name: str = "") -> ModelInp
     )
 
 
-def _ranged(name: str, label: str, unit: str, input_range: InputRange) -> ModelInput:
+def _range_input(name: str, label: str, unit: str, input_range: InputRange) -> ModelInput:
     return ModelInput(
         name=name,
         label=label,

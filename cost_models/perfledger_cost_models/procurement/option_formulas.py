@@ -44,7 +44,7 @@ def cost_model(
     An input that several options share may be passed several times.
     """
     status_quo = next(option for option in options if option.where == keep)
-    lines = list(_shared(inputs))
+    lines = list(_common_lines(inputs))
     for option in options:
         lines += _lines(option, status_quo, is_elsewhere=option.accelerator != accelerator)
     return CostModel(
@@ -60,12 +60,12 @@ def cost_model(
 def first_need(inputs: Sequence[ModelInput]) -> Decimal:
     """Return the hours beyond the supply in the first year, at the most likely inputs."""
     values = {each.name: np.array([float(each.mode)]) for each in inputs}
-    for line in _shared(inputs):
+    for line in _common_lines(inputs):
         values[line.name] = value_of(line.formula, values)
     return to_decimal(values["need_1"][0])
 
 
-def _shared(inputs: Sequence[ModelInput]) -> Iterator[FormulaLine]:
+def _common_lines(inputs: Sequence[ModelInput]) -> Iterator[FormulaLine]:
     """Yield the lines of all options; hours of a share are divided by it once, to paid hours."""
     names = {each.name for each in inputs}
     shares = "".join(f" / {name}" for name in (ALLOCATED_SHARE, BUSY_SHARE) if name in names)
@@ -99,11 +99,11 @@ def _lines(
             fallback = f"{option.key}_fallback * {keep.rate}"
             yield from _by_use(option, f"need_{{}} * ({on_spot} + {fallback})")
         case PurchaseMode.COMMITMENT:
-            yield from _committed(
+            yield from _commitment_lines(
                 option, keep, f" / {hours_of(option.key)}" if is_elsewhere else ""
             )
         case PurchaseMode.OWNED:
-            yield from _owned(option, keep, hours_of(option.key) if is_elsewhere else "1")
+            yield from _owned_lines(option, keep, hours_of(option.key) if is_elsewhere else "1")
         case _ as unreachable:
             assert_never(unreachable)
     worth = _sum(f"{option.paid[year]} * discount_{year}" for year in PLAN_YEARS)
@@ -117,7 +117,7 @@ def _by_use(option: PurchaseOption, yearly: str) -> Iterator[FormulaLine]:
         yield _paid(option, year, yearly.format(year))
 
 
-def _committed(
+def _commitment_lines(
     option: PurchaseOption, keep: PurchaseOption, per_ratio: str
 ) -> Iterator[FormulaLine]:
     """Yield a commitment's payments: all hours of its term, and the rest on demand.
@@ -140,7 +140,7 @@ def _committed(
         yield _paid(option, year, " + ".join(parts))
 
 
-def _owned(option: PurchaseOption, keep: PurchaseOption, ratio: str) -> Iterator[FormulaLine]:
+def _owned_lines(option: PurchaseOption, keep: PurchaseOption, ratio: str) -> Iterator[FormulaLine]:
     """Yield an owned server's payments: `onprem.yearly_cost`, with purchase price and resale."""
     key, server = option.key, option.server
     if server is None:  # pragma: no cover - an owned option has a server

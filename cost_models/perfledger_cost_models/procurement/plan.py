@@ -356,7 +356,7 @@ def own_hardware_inputs(
     return HardwareInputSheet(
         name=f"{sheet.name} with {len(own_values)} of the plan's own" if own_values else sheet.name,
         parameters=tuple(
-            _replaced(each, own_values[each.name], today) if each.name in own_values else each
+            _with_value(each, own_values[each.name], today) if each.name in own_values else each
             for each in sheet.parameters
         ),
     )
@@ -367,7 +367,7 @@ def _is_within(value: Decimal, most: Decimal) -> bool:
     return value.is_finite() and 0 <= value <= most
 
 
-def _replaced(parameter: HardwareInput, value: InputRange, today: date) -> HardwareInput:
+def _with_value(parameter: HardwareInput, value: InputRange, today: date) -> HardwareInput:
     return replace(
         parameter,
         low=value.low,

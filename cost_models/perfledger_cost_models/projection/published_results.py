@@ -56,7 +56,7 @@ class PublishedRatio:
 
 def read_results(text: str, name: str) -> tuple[PublishedResult, ...]:
     """Read a table of published results; raises PriceSheetError that names the cell."""
-    return tuple(_result(row) for row in read_rows(text, name, columns=COLUMNS))
+    return tuple(_published_result(row) for row in read_rows(text, name, columns=COLUMNS))
 
 
 def ratios_of(results: Sequence[PublishedResult]) -> tuple[PublishedRatio, ...]:
@@ -97,7 +97,7 @@ def _is_same_work(source: PublishedResult, target: PublishedResult) -> bool:
     ) and many <= few * (1 + COUNT_TOLERANCE)
 
 
-def _result(row: SheetRow) -> PublishedResult:
+def _published_result(row: SheetRow) -> PublishedResult:
     value = float(row.decimal("value"))
     accelerators = int(row.decimal("accelerators"))
     for column, number in (("value", value), ("accelerators", accelerators)):

@@ -82,7 +82,7 @@ def queue_plan(
         curve_s=_quantiles(arrivals, devices, CURVE) if is_stable else (),
         target=target,
         met_share=_met(arrivals, devices, target) if is_stable else None,
-        devices_needed=None if target is None else _needed(arrivals, target),
+        devices_needed=None if target is None else _servers_needed(arrivals, target),
     )
 
 
@@ -115,7 +115,7 @@ def _met(arrivals: ArrivalStatistics, devices: int, target: WaitTarget | None) -
     )
 
 
-def _needed(arrivals: ArrivalStatistics, target: WaitTarget) -> int:
+def _servers_needed(arrivals: ArrivalStatistics, target: WaitTarget) -> int:
     return fewest_servers(
         arrivals_per_s=arrivals.arrivals_per_s,
         service_s=arrivals.service_s,

@@ -209,7 +209,7 @@ def changes_of(
         LandedChangePrice(
             change=one,
             prices=price_changes(
-                (_measured(one),),
+                (_measured_change(one),),
                 pricing=PricingConfig(fleet=records.fleet),
                 sheet=sheet,
                 registered=records.registered,
@@ -258,7 +258,7 @@ def allocation_of(
     return allocation_by_bill(bill, quotas=entitled)
 
 
-def _measured(landed: LandedChange) -> MeasuredChange:
+def _measured_change(landed: LandedChange) -> MeasuredChange:
     return MeasuredChange(
         workload=landed.workload,
         change=landed.change,

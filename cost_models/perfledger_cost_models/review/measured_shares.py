@@ -31,7 +31,7 @@ def measured_shares(
         return ()
     statements = [*_utilization(bill, accelerator, bill_name)]
     if use is not None:
-        statements += _allocated(bill, use, accelerator, bill_name)
+        statements += _allocated_shares(bill, use, accelerator, bill_name)
     return tuple(statements)
 
 
@@ -98,7 +98,7 @@ def _utilization(bill: Bill, accelerator: str, name: str) -> Iterator[ShareState
         )
 
 
-def _allocated(
+def _allocated_shares(
     bill: Bill, use: LabelledUsage, accelerator: str, name: str
 ) -> Iterator[ShareStatement]:
     """Yield allocated over paid hours: the accelerator's, else those of all devices together."""

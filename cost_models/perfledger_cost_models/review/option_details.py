@@ -77,7 +77,7 @@ def _facts(
         outcome=outcome,
         break_even=_break_even(decided, option),
         lock_in_months=MONTHS_PER_YEAR * option.years,
-        owed_usd=_owed(option, likely),
+        owed_usd=_payments_left(option, likely),
         resale=_resale(decided, option),
         carbon=_carbon(decided, option, likely),
         return_per_year=internal_rate_of_return(flows) if is_change else None,
@@ -109,7 +109,7 @@ def _break_even(decided: DecidedModel, option: PurchaseOption) -> BreakEven | No
     return BreakEven(p5=share, p50=share, p95=share, chance_ever=float(share is not None))
 
 
-def _owed(option: PurchaseOption, likely: dict[str, FloatArray]) -> Decimal:
+def _payments_left(option: PurchaseOption, likely: dict[str, FloatArray]) -> Decimal:
     if option.mode is not PurchaseMode.COMMITMENT:
         return Decimal(0)
     return (

@@ -118,12 +118,12 @@ def _cluster(rows: Sequence[tuple[int, int, int, int, str, str]]) -> Cluster:
         devices=np.repeat(np.array(columns[1], np.int64), counts),
         cpu_milli=np.where(cpu > 0, cpu, UNLIMITED),
         memory_mib=np.where(memory > 0, memory, UNLIMITED),
-        model=_repeated(labels_of(columns[4]), counts),
-        pool=_repeated(labels_of(columns[5]), counts),
+        model=_repeated_labels(labels_of(columns[4]), counts),
+        pool=_repeated_labels(labels_of(columns[5]), counts),
     )
 
 
-def _repeated(labels: LabelColumn, counts: Sequence[int]) -> LabelColumn:
+def _repeated_labels(labels: LabelColumn, counts: Sequence[int]) -> LabelColumn:
     return LabelColumn(np.repeat(labels.codes, counts), labels.names)
 
 

@@ -47,7 +47,7 @@ def ratio_interval(sums: FloatArray, counts: FloatArray) -> BootstrapInterval:
     times = _times(len(starts))
     resampled = times @ counts
     is_any = resampled > 0
-    return _between(middle, (times @ sums)[is_any] / resampled[is_any], days=days_with_jobs)
+    return _interval_of(middle, (times @ sums)[is_any] / resampled[is_any], days=days_with_jobs)
 
 
 def quantile_interval(values: FloatArray, days: IntArray, share: float) -> BootstrapInterval:
@@ -57,7 +57,7 @@ def quantile_interval(values: FloatArray, days: IntArray, share: float) -> Boots
     if days_with_jobs < MIN_DAYS:
         return BootstrapInterval(middle, None, None)
     quantiles = _resampled_quantiles(values, days, share)
-    return _between(middle, quantiles[np.isfinite(quantiles)], days=days_with_jobs)
+    return _interval_of(middle, quantiles[np.isfinite(quantiles)], days=days_with_jobs)
 
 
 def quantile_ratio_interval(
@@ -73,7 +73,7 @@ def quantile_ratio_interval(
         return BootstrapInterval(middle, None, None)
     above, below = (_resampled_quantiles(each, days, share) for each in (values, references))
     is_any = np.isfinite(above) & (below > 0)
-    return _between(middle, above[is_any] / below[is_any], days=days_with_jobs)
+    return _interval_of(middle, above[is_any] / below[is_any], days=days_with_jobs)
 
 
 def latest_ratio_interval(
@@ -93,7 +93,7 @@ def latest_ratio_interval(
         np.maximum.at(of_stretch, days // length, column)
         latest.append((is_drawn * of_stretch).max(axis=1))
     is_any = latest[1] > 0
-    return _between(middle, latest[0][is_any] / latest[1][is_any], days=days_with_jobs)
+    return _interval_of(middle, latest[0][is_any] / latest[1][is_any], days=days_with_jobs)
 
 
 def _resampled_quantiles(values: FloatArray, days: IntArray, share: float) -> FloatArray:
@@ -126,7 +126,7 @@ def _times(stretches: int) -> FloatArray:
     return rng.multinomial(stretches, shares, DRAWS).astype(np.float64)
 
 
-def _between(middle: float, resampled: FloatArray, *, days: int) -> BootstrapInterval:
+def _interval_of(middle: float, resampled: FloatArray, *, days: int) -> BootstrapInterval:
     """Return the interval of the resampled values, wider the fewer days there are.
 
     Resampled days vary less than days do, and their variation is itself uncertain: this is the

@@ -172,14 +172,14 @@ class PoolSimulation:
         return heads
 
     def _start(self, job: int, now: int) -> bool:
-        allocation = self._placer.place(self._jobs.request(job), self._allowed(job, now))
+        allocation = self._placer.place(self._jobs.request(job), self._allowed_nodes(job, now))
         if allocation is None:
             return False
         self._free.take(allocation)
         self._begin(job, allocation, now)
         return True
 
-    def _allowed(self, job: int, now: int) -> BoolArray | None:
+    def _allowed_nodes(self, job: int, now: int) -> BoolArray | None:
         return self._calendar.allowed(self._jobs.team[job], self._jobs.limit_ms[job], now)
 
     def _begin(self, job: int, allocation: JobAllocation, now: int) -> None:
@@ -256,7 +256,7 @@ class PoolSimulation:
     ) -> tuple[JobAllocation | None, list[RunningJob]]:
         """Allocate devices of jobs that come after a job; return them and the preempted jobs."""
         request, rank = self._jobs.request(job), self._jobs.preemption_rank(job)
-        allowed = self._allowed(job, now)
+        allowed = self._allowed_nodes(job, now)
         free_devices, preempted, freed = self._free, list[RunningJob](), set[int]()
         allocation, free_milli = None, free_devices.free_milli
         freeable = PreemptibleDevices(free_devices, request, locality=self._policy.locality)

@@ -63,7 +63,7 @@ class FreeDevices:
         self.widest = width
         self.kinds = np.zeros((len(nodes), MAX_KINDS), np.int64)
         self.models = cluster.model.codes[nodes]
-        self.accepts = _accepted(jobs, cluster)
+        self.accepts = _accepted_models(jobs, cluster)
         self._takes_any = [bool(models.all()) for models in self.accepts]
         self.capacity_milli = int(self.total.sum())
         self.free_milli = self.capacity_milli
@@ -187,7 +187,7 @@ def _slices(sharing: DeviceSharing) -> Sequence[int]:
             return tuple(MIG_PARTS.values())
 
 
-def _accepted(jobs: JobTable, cluster: Cluster) -> BoolArray:
+def _accepted_models(jobs: JobTable, cluster: Cluster) -> BoolArray:
     """Return which of the cluster's models each accelerator name of the jobs accepts.
 
     All names accept a node without a model.

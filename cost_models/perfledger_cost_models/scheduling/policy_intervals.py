@@ -43,7 +43,7 @@ def policy_intervals(outcome: JobOutcomes) -> PolicyIntervals:
         slowdown_mean=ratio_interval(_sums(days, slowdown, count), jobs),
         slowdown_p95=quantile_interval(slowdown, days, 0.95),
         useful=_useful(outcome, count),
-        fragmented=_fragmented(outcome, count),
+        fragmented=_fragmented_interval(outcome, count),
         wanted_idle_hours=_hours(outcome.idle_demand_by_day, count),
         wasted_hours=_hours(outcome.wasted_by_day, count),
     )
@@ -72,7 +72,7 @@ def _useful(outcome: JobOutcomes, days: int) -> BootstrapInterval | None:
     return ratio_interval(log_days(outcome.allocated_by_day, days) * useful_share, capacity)
 
 
-def _fragmented(outcome: JobOutcomes, days: int) -> BootstrapInterval | None:
+def _fragmented_interval(outcome: JobOutcomes, days: int) -> BootstrapInterval | None:
     free = log_days(outcome.free_samples_by_day, days)
     return (
         ratio_interval(log_days(outcome.unusable_samples_by_day, days), free)

@@ -148,18 +148,20 @@ class PreemptibleDevices:
         self, free_devices: FreeDevices, request: ResourceRequest, *, locality: Locality
     ) -> None:
         is_counted = locality is Locality.FEWEST and request.share_milli == WHOLE_DEVICE
-        self._each = min(request.devices, free_devices.widest) if is_counted else 0  # of one node
-        self._least = (request.devices % self._each or self._each) if self._each else 0
+        self._per_node = (
+            min(request.devices, free_devices.widest) if is_counted else 0
+        )  # of one node
+        self._least = (request.devices % self._per_node or self._per_node) if self._per_node else 0
         self._free: list[int] = free_devices.idle_count.tolist()
-        enough = int(np.count_nonzero(free_devices.idle_count >= self._each))
-        self._nodes = request.devices // self._each - enough if self._each else 0
+        enough = int(np.count_nonzero(free_devices.idle_count >= self._per_node))
+        self._nodes = request.devices // self._per_node - enough if self._per_node else 0
 
     def may_fit(self, allocation: JobAllocation) -> bool:
         """Count an allocation as free; return whether the job may fit then."""
-        for part in allocation.nodes if self._each else ():
+        for part in allocation.nodes if self._per_node else ():
             before = self._free[part.node]
             self._free[part.node] += len(part.devices)
-            if before < self._each <= self._free[part.node]:
+            if before < self._per_node <= self._free[part.node]:
                 self._nodes -= 1
         return self._nodes <= 0
 

@@ -298,7 +298,7 @@ def _fit(evidence: _Evidence) -> LatencyFit:
     finer: FloatArray = np.linspace(float(logit.min()) - step, last, GRID)
     cells = _cells(evidence, inverses, finer)
     return LatencyFit(
-        rates=evidence.rates, inverses=inverses, cells=_thinned(cells), cv2=evidence.cv2
+        rates=evidence.rates, inverses=inverses, cells=_thinned_cells(cells), cv2=evidence.cv2
     )
 
 
@@ -340,7 +340,7 @@ def _cells(evidence: _Evidence, inverses: FloatArray, logits: FloatArray) -> _Ce
     )
 
 
-def _thinned(cells: _Cells) -> _Cells:
+def _thinned_cells(cells: _Cells) -> _Cells:
     """Return SHAPES cells of equal weight, at even steps of the likelihood by capacity."""
     order = np.argsort(cells.capacity, kind="stable")
     weight: FloatArray = np.exp(cells.log_weight - cells.log_weight.max())[order]

@@ -37,16 +37,16 @@ def unit_costs(
 
     def cost(rate: HourlyRate) -> UnitCost:
         if units_per_second is not None and here == rate.accelerator:
-            return _priced(spec, rate, units_per_second, Provenance.MEASURED)
+            return _known_cost(spec, rate, units_per_second, Provenance.MEASURED)
         entry = _declaration(declared, spec.id, rate.accelerator)
         if entry is None:
-            return _unknown(spec, rate, _unknown_reason(units_per_second, device_model))
+            return _unknown_cost(spec, rate, _unknown_reason(units_per_second, device_model))
         speed = entry.units_per_second
         if not _is_interval((speed, speed, speed)):
             problem = "is not a positive number: correct it in the configuration"
-            return _unknown(spec, rate, f"declared throughput {speed} {problem}")
+            return _unknown_cost(spec, rate, f"declared throughput {speed} {problem}")
         reason = f"declared: {entry.source}"
-        return _priced(spec, rate, (speed, speed, speed), Provenance.DECLARED, reason=reason)
+        return _known_cost(spec, rate, (speed, speed, speed), Provenance.DECLARED, reason=reason)
 
     return tuple(cost(rate) for rate in rates)
 
@@ -77,7 +77,7 @@ def _unknown_reason(units_per_second: Throughput | None, device_model: str) -> s
     return f"unavailable on this device: measured on {device_model or 'an unnamed device'}"
 
 
-def _priced(
+def _known_cost(
     spec: WorkloadSpec,
     rate: HourlyRate,
     units_per_second: Throughput,
@@ -98,7 +98,7 @@ def _priced(
     )
 
 
-def _unknown(spec: WorkloadSpec, rate: HourlyRate, reason: str) -> UnitCost:
+def _unknown_cost(spec: WorkloadSpec, rate: HourlyRate, reason: str) -> UnitCost:
     return UnitCost(
         workload=spec.id,
         unit=spec.unit,

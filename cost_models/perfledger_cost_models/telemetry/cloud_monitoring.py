@@ -141,13 +141,13 @@ def _metric(series: _Series, labels: Mapping[str, str], unit: str) -> ActivityMe
         return ActivityMetric(
             MetricMeaning.MEMORY_FREE if state == "free" else MetricMeaning.MEMORY_USED
         )
-    metric = find_metric(kind) or _managed(kind)
+    metric = find_metric(kind) or _managed_metric(kind)
     if metric is not None and metric.factor != 1 and unit in _RATIOS:
         return ActivityMetric(metric.meaning)
     return metric
 
 
-def _managed(kind: str) -> ActivityMetric | None:
+def _managed_metric(kind: str) -> ActivityMetric | None:
     """Return the meaning of metrics like prometheus.googleapis.com/DCGM_FI_DEV_GPU_UTIL/gauge."""
     if not kind.startswith(MANAGED_PROMETHEUS):
         return None

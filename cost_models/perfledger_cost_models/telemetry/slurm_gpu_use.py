@@ -238,10 +238,10 @@ def _usage(row: SacctRow) -> Mapping[str, float]:
 
 def _job_activities(key: str, job: _Job, steps: Sequence[_Step]) -> Iterator[Activity]:
     summaries = summaries_of(job.comment)
-    return _summarized(key, job, summaries) if summaries else _activities(key, job, steps)
+    return _mean_activities(key, job, summaries) if summaries else _activities(key, job, steps)
 
 
-def _summarized(key: str, job: _Job, summaries: Sequence[GpuSummary]) -> Iterator[Activity]:
+def _mean_activities(key: str, job: _Job, summaries: Sequence[GpuSummary]) -> Iterator[Activity]:
     """Yield the means and highest values of a job's GPUs over its run."""
     for each in summaries:
         for signal, share in ((Signal.GPU_UTIL, each.utilization), (Signal.MEMORY, each.memory)):

@@ -157,7 +157,7 @@ def _usage(name: str, series: Sequence[LabelledSamples]) -> DeviceUsage:
     spans: list[DeviceSpan] = []
     for device_series in _by_device(series):
         for (labels, _), shared_samples in zip(
-            device_series, _shared(name, device_series), strict=True
+            device_series, _samples_by_sharing(name, device_series), strict=True
         ):
             named = {key: value for key, value in labels.items() if key != "__name__"}
             spans += _spans(name, named, shared_samples, step)
@@ -187,7 +187,7 @@ def _by_device(series: Sequence[LabelledSamples]) -> Iterable[Sequence[LabelledS
     return groups.values()
 
 
-def _shared(name: str, device_series: Sequence[LabelledSamples]) -> Iterator[_Samples]:
+def _samples_by_sharing(name: str, device_series: Sequence[LabelledSamples]) -> Iterator[_Samples]:
     """Yield for each series of one device how many devices it holds at each time.
 
     Named owners share the device; a series without an owner repeats the same usage.

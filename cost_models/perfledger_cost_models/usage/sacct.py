@@ -61,9 +61,9 @@ class SacctRow:
         """
         if self.start is None:
             return None
-        return self.start, self.start + self._elapsed() if self.end is None else self.end
+        return self.start, self.start + self._elapsed_seconds() if self.end is None else self.end
 
-    def _elapsed(self) -> float:
+    def _elapsed_seconds(self) -> float:
         raw = self.get("ElapsedRaw")
         if raw.isdecimal() and len(raw) < 12:  # noqa: PLR2004 - no job has run for millennia
             return float(raw)

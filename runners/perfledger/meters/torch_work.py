@@ -41,17 +41,17 @@ def count_torch_work(torch: Foreign, load: TorchLoader, set_up: Callable[[], Ste
     """
     try:
         with _without_data(load):
-            return _counted(torch, load, set_up())
+            return _count_work(torch, load, set_up())
     except Exception:  # a boundary: fake tensors do not support all user code
         step = set_up()
     try:
         with _without_data(load):
-            return _counted(torch, load, step)
+            return _count_work(torch, load, step)
     except Exception as error:  # a boundary: the step may need a tensor's value
         limit = f"counted in a real step, because it needs tensor values: {error_line(error)}"
     step = set_up()
     try:
-        work = _counted(torch, load, step)
+        work = _count_work(torch, load, step)
         return replace(work, limits=(limit, *work.limits))
     except Exception as error:  # a boundary: some code fails under a dispatch mode
         return StepWork(limits=(f"its step fails while it is counted: {error_line(error)}",))
@@ -64,7 +64,7 @@ def _without_data(load: TorchLoader) -> AbstractContextManager[object]:
     return context
 
 
-def _counted(torch: Foreign, load: TorchLoader, step: Step) -> StepWork:
+def _count_work(torch: Foreign, load: TorchLoader, step: Step) -> StepWork:
     counter = load(FLOP_COUNTER)
     formulas = missing_formulas(torch.ops.aten, getattr(counter, "flop_registry", {}))
     flops = counter.FlopCounterMode(display=False, custom_mapping=formulas)

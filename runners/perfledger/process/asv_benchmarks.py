@@ -130,12 +130,12 @@ def _benchmarks(module: ModuleType) -> Iterator[AsvBenchmark]:
         if inspect.isclass(value) and not inspect.isabstract(value):
             for method, function in inspect.getmembers(value, inspect.isroutine):
                 if inspect.isfunction(function) or inspect.ismethod(function):
-                    yield from _named(module, value, method, function)
+                    yield from _benchmarks_of(module, value, method, function)
         elif inspect.isfunction(value):
-            yield from _named(module, None, name, value)
+            yield from _benchmarks_of(module, None, name, value)
 
 
-def _named(
+def _benchmarks_of(
     module: ModuleType, owner: type | None, name: str, function: Foreign
 ) -> Iterator[AsvBenchmark]:
     if _kind(name, function):
@@ -222,7 +222,7 @@ class _RunningBenchmark:
     def __init__(self, benchmark: AsvBenchmark, values: Sequence[object]) -> None:
         os.chdir(_private_folder())  # asv's benchmarks may write where they are
         self._sources = benchmark.sources()
-        self._values = (*_cached(self._sources), *values)
+        self._values = (*_cache_copy(self._sources), *values)
 
     def step(self) -> AnyStep:
         """Set up and return the step."""
@@ -269,7 +269,7 @@ def _private_folder() -> str:
     return _FOLDERS[0].name
 
 
-def _cached(sources: Sequence[Foreign]) -> tuple[object, ...]:
+def _cache_copy(sources: Sequence[Foreign]) -> tuple[object, ...]:
     """Return a copy of what setup_cache returned, () if there is none or it returned None."""
     function = _first(sources, "setup_cache")
     if function is None:

@@ -21,7 +21,9 @@ def benchmark_folders(
 
     A path that does not exist, or a repository without such a file and folder, is a failure.
     """
-    folders = [root / path for path in paths] or list(_configured(root)) or [root / USUAL_FOLDER]
+    folders = (
+        [root / path for path in paths] or list(_configured_folders(root)) or [root / USUAL_FOLDER]
+    )
     top = root.resolve()
     present = list(dict.fromkeys(each.resolve() for each in folders))
     absent = [each for each in present if not (each.exists() and each.is_relative_to(top))]
@@ -37,7 +39,7 @@ def benchmark_folders(
     return tuple(each for each in present if each not in absent), failures
 
 
-def _configured(root: Path) -> Iterator[Path]:
+def _configured_folders(root: Path) -> Iterator[Path]:
     """Yield the folders that the files at the top and one level below it name."""
     for file in (root / CONFIGURATION, *sorted(root.glob(f"*/{CONFIGURATION}"))):
         if file.is_file() and file.stat().st_size <= MAX_CONFIGURATION_BYTES:

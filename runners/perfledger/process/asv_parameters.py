@@ -37,7 +37,7 @@ def parameter_points(params: object, names: Sequence[object]) -> Iterator[Parame
     grid = _grid(params)
     texts = [str(name) for name in names][: len(grid)]
     texts += [f"param{number}" for number in range(len(texts) + 1, len(grid) + 1)]
-    named = [_named(values) for values in grid]
+    named = [_named_values(values) for values in grid]
     for point in product(*named):
         yield ParameterPoint(
             values=tuple(value for value, _ in point),
@@ -54,7 +54,7 @@ def _grid(params: object) -> list[list[object]]:
     return [values]
 
 
-def _named(values: Sequence[object]) -> list[tuple[object, Param]]:
+def _named_values(values: Sequence[object]) -> list[tuple[object, Param]]:
     """Return each value with what stands for it; equal texts are numbered."""
     named: list[tuple[object, Param]] = []
     used: dict[str, int] = {}

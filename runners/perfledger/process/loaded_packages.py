@@ -43,8 +43,8 @@ class PackageRecorder:
         mapped_files: Path = MAPPED_FILES,
     ) -> None:
         self._names = {package.name for package in packages}
-        self._own = [Path(os.path.realpath(folder)) for folder in own_folders]
-        self._watched = [*self._own, Path(os.path.realpath(repository))]
+        self._own_folders = [Path(os.path.realpath(folder)) for folder in own_folders]
+        self._watched = [*self._own_folders, Path(os.path.realpath(repository))]
         real = [Path(os.path.realpath(prefix)) for prefix in prefixes]
         self._installed = [prefix for prefix in real if prefix not in self._watched]
         self._mapped_files = mapped_files
@@ -58,8 +58,8 @@ class PackageRecorder:
             path = None if package is None else _file_of(module)
             if package is not None and path is not None:
                 files.setdefault(package, {})[str(name)] = path
-        mapped = self._mapped()
-        packages = [self._loaded(name, files[name], mapped) for name in sorted(files)]
+        mapped = self._mapped_libraries()
+        packages = [self._loaded_package(name, files[name], mapped) for name in sorted(files)]
         package_paths = {each.path for package in packages for each in package.compiled}
         libraries = [path for path in mapped if self._relative(Path(path)) not in package_paths]
         packages += self._libraries(libraries, _torch_extensions(modules))
@@ -72,7 +72,9 @@ class PackageRecorder:
             name = name.rpartition(".")[0]
         return name or None
 
-    def _loaded(self, name: str, files: Mapping[str, str], mapped: Iterable[str]) -> LoadedPackage:
+    def _loaded_package(
+        self, name: str, files: Mapping[str, str], mapped: Iterable[str]
+    ) -> LoadedPackage:
         foreign = [path for path in files.values() if not self._is_own(path)]
         folder = Path(foreign[0] if foreign else files.get(name, next(iter(files.values())))).parent
         compiled = [path for path in files.values() if path.endswith(COMPILED_SUFFIXES)]
@@ -87,7 +89,7 @@ class PackageRecorder:
             is_own=not foreign,
             modules=len(files),
             digest=digest.hexdigest(),
-            compiled=tuple(self._compiled(sorted(set(compiled))[:MAX_COMPILED_MODULES])),
+            compiled=tuple(self._compiled_modules(sorted(set(compiled))[:MAX_COMPILED_MODULES])),
         )
 
     def _libraries(
@@ -97,7 +99,7 @@ class PackageRecorder:
             name = Path(path).name.partition(".")[0]
             if not (name in compiled_here or self._is_watched(path)):
                 continue
-            modules = tuple(self._compiled([path]))
+            modules = tuple(self._compiled_modules([path]))
             if modules:
                 yield LoadedPackage(
                     name=name,
@@ -117,7 +119,7 @@ class PackageRecorder:
             and not any(part in INSTALL_FOLDERS for part in real.parts)
         )
 
-    def _compiled(self, paths: Iterable[str]) -> Iterator[CompiledModule]:
+    def _compiled_modules(self, paths: Iterable[str]) -> Iterator[CompiledModule]:
         for path in paths:
             with suppress(OSError):  # it was deleted after loading
                 size = Path(path).stat().st_size
@@ -125,7 +127,7 @@ class PackageRecorder:
                     path=self._relative(Path(path)), size_bytes=size, digest=self._digest(path)
                 )
 
-    def _mapped(self) -> tuple[str, ...]:
+    def _mapped_libraries(self) -> tuple[str, ...]:
         """Return the paths of the shared objects in this process's memory."""
         try:
             lines = self._mapped_files.read_text(errors="replace").splitlines()
@@ -136,12 +138,12 @@ class PackageRecorder:
 
     def _is_own(self, path: str) -> bool:
         real = Path(os.path.realpath(path))
-        return any(real.is_relative_to(folder) for folder in self._own)
+        return any(real.is_relative_to(folder) for folder in self._own_folders)
 
     def _relative(self, path: Path) -> str:
         """Return a path below the checkout relative to it, as it is the same on both sides."""
         real = Path(os.path.realpath(path))
-        checkout = self._own[0]
+        checkout = self._own_folders[0]
         return str(real.relative_to(checkout) if real.is_relative_to(checkout) else real)
 
     def _digest(self, path: str) -> str:

@@ -78,7 +78,7 @@ def _readings(run: Sequence[MlperfEvent], subject: str) -> Iterator[ProfileReadi
             name=name, value=seconds, unit="s", subject=subject, source="run_stop - run_start"
         )
     for begin, end, name in _INTERVALS:
-        spent = _spent(run, begin, end)
+        spent = _interval_time(run, begin, end)
         if spent is not None:
             source = f"{end} - {begin}"
             yield ProfileReading(name=name, value=spent, unit="s", subject=subject, source=source)
@@ -102,7 +102,7 @@ def _notes(run: Sequence[MlperfEvent]) -> Iterator[str]:
         yield NOT_REACHED.format(clean_name(str(stopped.metadata.get("status"))))
 
 
-def _spent(run: Sequence[MlperfEvent], begin: str, end: str) -> float | None:
+def _interval_time(run: Sequence[MlperfEvent], begin: str, end: str) -> float | None:
     """Return the total time of a kind of interval; if all ranks log, from the first to the last."""
     total: float | None = None
     started: float | None = None

@@ -62,7 +62,7 @@ def classify(
     shares = median_shares(profile)
     vote = _vote(profile, hardware or hardware_of(profile).hardware)
     if environment or not shares:
-        return _unclassified(shares, vote, environment)
+        return _no_classification(shares, vote, environment)
     primary = _primary(shares, vote, profile)
     doubts = _doubts(shares, primary, perturbation=perturbation)
     step_doubts = _step_doubts(profile)
@@ -77,7 +77,7 @@ def classify(
     )
 
 
-def _unclassified(
+def _no_classification(
     shares: Mapping[Bottleneck, float], vote: DeviceVote, environment: Sequence[str]
 ) -> Classification:
     """Return a classification that says nothing about the code: a disturbed machine, or no time."""

@@ -210,13 +210,13 @@ def _launch(case: AdviceContext) -> Recommendation | None:
         return None
     if is_capturing(case.profile):
         return None  # a graph is being made, which replaces the launches
-    trigger = f"{100 * share:.1f} % of the step is the host around {_launched(case, operations)}"
+    trigger = f"{100 * share:.1f} % of the step is the host around {_launch_text(case, operations)}"
     if is_launch_bound(case.profile):
         trigger += ", most of them below 10 us or shorter than their launch"
     return case.recommendation(JIT if case.is_jax else GRAPHS, trigger=trigger, share=share)
 
 
-def _launched(case: AdviceContext, operations: Iterable[Operation]) -> str:
+def _launch_text(case: AdviceContext, operations: Iterable[Operation]) -> str:
     """Return how much work the device got; one launch of a graph brings it many kernels."""
     on_device = [op.count for op in case.profile.operations if op.bucket in _DEVICE_BUCKETS]
     if on_device and case.profile.kernels:
@@ -260,7 +260,7 @@ def _zero_grad(case: AdviceContext) -> Recommendation | None:
 
 
 def _pageable(case: AdviceContext) -> Recommendation | None:
-    operations = _exposed(case, _PAGEABLE)
+    operations = _exposed_operations(case, _PAGEABLE)
     share = case.share(operations)
     if share < MIN_SHARE:
         return None
@@ -273,9 +273,9 @@ def _pageable(case: AdviceContext) -> Recommendation | None:
 
 def _exposed_copies(case: AdviceContext) -> Recommendation | None:
     """Return advice on copies to the device, which XLA's TPUs call copy-start and copy-done."""
-    offloaded = _exposed(case, _HOST_COPY)
+    offloaded = _exposed_operations(case, _HOST_COPY)
     operations = offloaded or [
-        op for op in _exposed(case, _TO_DEVICE) if not _PAGEABLE.search(op.name)
+        op for op in _exposed_operations(case, _TO_DEVICE) if not _PAGEABLE.search(op.name)
     ]
     share = case.share(operations)
     if share < NOTABLE_COPIES:
@@ -285,7 +285,7 @@ def _exposed_copies(case: AdviceContext) -> Recommendation | None:
     return case.recommendation(advice, trigger=trigger, share=share)
 
 
-def _exposed(case: AdviceContext, pattern: re.Pattern[str]) -> tuple[Operation, ...]:
+def _exposed_operations(case: AdviceContext, pattern: re.Pattern[str]) -> tuple[Operation, ...]:
     if is_on_cpu(case.profile):
         return ()
     return case.select(lambda op: op.bucket is Bucket.COPY and bool(pattern.search(op.name)))

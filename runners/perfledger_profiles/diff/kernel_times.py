@@ -145,7 +145,7 @@ def _times_of(
     base = _seconds(change.base, before, widths[0])
     head = _seconds(change.head, after, widths[1])
     estimates = [
-        _undisturbed(change, sides, steps)
+        _undisturbed_seconds(change, sides, steps)
         for sides, steps in zip(
             zip(before, after, strict=True), zip(base, head, strict=True), strict=True
         )
@@ -243,7 +243,7 @@ def _seconds(
     )
 
 
-def _undisturbed(
+def _undisturbed_seconds(
     change: OperationChange,
     sides: tuple[SideTable, SideTable],
     steps: tuple[StepSeconds, StepSeconds],

@@ -45,7 +45,7 @@ def match(
 
     `families` are those of the kernels, by name.
     """
-    same: _KeyOf = partial(_identity, renumbered=_renumbered(base, head))
+    same: _KeyOf = partial(_identity, renumbered=_renumbered_places(base, head))
     alike: _KeyOf = partial(_family, families or {})
     steps: tuple[Callable[[list[Operation], list[Operation]], UnmatchedOperations], ...] = (
         partial(_stage, key=_input, stage=MatchStage.INPUT),
@@ -101,7 +101,7 @@ def _input(operation: Operation) -> _Key:
     return True if operation.bucket is Bucket.INPUT else None
 
 
-def _renumbered(base: Sequence[Operation], head: Sequence[Operation]) -> _Renumbered:
+def _renumbered_places(base: Sequence[Operation], head: Sequence[Operation]) -> _Renumbered:
     """Return the places whose numbered operations differ between the sides.
 
     An added operation renumbers all after it: dot.3 of base may be dot.4 of head. Numbers are

@@ -62,13 +62,15 @@ def match_hardware(
     """
     board, profile = _board_and_profile(model, mig)
     if not board:
-        return _unknown(f"{model.strip()!r} is a slice of an unnamed device")
+        return _unknown_device(f"{model.strip()!r} is a slice of an unnamed device")
     rows = find_specs(board)
     if not rows:
-        return _unknown(_reason_for_name(board))
+        return _unknown_device(_reason_for_name(board))
     rows = tuple(row for row in rows if _is_capability(row, compute_capability))
     if not rows:
-        return _unknown(f"{board!r} has no entry with compute capability {compute_capability}")
+        return _unknown_device(
+            f"{board!r} has no entry with compute capability {compute_capability}"
+        )
     if profile:
         match = _match_slice(
             rows, profile, memory_bytes=memory_bytes, multiprocessors=multiprocessors
@@ -82,7 +84,7 @@ def hardware_of(profile: Profile) -> HardwareMatch:
     """Return the facts about a profile's device, at the clock that the profile states."""
     device, state = profile.device, device_state(profile)
     if device is None or not device.name:
-        return _unknown("the profile does not name its device")
+        return _unknown_device("the profile does not name its device")
     return match_hardware(
         device.name,
         memory_bytes=device.memory_bytes,
@@ -101,7 +103,7 @@ def _board_and_profile(model: str, mig: str) -> tuple[str, str]:
     return model.strip(), "" if state in ("", "disabled") else state
 
 
-def _unknown(reason: str) -> HardwareMatch:
+def _unknown_device(reason: str) -> HardwareMatch:
     return HardwareMatch(hardware=None, reason=reason)
 
 
@@ -126,12 +128,14 @@ def _match_board(
         nominal_count = fitting[0].multiprocessors
         if None not in (nominal_count, multiprocessors) and multiprocessors != nominal_count:
             counts = f"{nominal_count} multiprocessors, not {multiprocessors}"
-            return _unknown(f"{board!r} has {counts}: this is a part of it")
+            return _unknown_device(f"{board!r} has {counts}: this is a part of it")
         return HardwareMatch(hardware=fitting[0])
     sizes = " or ".join(f"{row.memory_bytes / GIGA:g}" for row in rows)
     if memory_bytes is None:
-        return _unknown(f"{board!r} is sold with {sizes} GB: give its memory size")
-    return _unknown(f"{board!r} has {sizes} GB in the table, not {memory_bytes / GIGA:.1f} GB")
+        return _unknown_device(f"{board!r} is sold with {sizes} GB: give its memory size")
+    return _unknown_device(
+        f"{board!r} has {sizes} GB in the table, not {memory_bytes / GIGA:.1f} GB"
+    )
 
 
 def _match_slice(
@@ -143,26 +147,28 @@ def _match_slice(
 ) -> HardwareMatch:
     size = _PROFILE.fullmatch(profile)
     if size is None:
-        return _unknown(f"MIG is {profile}, but the slice is unknown: give its profile (3g.20gb)")
+        return _unknown_device(
+            f"MIG is {profile}, but the slice is unknown: give its profile (3g.20gb)"
+        )
     if size[1]:
-        return _unknown(f"MIG {profile} shares its memory bandwidth with other instances")
+        return _unknown_device(f"MIG {profile} shares its memory bandwidth with other instances")
     compute_slices, gigabytes = int(size[2]), int(size[3])
     fitting = [(row, slices) for row in rows if (slices := _memory_slices(row, gigabytes))]
     if len(fitting) != 1:
-        return _unknown(f"MIG {profile} is not a profile of {rows[0].names[0]!r}")
+        return _unknown_device(f"MIG {profile} is not a profile of {rows[0].names[0]!r}")
     row, memory_slices = fitting[0]
     memory = row.memory_bytes * memory_slices // MIG_MEMORY_SLICES
     if not is_memory(memory_bytes, memory):
-        return _unknown(f"MIG {profile} does not have {memory_bytes} bytes of memory")
+        return _unknown_device(f"MIG {profile} does not have {memory_bytes} bytes of memory")
     count = _slice_multiprocessors(row, compute_slices, multiprocessors)
     if count is None:
-        return _unknown(f"the number of multiprocessors of MIG {profile} is unknown")
+        return _unknown_device(f"the number of multiprocessors of MIG {profile} is unknown")
     caveat = (
         f"scaled to MIG {profile}: {count} of {row.multiprocessors} multiprocessors, "
         f"{memory_slices}/{MIG_MEMORY_SLICES} of the bandwidth"
     )
     return HardwareMatch(
-        hardware=_scaled(row, profile, multiprocessors=count, memory_slices=memory_slices),
+        hardware=_slice_of(row, profile, multiprocessors=count, memory_slices=memory_slices),
         caveats=(caveat,),
     )
 
@@ -195,7 +201,7 @@ def _slice_multiprocessors(
     return reported if reported is not None and 1 <= reported <= most else None
 
 
-def _scaled(
+def _slice_of(
     row: HardwareSpec, profile: str, *, multiprocessors: int, memory_slices: int
 ) -> HardwareSpec:
     """Return the facts about a slice; `tdp_w` stays the board's."""

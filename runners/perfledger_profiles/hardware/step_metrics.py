@@ -73,10 +73,14 @@ def step_metrics(
 
     The peak is one device's, dense, of the type that the model computes in.
     """
-    return (*_speed(facts), *_utilization(facts, peak_flops_per_second), *_efficiency(facts))
+    return (
+        *_speed_metrics(facts),
+        *_utilization(facts, peak_flops_per_second),
+        *_efficiency(facts),
+    )
 
 
-def _speed(facts: StepFacts) -> Iterator[StepMetric]:
+def _speed_metrics(facts: StepFacts) -> Iterator[StepMetric]:
     if facts.items is not None:
         value = throughput(items_per_step=facts.items, step_seconds=facts.seconds)
         yield StepMetric(name="throughput", value=value, unit="1/s", formula="items / step time")

@@ -42,7 +42,7 @@ def _tables(connection: sqlite3.Connection, prefix: str) -> list[str]:
     return sorted(name for (name,) in rows if isinstance(name, str) and name.startswith(prefix))
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -56,7 +56,7 @@ def _dispatches(connection: sqlite3.Connection, file_name: str) -> Iterator[Kern
         names = dict(_names(connection, table.removeprefix(_DISPATCHES)))
         rows = connection.execute(
             'SELECT kernel_id, agent_id, start, "end", grid_size_x, grid_size_y, grid_size_z, '  # noqa: S608 - the name is quoted
-            f"workgroup_size_x, workgroup_size_y, workgroup_size_z FROM {_quoted(table)}"
+            f"workgroup_size_x, workgroup_size_y, workgroup_size_z FROM {_quote(table)}"
         )
         for row in rows:
             read += 1
@@ -85,9 +85,9 @@ def _names(connection: sqlite3.Connection, suffix: str) -> Iterator[tuple[object
     for table in _tables(connection, _SYMBOLS):
         if table.removeprefix(_SYMBOLS) != suffix:
             continue
-        columns = {row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(table)})")}
+        columns = {row[1] for row in connection.execute(f"PRAGMA table_info({_quote(table)})")}
         column = "display_name" if "display_name" in columns else "kernel_name"
-        for number, name in connection.execute(f"SELECT id, {column} FROM {_quoted(table)}"):  # noqa: S608 - the names are quoted or our own
+        for number, name in connection.execute(f"SELECT id, {column} FROM {_quote(table)}"):  # noqa: S608 - the names are quoted or our own
             if isinstance(name, str):
                 yield number, name
 
@@ -97,10 +97,10 @@ def _device(
 ) -> ProfiledDevice | None:
     used = {one.device for one in dispatches}
     for table in _tables(connection, _AGENTS):
-        columns = {row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(table)})")}
+        columns = {row[1] for row in connection.execute(f"PRAGMA table_info({_quote(table)})")}
         if not {"id", "product_name"} <= columns:
             continue
-        for number, name in connection.execute(f"SELECT id, product_name FROM {_quoted(table)}"):  # noqa: S608 - the name is quoted
+        for number, name in connection.execute(f"SELECT id, product_name FROM {_quote(table)}"):  # noqa: S608 - the name is quoted
             if str(number) in used and isinstance(name, str) and name:
                 return ProfiledDevice(name=clean_name(name), count=len(used))
     return None

@@ -85,7 +85,7 @@ def read_programs(path: Path, *, root: Path) -> tuple[Program, ...]:
     programs: list[Program] = []
     left = MAX_INSTRUCTIONS
     try:
-        for data in _recorded(memoryview(path.read_bytes())):
+        for data in _recorded_programs(memoryview(path.read_bytes())):
             buffers = next(parts(data, _PROGRAM_BUFFERS), memoryview(b""))
             for module in parts(data, _PROGRAM_MODULE):
                 program = _program(module, buffers, f"{root.resolve()}/")
@@ -98,7 +98,7 @@ def read_programs(path: Path, *, root: Path) -> tuple[Program, ...]:
     return tuple(programs)
 
 
-def _recorded(data: memoryview) -> Iterator[memoryview]:
+def _recorded_programs(data: memoryview) -> Iterator[memoryview]:
     """Yield the HloProtos of an xplane."""
     for number, value in fields(data):
         plane = message(value) if number == _SPACE_PLANES else memoryview(b"")

@@ -84,7 +84,7 @@ def profile_of_planes(
 
     Raises ProfileError when nothing takes time, and if there is no chosen device.
     """
-    devices = _chosen([plane for plane in planes if is_device(plane)], choice)
+    devices = _chosen_planes([plane for plane in planes if is_device(plane)], choice)
     works = [device_work(plane) for plane in devices]
     host = _host(planes, has_devices=bool(works))
     marks = [host.steps or work.steps for work in works] or [host.steps]
@@ -131,7 +131,7 @@ def profile_of_planes(
     )
 
 
-def _chosen(devices: Sequence[XPlane], choice: DeviceChoice) -> list[XPlane]:
+def _chosen_planes(devices: Sequence[XPlane], choice: DeviceChoice) -> list[XPlane]:
     """Return the planes of the chosen device; a recording is of one process, and so one rank."""
     chosen = [
         plane

@@ -34,13 +34,13 @@ def slices_of(
         each
         for window, named in lanes
         for lane, calls in named.items()
-        for each in _nested(lane, calls, window)
+        for each in _nested_slices(lane, calls, window)
     ]
     longest = sorted(range(len(slices)), key=lambda number: -slices[number].seconds)
     return tuple(slices[number] for number in sorted(longest[:MAX_SLICES]))
 
 
-def _nested(
+def _nested_slices(
     lane: str, calls: Sequence[LabelledSpan], window: tuple[int, int]
 ) -> Iterator[StepSlice]:
     begin, end = window

@@ -150,7 +150,7 @@ def project_build(pyproject: bytes | None, setup_file: bytes | None) -> ProjectB
         or (isinstance(backend, str) and backend.startswith(COMPILING_BACKENDS))
         or "ext-modules" in table(document, "tool", "setuptools"),
         needs_installed=b"torch.utils.cpp_extension" in (setup_file or b"")
-        and not any("torch" in each for each in _required(document)),
+        and not any("torch" in each for each in _build_requirements(document)),
     )
 
 
@@ -240,7 +240,7 @@ def _groups(document: dict[str, object]) -> Iterator[object]:
     yield table(document, "tool", "uv").get("dev-dependencies")
 
 
-def _required(document: dict[str, object]) -> tuple[str, ...]:
+def _build_requirements(document: dict[str, object]) -> tuple[str, ...]:
     """Return what the build of a project needs."""
     return tuple(strings(table(document, "build-system").get("requires")))
 

@@ -35,12 +35,12 @@ def supply_version_files(
     """
     return tuple(
         NOTE.format(path)
-        for path in _named(checkout)
+        for path in _named_paths(checkout)
         if _is_missing(clone, checkout, path, commits) and _copy(clone, checkout, path)
     )
 
 
-def _named(checkout: Path) -> Iterator[str]:
+def _named_paths(checkout: Path) -> Iterator[str]:
     """Yield the paths that the checkout's project files name."""
     tool = table(_document(checkout / "pyproject.toml"), "tool")
     for *tables, key in KEYS:

@@ -143,7 +143,7 @@ class _FolderSource:
         facts = {path: (self.root / path).lstat() for top in tops for path in self._below(top)}
         modes = {path: _git_mode(fact.st_mode) for path, fact in facts.items()}
         _check(self.name, tops, modes, [fact.st_size for fact in facts.values()])
-        blobs = self._stored(tuple(modes))
+        blobs = self._store_files(tuple(modes))
         files = {path: OverlayFile(modes[path], blobs[path]) for path in modes}
         return WorkloadOverlay(source=self.name, paths=tops, files=files)
 
@@ -169,7 +169,7 @@ class _FolderSource:
             msg = f"{error.filename} in {self.name} cannot be read: {error.strerror}"
             raise RepositoryError(msg) from error
 
-    def _stored(self, paths: Sequence[str]) -> dict[str, str]:
+    def _store_files(self, paths: Sequence[str]) -> dict[str, str]:
         """Store files in the user's repository; return the hash of each."""
         blobs: list[str] = []
         for start in range(0, len(paths), FILES_AT_ONCE):

@@ -218,10 +218,10 @@ def _messages_of(
         if child.is_launched and (state.is_done or state.has_failed):
             return  # its other ranks may wait for each other without end
         if trouble := _rank_trouble(child, state) or _with_missing(watch.trouble(), child):
-            yield from () if state.is_done else (_lost(state, *trouble),)
+            yield from () if state.is_done else (_lost_message(state, *trouble),)
             return
     if not state.is_done:
-        yield _lost(state, *(_rank_trouble(child, state) or _trouble_at_exit(child, state)))
+        yield _lost_message(state, *(_rank_trouble(child, state) or _trouble_at_exit(child, state)))
 
 
 def _rank_trouble(child: Child, state: ProtocolState) -> tuple[FailureReason, str] | None:
@@ -270,7 +270,7 @@ def _check_size(rest: bytes, total: int) -> None:
         raise GarbageError(msg)
 
 
-def _lost(state: ProtocolState, reason: FailureReason, detail: str) -> AnyMessage:
+def _lost_message(state: ProtocolState, reason: FailureReason, detail: str) -> AnyMessage:
     """Return what a dead child loses: its workload, or the windows of one that has its run."""
     if state.is_in_windows:
         lost = WindowFiles(reason=f"{reason}: {detail}"[:MAX_DETAIL])

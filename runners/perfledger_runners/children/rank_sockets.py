@@ -81,7 +81,7 @@ class RankSockets:
             return b""
         data, self._texts[self._first] = self._texts[self._first], b""
         while self._first in self._open() and len(data) < MAX_LINE_BYTES:
-            part = self._received(self._first)
+            part = self._receive(self._first)
             data += part
             if not part or self._trouble is None:
                 break  # its last answers come before the end of another rank
@@ -127,7 +127,7 @@ class RankSockets:
         """Take the first line of a connection, and the failure of a rank that is not the first."""
         if connection not in self._open():
             return
-        self._texts[connection] += self._received(connection)
+        self._texts[connection] += self._receive(connection)
         try:
             if connection not in self._ranks:
                 self._introduce(connection)
@@ -163,7 +163,7 @@ class RankSockets:
             raise GarbageError(msg)
         self._lose(message.reason, f"rank {rank}: {message.detail}")
 
-    def _received(self, connection: socket.socket) -> bytes:
+    def _receive(self, connection: socket.socket) -> bytes:
         """Return what has come; close a connection that the rank has closed."""
         try:
             data = connection.recv(READ_BYTES)

@@ -157,7 +157,7 @@ class _SubmissionWatch:
             silence_s = self._clock() - self._answered_at
             if silence_s < MAX_SILENCE_S:
                 return None
-            return _ended(f"no answer about it for {silence_s / 60:.0f} minutes: {error}")
+            return _ended_status(f"no answer about it for {silence_s / 60:.0f} minutes: {error}")
         self._answered_at = self._clock()
         if status.state is SubmissionState.ENDED:
             if status.place:
@@ -173,15 +173,15 @@ class _SubmissionWatch:
         wait_s, run_s = self._limits.wait_s, self._limits.run_s
         if status.state is SubmissionState.WAITING and wait_s is not None and elapsed_s >= wait_s:
             why = f" ({status.reason})" if status.reason else ""
-            return _ended(f"it did not start within {wait_s / 60:g} minutes{why}")
+            return _ended_status(f"it did not start within {wait_s / 60:g} minutes{why}")
         if status.state is SubmissionState.RUNNING and run_s is not None:
             if elapsed_s < run_s + OVERTIME_S:
                 return None
-            return _ended(f"it ran longer than {run_s / 60:g} minutes")
+            return _ended_status(f"it ran longer than {run_s / 60:g} minutes")
         return None
 
 
-def _ended(reason: str) -> SubmissionStatus:
+def _ended_status(reason: str) -> SubmissionStatus:
     return SubmissionStatus(state=SubmissionState.ENDED, reason=reason)
 
 

@@ -106,7 +106,7 @@ class SlurmLauncher:
 
     def submit(self, submission: Submission) -> None:
         """Queue a batch job, unless there is one of this name."""
-        if _exit_file(submission).exists() or self._queued(submission.name):
+        if _exit_file(submission).exists() or self._queue_record(submission.name):
             return
         words = [
             "sbatch",
@@ -130,7 +130,7 @@ class SlurmLauncher:
         record: SlurmRecord | None = None
         problem: LauncherError | None = None
         try:
-            record = self._queued(submission.name) or _accounted(submission.name)
+            record = self._queue_record(submission.name) or _accounting_record(submission.name)
         except LauncherError as error:
             problem = error
         exit_status = read_exit_file(_exit_file(submission))
@@ -142,7 +142,7 @@ class SlurmLauncher:
             )
         if problem is not None:
             raise problem
-        return self._unfinished(submission, record)
+        return self._state_without_status(submission, record)
 
     def collect(self, submission: Submission) -> None:
         """Leave log and bundle where the job wrote them: in the folder that is shared."""
@@ -153,7 +153,9 @@ class SlurmLauncher:
         self._ended_at.pop(name, None)
         run_tool(["scancel", "--quiet", f"--name={name}"])
 
-    def _unfinished(self, submission: Submission, record: SlurmRecord | None) -> SubmissionStatus:
+    def _state_without_status(
+        self, submission: Submission, record: SlurmRecord | None
+    ) -> SubmissionStatus:
         """Return the state of a job that left no exit status."""
         if record is not None and record.state in WAITING_STATES:
             return SubmissionStatus(state=SubmissionState.WAITING, reason=record.reason)
@@ -162,19 +164,19 @@ class SlurmLauncher:
         if record is not None and record.state not in SELF_ENDED_STATES:
             reason = REASONS.get(record.state, f"Slurm ended it as {record.state}")
             details = ", ".join(word for word in (record.reason, _place(record)) if word)
-            return _ended(f"{reason} ({details})" if details else reason)
+            return _ended_status(f"{reason} ({details})" if details else reason)
         since = self._ended_at.setdefault(submission.name, self.clock())
         if self.clock() - since < RESULT_WAIT_S:
             return SubmissionStatus(state=SubmissionState.RUNNING, place=_place(record))
         if record is None:
-            return _ended("Slurm no longer knows it, and it left no exit status")
+            return _ended_status("Slurm no longer knows it, and it left no exit status")
         state = f"{record.state} ({record.reason})" if record.reason else record.state
-        return _ended(
+        return _ended_status(
             f"Slurm says {state}, but there is no exit status in {submission.log.parent}: the "
             "runner and the nodes must share that folder, and the node must have begun the job"
         )
 
-    def _queued(self, name: str) -> SlurmRecord | None:
+    def _queue_record(self, name: str) -> SlurmRecord | None:
         """Return what the controller remembers of a job; it forgets after minutes."""
         words = ["squeue", "--noheader", "--states=all", f"--name={name}"]
         return _last_record(run_tool([*words, f"--format={_SQUEUE_FORMAT}"]).text)
@@ -213,7 +215,7 @@ def read_exit_file(path: Path) -> int | None:
     return int(text)
 
 
-def _accounted(name: str) -> SlurmRecord | None:
+def _accounting_record(name: str) -> SlurmRecord | None:
     """Return what Slurm's accounting knows of a job; None without accounting."""
     words = ["sacct", "--noheader", "--parsable2", "--allocations", "--starttime=now-30days"]
     answer = ask_tool([*words, f"--name={name}", f"--format={_SACCT_FORMAT}"])
@@ -231,7 +233,7 @@ def _place(record: SlurmRecord | None) -> str:
     return f"{record.nodes}, {record.elapsed}" if record.elapsed else record.nodes
 
 
-def _ended(reason: str) -> SubmissionStatus:
+def _ended_status(reason: str) -> SubmissionStatus:
     return SubmissionStatus(state=SubmissionState.ENDED, reason=reason)
 
 

@@ -54,7 +54,9 @@ class GitHubApi:
         self._write_interval_s = write_interval_s
         self._sleep = sleep
         self._monotonic = monotonic
-        self._own = threading.local()  # a session per thread, as sessions are not thread-safe
+        self._thread_local = (
+            threading.local()
+        )  # a session per thread, as sessions are not thread-safe
         self._sessions: list[Session] = []
         self._gates: dict[str, RateGate] = {}
         self._gates_lock = threading.Lock()
@@ -130,12 +132,12 @@ class GitHubApi:
         return response
 
     def _session(self) -> Session:
-        session: Session | None = getattr(self._own, "session", None)
+        session: Session | None = getattr(self._thread_local, "session", None)
         if session is None:
             session = new_session()
             session.mount("https://", RetryingAdapter(sleep=self._sleep))
             session.mount("http://", RetryingAdapter(sleep=self._sleep))
-            self._own.session = session
+            self._thread_local.session = session
             self._sessions.append(session)
         return session
 

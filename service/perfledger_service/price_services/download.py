@@ -103,13 +103,13 @@ class Downloader:
             ) as answer:
                 _check_status(answer, url)
                 self._watcher.began(_without_query(url), total_bytes=_length(answer))
-                yield from self._bounded(answer, url, most)
+                yield from self._chunks_within(answer, url, most)
         except RequestException as error:
             # The error's text contains the address with its parameters.
             msg = f"{_without_query(url)} did not answer ({type(error).__name__}): try again later"
             raise PriceServiceError(msg) from error
 
-    def _bounded(self, answer: Response, url: str, most: int) -> Iterator[bytes]:
+    def _chunks_within(self, answer: Response, url: str, most: int) -> Iterator[bytes]:
         count = 0
         for chunk in answer.iter_content(CHUNK_BYTES):
             count += len(chunk)

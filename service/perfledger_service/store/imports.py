@@ -71,7 +71,7 @@ def import_content(session: Session, import_id: int) -> bytes:
     query = select(ImportedFileRow.content).where(col(ImportedFileRow.id) == import_id)
     content = session.exec(query).first()
     if content is None:
-        raise _unknown(import_id)
+        raise _unknown_import(import_id)
     return content
 
 
@@ -79,9 +79,9 @@ def remove_import(session: Session, import_id: int) -> None:
     """Delete a file; raise NotFoundError for an unknown id."""
     query = select(ImportedFileRow.id).where(col(ImportedFileRow.id) == import_id)
     if session.exec(query).first() is None:
-        raise _unknown(import_id)
+        raise _unknown_import(import_id)
     session.exec(delete(ImportedFileRow).where(col(ImportedFileRow.id) == import_id))
 
 
-def _unknown(import_id: int) -> NotFoundError:
+def _unknown_import(import_id: int) -> NotFoundError:
     return NotFoundError(f"no import {import_id}: `perfledger server import list` shows all")

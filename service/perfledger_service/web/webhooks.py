@@ -181,10 +181,12 @@ def receive_delivery(
         body=delivery.comment.body or "",
     )
     receipt = receive_comment(state.engine, new_comment, now=state.now())
-    return _accepted(state, receipt, response)
+    return _accept_command(state, receipt, response)
 
 
-def _accepted(state: AppState, receipt: CommentReceipt, response: Response) -> CommentResponse:
+def _accept_command(
+    state: AppState, receipt: CommentReceipt, response: Response
+) -> CommentResponse:
     """Enqueue the work of a command; one that was delivered before is answered with 200."""
     if receipt.work is not None:
         state.workflow.enqueue_command(receipt.work)
@@ -229,7 +231,7 @@ def _receive_change(
     changed, repository = delivery.pull_request, delivery.repository
     if delivery.label is not None and delivery.action in LABEL_ACTIONS:
         receipt = _receive_label(state, delivery, delivery.label, delivery_id=delivery_id)
-        return _accepted(state, receipt, response)
+        return _accept_command(state, receipt, response)
     if delivery.action == PUSH_ACTION:
         reason = receive_push(
             state.engine,

@@ -207,15 +207,15 @@ def observations_around(observed: ObservedSeries, commits: CommitRange) -> tuple
 def _attributed_change(observed: ObservedSeries, change: ChangePoint) -> AttributedChange:
     # The first observation has nothing before it that could be the old level.
     earliest = max(change.earliest, 1)
-    commits = _between(observed, earliest, change.latest)
+    commits = _range_between(observed, earliest, change.latest)
     return AttributedChange(
         series=observed.series,
         change=change,
         commits=commits,
-        likely=_between(observed, change.index, change.index),
+        likely=_range_between(observed, change.index, change.index),
         has_new_environment=has_new_environment(observed, commits),
     )
 
 
-def _between(observed: ObservedSeries, earliest: int, latest: int) -> CommitRange:
+def _range_between(observed: ObservedSeries, earliest: int, latest: int) -> CommitRange:
     return CommitRange(observed.commits[earliest - 1] + 1, observed.commits[latest])

@@ -64,7 +64,7 @@ def divide_bisection(
 def middle_of(search: Bisection) -> int:
     """Return the commit to measure next: of those not skipped the closest to the middle."""
     centre = (search.good + search.bad) // 2
-    return min(_between(search), key=lambda commit: (abs(commit - centre), commit))
+    return min(_dividing_commits(search), key=lambda commit: (abs(commit - centre), commit))
 
 
 def bisection_status(search: Bisection) -> BisectionStatus:
@@ -73,7 +73,7 @@ def bisection_status(search: Bisection) -> BisectionStatus:
         return BisectionStatus.ONE_COMMIT
     if search.tries >= MOST_TRIES:
         return BisectionStatus.UNDECIDED
-    return BisectionStatus.UNDER_WAY if _between(search) else BisectionStatus.NOT_MEASURED
+    return BisectionStatus.UNDER_WAY if _dividing_commits(search) else BisectionStatus.NOT_MEASURED
 
 
 def sure_change(verdict: Verdict | None, harm: Harm) -> EffectEstimate | None:
@@ -136,7 +136,7 @@ def _part(search: Bisection, place: _Place, middle: int) -> tuple[Bisection, Bis
     return search, bisection_status(search)
 
 
-def _between(search: Bisection) -> list[int]:
+def _dividing_commits(search: Bisection) -> list[int]:
     """Return the commits whose A/B would divide those left."""
     commits = range(search.good + 1, search.bad)
     return [commit for commit in commits if commit not in search.skipped]

@@ -239,7 +239,7 @@ class _AllSeries:
                     changed.add(observed.series)
                 elif min(observations_around(observed, commits)) >= FEWEST_OBSERVATIONS:
                     unchanged.add(observed.series)
-        return _sorted(changed), _sorted(unchanged)
+        return _sorted_series(changed), _sorted_series(unchanged)
 
 
 def _machine_changes(index: _AllSeries) -> tuple[EnvironmentChange, ...]:
@@ -362,5 +362,5 @@ def _series_key(series: Series) -> tuple[str, str]:
     return (series.workload, series.metric.name)
 
 
-def _sorted(series: Iterable[Series]) -> tuple[Series, ...]:
+def _sorted_series(series: Iterable[Series]) -> tuple[Series, ...]:
     return tuple(sorted(series, key=lambda series: series.key))

@@ -82,7 +82,9 @@ def guess_states(levels: FloatArray) -> dict[int, float]:
     for row in np.flatnonzero(may_be).tolist():
         distance = float(typical[row])
         concentrated = CONCENTRATED + MORE_CONCENTRATED * (float(apart[row]) - SMALLEST_DISTANCE)
-        near = _between(ordered[row], (1 - NEAR_MEDIAN) * distance, (1 + NEAR_MEDIAN) * distance)
+        near = _count_between(
+            ordered[row], (1 - NEAR_MEDIAN) * distance, (1 + NEAR_MEDIAN) * distance
+        )
         is_alike = near >= min(concentrated, MOST_CONCENTRATED) * switches[row]
         is_coarse = quiet[row] <= SMALLEST_SPREAD and _has_third(levels[row], distance)
         if is_alike and not is_coarse and _has_two_kinds(ordered[row], distance):
@@ -147,7 +149,7 @@ def place_costs(
 def _has_two_kinds(ordered: FloatArray, distance: float) -> bool:
     """Return whether differences between the two kinds are rare."""
     near, half_way = (
-        _between(ordered, low * distance, high * distance) / (high - low)
+        _count_between(ordered, low * distance, high * distance) / (high - low)
         for low, high in (AT_SWITCH, HALF_WAY)
     )
     return near >= DENSER * half_way
@@ -166,7 +168,7 @@ def _has_third(levels: FloatArray, distance: float) -> bool:
     return bool((first < stop).any())
 
 
-def _between(ordered: FloatArray, low: float, high: float) -> int:
+def _count_between(ordered: FloatArray, low: float, high: float) -> int:
     first, stop = np.searchsorted(ordered, (low, high)).tolist()
     return int(stop - first)
 

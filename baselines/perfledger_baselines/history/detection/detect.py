@@ -59,7 +59,7 @@ def detect(
         if not np.isnan(part).all():
             piece = observe(part, errors=errors_of_part, times=times_of_part)
             pieces.append(replace(piece, places=piece.places + first))
-    return _concatenated(_all_findings(pieces))
+    return _joined_findings(_all_findings(pieces))
 
 
 def detect_many(
@@ -193,7 +193,7 @@ def _confounded_changes(
         yield ConfoundedChange(index=places[step.place], change=size)
 
 
-def _concatenated(histories: Sequence[SeriesFindings]) -> SeriesFindings:
+def _joined_findings(histories: Sequence[SeriesFindings]) -> SeriesFindings:
     """Return the findings in the pieces of one series as one, in order."""
     return SeriesFindings(
         changes=tuple(change for history in histories for change in history.changes),

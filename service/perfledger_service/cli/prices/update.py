@@ -49,7 +49,7 @@ class FeedFlags:
 
         if self.file:
             return read_bulk_files(self.file, read_on=self.as_of.date() if self.as_of else None)
-        return _fetched(self.provider or (), self.aws_region or [DEFAULT_AWS_REGION])
+        return _fetch_prices(self.provider or (), self.aws_region or [DEFAULT_AWS_REGION])
 
 
 @command(
@@ -94,7 +94,9 @@ def update(
         raise UsageError(msg)
 
 
-def _fetched(providers: Sequence[Provider], aws_regions: Sequence[str]) -> "tuple[BulkPrices, ...]":
+def _fetch_prices(
+    providers: Sequence[Provider], aws_regions: Sequence[str]
+) -> "tuple[BulkPrices, ...]":
     from rich.console import Console
 
     from perfledger_service.cli.progress import DownloadBar

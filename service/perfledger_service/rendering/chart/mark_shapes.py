@@ -17,7 +17,7 @@ from perfledger_service.rendering.chart.marks import (
 from perfledger_service.rendering.chart.plot_area import (
     CHARACTER_WIDTH,
     PlotArea,
-    fitted,
+    fit_text,
     spread_labels,
 )
 from perfledger_service.rendering.layout.escape import clean
@@ -79,7 +79,7 @@ def end_labels(area: PlotArea) -> Iterator[str]:
         yield element(
             "line", start | {"x1": area.right + 1, "y1": end, "x2": area.right + 14, "y2": place}
         )
-        label, kind = fitted(line.label, width=room), f"soft tinted {line.tone}"
+        label, kind = fit_text(line.label, width=room), f"soft tinted {line.tone}"
         title = line.title or line.label
         yield text_element(area.right + 18, place + _BASELINE, label, kind=kind, title=title)
 

@@ -50,7 +50,7 @@ def plot_area(chart: Chart, *, top: float) -> PlotArea:
     return PlotArea(chart=chart, left=left, right=chart.width - right, top=top, bottom=top + height)
 
 
-def fitted(text: str, *, width: float, character: float = CHARACTER_WIDTH) -> str:
+def fit_text(text: str, *, width: float, character: float = CHARACTER_WIDTH) -> str:
     """Return clean text that fits; of a longer one both ends, because long names differ there."""
     limit = max(int(width / character), _SHORTEST)
     line = clean(text, limit=_LONGEST)

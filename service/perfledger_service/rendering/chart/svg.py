@@ -17,7 +17,7 @@ from perfledger_service.rendering.chart.plot_area import (
     EDGE,
     NAME_WIDTH,
     PlotArea,
-    fitted,
+    fit_text,
     plot_area,
 )
 from perfledger_service.rendering.layout.environment import render
@@ -90,7 +90,7 @@ def _chart(chart: Chart) -> tuple[list[str], float]:
     parts += _rows(area)
     parts += _columns(area)
     shapes = [shape for mark in chart.marks if (shape := mark_shape(mark, area))]
-    parts += _clipped(shapes, area) if _leaves_plot(chart) else shapes
+    parts += _clipped_shapes(shapes, area) if _leaves_plot(chart) else shapes
     parts += [label for mark in chart.marks if (label := mark_label(mark, area))]
     parts += end_labels(area)
     y = area.bottom + (20 if chart.x.ticks else 2)
@@ -138,12 +138,12 @@ def _row_label(tick: Tick, area: PlotArea, y: float) -> Iterator[str]:
     has_grid = area.chart.y.has_grid
     room, character = area.left - 8 - EDGE / 2, CHARACTER_WIDTH if has_grid else NAME_WIDTH
     kind = "soft" if has_grid else "strong" if tick.is_strong else ""
-    label = fitted(tick.label, width=room, character=character)
+    label = fit_text(tick.label, width=room, character=character)
     title = tick.title or (tick.label if ELLIPSIS in label else "")
     end, right, line = Anchor.END, area.right + 10, y + 4 - DETAIL_HEIGHT * len(tick.details) / 2
     yield text_element(area.left - 8, line, label, kind=kind, anchor=end, title=title)
     for number, detail in enumerate(tick.details, start=1):
-        detail_lines, below = fitted(detail, width=room), line + DETAIL_HEIGHT * number
+        detail_lines, below = fit_text(detail, width=room), line + DETAIL_HEIGHT * number
         yield text_element(area.left - 8, below, detail_lines, kind="soft", anchor=end)
     if tick.figure:
         yield text_element(right, line if tick.figure_detail else y + 4, tick.figure)
@@ -185,7 +185,7 @@ def _leaves_plot(chart: Chart) -> bool:
     return any(abs(chart.y.share(value) - 0.5) > 0.5 + _ROUNDING for value in values)
 
 
-def _clipped(shapes: list[str], area: PlotArea) -> Iterator[str]:
+def _clipped_shapes(shapes: list[str], area: PlotArea) -> Iterator[str]:
     """Yield shapes that end at the plot's edges; a page's equal plots have one clip path's name."""
     width, height = area.right - area.left, area.bottom - area.top
     corners = (area.left, area.top, width, height)

@@ -36,17 +36,21 @@ def classes_comment(result: PullRequestReport, *, public_url: str, url: str) -> 
     """Return the comment under a pull request; `url` is its page below `public_url`."""
     if result.only_report is not None:
         return comment(result.only_report, url=url)
-    return _fitted(result, public_url=public_url, url=url, first=f"{MARKER}\n", limit=MAX_COMMENT)
+    return _text_within(
+        result, public_url=public_url, url=url, first=f"{MARKER}\n", limit=MAX_COMMENT
+    )
 
 
 def classes_summary(result: PullRequestReport, *, public_url: str, url: str) -> str:
     """Return the summary of the check run."""
     if result.only_report is not None:
         return check_summary(result.only_report, url=url)
-    return _fitted(result, public_url=public_url, url=url, first="", limit=MAX_SUMMARY)
+    return _text_within(result, public_url=public_url, url=url, first="", limit=MAX_SUMMARY)
 
 
-def _fitted(result: PullRequestReport, *, public_url: str, url: str, first: str, limit: int) -> str:
+def _text_within(
+    result: PullRequestReport, *, public_url: str, url: str, first: str, limit: int
+) -> str:
     text, sections = "", list[str]()
     for limits in LADDER:
         sections = [

@@ -113,15 +113,15 @@ def comment(report: Report, *, url: str = "") -> str:
     Its first line is a marker to find it again. `url` is the service's page with all details;
     without it the comment has no link.
     """
-    return _fitted(report, url=url, first=MARKER + "\n", limit=MAX_COMMENT)
+    return _text_within(report, url=url, first=MARKER + "\n", limit=MAX_COMMENT)
 
 
 def check_summary(report: Report, *, url: str = "") -> str:
     """Return the summary of the check run, at most 65,535 characters of Markdown."""
-    return _fitted(report, url=url, first="", limit=MAX_SUMMARY)
+    return _text_within(report, url=url, first="", limit=MAX_SUMMARY)
 
 
-def _fitted(report: Report, *, url: str, first: str, limit: int) -> str:
+def _text_within(report: Report, *, url: str, first: str, limit: int) -> str:
     text = ""
     for limits in LADDER:
         text = first + report_markdown(report, limits=limits, url=url)

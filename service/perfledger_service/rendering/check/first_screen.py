@@ -65,7 +65,7 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
     `every` is `verdict_rows.verdict_rows` of the report.
     """
     rows = telling_rows(report, every)
-    row, block, explanation = _explained(report, rows)
+    row, block, explanation = _first_explanation(report, rows)
     is_of_step = row is not None and row.metric_name == STEP_TIME.name
     return FirstScreen(
         price=_price(report, rows, every),
@@ -80,7 +80,7 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
     )
 
 
-def _explained(
+def _first_explanation(
     report: Report, rows: Sequence[VerdictTableRow]
 ) -> tuple[VerdictTableRow | None, ReasonBlock | None, StepTimeExplanation | None]:
     """Return the first of the deciding results that has an explanation, with it.

@@ -33,14 +33,14 @@ def headline(report: Report) -> str:
         return f"No regression, but a warning: {_result_phrase(rows[0])}{_more(rows)}"
     match rows[0].outcome:
         case Outcome.REGRESSED | Outcome.IMPROVED:
-            return _changed(rows, report)
+            return _change_headline(rows, report)
         case Outcome.UNDECIDED:
             interval = f" ({rows[0].interval})" if rows[0].interval else ""
             return f"Undecided: {_result_phrase(rows[0])}{interval}{_more(rows)}"
         case Outcome.NOT_MEASURED:
             return _not_measured(report)
         case Outcome.UNCHANGED:
-            return _unchanged(rows, report)
+            return _quiet_headline(rows, report)
 
 
 def telling_rows(report: Report, every: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ...]:
@@ -57,12 +57,12 @@ def telling_rows(report: Report, every: Sequence[VerdictTableRow]) -> tuple[Verd
     ]
     for outcome in (Outcome.REGRESSED, Outcome.NOT_MEASURED, Outcome.UNDECIDED):
         if rows := [one for one in sizes if one[1].outcome is outcome and not one[1].is_warning]:
-            return _ordered(rows)
+            return _by_size(rows)
     if rows := [one for one in sizes if one[1].is_warning]:
-        return _ordered(rows)
+        return _by_size(rows)
     for outcome in (Outcome.IMPROVED, Outcome.UNCHANGED):
         if rows := [one for one in sizes if one[1].outcome is outcome]:
-            return _ordered(rows)
+            return _by_size(rows)
     return ()
 
 
@@ -123,7 +123,7 @@ def _cause_words(cause: Cause) -> str:
             return f"{name} is {'slower' if cause.delta_seconds > 0 else 'faster'}"
 
 
-def _ordered(rows: Sequence[tuple[float, VerdictTableRow]]) -> tuple[VerdictTableRow, ...]:
+def _by_size(rows: Sequence[tuple[float, VerdictTableRow]]) -> tuple[VerdictTableRow, ...]:
     """Return the rows by the largest change of their workload; its step time stays first."""
     largest: dict[str, float] = {}
     for size, row in rows:
@@ -138,7 +138,7 @@ def _size(verdict: Verdict) -> float:
     return change if change == change else 0.0  # noqa: PLR0124 - not a number sorts as no change
 
 
-def _changed(rows: Sequence[VerdictTableRow], report: Report) -> str:
+def _change_headline(rows: Sequence[VerdictTableRow], report: Report) -> str:
     workloads = tuple(dict.fromkeys(row.workload for row in rows))
     failed_names = {row.workload for row in verdict_rows.failure_rows(report)} - set(workloads)
     end = f"; {len(failed_names)} could not be measured" if failed_names else ""
@@ -206,7 +206,7 @@ def _not_measured(report: Report) -> str:
     return f"{len(workloads)} of {_workloads(_total(report))} were not measured, first {first}"
 
 
-def _unchanged(rows: Sequence[VerdictTableRow], report: Report) -> str:
+def _quiet_headline(rows: Sequence[VerdictTableRow], report: Report) -> str:
     workloads = tuple(dict.fromkeys(row.workload for row in rows))
     margin = provenance_facts.common_margin(report)
     margin_phrase = f", proven to within {margin}" if margin else ""

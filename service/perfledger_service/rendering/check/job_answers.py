@@ -50,7 +50,7 @@ def _stage(progress: JobProgress) -> str:
         JobStage.QUEUED: f"in the queue, {_place(progress.jobs_before)}",
         JobStage.RUNNING: f"running on {code(progress.runner, in_table=False)}",
         JobStage.JUDGING: "measured, and being judged",
-        JobStage.DONE: _result(progress),
+        JobStage.DONE: _result_text(progress),
         JobStage.DROPPED: f"without a result: {reason}",
     }
     return words[progress.stage]
@@ -66,7 +66,7 @@ def _place(jobs_before: int) -> str:
     return f"{jobs} {verb} before it" if is_exact else f"{jobs} or more are before it"
 
 
-def _result(progress: JobProgress) -> str:
+def _result_text(progress: JobProgress) -> str:
     if not progress.url:
         return f"done: {prose(progress.reason, in_table=False)}"
     title = f"[{prose(progress.title, in_table=False)}]({link(progress.url)})"

@@ -163,7 +163,7 @@ def _missing(report: Report) -> Iterator[RenderableType]:
             line.append(f": {clean(failure.detail, limit=400)}", style="not bold")
         yield Padding(line, _INDENT)
         for logged in failure.log_tail.splitlines()[-_MAX_LOG_LINES:]:
-            yield Padding(Text(_indented(logged), style="dim"), (0, 0, 0, 4))
+            yield Padding(Text(_with_indentation(logged), style="dim"), (0, 0, 0, 4))
     if report.new_workloads or report.skipped:
         yield Text()
     for name in report.new_workloads:
@@ -308,16 +308,16 @@ def _first_screen(
     yield facts.append(screen.counts)
     yield from _busy(report)
     if why := screen.why or screen.failure:
-        yield _labelled("Why", clean_sentence(why))
+        yield _with_label("Why", clean_sentence(why))
     if screen.where:
-        yield _labelled("Where", ", ".join(map(_place_text, screen.where)))
+        yield _with_label("Where", ", ".join(map(_place_text, screen.where)))
     if screen.actions:
-        yield _labelled("What to do", " ".join(map(clean_sentence, screen.actions)))
+        yield _with_label("What to do", " ".join(map(clean_sentence, screen.actions)))
     if url:
-        yield _labelled("Page", clean(url, limit=_MAX_NAME))
+        yield _with_label("Page", clean(url, limit=_MAX_NAME))
 
 
-def _labelled(label: str, text: str) -> Text:
+def _with_label(label: str, text: str) -> Text:
     return Text(f"{label}: ", style="bold").append(text, style="not bold")
 
 
@@ -329,7 +329,7 @@ def _heading(text: str) -> Padding:
     return Padding(Text(text, style="bold underline"), (1, 0, 0, 0))
 
 
-def _indented(line: str) -> str:
+def _with_indentation(line: str) -> str:
     """Return a log line with its indentation, which `clean` would remove."""
     expanded = line.expandtabs(4)
     depth = min(len(expanded) - len(expanded.lstrip(" ")), 40)

@@ -212,11 +212,11 @@ def _equal_size(chance: float | None) -> str:
 
 def _speeds(answer: CostAnswer) -> str:
     """Return the speeds above which other accelerators cost less for the same work."""
-    parts = "; ".join(_speed(each, answer) for each in answer.speeds)
+    parts = "; ".join(_required_speed(each, answer) for each in answer.speeds)
     return f"The same work costs less than that {parts} of the {answer.accelerator}'s speed."
 
 
-def _speed(required: RequiredSpeed, answer: CostAnswer) -> str:
+def _required_speed(required: RequiredSpeed, answer: CostAnswer) -> str:
     """Return what one accelerator must reach; a TPU's port also against on demand."""
     is_port = required.accelerator.startswith("TPU")
     against = ""

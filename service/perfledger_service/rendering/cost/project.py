@@ -114,23 +114,23 @@ def _bases(view: ProjectionView) -> Iterator[str]:
     descriptor = view.descriptor
     for done in descriptor.arithmetic:
         words = f"{number_format.flops(done.flops)} in {' or else '.join(done.dtypes)}"
-        yield _based(words, done.source, is_assumed=done.is_assumed)
+        yield _with_source(words, done.source, is_assumed=done.is_assumed)
     for traffic in descriptor.memory:
         words = f"{number_format.byte_count(traffic.bytes)} of memory traffic"
-        yield _based(words, traffic.source, is_assumed=traffic.is_assumed)
+        yield _with_source(words, traffic.source, is_assumed=traffic.is_assumed)
     for sent in descriptor.communication:
         words = (
             f"{number_format.byte_count(sent.bytes)} of {sent.pattern} over {descriptor.devices}"
         )
-        yield _based(words, sent.source, is_assumed=sent.is_assumed)
+        yield _with_source(words, sent.source, is_assumed=sent.is_assumed)
     if descriptor.fixed is not None:
         words = (
             f"{number_format.seconds(descriptor.fixed.seconds)} that are the same on every device"
         )
-        yield _based(words, descriptor.fixed.source, is_assumed=descriptor.fixed.is_assumed)
+        yield _with_source(words, descriptor.fixed.source, is_assumed=descriptor.fixed.is_assumed)
 
 
-def _based(words: str, source: str, *, is_assumed: bool) -> str:
+def _with_source(words: str, source: str, *, is_assumed: bool) -> str:
     return f"{words}{' (assumed)' if is_assumed else ''}: {source}"
 
 
@@ -160,7 +160,7 @@ def _dtypes(row: ProjectionRow) -> str:
     return "" if projection is None else ", ".join(projection.dtypes)
 
 
-def _speed(row: ProjectionRow) -> str:
+def _speed_text(row: ProjectionRow) -> str:
     projection = _projection(row)
     return number_format.NOT_KNOWN if projection is None else f"{projection.speed:.2f}"
 
@@ -183,7 +183,7 @@ def _device_columns() -> tuple[Column[ProjectionRow], ...]:
         name("device", "projected onto", lambda row: row.device),
         fact("provenance", lambda _: PROJECTED_MARK),
         display("data type", _dtypes),
-        display("times as fast", _speed),
+        display("times as fast", _speed_text),
         display(_BETWEEN, _speed_between),
         *record_facts(Projection, _projection, without=("workload", "unit", "source")),
         words("reason", "", _why),

@@ -31,7 +31,7 @@ def heat_svg(heat: HeatMap) -> str:
 
 def heat_picture(heat: HeatMap) -> Picture:
     """Return the heat map; teams beyond MOST_ROWS are one row."""
-    teams = _named(heat)
+    teams = _rows_by_name(heat)
     total = sum(sum(hours) for _, hours in teams)
     return Picture(
         title="Device-hours by team and week",
@@ -71,7 +71,7 @@ def _chart(heat: HeatMap, teams: Sequence[tuple[str, tuple[float, ...]]]) -> Cha
     )
 
 
-def _named(heat: HeatMap) -> list[tuple[str, tuple[float, ...]]]:
+def _rows_by_name(heat: HeatMap) -> list[tuple[str, tuple[float, ...]]]:
     rows = [(row.team or UNTAGGED, row.hours) for row in heat.rows]
     if len(rows) <= MOST_ROWS:
         return rows

@@ -99,7 +99,7 @@ def headline(result: CommitBisection) -> str:
     number = len(result.candidates)
     match result.status:
         case SearchStatus.FOUND:
-            return f"{workload} changed in {_named(first.revision)}"
+            return f"{workload} changed in {_revision_name(first.revision)}"
         case SearchStatus.UNCHANGED:
             return f"{workload} does not differ between the good and the bad commit"
         case SearchStatus.NOT_MEASURED:
@@ -235,7 +235,7 @@ def _probability(chance: float) -> str:
     return "over 99.9 %" if chance > 0.999 else f"{chance:.1%}".replace("%", " %")  # noqa: PLR2004
 
 
-def _named(revision: Revision) -> str:
+def _revision_name(revision: Revision) -> str:
     subject = clean(revision.subject, limit=_MAX_SUBJECT)
     return f"{provenance_facts.short_sha(revision.sha)} ({subject})"
 

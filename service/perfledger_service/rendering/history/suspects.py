@@ -137,7 +137,7 @@ def _command(request: RequestedAbRun, *, url: str) -> str:
 
 
 def _why(view: AbRequestView) -> str:
-    looks = ", ".join(_suspected(one) for one in view.suspects)
+    looks = ", ".join(_change_text(one) for one in view.suspects)
     match view.request.purpose:
         case AbPurpose.CONFIRM:
             return f"suspected change: {looks}"
@@ -145,7 +145,7 @@ def _why(view: AbRequestView) -> str:
             return f"bisection of a confirmed change: {looks}"
 
 
-def _suspected(suspect: AbCandidate) -> str:
+def _change_text(suspect: AbCandidate) -> str:
     return f"{_label(suspect.series.metric.name)} {number_format.percent(suspect.change)}"
 
 

@@ -87,14 +87,14 @@ def prose(
     cleaned = {clean(name, limit=limit) for name in names if name}
     quotes = sorted((name for name in cleaned if name in line), key=len, reverse=True)
     if not quotes:
-        return _worded(line, is_start=True, in_table=in_table)
+        return _escaped_words(line, is_start=True, in_table=in_table)
     # Whole words only: two adjacent spans would become one.
     pattern = rf"(?<!\S)({'|'.join(map(re.escape, quotes))})(?=[,.;:]*(?:\s|$))"
     parts = re.split(pattern, line)
     return "".join(
         code(part, limit=limit, in_table=in_table)
         if place % 2
-        else _spaced(part, is_start=place == 0, in_table=in_table)
+        else _with_spaces(part, is_start=place == 0, in_table=in_table)
         for place, part in enumerate(parts)
     )
 
@@ -103,7 +103,7 @@ def sentence(
     text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE, in_table: bool = True
 ) -> str:
     """Return prose with an initial capital and a final full stop."""
-    stopped = _stopped(clean(text, limit=limit))
+    stopped = _with_full_stop(clean(text, limit=limit))
     statement = prose(stopped, names=names, limit=limit + 1, in_table=in_table)
     return statement[:1].upper() + statement[1:]
 
@@ -113,7 +113,7 @@ def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
 
     A name is unchanged: `Benchmarks.gpt:step` is not a workload.
     """
-    statement = _stopped(clean(text, limit=limit))
+    statement = _with_full_stop(clean(text, limit=limit))
     is_word = _PLAIN.fullmatch(statement.partition(" ")[0]) is not None
     return statement[:1].upper() + statement[1:] if is_word else statement
 
@@ -154,7 +154,7 @@ def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
     return end.strip("\n") or EMPTY
 
 
-def _stopped(text: str) -> str:
+def _with_full_stop(text: str) -> str:
     return text if text.endswith((".", "!", "?", ELLIPSIS)) else f"{text}."
 
 
@@ -182,38 +182,38 @@ def _is_plain(word: str) -> bool:
     return _PLAIN.fullmatch(word) is not None
 
 
-def _spaced(text: str, *, is_start: bool, in_table: bool) -> str:
+def _with_spaces(text: str, *, is_start: bool, in_table: bool) -> str:
     """Return the text before, between or after names, with its outer spaces and punctuation."""
     rest = text if is_start else text.lstrip(",.;: ")
     inner = rest.strip(" ")
     before, after = text[: len(text) - len(rest.lstrip(" "))], rest[len(rest.rstrip(" ")) :]
     if not inner:
         return text
-    return before + _worded(inner, is_start=is_start, in_table=in_table) + after
+    return before + _escaped_words(inner, is_start=is_start, in_table=in_table) + after
 
 
-def _worded(text: str, *, is_start: bool, in_table: bool) -> str:
+def _escaped_words(text: str, *, is_start: bool, in_table: bool) -> str:
     words = text.split(" ")
     parts: list[str] = []
     if is_start and _LIST_MARKER.fullmatch(words[0]):
         parts.append(code(words.pop(0)))
     for is_plain, run in groupby(words, key=_is_plain):
         joined = " ".join(run)
-        parts.append(joined if is_plain else _spanned(joined, in_table=in_table))
+        parts.append(joined if is_plain else _code_span(joined, in_table=in_table))
     return " ".join(parts)
 
 
-def _spanned(words: str, *, in_table: bool) -> str:
+def _code_span(words: str, *, in_table: bool) -> str:
     # The sentence's own punctuation and brackets stay outside the span.
     body = words.rstrip(",.;:")
     if not body.strip("() "):
         return code(words)
-    before, inner, after = _unbracketed(body)
+    before, inner, after = _split_brackets(body)
     span = code(inner, limit=len(inner), in_table=in_table)
     return before + span + after + words[len(body) :]
 
 
-def _unbracketed(text: str) -> tuple[str, str, str]:
+def _split_brackets(text: str) -> tuple[str, str, str]:
     """Split off the sentence's brackets around a text; "(anonymous)::f" and "f(x)" keep theirs."""
     opening = text.rstrip(")")
     unopened = max(0, text.count(")") - text.count("("))

@@ -48,7 +48,7 @@ def seconds(value: float) -> str:
 
     A duration below any clock's resolution is a rounding error: zero.
     """
-    return _scaled(0.0 if abs(value) < _SHORTEST_SECONDS else value, _SECONDS)
+    return _with_unit_prefix(0.0 if abs(value) < _SHORTEST_SECONDS else value, _SECONDS)
 
 
 def hours(value: float) -> str:
@@ -74,7 +74,7 @@ def signed_seconds(value: float) -> str:
 
 def byte_count(value: float) -> str:
     """Return bytes in B, KiB, MiB, GiB or TiB with three digits: "1.52 GiB"."""
-    return _scaled(value, _BYTES)
+    return _with_unit_prefix(value, _BYTES)
 
 
 def signed_bytes(value: float) -> str:
@@ -137,7 +137,7 @@ def whole_share(value: float) -> str:
 def percent(value: float) -> str:
     """Return a relative change with its sign: 0.182 is "+18.2 %"."""
     digits = _percent_digits((value,))
-    return NOT_KNOWN if digits is None else f"{_signed(value * 100, digits)}{NBSP}%"
+    return NOT_KNOWN if digits is None else f"{_with_sign(value * 100, digits)}{NBSP}%"
 
 
 def change(point: float, low: float, high: float) -> tuple[str, str]:
@@ -145,8 +145,8 @@ def change(point: float, low: float, high: float) -> tuple[str, str]:
     digits = _percent_digits((point, low, high))
     if digits is None:
         return NOT_KNOWN, NOT_KNOWN
-    ends = (_signed(low * 100, digits), _signed(high * 100, digits))
-    return f"{_signed(point * 100, digits)}{NBSP}%", INTERVAL_TO.join(ends)
+    ends = (_with_sign(low * 100, digits), _with_sign(high * 100, digits))
+    return f"{_with_sign(point * 100, digits)}{NBSP}%", INTERVAL_TO.join(ends)
 
 
 def margin(value: float) -> str:
@@ -267,7 +267,7 @@ def _is_number(value: float) -> bool:
     return abs(value) < _LARGEST  # False for NaN
 
 
-def _scaled(value: float, scales: Sequence[tuple[float, str]]) -> str:
+def _with_unit_prefix(value: float, scales: Sequence[tuple[float, str]]) -> str:
     if not _is_number(value):
         return NOT_KNOWN
     scale, unit = _scale(value, scales)
@@ -300,7 +300,7 @@ def _percent_digits(values: Sequence[float]) -> int | None:
     return 2 if largest < 1 else 1 if largest < 100 else 0  # noqa: PLR2004 - percent
 
 
-def _signed(value: float, digits: int) -> str:
+def _with_sign(value: float, digits: int) -> str:
     if abs(value) >= _HUGE:
         return f"{value:+.2e}"
     figure = f"{value:+,.{digits}f}"

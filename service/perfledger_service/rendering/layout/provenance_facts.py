@@ -82,7 +82,7 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
     if looks:
         stop = f"{level}, whichever look it stopped at; it could stop after {looks} pairs."
     return (
-        *(_measured(report, many), red, green),
+        *(_pairs_sentence(report, many), red, green),
         *_own_metrics(report),
         *_of_kernels(report),
         stop,
@@ -156,7 +156,7 @@ def _own_floors(report: Report) -> str:
     return f", or by more than a series' own floor, learnt from earlier pairs (at most {most})"
 
 
-def _measured(report: Report, many: str) -> str:
+def _pairs_sentence(report: Report, many: str) -> str:
     seed = report.plan.seed
     measured = {verdict.workload for verdict in report.verdicts if verdict.estimate is not None}
     turned = measured.intersection(report.interleaved_workloads)

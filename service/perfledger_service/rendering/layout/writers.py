@@ -284,12 +284,12 @@ def _csv_value(raw: Plain) -> object:
         case int() | float():
             return raw
         case list():
-            return escape.cell("; ".join(map(_joined, raw)))
+            return escape.cell("; ".join(map(_cell_text, raw)))
         case _:
             return escape.cell(json.dumps(raw))
 
 
-def _joined(value: Plain) -> str:
+def _cell_text(value: Plain) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 

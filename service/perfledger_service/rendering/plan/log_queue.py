@@ -175,7 +175,7 @@ def _sentences(plan: LogQueuePlan) -> Iterator[str]:
     if plan.recorded is None:
         yield "The log records no waits."
     else:
-        yield _recorded(plan.recorded, plan.target)
+        yield _recorded_waits(plan.recorded, plan.target)
     if needed := needed_sentence(plan):
         yield needed
     yield calibration_sentence(plan.calibration)
@@ -183,7 +183,7 @@ def _sentences(plan: LogQueuePlan) -> Iterator[str]:
         yield from formula_sentences(plan.formula)
 
 
-def _recorded(recorded: WaitSummary, target: WaitTarget | None) -> str:
+def _recorded_waits(recorded: WaitSummary, target: WaitTarget | None) -> str:
     met = recorded.met_share
     within = (
         ""
@@ -198,7 +198,7 @@ def _recorded(recorded: WaitSummary, target: WaitTarget | None) -> str:
 
 def _notes(plan: LogQueuePlan) -> Iterator[str]:
     if plan.is_policy_fitted or not plan.are_devices_given:
-        yield _chosen(plan)
+        yield _replay_choices(plan)
     if plan.needed is not None and (plan.calibration is None or not plan.calibration.is_calibrated):
         yield "Take the number of devices as a screening: its replay is not calibrated."
     if plan.formula is None:
@@ -213,7 +213,7 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
         )
 
 
-def _chosen(plan: LogQueuePlan) -> str:
+def _replay_choices(plan: LogQueuePlan) -> str:
     """Return what the replay took from the record."""
     policy = plan.policy.name if plan.is_policy_fitted else ""
     devices = "" if plan.are_devices_given else f"{plan.devices:,} devices"

@@ -354,7 +354,7 @@ def _option_facts() -> tuple[Column[_Option], ...]:
         fact("replicas_per_device", lambda row: row.option.plan.setting.curve.per_device),
         fact("servers_per_replica", lambda row: row.option.plan.setting.curve.servers),
         fact("devices", lambda row: row.option.plan.devices),
-        fact("devices_paid_for", _bought),
+        fact("devices_paid_for", _devices_to_buy),
         fact("option", lambda row: getattr(_rate(row), "option", None)),
         fact("region", lambda row: getattr(_rate(row), "region", None)),
         fact("price_as_of", lambda row: getattr(_rate(row), "as_of", None)),
@@ -373,6 +373,6 @@ def _option_facts() -> tuple[Column[_Option], ...]:
     )
 
 
-def _bought(row: _Option) -> int | None:
+def _devices_to_buy(row: _Option) -> int | None:
     tariff = row.option.plan.tariff
     return None if tariff is None else tariff.paid_devices(row.option.plan.devices)

@@ -101,7 +101,7 @@ def _marks(setting: ReplicaSettings, tone: Tone, result: SizingResult, y: Axis) 
         yield LineMark(points=points, tone=tone, title=setting_name(setting, result))
     for point in setting.points:
         if point.keeps_up:
-            yield from _measured(point, tone, y)
+            yield from _measured_marks(point, tone, y)
     for option in _options(result):
         if option.plan.setting is setting:
             yield DotMark(
@@ -128,7 +128,7 @@ def _curve(setting: ReplicaSettings, y: Axis) -> Iterator[tuple[float, float, fl
         yield rate, _within(y, lower + fill_s), _within(y, middle + fill_s), _within(y, highest)
 
 
-def _measured(point: LoadPoint, tone: Tone, y: Axis) -> Iterator[Mark]:
+def _measured_marks(point: LoadPoint, tone: Tone, y: Axis) -> Iterator[Mark]:
     rate, p99_s = _rate(point), point.latency_p99_s
     if point.latency_p99_low_s is not None and point.latency_p99_high_s is not None:
         ends = (point.latency_p99_low_s, point.latency_p99_high_s)

@@ -127,10 +127,10 @@ def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
     return (
         words("", "policy", lambda row: row.figures.policy),
         display("unusable", lambda row: _share(row.figures.fragmented)),
-        display("95 %", lambda row: _between(row.spread.fragmented, number_format.share)),
+        display("95 %", lambda row: _interval_text(row.spread.fragmented, number_format.share)),
         display("redone", lambda row: _hours(row.figures.wasted_hours)),
-        display("95 %", lambda row: _between(row.spread.wasted_hours, _hours)),
-        display("in use, 95 %", lambda row: _between(row.spread.useful, number_format.share)),
+        display("95 %", lambda row: _interval_text(row.spread.wasted_hours, _hours)),
+        display("in use, 95 %", lambda row: _interval_text(row.spread.useful, number_format.share)),
         *facts(*field_names(PolicySummary), of="figures"),
         *intervals,
         fact("wait_curve_s", lambda row: row.wait_curve_s, in_csv=False),
@@ -180,10 +180,10 @@ def _spread_table(view: PolicyComparison) -> Table:
     """Return the ends of the waits' intervals, for people."""
     columns: tuple[Column[PolicyGain], ...] = (
         words("", "95 % interval", lambda row: row.figures.policy),
-        display("wait", lambda row: _between(row.spread.wait_mean_s, duration)),
-        display("P50", lambda row: _between(row.spread.wait_p50_s, duration)),
-        display("P95", lambda row: _between(row.spread.wait_p95_s, duration)),
-        display("slowdown", lambda row: _between(row.spread.slowdown_mean, "{:.3g}".format)),
+        display("wait", lambda row: _interval_text(row.spread.wait_mean_s, duration)),
+        display("P50", lambda row: _interval_text(row.spread.wait_p50_s, duration)),
+        display("P95", lambda row: _interval_text(row.spread.wait_p95_s, duration)),
+        display("slowdown", lambda row: _interval_text(row.spread.slowdown_mean, "{:.3g}".format)),
     )
     return table(columns, view.rows)
 
@@ -265,7 +265,7 @@ def _hours(hours: float) -> str:
     return f"{hours:,.0f} h" if hours >= _WHOLE_HOURS else f"{hours:.3g} h"
 
 
-def _between(interval: BootstrapInterval | None, form: Callable[[float], str]) -> str:
+def _interval_text(interval: BootstrapInterval | None, form: Callable[[float], str]) -> str:
     """Return both ends, with the unit once if they share it: "1.2-3.4 h"."""
     if interval is None or interval.low is None or interval.high is None:
         return ""

@@ -89,7 +89,7 @@ def _columns() -> tuple[Column[_Row], ...]:
         fact("usd_per_hour", lambda row: row.price and row.price.usd_per_hour),
         display("USD/h", lambda row: f"{row.price.usd_per_hour:f}" if row.price else _NO_PRICE),
         fact("usd_per_device_hour", lambda row: row.price and row.price.usd_per_device_hour),
-        display("as of", _dated, kind=CellKind.WORDS),
+        display("as of", _day_of_price, kind=CellKind.WORDS),
         fact("as_of", lambda row: row.price and row.price.as_of),
         fact("is_read_date", lambda row: row.price is not None and row.price.is_read_date),
         fact("is_superseded", lambda row: row.is_superseded),
@@ -127,7 +127,7 @@ def _unknown_row(unknown: UnknownPrice) -> _Row:
     )
 
 
-def _dated(row: _Row) -> str:
+def _day_of_price(row: _Row) -> str:
     """Return the day of a price and its state; for an unknown price, the day of the last search."""
     if isinstance(row.listed, UnknownPrice):
         return f"{row.listed.searched_on}"

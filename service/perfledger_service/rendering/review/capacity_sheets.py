@@ -30,7 +30,7 @@ def supply_sheet(book: Workbook, supply: SupplySection) -> None:
             share = float(carried / hours)
             sheet.formula(row, 4, f"C{row + 1}/B{row + 1}", share, CellStyle.SHARE)
     row = _capacity(sheet, supply, len(supply.coverage) + 2)
-    _billed(sheet, supply, row + 1)
+    _write_bill(sheet, supply, row + 1)
 
 
 def waits_sheet(book: Workbook, review: Review) -> None:
@@ -40,8 +40,8 @@ def waits_sheet(book: Workbook, review: Review) -> None:
         "P95 of the wait, h", "within the objective", "devices in use", "idle while jobs waited, h",
     )  # fmt: skip
     sheet = book.sheet("Waits", titles, (40, *[18] * 7))
-    row = _recorded(sheet, review.supply.waits, review.quarter.name)
-    _replayed(sheet, review.supply.policies, row + 1)
+    row = _write_waits(sheet, review.supply.waits, review.quarter.name)
+    _write_policies(sheet, review.supply.policies, row + 1)
 
 
 def _capacity(sheet: Worksheet, supply: SupplySection, top: int) -> int:
@@ -62,7 +62,7 @@ def _capacity(sheet: Worksheet, supply: SupplySection, top: int) -> int:
     return top + len(supply.entries) + 1
 
 
-def _billed(sheet: Worksheet, supply: SupplySection, top: int) -> None:
+def _write_bill(sheet: Worksheet, supply: SupplySection, top: int) -> None:
     _heads(sheet, top, ("The bill", "accelerator-hours", "effective USD", "USD per hour"))
     if isinstance(supply.by_mode, UnknownFigure):
         sheet.text(top + 1, 0, unknown_line(supply.by_mode))
@@ -79,7 +79,7 @@ def _billed(sheet: Worksheet, supply: SupplySection, top: int) -> None:
         sheet.number(last, 2, float(supply.unused_usd), CellStyle.MONEY)
 
 
-def _recorded(sheet: Worksheet, waits: RecordedWaits | UnknownFigure, quarter: str) -> int:
+def _write_waits(sheet: Worksheet, waits: RecordedWaits | UnknownFigure, quarter: str) -> int:
     """Write the waits of each team and of all jobs; return the row after them."""
     if isinstance(waits, UnknownFigure):
         sheet.text(1, 0, unknown_line(waits))
@@ -96,7 +96,7 @@ def _recorded(sheet: Worksheet, waits: RecordedWaits | UnknownFigure, quarter: s
     return last + 1
 
 
-def _replayed(sheet: Worksheet, policies: PolicyComparison | UnknownFigure, top: int) -> None:
+def _write_policies(sheet: Worksheet, policies: PolicyComparison | UnknownFigure, top: int) -> None:
     if isinstance(policies, UnknownFigure):
         sheet.text(top, 0, unknown_line(policies))
         return

@@ -92,10 +92,10 @@ def review_html(review: Review) -> str:
         "review/review.html.j2",
         review=review,
         years=YEARS,
-        **_decided(review),
-        **_demanded(review),
-        **_supplied(review),
-        **_performed(review),
+        **_decision_values(review),
+        **_demand_values(review),
+        **_supply_values(review),
+        **_performance_values(review),
         figures=_figures(review_charts(review)),
         sweep_figures=_figures([sweep_chart(sweep)] if (sweep := swept(review)) else []),
         policies=_policies(review),
@@ -110,7 +110,7 @@ def review_html(review: Review) -> str:
     )
 
 
-def _decided(review: Review) -> dict[str, object]:
+def _decision_values(review: Review) -> dict[str, object]:
     """Return the values of the first page and of the comparison with the last review."""
     return {
         "decision": first_page(review),
@@ -120,7 +120,7 @@ def _decided(review: Review) -> dict[str, object]:
     }
 
 
-def _demanded(review: Review) -> dict[str, object]:
+def _demand_values(review: Review) -> dict[str, object]:
     return {
         "demand": _demand(review),
         "teams": _teams(review),
@@ -130,7 +130,7 @@ def _demanded(review: Review) -> dict[str, object]:
     }
 
 
-def _supplied(review: Review) -> dict[str, object]:
+def _supply_values(review: Review) -> dict[str, object]:
     supply = review.supply
     unused = supply.unused_usd
     return {
@@ -148,7 +148,7 @@ def _supplied(review: Review) -> dict[str, object]:
     }
 
 
-def _performed(review: Review) -> dict[str, object]:
+def _performance_values(review: Review) -> dict[str, object]:
     performance = review.performance
     return {
         "evidence": _evidence(review),
@@ -162,7 +162,7 @@ def _performed(review: Review) -> dict[str, object]:
     }
 
 
-def _embedded(picture: Picture) -> str:
+def _embedded_picture(picture: Picture) -> str:
     return embedded_svg(picture, label=picture.title, has_style=True)
 
 
@@ -193,7 +193,7 @@ def _wait_picture(review: Review) -> str:
     waits = review.supply.waits
     if isinstance(waits, UnknownFigure):
         return ""
-    return _embedded(recorded_picture(waits, quarter=review.quarter.name))
+    return _embedded_picture(recorded_picture(waits, quarter=review.quarter.name))
 
 
 def _policies(review: Review) -> PolicyComparisonText | None:
@@ -201,7 +201,7 @@ def _policies(review: Review) -> PolicyComparisonText | None:
     if isinstance(policies, UnknownFigure):
         return None
     return PolicyComparisonText(
-        picture=_embedded(policies_picture(policies)),
+        picture=_embedded_picture(policies_picture(policies)),
         sentences=(*left_out_sentences(policies), *gain_sentences(policies)),
     )
 

@@ -53,9 +53,9 @@ def npv_at(model: CostModel, option: PurchaseOption, *, devices: str) -> str:
     written_out: dict[str, str] = {f"{prefix}devices": devices}
     for line in model.lines:
         if line.name.startswith(prefix):
-            written_out[line.name] = f"({_replaced(line.formula, written_out)})"
+            written_out[line.name] = f"({_with_cell_names(line.formula, written_out)})"
     return written_out[option.npv]
 
 
-def _replaced(formula: str, by_name: Mapping[str, str]) -> str:
+def _with_cell_names(formula: str, by_name: Mapping[str, str]) -> str:
     return _NAME.sub(lambda match: by_name.get(match.group(), match.group()), formula)

@@ -50,7 +50,7 @@ def review_xlsx(review: Review) -> bytes:
     _forecast(book, review)
     supply_sheet(book, review.supply)
     waits_sheet(book, review)
-    _projected(book, review)
+    _write_projection(book, review)
     _allocation(book, review)
     _notes(book, review)
     return book.to_bytes()
@@ -198,7 +198,7 @@ def _forecast(book: Workbook, review: Review) -> None:
             row += 1
 
 
-def _projected(book: Workbook, review: Review) -> None:
+def _write_projection(book: Workbook, review: Review) -> None:
     titles = (
         "Workload", "Measured on", "Day", "Projected onto", "Provenance", "times as fast", "low",
         "high", "Price", "As of", "USD per million units", "low", "high",
@@ -282,13 +282,13 @@ def _notes(book: Workbook, review: Review) -> None:
     rows.append(
         ("draws", f"{review.draws:,} draws, seed {review.seed}", "PERT by input's name", "")
     )
-    rows += [("forecast", sentence, "", "") for sentence in _told_ahead(review)]
+    rows += [("forecast", sentence, "", "") for sentence in _write_forecasts(review)]
     for row, cells in enumerate(rows, start=1):
         for column, text in enumerate(cells):
             sheet.text(row, column, _cell(text) if text else "")
 
 
-def _told_ahead(review: Review) -> tuple[str, ...]:
+def _write_forecasts(review: Review) -> tuple[str, ...]:
     forecasts = review.demand.forecast
     if isinstance(forecasts, UnknownFigure):
         return ()

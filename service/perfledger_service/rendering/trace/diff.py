@@ -181,7 +181,7 @@ def _memory_columns() -> tuple[Column[MemoryRow], ...]:
 def _memory_words(row: MemoryRow) -> str:
     """Return what is held on both sides, and the lines that make it."""
     tensor = f"{clean(row.tensor)}: " if row.tensor else ""
-    return f"{tensor}{row.base} on base, {row.head} on head{_bracketed(_places(row.places))}."
+    return f"{tensor}{row.base} on base, {row.head} on head{_in_brackets(_places(row.places))}."
 
 
 def _places(places: Sequence[CodePlace]) -> list[str]:
@@ -195,7 +195,7 @@ def _place_words(places: Sequence[CodePlace]) -> str:
     )
 
 
-def _bracketed(details: Sequence[str]) -> str:
+def _in_brackets(details: Sequence[str]) -> str:
     return f" ({'; '.join(details)})" if details else ""
 
 
@@ -217,4 +217,4 @@ def _cause_words(cause: CauseRow) -> str:
     details += _places(cause.places)
     details += [cause.effects] if cause.effects else []
     reverted = f". {cause.reverted}" if cause.reverted else ""
-    return f"{cause.how}{base}{because}{evidence}{_bracketed(details)}{reverted}."
+    return f"{cause.how}{base}{because}{evidence}{_in_brackets(details)}{reverted}."

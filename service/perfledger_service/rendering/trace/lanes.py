@@ -41,7 +41,7 @@ def lanes_of(slices: Sequence[StepSlice], *, most: int) -> tuple[StepLane, ...]:
     for place in sorted(longest):
         by_lane.setdefault(usable[place].lane, []).append(usable[place])
     return tuple(
-        StepLane(name, tuple(_nested(lane_slices))) for name, lane_slices in by_lane.items()
+        StepLane(name, tuple(_nested_calls(lane_slices))) for name, lane_slices in by_lane.items()
     )
 
 
@@ -50,7 +50,7 @@ def _is_usable(step_slice: StepSlice) -> bool:
     return is_time and 0 <= step_slice.start_seconds < _LONGEST_SECONDS
 
 
-def _nested(slices: Sequence[StepSlice]) -> Iterator[LaneCall]:
+def _nested_calls(slices: Sequence[StepSlice]) -> Iterator[LaneCall]:
     ordered = sorted(slices, key=lambda one: (one.start_seconds, -one.seconds, one.depth))
     around: list[int] = []  # ends of the enclosing calls, the innermost last
     for one in ordered:

@@ -132,7 +132,7 @@ def measure_canaries(
         if sizes:
             child_request = replace(child_request, params=sizes)
             discovery = discover(harness, child_request)
-        chosen = _chosen(discovery, machine, request.pattern)
+        chosen = _chosen_canaries(discovery, machine, request.pattern)
         queue.measure_on(machine)
         progress.stage("looking at the machine")
         findings = (*read_fitness(machine.device, gpu), queue.finding)
@@ -191,7 +191,9 @@ def _sizes(facts: FactsMessage | None, machine: Machine) -> dict[str, _Values]:
     }
 
 
-def _chosen(discovery: Discovery, machine: Machine, pattern: str) -> tuple[WorkloadSpec, ...]:
+def _chosen_canaries(
+    discovery: Discovery, machine: Machine, pattern: str
+) -> tuple[WorkloadSpec, ...]:
     """Return the canaries of a name that the machine can run."""
     if not discovery.workloads:
         broken = "; ".join(f"{each.path}: {each.detail}" for each in discovery.broken)

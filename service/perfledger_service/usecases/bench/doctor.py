@@ -160,7 +160,7 @@ def _site(
     ):
         child_request = request_for(root, root, settings)
         discovery = discover(harness, child_request)
-        chosen = _chosen(discovery, request.workload)
+        chosen = _chosen_workloads(discovery, request.workload)
         facts, notes = discovery.facts, tuple[str, ...]()
         if not chosen:
             notes = (_built_in_note(discovery, settings),)
@@ -179,7 +179,7 @@ def _site(
         )
 
 
-def _chosen(discovery: Discovery, pattern: str) -> tuple[WorkloadSpec, ...]:
+def _chosen_workloads(discovery: Discovery, pattern: str) -> tuple[WorkloadSpec, ...]:
     """Return the workloads of a name, or all of them; raise NotFoundError without the named one."""
     if not pattern:
         return discovery.workloads

@@ -115,7 +115,7 @@ def _spread(name: str, sd: float, source: str, request: PowerRequest) -> SpreadV
         sd=sd,
         source=source,
         detectable=tuple((count, _detectable(sd, count, request)) for count in request.counts),
-        needed=tuple((change, _needed(sd, change, request)) for change in request.changes),
+        needed=tuple((change, _pairs_needed(sd, change, request)) for change in request.changes),
     )
 
 
@@ -126,7 +126,7 @@ def _detectable(sd: float, pairs: int, request: PowerRequest) -> float:
     return smallest_detectable_change(sd, pairs, alpha=nominal, floor=request.floor)
 
 
-def _needed(sd: float, change: float, request: PowerRequest) -> int | None:
+def _pairs_needed(sd: float, change: float, request: PowerRequest) -> int | None:
     """Return the fewest pairs that find a change; None if MAX_PAIRS do not."""
     if _detectable(sd, MAX_PAIRS, request) > change:
         return None

@@ -56,24 +56,24 @@ def write_setup(folder: Path) -> Setup:
     facts = read_project_facts(root)
     name, table = configured_table(root) or ("", None)
     paths = (_usual_folder(facts),) if table is None else _configured_paths(name, table)
-    configuration = _written(
+    configuration = _write_file(
         root,
         "perfledger.toml",
         lambda: configuration_text(facts, folder=paths[0]),
         existing_path=name,
     )
-    example = _written(
+    example = _write_file(
         root,
         paths[0] if paths[0].endswith(".py") else f"{paths[0]}/example.py",
         lambda: example_text(facts),
         existing_path=next((each for each in paths if _has_files(root / each)), ""),
     )
     branch = _default_branch(root)
-    workflow = _written(root, WORKFLOW, lambda: workflow_text(facts, default_branch=branch))
+    workflow = _write_file(root, WORKFLOW, lambda: workflow_text(facts, default_branch=branch))
     return Setup(root=root, facts=facts, files=(configuration, example, workflow))
 
 
-def _written(
+def _write_file(
     root: Path, path: str, text: Callable[[], str], *, existing_path: str = ""
 ) -> SetupFile:
     """Write a file, unless the user has one of the name, or `existing_path` instead.

@@ -179,7 +179,7 @@ def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> 
     if not declared_price:
         raise UsageError(_no_price(settings, machine, today=today))
     with suppress(InvalidOperation):
-        return _declared(Decimal(declared_price))
+        return _declared_price(Decimal(declared_price))
     try:
         rate = rate_of(current_sheet(today=today), declared_price, today=today)
     except PriceMissingError as error:
@@ -194,7 +194,7 @@ def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> 
     return _DevicePrice(rate.usd_per_device_hour, f"{rate.label}, {rate.dated}")
 
 
-def _declared(usd_per_hour: Decimal) -> _DevicePrice:
+def _declared_price(usd_per_hour: Decimal) -> _DevicePrice:
     if not (usd_per_hour.is_finite() and MIN_USD_PER_HOUR <= usd_per_hour <= MAX_USD_PER_HOUR):
         msg = (
             f"device_price is {usd_per_hour}: give the USD an hour of one device, from "

@@ -140,7 +140,9 @@ def build_code(
                     distributions=distributions.importable,
                 )
         except BuildError as error:
-            code = replace(code, failure=error if settings.build else _explained(error, inputs))
+            code = replace(
+                code, failure=error if settings.build else _error_with_advice(error, inputs)
+            )
         yield code
 
 
@@ -229,7 +231,7 @@ def _environment(build: BuildRequest, checkout: Path) -> Generator[Path]:
         yield folder
 
 
-def _explained(error: BuildError, inputs: BuildInputs) -> BuildError:
+def _error_with_advice(error: BuildError, inputs: BuildInputs) -> BuildError:
     """Return the error of a build that no setting asked for by its words, with what to do."""
     text = str(error)
     if not inputs.files or "`build`" in text:

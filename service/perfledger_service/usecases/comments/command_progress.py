@@ -61,12 +61,12 @@ def _progress(
                 machine_class=machine_class, stage=JobStage.DROPPED, reason=job.reason
             )
         case RunnerJobState.DONE:
-            return _finished(session, job, public_url=public_url)
+            return _final_progress(session, job, public_url=public_url)
         case RunnerJobState.QUEUED:
-            return _queued(session, job, open_jobs, served, now=now)
+            return _queued_progress(session, job, open_jobs, served, now=now)
 
 
-def _queued(
+def _queued_progress(
     session: Session,
     job: StoredRunnerJob,
     open_jobs: Sequence[StoredRunnerJob],
@@ -87,7 +87,7 @@ def _queued(
     return JobProgress(machine_class=machine_class, stage=JobStage.QUEUED, jobs_before=before)
 
 
-def _finished(session: Session, job: StoredRunnerJob, *, public_url: str) -> JobProgress:
+def _final_progress(session: Session, job: StoredRunnerJob, *, public_url: str) -> JobProgress:
     """Return the result of a job, which has none before its bundle is judged."""
     if job.upload_id is None:
         return JobProgress(machine_class=job.machine_class, stage=JobStage.DONE, reason=job.reason)

@@ -221,14 +221,14 @@ def _decide(
     order = parse_command(command.line)
     # Before the lock: GitHub is asked, and a report may have to be computed.
     if isinstance(order, InvalidCommand):
-        change = _answered(command_answers.invalid_answer(order.problem))
+        change = _answer_only(command_answers.invalid_answer(order.problem))
     elif isinstance(order, HelpQuestion):
-        change = _answered(command_answers.help_answer())
+        change = _answer_only(command_answers.help_answer())
     elif isinstance(order, ApprovalCommand):
         change = partial(_approve, command, order, now=now)
     elif pull_requests is None or not _may_write(command, pull_requests):
         answer = command_answers.no_write_access_answer(command.login, command.repository)
-        change = _answered(answer)
+        change = _answer_only(answer)
     elif isinstance(order, AcceptCommand):
         head = _judged_head(engine, command, reports=reports, now=now)
         change = partial(_accept, command, order, head=head, now=now)
@@ -243,7 +243,7 @@ def _decide(
         session.commit()
 
 
-def _answered(answer: str) -> Callable[[Session], str]:
+def _answer_only(answer: str) -> Callable[[Session], str]:
     """Return a change of nothing with its answer."""
     return lambda _session: answer
 

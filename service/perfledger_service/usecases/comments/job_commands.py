@@ -92,7 +92,7 @@ def requested_jobs(
     current = pull_requests.pull_request(command.repository, command.pull_request)
     problem = _problem_of(command, current)
     if problem or current is None:
-        return _refused(problem)
+        return _refused_jobs(problem)
     head = CheckedHead(
         project_id=command.project_id,
         repository=command.repository,
@@ -104,7 +104,7 @@ def requested_jobs(
     elif current.is_fork and isinstance(order, BisectCommand):
         problem = "a bisection runs many commits of a fork, and one at a time is allowed"
     if problem:
-        return _refused(problem)
+        return _refused_jobs(problem)
     with read_session(engine) as session:
         if isinstance(order, BisectCommand):
             return _bisection(session, command, order, head)
@@ -270,9 +270,9 @@ def _bisection(
     """Return the job that searches a pull request's commits for the one that changed a workload."""
     newest = newest_judged(session, head.project_id, head.pull_request)
     if newest is None:
-        return _refused("this pull request has no result yet: a bisection needs one")
+        return _refused_jobs("this pull request has no result yet: a bisection needs one")
     if newest.head_sha != head.head_sha:
-        return _refused(
+        return _refused_jobs(
             f"the newest result is of {newest.head_sha[:SHORT_SHA]}, and the pull request is at "
             f"{head.head_sha[:SHORT_SHA]} by now: ask again after the check of that commit"
         )
@@ -306,7 +306,7 @@ def _bisection(
     )
 
 
-def _refused(reason: str) -> RequestedJobs:
+def _refused_jobs(reason: str) -> RequestedJobs:
     return RequestedJobs(refusal=command_answers.refusal_answer(reason))
 
 

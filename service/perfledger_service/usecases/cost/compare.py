@@ -96,7 +96,7 @@ def compare_costs(books: PriceBooks, request: CostRequest) -> CostView:
         accelerators=tuple(request.accelerators),
         use=request.use,
         rows=tuple(rows),
-        assumed=_assumed(offers, request),
+        assumed=_assumed_inputs(offers, request),
         piece=request.works[0].piece if works else "",
         works=tuple(request.works),
         unknown=(
@@ -140,7 +140,7 @@ def _compare_offers(offers: Sequence[AcceleratorOption]) -> tuple[OptionComparis
     return tuple(sorted(comparisons, key=lambda one: (one.p50_usd, one.name)))
 
 
-def _assumed(offers: Sequence[AcceleratorOption], request: CostRequest) -> tuple[str, ...]:
+def _assumed_inputs(offers: Sequence[AcceleratorOption], request: CostRequest) -> tuple[str, ...]:
     """Return the low-confidence inputs of the options and the use, each once."""
     assumptions = [words for offer in offers for words in offer.option.assumed]
     return tuple(dict.fromkeys([*assumptions, *request.assumed]))

@@ -82,7 +82,8 @@ def project_costs(
     own power. Raises NotFoundError for an unknown device, and UsageError for a limit that is none.
     """
     all_targets = [
-        _limited(hardware_named(name), power_limit_w) for name in targets or DEFAULT_TARGETS
+        _with_power_limit(hardware_named(name), power_limit_w)
+        for name in targets or DEFAULT_TARGETS
     ]
     sheet = sheet or current_sheet(today=today)
     hardware_targets = [each for each in all_targets if targets or each.key != subject.hardware.key]
@@ -147,7 +148,7 @@ def projection_calibration() -> Calibration:
     return calibrate(residuals_of(packaged_ratios(), packaged_descriptors(), known_roofs()))
 
 
-def _limited(hardware: HardwareSpec, watts: float | None) -> HardwareSpec:
+def _with_power_limit(hardware: HardwareSpec, watts: float | None) -> HardwareSpec:
     """Return a device under a power limit, which is another one as far as results go."""
     if watts is None:
         return hardware

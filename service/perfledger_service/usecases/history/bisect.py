@@ -145,7 +145,7 @@ def bisect(
                 search, measurements, budget_s=allowance.seconds, progress=progress
             )
     check = measurements.checks.get(finished.end.first) if finished.is_single else None
-    result = _result(
+    result = _bisection_result(
         finished,
         commits,
         request,
@@ -290,7 +290,7 @@ def _configuration(
     return configuration_from(source, ends, flags=flags)
 
 
-def _result(
+def _bisection_result(
     finished: FinishedSearch,
     commits: tuple[Revision, ...],
     request: BisectRequest,

@@ -161,7 +161,7 @@ class CommitMeasurements:
         )
         complete = pair.complete()
         if not complete:
-            return self._failed(base, head, pair.failures)
+            return self._failed_commit(base, head, pair.failures)
         return CommitPair(*complete[0], seconds=site.harness.clock() - began)
 
     def check(self, base: int, head: int, *, budget_s: float) -> CommitCheck | SkippedCommit:
@@ -202,11 +202,11 @@ class CommitMeasurements:
         for commit in (base, head):
             prepared_commit = self._prepare(commit)
             if isinstance(prepared_commit, str):
-                return self._skipped(commit, prepared_commit)
+                return self._skipped_commit(commit, prepared_commit)
             prepared.append(prepared_commit)
         reason = self._changed_work(prepared[1].spec)
         if reason:
-            return self._skipped(head, reason)
+            return self._skipped_commit(head, reason)
         if (base, head) not in self._sites:
             sides = (one.checkout for one in prepared)
             site = self.checkouts.site(*sides)
@@ -265,7 +265,7 @@ class CommitMeasurements:
             "compared"
         )
 
-    def _failed(self, base: int, head: int, failures: Sequence[Failure]) -> SkippedCommit:
+    def _failed_commit(self, base: int, head: int, failures: Sequence[Failure]) -> SkippedCommit:
         """Return the commit that failed. Raises NotMeasuredError where no commit is to blame."""
         sides = {Side.BASE: base, Side.HEAD: head}
         if not failures:
@@ -275,9 +275,9 @@ class CommitMeasurements:
         if failure.why in NOT_A_COMMITS:
             msg = f"{clean(self.workload)} was not measured: {failure.detail}"
             raise NotMeasuredError(msg)
-        return self._skipped(sides[failure.side], f"{failure.why}: {failure.detail}")
+        return self._skipped_commit(sides[failure.side], f"{failure.why}: {failure.detail}")
 
-    def _skipped(self, commit: int, reason: str) -> SkippedCommit:
+    def _skipped_commit(self, commit: int, reason: str) -> SkippedCommit:
         """Return a commit that is left out. Raises UsageError for an end of the range."""
         if self._is_end(commit):
             raise self._end_error(commit, reason)

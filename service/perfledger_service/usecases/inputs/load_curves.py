@@ -199,7 +199,7 @@ def _points(
         )
         raise UsageError(msg)
     for subject in subjects:
-        failed = _failed(profile, subject)
+        failed = _failed_share(profile, subject)
         if failed > MAX_FAILED_SHARE:
             where = f" at {subject}" if subject else ""
             much = f"{100 * failed:.1f} % of its requests failed, but a P99 allows only 1 %"
@@ -210,7 +210,7 @@ def _points(
     return points, left_out
 
 
-def _failed(profile: Profile, subject: str) -> float:
+def _failed_share(profile: Profile, subject: str) -> float:
     """Return the share of requests that failed, 0 if unknown."""
     failed = profile.reading("requests_failed", subject=subject) or 0.0
     completed = profile.reading("requests_completed", subject=subject) or 0.0

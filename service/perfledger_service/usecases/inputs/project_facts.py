@@ -54,7 +54,7 @@ def read_project_facts(root: Path) -> ProjectFacts:
     What git tracks decides the framework, the packages and the benchmarks: without a commit they
     are unknown.
     """
-    paths, packages = _tracked(root)
+    paths, packages = _tracked_paths(root)
     texts = _texts(root, paths)
     benchmarks = {
         path: text for path, text in texts.items() if path.startswith(f"{BENCHMARK_FOLDER}/")
@@ -79,7 +79,7 @@ def read_project_facts(root: Path) -> ProjectFacts:
     )
 
 
-def _tracked(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _tracked_paths(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the tracked paths and the names of the repository's own top-level packages."""
     try:
         repository = Repository.open(root)

@@ -152,7 +152,8 @@ def pull_request_report(
     for upload in sorted(uploads_of_head(session, head), key=lambda one: one.judged_at is None):
         newest.setdefault(upload.device_class, upload)
     reported = [
-        _reported(session, upload, reports=reports, today=now.date()) for upload in newest.values()
+        _class_report(session, upload, reports=reports, today=now.date())
+        for upload in newest.values()
     ]
     missing = [
         _missing(one, now=now) for one in missing_classes(expected_classes(session, head), newest)
@@ -178,7 +179,7 @@ def conclude(classes: Sequence[ClassReport]) -> PullRequestReport:
     )
 
 
-def _reported(
+def _class_report(
     session: Session, upload: StoredUpload, *, reports: UploadReports, today: date
 ) -> ClassReport:
     """Return the class of an upload; one that is not judged yet is pending."""

@@ -56,7 +56,7 @@ def measured_descriptor(
             ArithmeticWork(dtypes=(dtype,), flops=flops.value * steps, source=flops.source),
         ),
         memory=(MemoryTraffic(bytes=moved_bytes.value * steps, source=moved_bytes.source),),
-        fixed=_fixed(bundle.profiles, spec, seconds=1 / units_per_second[1]),
+        fixed=_host_time(bundle.profiles, spec, seconds=1 / units_per_second[1]),
     )
 
 
@@ -90,7 +90,9 @@ def _counts(bundle: Bundle, spec: WorkloadSpec) -> dict[str, Count]:
     }
 
 
-def _fixed(profiles: Sequence[Profile], spec: WorkloadSpec, *, seconds: float) -> FixedTime | None:
+def _host_time(
+    profiles: Sequence[Profile], spec: WorkloadSpec, *, seconds: float
+) -> FixedTime | None:
     """Return the host time per unit: its share of a profiled step, of the unprofiled time."""
     for profile in profiles:
         is_head = (profile.workload, profile.side) == (spec.id, Side.HEAD)

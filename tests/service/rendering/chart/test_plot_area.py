@@ -8,7 +8,7 @@ from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.chart.plot_area import (
     EDGE,
     LABEL_HEIGHT,
-    fitted,
+    fit_text,
     plot_area,
     spread_labels,
 )
@@ -43,11 +43,11 @@ def test_labels_keep_their_order_and_their_distance(wanted):
 
 @given(st.text(max_size=100), st.floats(10, 700))
 def test_a_text_is_cut_to_its_room(text, width):
-    shown = fitted(text, width=width)
+    shown = fit_text(text, width=width)
 
     assert len(shown) <= max(width / 7, 7)
 
 
 def test_of_a_long_name_both_ends_are_shown():
-    assert fitted("benchmarks.gpt:train_step[batch=8]", width=120.0) == "benchma…batch=8]"
+    assert fit_text("benchmarks.gpt:train_step[batch=8]", width=120.0) == "benchma…batch=8]"
     assert EDGE > 0
