@@ -234,13 +234,15 @@ def tables_under(folder: str) -> Iterator[Limit]:
     for path in sorted((ROOT / folder).rglob("*.py")):
         relative, text = path.relative_to(ROOT), path.read_text(encoding="utf-8")
         nodes = [(name, node) for node in ast.parse(text).body for name in names_of(node)]
-        if not nodes or "migrations" in path.parts or relative.is_relative_to(DRAWN):
+        if not nodes or "migrations" in path.parts:
             continue
+        is_drawn = relative.is_relative_to(DRAWN)
         limits = {limit.name for limit in limits_of(relative)}
         module = importlib.import_module(".".join(relative.with_suffix("").parts[1:]))
         for name, node in nodes:
             value = getattr(module, name)
-            if name not in limits and not NO_TABLE.match(name) and is_table(value):
+            is_left_out = NO_TABLE.match(name) or (is_drawn and name.startswith("_"))
+            if name not in limits and not is_left_out and is_table(value):
                 comment = comment_at(text.splitlines(), node)
                 yield Limit(relative, name, rows_of(value), comment)
 
