@@ -37,7 +37,16 @@ def recorded_by(policy, nodes, jobs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["fifo", "easy", "fifo-pass"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "easy",
+        *(
+            pytest.param(name, marks=pytest.mark.slow(ci_only=True))
+            for name in ("fifo", "fifo-pass")
+        ),
+    ],
+)
 def test_the_scheduler_and_its_nodes_are_recognised_by_their_record(name):
     jobs = recorded_by(name, 4, made_up(800))
 
