@@ -77,6 +77,10 @@ class CallTimeline:
     windows: TimeSegments
 
 
+# Where steps are timed on the device: its time from one kernel to the next one in its queue.
+BETWEEN_KERNELS = CallLabel("(between kernels)", Bucket.COMPUTE)
+
+
 class TimeSpan(Protocol):
     """A span of time, in nanoseconds."""
 

@@ -17,9 +17,12 @@ from perfledger_profiles.timeline.intervals import (
     BoolArray,
     IntArray,
     TimeSegments,
+    intersection_ns,
     sum_by_index,
     to_list,
+    union,
 )
+from perfledger_profiles.timeline.launch_links import LaunchedWork, launched_work
 from perfledger_profiles.timeline.trace import CallKind, Trace
 
 AHEAD = (
@@ -45,6 +48,8 @@ UNKNOWN_STEPS = (
 MIN_LATE_SHARE = 0.01
 # Work without a launch, between two steps, may be of either: more of it would move their ends.
 MAX_AMBIGUOUS_SHARE = 0.02
+# Markers with less work than this in them were over before it began.
+MIN_HELD_SHARE = 0.01
 # A call may fail to launch, or be of a graph's recording; a cut recording lacks more.
 MAX_LOST_SHARE = 0.01
 
@@ -66,7 +71,6 @@ class DeviceTiming:
 class _Queue:
     """The work that decides, in order; `step` is a marker's place, NO_CALL for none."""
 
-    lanes: IntArray
     start_ns: IntArray
     end_ns: IntArray  # of it and of all before it
     step: IntArray
@@ -83,16 +87,16 @@ def time_on_device(
     its work ends in the order of its launches: on another one, a batch may be copied long before
     its step, or a checkpoint written long after.
     """
-    work = np.flatnonzero(trace.is_device_work)
-    if work.size == 0 or markers.owner.size == 0:
+    work = launched_work(trace, launched_by)
+    if work.start_ns.size == 0 or markers.owner.size == 0:
         return None
-    step = _launched_in(trace, launched_by, markers)
-    queue = _deciding_work(trace, launched_by, step)
-    if not (queue.step != NO_CALL).any() or queue.ambiguous_share > MAX_AMBIGUOUS_SHARE:
-        return _time_by_annotations(trace, queue, markers, marker_names)
-    windows = _windows(queue, markers)
-    if not _is_late(windows, markers):
+    windows = windows_by_launches(work, markers)
+    if windows is None:
+        return _time_by_annotations(trace, work, markers, marker_names)
+    if not is_late(windows, markers):
         return None
+    step = np.full(trace.name.shape, NO_CALL, dtype=np.int64)
+    step[trace.is_device_work] = markers.at(work.launch_ns)
     is_whole = _is_whole(trace, markers)
     whole_windows = windows.where(is_whole)
     if whole_windows.owner.size == 0:
@@ -101,42 +105,48 @@ def time_on_device(
     return DeviceTiming(windows=whole_windows, step=step, notes=notes)
 
 
-def _launched_in(trace: Trace, launched_by: IntArray, markers: TimeSegments) -> IntArray:
-    """Return the marker in which each device call was launched; autograd's thread counts too."""
-    step = np.full(trace.name.shape, NO_CALL, dtype=np.int64)
-    calls = np.flatnonzero(trace.is_device_work & (launched_by != NO_CALL))
-    step[calls] = markers.at(trace.start_ns[launched_by[calls]])
-    return step
+def windows_by_launches(work: LaunchedWork, markers: TimeSegments) -> TimeSegments | None:
+    """Return the windows of the markers by the work that they launched; None if that is unknown."""
+    queue = _deciding_work(work, markers.at(work.launch_ns))
+    if not (queue.step != NO_CALL).any() or queue.ambiguous_share > MAX_AMBIGUOUS_SHARE:
+        return None
+    return _windows(queue, markers)
 
 
-def _deciding_work(trace: Trace, launched_by: IntArray, step: IntArray) -> _Queue:
+def _deciding_work(launched: LaunchedWork, step: IntArray) -> _Queue:
     """Return the busiest stream's work, all streams' if a step has none there.
 
     Work without a launch is of the step of the work before it.
     """
-    work = np.flatnonzero(trace.is_device_work)
-    length = trace.end_ns - trace.start_ns
-    spent = sum_by_index(trace.lane[work], length[work], size=len(trace.lanes))
-    on_busiest = work[trace.lane[work] == np.argmax(spent)]
-    if np.isin(step[work], np.append(step[on_busiest], NO_CALL)).all():
-        work = on_busiest
-    work = work[np.argsort(trace.start_ns[work], kind="stable")]
-    places = np.arange(work.size, dtype=np.int64)
-    is_linked = launched_by[work] != NO_CALL
+    is_deciding = _is_on_busiest(launched)
+    if not np.isin(step, np.append(step[is_deciding], NO_CALL)).all():
+        is_deciding = np.ones_like(is_deciding)
+    chosen = np.flatnonzero(is_deciding)
+    chosen = chosen[np.argsort(launched.start_ns[chosen], kind="stable")]
+    work = launched.where(chosen)
+    length_ns = work.end_ns - work.start_ns
+    places = np.arange(chosen.size, dtype=np.int64)
+    is_linked = work.launch_ns != NO_CALL
     before = np.maximum.accumulate(np.where(is_linked, places, NO_CALL))
-    after = np.minimum.accumulate(np.where(is_linked, places, work.size)[::-1])[::-1]
-    steps = np.append(step[work], NO_CALL)  # the last one is after the last linked work
+    after = np.minimum.accumulate(np.where(is_linked, places, chosen.size)[::-1])[::-1]
+    steps = np.append(step[chosen], NO_CALL)  # the last one is after the last linked work
     of_step = np.where(before == NO_CALL, NO_CALL, steps[before])
     has_begun = before != NO_CALL
-    ambiguous_ns = int(length[work][has_begun & (of_step != steps[after])].sum())
-    total_ns = int(length[work][has_begun].sum())
+    ambiguous_ns = int(length_ns[has_begun & (of_step != steps[after])].sum())
+    total_ns = int(length_ns[has_begun].sum())
     return _Queue(
-        lanes=np.unique(trace.lane[work]),
-        start_ns=trace.start_ns[work],
-        end_ns=np.maximum.accumulate(trace.end_ns[work]),
+        start_ns=work.start_ns,
+        end_ns=np.maximum.accumulate(work.end_ns),
         step=of_step,
         ambiguous_share=ambiguous_ns / total_ns if total_ns else 1.0,
     )
+
+
+def _is_on_busiest(work: LaunchedWork) -> BoolArray:
+    """Return which work is on the stream with most of it."""
+    spent = sum_by_index(work.lane, work.end_ns - work.start_ns, size=int(work.lane.max()) + 1)
+    is_busiest: BoolArray = work.lane == np.argmax(spent)
+    return is_busiest
 
 
 def _windows(queue: _Queue, markers: TimeSegments) -> TimeSegments:
@@ -177,7 +187,7 @@ def _first_and_last(queue: _Queue, count: int) -> tuple[IntArray, IntArray]:
     return first, last
 
 
-def _is_late(windows: TimeSegments, markers: TimeSegments) -> bool:
+def is_late(windows: TimeSegments, markers: TimeSegments) -> bool:
     """Return whether a step is notably moved from its marker."""
     delay_ns = np.maximum(
         windows.start_ns - markers.start_ns[windows.owner],
@@ -206,26 +216,32 @@ def _is_whole(trace: Trace, markers: TimeSegments) -> BoolArray:
     return is_whole
 
 
-def _notes(windows: TimeSegments, markers: TimeSegments, *, lost: int) -> Iterator[str]:
+def lead_note(windows: TimeSegments, markers: TimeSegments) -> str:
+    """Return a note on how many markers the host has begun when the device begins a step."""
     latest = np.searchsorted(markers.start_ns, windows.start_ns, side="right") - 1
     lead = int((latest - windows.owner).max())
-    yield AHEAD.format(lead, "" if lead == 1 else "s") if lead > 0 else LATE
+    return AHEAD.format(lead, "" if lead == 1 else "s") if lead > 0 else LATE
+
+
+def _notes(windows: TimeSegments, markers: TimeSegments, *, lost: int) -> Iterator[str]:
+    yield lead_note(windows, markers)
     if lost:
         yield LOST.format(lost, markers.owner.size)
 
 
 def _time_by_annotations(
-    trace: Trace, queue: _Queue, markers: TimeSegments, marker_names: IntArray
+    trace: Trace, work: LaunchedWork, markers: TimeSegments, marker_names: IntArray
 ) -> DeviceTiming | None:
     """Return the steps from one of the device's annotations to the next; None if none is late.
 
     torch.profiler repeats a marker over the kernels that it launched, often not over all of them:
     where the last one ends is unknown.
     """
-    begins = _annotated(trace, queue, marker_names)
+    on_busiest = work.where(_is_on_busiest(work))
+    begins = _annotation_begins(trace, int(on_busiest.lane[0]), marker_names)
     places = np.flatnonzero(begins != NO_CALL)
     begin = begins[places]
-    if not (begin > markers.end_ns[places]).any() and not _works_on(queue, markers):
+    if not (begin > markers.end_ns[places]).any() and not works_on(on_busiest, markers):
         return None
     is_next = (np.diff(places) == 1) & (np.diff(begin) > 0)
     if not is_next.size or not is_next.all():
@@ -234,14 +250,14 @@ def _time_by_annotations(
     return replace(_unknown(trace), windows=windows, notes=(ANNOTATED,))
 
 
-def _annotated(trace: Trace, queue: _Queue, marker_names: IntArray) -> IntArray:
-    """Return when each marker begins on the device, NO_CALL where no annotation has its name."""
+def _annotation_begins(trace: Trace, lane: int, marker_names: IntArray) -> IntArray:
+    """Return when each marker begins on a stream, NO_CALL where no annotation has its name."""
     begins = np.full(marker_names.shape, NO_CALL, dtype=np.int64)
     places = {name: place for place, name in enumerate(to_list(marker_names))}
     if len(places) < marker_names.size:
         return begins  # several markers of one name: it does not say which
     is_annotation = trace.kind == CallKind.DEVICE_ANNOTATION
-    calls = np.flatnonzero(is_annotation & np.isin(trace.lane, queue.lanes))
+    calls = np.flatnonzero(is_annotation & (trace.lane == lane))
     calls = calls[np.argsort(-trace.start_ns[calls], kind="stable")]  # the first one counts
     for name, start in zip(to_list(trace.name[calls]), to_list(trace.start_ns[calls]), strict=True):
         if name in places:
@@ -249,16 +265,24 @@ def _annotated(trace: Trace, queue: _Queue, marker_names: IntArray) -> IntArray:
     return begins
 
 
-def _works_on(queue: _Queue, markers: TimeSegments) -> bool:
-    """Return whether the device works on, without a pause, when the last marker has ended."""
+def works_on(
+    launched: LaunchedWork, markers: TimeSegments, *, least: float = MIN_LATE_SHARE
+) -> bool:
+    """Return whether a device works on after the last marker, for at least so much of one.
+
+    Work after a pause is of something else, unless the markers hold none.
+    """
+    work = launched.where(launched.end_ns > launched.start_ns).by_start()
     over_ns = int(markers.end_ns[-1])
-    following = queue.end_ns > over_ns
-    begin, end = queue.start_ns[following], queue.end_ns[following]
+    busy = union(work.start_ns, work.end_ns)
+    begin, end = busy.start_ns[busy.end_ns > over_ns], busy.end_ns[busy.end_ns > over_ns]
     if begin.size == 0:
         return False
     pauses = begin - np.append(over_ns, end[:-1]) > KERNEL_WAIT_NS
+    if intersection_ns(busy, markers) < MIN_HELD_SHARE * markers.length_ns():
+        pauses[:] = False
     last = int(np.argmax(pauses)) if pauses.any() else pauses.size
-    return last > 0 and int(end[last - 1]) - over_ns > MIN_LATE_SHARE * _typical_ns(markers)
+    return last > 0 and int(end[last - 1]) - over_ns > least * _typical_ns(markers)
 
 
 def _typical_ns(markers: TimeSegments) -> float:

@@ -1,7 +1,7 @@
 """Classifies the idle gaps of streams by reason."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from perfledger_profiles.timeline.intervals import (
     to_list,
     union,
 )
+from perfledger_profiles.timeline.launch_links import LaunchedWork
 from perfledger_profiles.timeline.trace import UNKNOWN, Trace
 
 # Shorter gaps are the cost of launching kernels back to back (HolisticTraceAnalysis's default).
@@ -77,22 +78,35 @@ def idle_per_step(calls: StreamCalls, windows: TimeSegments) -> StreamIdle:
     )
 
 
-def device_gaps(trace: Trace, launched_by: IntArray) -> DeviceGaps:
+def device_gaps(launched: LaunchedWork) -> DeviceGaps:
     """Return the gaps between a device's work, whatever the stream; see `idle_per_step`."""
-    work = np.flatnonzero(trace.is_device_work)
-    work = work[np.argsort(trace.start_ns[work], kind="stable")]
-    ended, starts = np.maximum.accumulate(trace.end_ns[work])[:-1], trace.start_ns[work][1:]
+    work = launched.by_start()
+    ended, starts = np.maximum.accumulate(work.end_ns)[:-1], work.start_ns[1:]
     is_gap = starts > ended
-    ended, starts, launch = ended[is_gap], starts[is_gap], launched_by[work][1:][is_gap]
-    is_known = launch != NO_CALL
-    is_late = is_known & (trace.start_ns[launch] > ended)
+    ended, starts, launch = ended[is_gap], starts[is_gap], work.launch_ns[1:][is_gap]
+    is_late = launch > ended
     return DeviceGaps(
         spans=TimeSegments(
             start_ns=ended, end_ns=starts, owner=np.arange(ended.size, dtype=np.int64)
         ),
         is_late=is_late,
-        is_kernel_wait=is_known & ~is_late & (starts - ended < KERNEL_WAIT_NS),
+        is_kernel_wait=(launch != NO_CALL) & ~is_late & (starts - ended < KERNEL_WAIT_NS),
     )
+
+
+def waits_for_others(launched: LaunchedWork, windows: TimeSegments) -> bool:
+    """Return whether a device waits longer for other things than for launches and kernels."""
+    gaps = device_gaps(launched)
+    is_other = ~gaps.is_late & ~gaps.is_kernel_wait
+    other_ns = intersection_ns(gaps.spans.where(is_other), windows)
+    return other_ns > intersection_ns(gaps.spans.where(gaps.is_late), windows)
+
+
+def kernel_waits(launched: LaunchedWork, *, owner: int) -> TimeSegments:
+    """Return the gaps in which a device only starts its next kernel, all owned by one call."""
+    gaps = device_gaps(launched)
+    waits = gaps.spans.where(gaps.is_kernel_wait)
+    return replace(waits, owner=np.full(waits.owner.shape, owner, dtype=np.int64))
 
 
 def stream_names(trace: Trace, calls: Sequence[int]) -> tuple[str, ...]:

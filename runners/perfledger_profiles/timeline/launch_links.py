@@ -16,6 +16,44 @@ class LaunchQueues:
     length: IntArray
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchedWork:
+    """A device's work and when the host launched it, NO_CALL where unknown; all of shape (n,).
+
+    `lane` tells streams apart.
+    """
+
+    lane: IntArray
+    start_ns: IntArray
+    end_ns: IntArray
+    launch_ns: IntArray
+
+    def where(self, chosen: BoolArray | IntArray) -> "LaunchedWork":
+        """Return the chosen work, by mask or by places in any order."""
+        return LaunchedWork(
+            lane=self.lane[chosen],
+            start_ns=self.start_ns[chosen],
+            end_ns=self.end_ns[chosen],
+            launch_ns=self.launch_ns[chosen],
+        )
+
+    def by_start(self) -> "LaunchedWork":
+        """Return it in order of its start."""
+        return self.where(np.argsort(self.start_ns, kind="stable"))
+
+
+def launched_work(trace: Trace, launched_by: IntArray) -> LaunchedWork:
+    """Return a trace's device work; `launched_by` has shape (n,), see `launches_of`."""
+    work = np.flatnonzero(trace.is_device_work)
+    launch = launched_by[work]
+    return LaunchedWork(
+        lane=trace.lane[work],
+        start_ns=trace.start_ns[work],
+        end_ns=trace.end_ns[work],
+        launch_ns=np.where(launch == NO_CALL, NO_CALL, trace.start_ns[launch]),
+    )
+
+
 def launches_of(trace: Trace) -> IntArray:
     """Return the host call that started each device call, NO_CALL where unknown.
 

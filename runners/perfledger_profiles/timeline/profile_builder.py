@@ -27,8 +27,8 @@ from perfledger_profiles.hardware.device_lookup import hardware_of
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.breakdown import (
+    BETWEEN_KERNELS,
     DEVICE_ORDER,
-    CallLabel,
     CallTimeline,
     breakdown,
 )
@@ -47,8 +47,8 @@ from perfledger_profiles.timeline.device_scopes import (
 )
 from perfledger_profiles.timeline.device_steps import device_step, mean_readings, note_on_devices
 from perfledger_profiles.timeline.idle_reasons import (
-    device_gaps,
     idle_per_step,
+    kernel_waits,
     stream_calls,
 )
 from perfledger_profiles.timeline.intervals import (
@@ -61,7 +61,7 @@ from perfledger_profiles.timeline.intervals import (
     union,
 )
 from perfledger_profiles.timeline.kernel_table import eligible_readings, kernel_rows, tensor_share
-from perfledger_profiles.timeline.launch_links import launches_of, operators_of
+from perfledger_profiles.timeline.launch_links import launched_work, launches_of, operators_of
 from perfledger_profiles.timeline.matmuls import matmul_readings
 from perfledger_profiles.timeline.memory_timeline import memory_points, memory_readings
 from perfledger_profiles.timeline.step_picture import step_slices
@@ -75,9 +75,6 @@ from perfledger_profiles.timeline.trace import CallKind, Trace
 from perfledger_profiles.timeline.trace_metrics import trace_readings
 
 _BUCKETS = tuple(Bucket)
-
-# Where steps are timed on the device: its time from one kernel to the next one in its queue.
-BETWEEN_KERNELS = CallLabel("(between kernels)", Bucket.COMPUTE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,10 +235,8 @@ def _timeline(part: _DevicePart, threads: ThreadNesting, labels: CallLabels) -> 
     )
     if not steps.is_device_timed:
         return timeline
-    gaps = device_gaps(trace, part.launched_by)
-    waits = gaps.spans.where(gaps.is_kernel_wait)
-    # One more call stands for all gaps.
-    owner = np.full(waits.owner.shape, trace.name.size, dtype=np.int64)
+    # One more call stands for all waits.
+    waits = kernel_waits(launched_work(trace, part.launched_by), owner=trace.name.size)
     return replace(
         timeline,
         labels=(*labels.table, BETWEEN_KERNELS),
@@ -249,7 +244,7 @@ def _timeline(part: _DevicePart, threads: ThreadNesting, labels: CallLabels) -> 
         call_window=np.append(steps.call_windows, NO_CALL),
         start_ns=np.append(trace.start_ns, 0),
         is_counted=np.append(timeline.is_counted, False),
-        layers=(*device, replace(waits, owner=owner), *host),
+        layers=(*device, waits, *host),
     )
 
 

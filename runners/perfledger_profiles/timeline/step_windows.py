@@ -7,7 +7,7 @@ import numpy as np
 
 from perfledger_profiles.timeline.breakdown import note_on_steps, representative_steps, windows_of
 from perfledger_profiles.timeline.device_windows import DeviceTiming, time_on_device
-from perfledger_profiles.timeline.idle_reasons import device_gaps
+from perfledger_profiles.timeline.idle_reasons import waits_for_others
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
     BoolArray,
@@ -17,6 +17,7 @@ from perfledger_profiles.timeline.intervals import (
     sum_by_index,
     to_list,
 )
+from perfledger_profiles.timeline.launch_links import launched_work
 from perfledger_profiles.timeline.trace import TORCH_PROFILER, CallKind, Trace
 
 NO_STEPS = "no step markers: the whole trace counts as one step"
@@ -156,21 +157,14 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
     early = trace.start_ns[linked] < trace.start_ns[launched_by[linked]]
     if np.count_nonzero(early) > MAX_EARLY_SHARE * linked.size:
         return False
-    if steps.is_device_timed and _waits_for_others(trace, launched_by, steps.windows):
+    launched = launched_work(trace, launched_by)
+    if steps.is_device_timed and waits_for_others(launched, steps.windows):
         return False
     host = trace.is_on_host & ~steps.is_marker
     if not host.any():
         return False
     span = windows_of([(int(trace.start_ns[host].min()), int(trace.end_ns[host].max()))])
     return intersection_ns(span, steps.windows) >= MIN_COVERED_SHARE * steps.windows.length_ns()
-
-
-def _waits_for_others(trace: Trace, launched_by: IntArray, windows: TimeSegments) -> bool:
-    """Return whether a device waits longer for other things than for launches and kernels."""
-    gaps = device_gaps(trace, launched_by)
-    is_other = ~gaps.is_late & ~gaps.is_kernel_wait
-    other_ns = intersection_ns(gaps.spans.where(is_other), windows)
-    return other_ns > intersection_ns(gaps.spans.where(gaps.is_late), windows)
 
 
 def iterations_of(trace: Trace) -> KernelIterations | None:

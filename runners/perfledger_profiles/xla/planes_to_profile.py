@@ -16,15 +16,14 @@ from perfledger.records import Side
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import (
+    BETWEEN_KERNELS,
     CallTimeline,
     breakdown,
     nest_calls,
-    note_on_steps,
-    representative_steps,
     windows_of,
 )
 from perfledger_profiles.timeline.device_steps import device_step, note_on_devices
-from perfledger_profiles.timeline.idle_reasons import StreamCalls, idle_per_step
+from perfledger_profiles.timeline.idle_reasons import StreamCalls, idle_per_step, kernel_waits
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.timeline.memory_timeline import memory_points, memory_readings
 from perfledger_profiles.xla.device_plane import (
@@ -52,9 +51,9 @@ from perfledger_profiles.xla.memory import recorded_memory
 from perfledger_profiles.xla.metrics import readings_of
 from perfledger_profiles.xla.planes import XLine, XPlane
 from perfledger_profiles.xla.step_picture import median_window, slices_of
+from perfledger_profiles.xla.step_windows import XlaSteps, device_steps_of
 
 TOOL = "jax.profiler"
-NO_STEPS = "no step annotations: the whole trace counts as one step"
 
 HOST = "/host:CPU"
 # Driver calls of CUDA and ROCm, where they are not among the host's threads.
@@ -70,6 +69,7 @@ class _Host:
     waiting: Sequence[XlaCall]
     steps: tuple[tuple[int, int], ...]
     launches: Mapping[int, int]  # a kernel's correlation id → the time of its launch
+    own_launches: Mapping[int, int]  # those by the thread that takes the steps, or by no thread
 
 
 def profile_of_planes(
@@ -87,34 +87,29 @@ def profile_of_planes(
     devices = _chosen_planes([plane for plane in planes if is_device(plane)], choice)
     works = [device_work(plane) for plane in devices]
     host = _host(planes, has_devices=bool(works))
-    marks = [host.steps or work.steps for work in works] or [host.steps]
-    notes = () if any(marks) else (NO_STEPS,)
-    timelines: list[CallTimeline] = []
-    for number, steps in enumerate(marks):
-        work = works[number] if works else None
-        all_windows = windows_of(
-            steps or _whole_recording(work.calls if work else (*host.operations, *host.thread))
-        )
-        kept_windows = representative_steps(all_windows)
-        timelines.append(_timeline(work, host, windows=kept_windows))
-        notes = (*notes, *note_on_steps(all_windows, kept_windows))
+    steps = [_steps(work, host) for work in works] or [_steps(None, host)]
+    timelines = [
+        _timeline(works[number] if works else None, host, steps=each)
+        for number, each in enumerate(steps)
+    ]
     profile = breakdown(
         timelines,
         workload=workload,
         side=side,
         tool=TOOL,
         dropped_events=dropped_events,
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(note for each in steps for note in each.notes)),
     )
     windows = [timeline.windows for timeline in timelines]
     profile = replace(
         profile,
-        has_steps=any(marks),
+        has_steps=any(each.has_markers for each in steps),
+        is_host_known=all(each.is_host_known for each in steps),
         device=profiled_device(devices),
         kernels=kernels_of(works, windows) if works else (),
         streams=idle_streams(works, windows, host.launches) if works else (),
         slices=slices_of(list(_lanes(works, host, windows))),
-        memory=_memory(planes, works, windows),
+        memory=_memory(planes, works, [each.host_windows for each in steps]),
     )
     readings = readings_of(profile, works, windows)
     alone = [
@@ -233,6 +228,7 @@ def _host(planes: Sequence[XPlane], *, has_devices: bool) -> _Host:
         waiting=executor_calls(line for line in lines if line is not main),
         steps=tuple((e.start_ns, e.end_ns) for e in marked if STEP in e.stats),
         launches=_launches([*lines, *drivers]) if has_devices else {},
+        own_launches=_launches([main, *drivers]) if has_devices and main is not None else {},
     )
 
 
@@ -250,30 +246,57 @@ def _launches(lines: Sequence[XLine]) -> dict[int, int]:
     return launches
 
 
-def _whole_recording(calls: Sequence[XlaCall | DeviceCall]) -> list[tuple[int, int]]:
-    if not calls:
-        return []
-    return [(min(call.start_ns for call in calls), max(call.end_ns for call in calls))]
+def _steps(work: DeviceWork | None, host: _Host) -> XlaSteps:
+    """Return the steps of a device, or of the host's operations without one."""
+    if work is None:
+        unknown = [NO_CALL] * len(host.operations)
+        recorded = (*host.operations, *host.thread)
+        return device_steps_of(
+            host.operations, launch_ns=unknown, host=host.steps, device=(), recorded=recorded
+        )
+    launches = [host.own_launches.get(_correlation(call), NO_CALL) for call in work.calls]
+    return device_steps_of(
+        work.calls,
+        launch_ns=launches,
+        host=host.steps,
+        device=work.steps,
+        recorded=work.calls,
+    )
 
 
-def _timeline(work: DeviceWork | None, host: _Host, *, windows: TimeSegments) -> CallTimeline:
+def _timeline(work: DeviceWork | None, host: _Host, *, steps: XlaSteps) -> CallTimeline:
     """Return a device's timeline, or the host's without a device."""
     work_calls: Sequence[XlaCall | DeviceCall] = work.calls if work else host.operations
     calls = [*work_calls, *host.thread, *host.waiting]
     on_thread = range(len(work_calls), len(work_calls) + len(host.thread))
     thread = nest_calls(calls, on_thread).segments
     is_sync = np.array([call.label.bucket is Bucket.SYNC for call in calls], dtype=np.bool_)
-    return CallTimeline(
+    device = work.layers if work else bucket_layers(host.operations)
+    start_ns = np.array([call.start_ns for call in calls], dtype=np.int64)
+    is_counted = np.array([call.is_counted for call in calls], dtype=np.bool_)
+    own_layers = (
+        thread.where(~is_sync),
+        nest_calls(calls, range(on_thread.stop, len(calls))).segments,
+        thread.where(is_sync),
+    )
+    timeline = CallTimeline(
         labels=[call.label for call in calls],
-        start_ns=np.array([call.start_ns for call in calls], dtype=np.int64),
-        is_counted=np.array([call.is_counted for call in calls], dtype=np.bool_),
-        layers=(
-            *(work.layers if work else bucket_layers(host.operations)),
-            thread.where(~is_sync),
-            nest_calls(calls, range(on_thread.stop, len(calls))).segments,
-            thread.where(is_sync),
-        ),
-        windows=windows,
+        start_ns=start_ns,
+        is_counted=is_counted,
+        layers=(*device, *own_layers),
+        windows=steps.windows,
+    )
+    if steps.work is None:
+        return timeline
+    # One more call stands for all waits.
+    waits = kernel_waits(steps.work, owner=len(calls))
+    return replace(
+        timeline,
+        labels=[*timeline.labels, BETWEEN_KERNELS],
+        start_ns=np.append(start_ns, 0),
+        is_counted=np.append(is_counted, False),
+        call_window=np.append(steps.call_windows(start_ns), NO_CALL),
+        layers=(*device, waits, *own_layers),
     )
 
 

@@ -5,7 +5,8 @@ from perfledger.records import Side
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 from perfledger_profiles.xla.host_events import XLA_RUNTIME
-from perfledger_profiles.xla.planes_to_profile import NO_STEPS, profile_of_planes
+from perfledger_profiles.xla.planes_to_profile import profile_of_planes
+from perfledger_profiles.xla.step_windows import NO_STEPS
 
 
 def read(*many):

@@ -1,0 +1,159 @@
+"""Finds the steps of an XLA device: the host's markers or, where it ends their work later, its own.
+
+A jitted function returns before its work is done. A program that does not wait in each step ends
+its markers long before the device ends their work.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from perfledger_profiles.timeline.breakdown import (
+    TimeSpan,
+    note_on_steps,
+    representative_steps,
+    windows_of,
+)
+from perfledger_profiles.timeline.device_windows import (
+    UNKNOWN_STEPS,
+    is_late,
+    lead_note,
+    windows_by_launches,
+    works_on,
+)
+from perfledger_profiles.timeline.idle_reasons import waits_for_others
+from perfledger_profiles.timeline.intervals import NO_CALL, IntArray, TimeSegments
+from perfledger_profiles.timeline.launch_links import LaunchedWork
+
+NO_STEPS = "no step annotations: the whole trace counts as one step"
+OWN_STEPS = (
+    "the device works on after the host's step annotations: its steps are those that it marks "
+    "itself"
+)
+# Without links between launches and work two clocks are compared, which may differ by a part of a
+# step. A host that runs ahead of the last steps leaves more work than one of its markers is long.
+MIN_UNLINKED_STEPS = 1.0
+
+Spans = Sequence[tuple[int, int]]
+
+
+class StreamSpan(TimeSpan, Protocol):
+    """A span of work on a stream."""
+
+    @property
+    def lane(self) -> str:
+        """Return the stream."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XlaSteps:
+    """The steps of a device, or of the host without one; `windows` are the kept ones.
+
+    `markers` are the host's of the same owners. `work` is what the device did, in the order of its
+    calls, if it was timed by its launches.
+    """
+
+    windows: TimeSegments
+    markers: TimeSegments
+    has_markers: bool
+    notes: tuple[str, ...]
+    work: LaunchedWork | None = None
+
+    @property
+    def host_windows(self) -> TimeSegments:
+        """Return the kept steps by the host's clock."""
+        if self.work is None:
+            return self.windows
+        return self.markers.where(np.isin(self.markers.owner, self.windows.owner))
+
+    @property
+    def is_host_known(self) -> bool:
+        """Return whether the host's calls show what the device waits for."""
+        return self.work is None or not waits_for_others(self.work, self.windows)
+
+    def call_windows(self, start_ns: IntArray) -> IntArray:
+        """Return the kept step of each call: the device's, which come first, by its launch.
+
+        Work without a launch is of the step in which it starts, a call of the host of its marker's.
+        """
+        marker = self.markers.at(start_ns)
+        if self.work is not None:
+            mine = slice(0, self.work.start_ns.size)
+            launched = self.markers.at(self.work.launch_ns)
+            marker[mine] = np.where(launched != NO_CALL, launched, self.windows.at(start_ns[mine]))
+        return np.where(np.isin(marker, self.windows.owner), marker, NO_CALL)
+
+
+def device_steps_of(
+    calls: Sequence[StreamSpan],
+    *,
+    launch_ns: Sequence[int],
+    host: Spans,
+    device: Spans,
+    recorded: Sequence[TimeSpan],
+) -> XlaSteps:
+    """Return the steps of a device's calls by the host's spans, else by those that it marks itself.
+
+    `launch_ns` has an entry per call: when the thread that takes the steps launched it, NO_CALL
+    where unknown. Another thread may launch work long after its step. Without spans all that was
+    recorded is one step.
+    """
+    markers = windows_of(host or device)
+    if not markers.owner.size:
+        return _steps(_whole_steps(recorded), markers, (NO_STEPS,), has_markers=False)
+    if not host or not calls:
+        return _steps(markers, markers)
+    work = _launched_work(calls, launch_ns)
+    windows = windows_by_launches(work, markers)
+    if windows is None:
+        return _unlinked_steps(work, markers, device=device, recorded=recorded)
+    if not is_late(windows, markers):
+        return _steps(markers, markers)
+    return _steps(windows, markers, (lead_note(windows, markers),), work=work)
+
+
+def _unlinked_steps(
+    work: LaunchedWork, markers: TimeSegments, *, device: Spans, recorded: Sequence[TimeSpan]
+) -> XlaSteps:
+    if not works_on(work, markers, least=MIN_UNLINKED_STEPS):
+        return _steps(markers, markers)
+    if device:
+        return _steps(windows_of(device), markers, (OWN_STEPS,))
+    return _steps(_whole_steps(recorded), markers, (UNKNOWN_STEPS,), has_markers=False)
+
+
+def _steps(
+    segments: TimeSegments,
+    markers: TimeSegments,
+    notes: tuple[str, ...] = (),
+    *,
+    has_markers: bool = True,
+    work: LaunchedWork | None = None,
+) -> XlaSteps:
+    windows = representative_steps(segments)
+    return XlaSteps(
+        windows=windows,
+        markers=markers,
+        has_markers=has_markers,
+        notes=(*notes, *note_on_steps(segments, windows)),
+        work=work,
+    )
+
+
+def _whole_steps(calls: Sequence[TimeSpan]) -> TimeSegments:
+    if not calls:
+        return windows_of([])
+    return windows_of([(min(one.start_ns for one in calls), max(one.end_ns for one in calls))])
+
+
+def _launched_work(calls: Sequence[StreamSpan], launch_ns: Sequence[int]) -> LaunchedWork:
+    lanes = {lane: number for number, lane in enumerate(sorted({call.lane for call in calls}))}
+    return LaunchedWork(
+        lane=np.array([lanes[call.lane] for call in calls], dtype=np.int64),
+        start_ns=np.array([call.start_ns for call in calls], dtype=np.int64),
+        end_ns=np.array([call.end_ns for call in calls], dtype=np.int64),
+        launch_ns=np.array(launch_ns, dtype=np.int64),
+    )
