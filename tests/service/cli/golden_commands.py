@@ -70,5 +70,40 @@ COMMANDS = {
         "plan queue --devices 16 --arrivals-per-hour 10 --service-minutes 60",
         TEXTS,
     ),
+    # The same of cents and minutes: no amount of these files reaches one.
+    "small_allocate": (
+        "fleet allocate small_usage.csv --bill small_bill.csv --project-label label_project",
+        ("table", "json", "svg"),
+    ),
+    "small_hours": ("fleet hours small_usage.csv --config fleet.toml", ("table", "toml")),
+    "small_forecast": (
+        "fleet forecast small_history.csv --budget-usd 0.5",
+        ("table", "json", "svg"),
+    ),
+    "small_bill": ("prices bill small_bill.csv", ("table", "json")),
+    "small_energy": (
+        "cost energy 0.5 --mean-watts 0.7 --location-kg-per-kwh 0.4",
+        ("table", "json"),
+    ),
+    "small_coverage": (
+        "cost coverage small_hours.csv --savings-plan p5:0.06@1y_all_upfront",
+        ("table", "json"),
+    ),
+    "small_start_window": (
+        "fleet start-window small_carbon.csv --job-hours 1 --mean-kw 0.04",
+        ("table", "json", "svg"),
+    ),
+    "small_compare": ("compare small_before.csv small_after.csv", ("table", "json")),
+    "small_power": ("bench power --spread-percent 0.008 --change-percent 0.01", ("table", "json")),
+}
+# Of each file of the examples that has a small twin: by what its columns of amounts are multiplied.
+SMALL = {
+    "bill.csv": (1e-6, {"BilledCost", "EffectiveCost", "PricingQuantity"}),
+    "usage.csv": (1e-6, {"gpu_hours"}),
+    "history.csv": (1e-6, {"hours", "usd"}),
+    "hours.csv": (0.1, {"quantity"}),
+    "carbon.csv": (1e-3, {"kg_per_kwh", "usd_per_hour"}),
+    "before.csv": (1e-3, {"seconds"}),
+    "after.csv": (1e-3, {"seconds"}),
 }
 PRICES = {"first_prices.csv", "later_prices.csv"}

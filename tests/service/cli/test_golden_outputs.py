@@ -4,6 +4,7 @@ What tells the age of a price is left out: it is another one every day. PERFLEDG
 writes the golden files.
 """
 
+import csv
 import os
 import re
 import shlex
@@ -14,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perfledger_service.cli.app import app
-from tests.service.cli.golden_commands import COMMANDS, GOLDEN, PRICES
+from tests.service.cli.golden_commands import COMMANDS, GOLDEN, PRICES, SMALL
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("reader_here")]
 
@@ -32,6 +33,8 @@ def run(tmp_path, monkeypatch):
     shutil.copytree(EXAMPLES / "commands", path, dirs_exist_ok=True)
     for name in PRICES:
         shutil.copy(GOLDEN / name, path)
+    for name, (factor, amounts) in SMALL.items():
+        write_small(path / name, factor, amounts)
     monkeypatch.chdir(path)
 
     def run(command):
@@ -41,6 +44,18 @@ def run(tmp_path, monkeypatch):
         return done.stdout
 
     return run
+
+
+def write_small(path, factor, amounts):
+    """Write a file beside another, with the amounts of these columns multiplied."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row |= {name: f"{float(row[name]) * factor:.12f}" for name in amounts if row[name]}
+    with path.with_name(f"small_{path.name}").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def comparable(text):
