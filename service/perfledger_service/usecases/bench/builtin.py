@@ -14,12 +14,9 @@ from perfledger.records import Device, Failure, Framework, Machine, Param, Run, 
 from perfledger.workload_pattern import is_match
 from perfledger_baselines.estimation.typical_range import typical_range
 from perfledger_runners.children.harness import (
-    ChildLimits,
     Harness,
     for_workloads,
-    prepare_harness,
 )
-from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.children.protocol_parser import FactsMessage
 from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.fingerprint import KINDS, read_machine
@@ -39,6 +36,7 @@ from perfledger_service.usecases.bench.canary_rates import (
     state_of,
     units_on_each_link,
 )
+from perfledger_service.usecases.bench.repository_harness import repository_harness
 from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
@@ -113,15 +111,7 @@ def measure_canaries(
         name, table = configured_table(root) or ("", None)
         settings, _ = check_settings(flags={"device": request.device}, table=table, table_name=name)
         queue = stack.enter_context(CheckQueue(folder=settings.lock_folder, waiting=progress.stage))
-        harness = stack.enter_context(
-            prepare_harness(
-                find_python(root, settings.python),
-                environment=os.environ,
-                variable_names=settings.env,
-                sandbox=settings.sandbox,
-                limits=ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout),
-            )
-        )
+        harness = stack.enter_context(repository_harness(root, settings))
         child_request = _request(stack.enter_context(private_folder()), settings)
         progress.stage("finding canaries")
         discovery = discover(harness, child_request)

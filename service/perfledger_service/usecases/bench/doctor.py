@@ -15,12 +15,9 @@ from perfledger_baselines.judging.judge import judge_tests
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_runners.children.harness import (
-    ChildLimits,
     Harness,
     for_workloads,
-    prepare_harness,
 )
-from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.children.protocol_parser import FactsMessage
 from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.fingerprint import read_machine
@@ -42,6 +39,7 @@ from perfledger_service.usecases.bench.power import (
     PowerRequest,
     spreads_of_runs,
 )
+from perfledger_service.usecases.bench.repository_harness import repository_harness
 from perfledger_service.usecases.check.check_site import CheckProgress
 from perfledger_service.usecases.check.child_requests import request_for, requests_for_device
 from perfledger_service.usecases.check.measurement import EXPECTED_METRICS
@@ -146,17 +144,9 @@ def _site(
 ) -> Generator[_Site]:
     """Find the workload to measure; without one, write one into a folder of its own."""
     progress.stage("finding workloads")
-    limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
     with (
         private_folder() as folder,
-        prepare_harness(
-            find_python(root, settings.python),
-            environment=os.environ,
-            variable_names=settings.env,
-            sandbox=settings.sandbox,
-            limits=limits,
-            default_launch=settings.launch,
-        ) as harness,
+        repository_harness(root, settings, launch=settings.launch) as harness,
     ):
         child_request = request_for(root, root, settings)
         discovery = discover(harness, child_request)

@@ -20,8 +20,7 @@ from perfledger.load import (
 from perfledger.records import Device, Failure, WorkloadSpec
 from perfledger_baselines.estimation.load_points import MeasuredLoad, measured_point
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.children.harness import ChildLimits, for_workloads, prepare_harness
-from perfledger_runners.children.interpreter import find_python
+from perfledger_runners.children.harness import for_workloads
 from perfledger_runners.children.protocol_parser import MAX_BATCH
 from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.fingerprint import fingerprint, read_host, read_machine
@@ -37,6 +36,7 @@ from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import check_settings
+from perfledger_service.usecases.bench.repository_harness import repository_harness
 from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import read_text
@@ -80,17 +80,9 @@ def measure_load(
         flags = {"device": request.device}
         settings, _ = check_settings(flags=flags, table=table, table_name=name)
         settings = _with_batches(settings, request)
-        limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
         with (
             CheckQueue(folder=settings.lock_folder, waiting=progress.stage) as queue,
-            prepare_harness(
-                find_python(repository.root, settings.python),
-                environment=os.environ,
-                variable_names=settings.env,
-                sandbox=settings.sandbox,
-                limits=limits,
-                default_launch=settings.launch,
-            ) as harness,
+            repository_harness(repository.root, settings, launch=settings.launch) as harness,
         ):
             child_request = request_for(repository.root, repository.root, settings)
             discovery = discover(harness, child_request)

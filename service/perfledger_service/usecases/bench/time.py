@@ -17,8 +17,7 @@ from perfledger.records import Failure, HostFinding, Machine, Run
 from perfledger.statement import Statement
 from perfledger_baselines.estimation.estimators import point_estimates
 from perfledger_baselines.estimation.typical_range import typical_range
-from perfledger_runners.children.harness import ChildLimits, Harness, prepare_harness
-from perfledger_runners.children.interpreter import find_python
+from perfledger_runners.children.harness import Harness
 from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
@@ -27,6 +26,7 @@ from perfledger_runners.measuring.discovery import Discovery, discover
 from perfledger_runners.measuring.single_runs import measure_processes
 from perfledger_service.errors import NotMeasuredError, UsageError
 from perfledger_service.settings.sources import check_settings
+from perfledger_service.usecases.bench.repository_harness import repository_harness
 from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
@@ -78,15 +78,7 @@ def time_statement(
         name, table = configured_table(root) or ("", None)
         settings, _ = check_settings(flags={"device": request.device}, table=table, table_name=name)
         queue = stack.enter_context(CheckQueue(folder=settings.lock_folder, waiting=progress.stage))
-        harness = stack.enter_context(
-            prepare_harness(
-                find_python(root, settings.python),
-                environment=os.environ,
-                variable_names=settings.env,
-                sandbox=settings.sandbox,
-                limits=ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout),
-            )
-        )
+        harness = stack.enter_context(repository_harness(root, settings))
         statement = Statement(text=request.statement, set_up=request.set_up)
         child_request = replace(
             request_for(root, root, settings), suite=BenchmarkSuite.STATEMENT, statement=statement

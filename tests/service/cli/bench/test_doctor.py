@@ -323,9 +323,9 @@ def test_an_advice_stands_where_the_worst_finding_has_it():
     ("places", "beginning"),
     [
         ((0,), "This machine is quiet and fit"),
-        ((0, 1), "Nothing disturbs as far as this machine tells"),
+        ((0, 1), "Nothing is known to disturb this machine"),
         ((0, 1, 2), "This machine is quiet, but"),
-        ((), "Nothing disturbs as far as this machine tells"),
+        ((), "Nothing is known to disturb this machine"),
     ],
 )
 def test_what_is_unknown_is_not_called_fit(places, beginning):
