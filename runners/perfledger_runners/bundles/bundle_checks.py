@@ -66,7 +66,8 @@ def check_bundle(bundle: Bundle) -> None:
     require(BUNDLE_ID.fullmatch(bundle.id), "id: not 32 hex digits")
     for name, revision in (("base", bundle.base), ("head", bundle.head)):
         require(SHA.fullmatch(revision.sha), f"{name}.sha: not 40 hex digits")
-        require(0 <= (revision.depth or 0) < MAX_DEPTH, f"{name}.depth: impossible")
+        is_possible_depth = revision.depth is None or 0 <= revision.depth < MAX_DEPTH
+        require(is_possible_depth, f"{name}.depth: impossible")
         require(
             not revision.committed_at or is_utc(revision.committed_at),
             f"{name}.committed_at: not a UTC time in ISO 8601",
@@ -133,7 +134,7 @@ def _check_plan(plan: Plan) -> None:
     require(0 < plan.alpha < 1, "plan.alpha: not between 0 and 1")
     require(0 < plan.margin < 1, "plan.margin: not between 0 and 1")
     require(0 <= plan.floor < 1, "plan.floor: not between 0 and 1")
-    require((plan.history or 0) >= 0, "plan.history: negative")
+    require(plan.history is None or plan.history >= 0, "plan.history: negative")
     check_spreads("plan.spreads", plan.spreads)
     require(len(plan.machine_classes) <= MAX_CLASSES, "plan.machine_classes: more than the limit")
     is_near = 0 < plan.class_deadline_s <= MAX_CLASS_DEADLINE_S
@@ -196,8 +197,8 @@ def _check_run(run: Run, ids: Collection[str], metrics: dict[str, Metric]) -> No
     is_share = all(0 <= share <= 1 for share in run.slowed.values())
     require(is_share, "slowed: not a share from 0 to 1")
     require(is_utc(run.started_at), "started_at: not a UTC time in ISO 8601")
-    require(min(run.warmups_s, default=0) >= 0, "warmups_s: negative")
-    require(min(run.left_out.values(), default=0) >= 0, "left_out: negative")
+    for name, values in (("warmups_s", run.warmups_s), ("left_out", run.left_out.values())):
+        require(all(value >= 0 for value in values), f"{name}: negative")
     steps = len(run.samples.get(STEP_TIME.name, ()))
     is_whole = not run.turns or (min(run.turns) >= 1 and sum(run.turns) == steps)
     require(is_whole, "turns: not as many steps as there are samples")
@@ -228,8 +229,8 @@ def _check_packages(packages: Collection[LoadedPackage]) -> None:
         require(is_short, f"{at}.compiled: more than {MAX_COMPILED_MODULES}")
         for digest in (package.digest, *(each.digest for each in package.compiled)):
             require(DIGEST.fullmatch(digest), f"{at}: a digest is not 64 hex digits")
-        smallest = min((each.size_bytes for each in package.compiled), default=0)
-        require(smallest >= 0, f"{at}.compiled: a negative size")
+        are_sizes = all(each.size_bytes >= 0 for each in package.compiled)
+        require(are_sizes, f"{at}.compiled: a negative size")
 
 
 def _check_evidence(where: str, evidence: StepEvidence) -> None:
@@ -237,8 +238,9 @@ def _check_evidence(where: str, evidence: StepEvidence) -> None:
     require(0 <= evidence.tolerance < 1, f"{where}.tolerance: not a share below 1")
     is_possible_number = 1 <= evidence.steps_per_reading <= MAX_STEPS_PER_READING
     require(is_possible_number, f"{where}.steps_per_reading: not 1 to {MAX_STEPS_PER_READING}")
-    require((evidence.empty_step_s or 0) >= 0, f"{where}.empty_step_s: negative")
-    require((evidence.paused_cores or 0) >= 0, f"{where}.paused_cores: negative")
+    for name in ("empty_step_s", "paused_cores"):
+        value = cast("float | None", getattr(evidence, name))
+        require(value is None or value >= 0, f"{where}.{name}: negative")
 
 
 def _check_compiled(where: str, compiled: CompileRecord) -> None:
@@ -288,8 +290,8 @@ def _check_pricing(pricing: PricingConfig) -> None:
         require(is_ordered, f"pricing.fleet[{index}]: not 0 <= low <= hours <= high")
         problem = weights_problem(use.workload, use.weights)
         require(not problem, f"pricing.fleet[{index}].weights: {problem}")
-        factor = 1.0 if use.transfer_factor is None else use.transfer_factor
-        is_factor = 1 <= factor <= MAX_TRANSFER_FACTOR
+        factor = use.transfer_factor
+        is_factor = factor is None or 1 <= factor <= MAX_TRANSFER_FACTOR
         limits = f"not between 1 and {MAX_TRANSFER_FACTOR:g}"
         require(is_factor, f"pricing.fleet[{index}].transfer_factor: {limits}")
     for index, declared in enumerate(pricing.declared):

@@ -135,3 +135,109 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
 def test_what_cannot_be_is_refused(path, changes, complaint):
     with pytest.raises(BundleError, match=complaint):
         read_bundle(written(*path, **changes))
+
+
+SPREAD = {"workload": "m:f", "metric": "step_time_p50", "device_class": "h"}
+POOL = {"where": "own", "devices": 1, "busy_hours_per_year": 0.0}
+SPEED = {"workload": "m:*", "device": "H100-80GB", "source": "a page"}
+TINY = 1e-9
+
+
+# Of each place: what else it needs, a field, the nearest values that are possible and that are not.
+@pytest.mark.parametrize(
+    ("path", "field", "possible", "impossible"),
+    [
+        (("base",), "depth", (None, 0, 1), (-1,)),
+        (("machine",), "count", (1, 2), (0,)),
+        (("machine",), "cores", (1, 2), (0,)),
+        (("machine",), "clock_mhz", (None, TINY, 1), (0, -TINY)),
+        (("machine",), "power_cap_w", (None, TINY, 1), (0, -TINY)),
+        (("plan",), "looks", ([1], [1, 2]), ([0], [2, 2], [2, 1])),
+        (("plan",), "alpha", (TINY, 1 - TINY), (0, 1)),
+        (("plan",), "margin", (TINY, 1 - TINY), (0, 1)),
+        (("plan",), "floor", (0, 1 - TINY), (-TINY, 1)),
+        (("plan",), "history", (None, 0, 1), (-1,)),
+        (("plan",), "class_deadline_s", (TINY, 7 * 86400), (0, 7 * 86400.001)),
+        (("workloads", 0), "units_per_step", (TINY, 1), (0, -TINY)),
+        (("workloads", 0), "devices", (1, 2), (0,)),
+        (("workloads", 0), "margin", (TINY, 1 - TINY), (0, 1)),
+        (("runs", 0), "pair", (0, 1), (-1,)),
+        (("runs", 0), "position", (0, 1), (-1, 2)),
+        (("runs", 0), "process", (0, 1), (-1,)),
+        (("runs", 0), "devices", (1, 2), (0,)),
+        (("runs", 0), "clock_mhz", (None, TINY, 1), (0, -TINY)),
+        (("runs", 0), "slowed", ({"heat": 0}, {"heat": 1}), ({"heat": -TINY}, {"heat": 1.001})),
+        (("runs", 0), "warmups_s", ([], [0], [TINY]), ([-TINY],)),
+        (("runs", 0), "left_out", ({}, {"step_time_p50": 0}), ({"step_time_p50": -1},)),
+        (("runs", 0), "turns", ([], [1]), ([0, 1], [2])),
+        (EVIDENCE_PATH, "tolerance", (0, 1 - TINY), (-TINY, 1)),
+        (EVIDENCE_PATH, "steps_per_reading", (1, 2), (0,)),
+        (EVIDENCE_PATH, "empty_step_s", (None, 0, TINY), (-TINY,)),
+        (EVIDENCE_PATH, "paused_cores", (None, 0, TINY), (-TINY,)),
+        (COUNT_PATH, "value", (0, TINY), (-TINY,)),
+    ],
+)
+def test_each_number_is_accepted_up_to_its_edge_and_refused_beyond(
+    path, field, possible, impossible
+):
+    for value in possible:
+        read_bundle(written(*path, **{field: value}))
+    for value in impossible:
+        with pytest.raises(BundleError):
+            read_bundle(written(*path, **{field: value}))
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "entry", "possible", "impossible"),
+    [
+        (
+            ("plan",),
+            "spreads",
+            SPREAD,
+            ((0, TINY, 0), (TINY, 1, 1)),
+            ((-TINY, 1, 1), (0, 0, 1), (0, 1, -1)),
+        ),
+        (("pricing",), "declared", SPEED, ((TINY,), (1,)), ((0,), (-TINY,))),
+        (
+            ("pricing",),
+            "fleet",
+            ENTRY,
+            ((0, 0, 0, 1), (1, 0, 2, 100), (TINY, None, None, None)),
+            ((1, -TINY, 2, 1), (1, 0, 1 - TINY, 1), (1, 1.001, 2, 1), (1, 1, 1, 1 - 1e-6)),
+        ),
+        (
+            ("pricing",),
+            "commitments",
+            POOL,
+            ((1, 0, None), (1, 8760, TINY)),
+            ((0, 0, None), (1, -TINY, None), (1, 8760.001, None), (1, 0, 0), (2, 0, 1)),
+        ),
+        (
+            ("pricing",),
+            "policies",
+            {"team": "a"},
+            ((0, 0), (TINY, 1), (None, 0), (1, None)),
+            ((-TINY, 1), (1, 1 - TINY), (None, None)),
+        ),
+    ],
+)
+def test_each_number_of_an_entry_is_accepted_up_to_its_edge_and_refused_beyond(
+    path, name, entry, possible, impossible
+):
+    fields = {
+        "spreads": ("variance", "degrees", "pairs"),
+        "declared": ("units_per_second",),
+        "fleet": ("device_hours_per_year", "low", "high", "transfer_factor"),
+        "commitments": ("devices_per_job", "busy_hours_per_year", "job_hours"),
+        "policies": ("ask_above_usd_per_year", "fail_above_usd_per_year"),
+    }[name]
+
+    def read(values):
+        changed = entry | dict(zip(fields, values, strict=True))
+        return read_bundle(written(*path, **{name: [changed]}))
+
+    for values in possible:
+        read(values)
+    for values in impossible:
+        with pytest.raises(BundleError):
+            read(values)
