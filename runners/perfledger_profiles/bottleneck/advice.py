@@ -11,7 +11,6 @@ from perfledger_profiles.bottleneck.step_shares import (
     BOTTLENECKS,
     ON_DEVICE,
     median_shares,
-    typical_step_seconds,
 )
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 
@@ -118,7 +117,7 @@ class AdviceContext:
             trigger=trigger,
             share=share,
             saved_share=saved,
-            step_seconds=typical_step_seconds(self.profile) * (1 - saved),
+            step_seconds=self.profile.step_seconds * (1 - saved),
             assumption=advice.assumption,
         )
 

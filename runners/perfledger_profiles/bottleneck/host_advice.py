@@ -30,6 +30,7 @@ from perfledger_profiles.bottleneck.step_shares import (
     OVERHEAD_THRESHOLDS,
     is_on_cpu,
 )
+from perfledger_profiles.xla.host_events import STAGED_COPY
 
 _LOADED_AHEAD = "if every batch is ready when its step begins"
 WORKERS = Advice(
@@ -77,6 +78,17 @@ PYTHON = Advice(
     "step: prepare data in workers, log and check rarely, gc.freeze() after warm-up",
     "if none of it stays in the step",
 )
+JAX_PYTHON = Advice(
+    "see in the trace viewer what Python does there (jax.profiler records its calls at "
+    "python_tracer_level=1), then take it out of the step: prepare data in a thread, log and check "
+    "rarely",
+    "if none of it stays in the step",
+)
+STAGED_COPIES = Advice(
+    "keep data on the device, or prepare the next batch in a thread while this one computes: "
+    "XLA's runtime first copies it into pinned memory on the host",
+    "if the device waits for none of it",
+)
 READ_BACK = Advice(
     "the host waits for the device in the step (.item(), .cpu(), print, nonzero, synchronize): "
     "keep values on the device and read them once in many steps",
@@ -98,9 +110,9 @@ ZERO_GRAD = Advice(
 )
 _BESIDE_COMPUTE = "if as much of it as there is compute runs beside it"
 PINNED = Advice(
-    "copy from pinned memory, so that copies overlap compute: pin_memory=True and "
-    ".to(device, non_blocking=True)",
-    _BESIDE_COMPUTE,
+    "copy from pinned memory, so that copies are several times as fast and overlap compute: "
+    "pin_memory=True and .to(device, non_blocking=True)",
+    f"{_BESIDE_COMPUTE}, at the rate that it has now",
     is_beside_compute=True,
 )
 OVERLAP_COPIES = Advice(
@@ -236,7 +248,7 @@ def _python(case: AdviceContext) -> Recommendation | None:
         return None
     names = first_names(operations)
     trigger = f"{100 * share:.1f} % of the step is spent outside operators: {names}"
-    return case.recommendation(PYTHON, trigger=trigger, share=share)
+    return case.recommendation(JAX_PYTHON if case.is_jax else PYTHON, trigger=trigger, share=share)
 
 
 def _optimizer(case: AdviceContext) -> Recommendation | None:
@@ -291,6 +303,12 @@ def _exposed_operations(case: AdviceContext, pattern: re.Pattern[str]) -> tuple[
     return case.select(lambda op: op.bucket is Bucket.COPY and bool(pattern.search(op.name)))
 
 
+def _staged_copies(case: AdviceContext) -> Recommendation | None:
+    operations = case.select(lambda op: op.name == STAGED_COPY)
+    what = "prepares copies in the host's memory"
+    return case.advise(STAGED_COPIES, operations, what, least=NOTABLE_COPIES)
+
+
 def _collectives(case: AdviceContext) -> Recommendation | None:
     share = case.overhead(Bottleneck.COMMUNICATION)
     if share < OVERHEAD_THRESHOLDS[Bottleneck.COMMUNICATION].moderate:
@@ -316,5 +334,6 @@ RULES: tuple[Rule, ...] = (
     _zero_grad,
     _pageable,
     _exposed_copies,
+    _staged_copies,
     _collectives,
 )

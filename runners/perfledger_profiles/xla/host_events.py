@@ -24,6 +24,8 @@ _COMPILE = re.compile(r"backend_compile|XlaCompile|::Compile|CompileAndLoad|(Cpu
 _TRACE = re.compile(r"trace_to_jaxpr|lower_sharding_computation|lower_jaxpr")
 _WAIT = re.compile(r"(?i)await|wait for|blockhostuntilready|block_until_ready")
 _EXECUTOR = "ThunkExecutor::Execute"
+# XLA's runtime copies a host array into pinned memory, in the device's layout, before its transfer.
+STAGED_COPY = "H2D Dispatch"
 _END = "end: "
 # Python frames say nothing about the device, and may be most of a file.
 PYTHON_FRAME = "$"
@@ -69,7 +71,8 @@ def thread_rank(events: Iterable[tuple[str, Stats]]) -> tuple[int, int]:
 
 def is_of_use(name: str, stats: Stats) -> bool:
     """Return whether an event of another thread belongs to a step."""
-    if OPERATION in stats or CORRELATION in stats or name.startswith((_END, _EXECUTOR)):
+    is_named = name == STAGED_COPY or name.startswith((_END, _EXECUTOR))
+    if is_named or OPERATION in stats or CORRELATION in stats:
         return True
     return ":" in name and _TENSORFLOW.fullmatch(name) is not None
 
@@ -125,13 +128,19 @@ def hlo_label(event: XEvent) -> CallLabel:
 
 
 def executor_calls(lines: Iterable[XLine]) -> list[XlaCall]:
-    """Return the spans in which XLA's own threads execute a program."""
-    label = CallLabel(XLA_RUNTIME, Bucket.RUNTIME)
+    """Return the spans in which XLA's own threads execute a program or prepare a copy."""
+    labels = {STAGED_COPY: CallLabel(STAGED_COPY, Bucket.RUNTIME)}
+    execution = CallLabel(XLA_RUNTIME, Bucket.RUNTIME)
     return [
-        XlaCall(label=label, start_ns=event.start_ns, end_ns=event.end_ns, is_counted=False)
+        XlaCall(
+            label=labels.get(event.name, execution),
+            start_ns=event.start_ns,
+            end_ns=event.end_ns,
+            is_counted=event.name in labels,
+        )
         for line in lines
         for event in line.events
-        if event.name.startswith(_EXECUTOR)
+        if event.name in labels or event.name.startswith(_EXECUTOR)
     ]
 
 

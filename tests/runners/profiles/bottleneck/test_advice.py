@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.profile import Bucket, Kernel, OperationFamily
+from perfledger.profile import Bucket, Kernel, OperationFamily, ProfiledStep
 from perfledger_profiles.bottleneck.advice import (
     Advice,
     AdviceContext,
@@ -118,6 +118,17 @@ def test_an_estimate_is_the_step_without_what_its_assumption_saves(context, advi
     assert found.step_seconds == pytest.approx(seconds)
     assert found.saved_share == pytest.approx(1 - seconds / 4)
     assert found.assumption == advice.assumption
+
+
+def test_no_estimate_is_longer_than_the_mean_step_that_is_shown(context):
+    steps = [ProfiledStep(number=n, seconds=s, buckets=()) for n, s in enumerate((2.0, 5.0, 5.0))]
+    profile = replace(context.profile, each_step=tuple(steps))
+
+    found = replace(context, profile=profile).recommendation(
+        Advice("load ahead", "if nothing waits", saved=0.1), trigger="a wait", share=0.1
+    )
+
+    assert found.step_seconds == pytest.approx(profile.step_seconds * 0.99)
 
 
 def test_only_jax_profiles_are_xlas(context):

@@ -49,6 +49,8 @@ EXPECTED = {
     "cpu_python_loop": "PYTHON",
     "cpu_recompiled": "RECOMPILE",
     "cpu_zero_grad_filled": "PYTHON",
+    "h100_jax_copies": "STAGED_COPIES OVERLAP_COPIES",
+    "h100_jax_copies_sleep": "STAGED_COPIES OVERLAP_COPIES",
     "h100_owlv2": "WORKERS ATTENTION FUSE MULTIPLE_OF_8 PINNED",
     "h100_qwen": "FUSE CONTIGUOUS READ_BACK",
     "h100_timesformer": "PYTHON ATTENTION FUSE MULTIPLE_OF_8",
@@ -56,7 +58,7 @@ EXPECTED = {
     "h100_vit": "GRAPHS MORE_BLOCKS",
     "jax_many_jits": "JIT",
     "jax_newshape": "RETRACE",
-    "jax_once": "PYTHON",
+    "jax_once": "JAX_PYTHON",
     "jax_rejit": "RETRACE",
     "mi300_bert": "GRAPHS READ_BACK",
     "mi300_flux_compiles": "PYTHON",
@@ -104,6 +106,8 @@ NEAR_MISSES = {
     "pageable": ("a100_dlrm", "mi300_owlv2"),
     # Below 3 % of the step.
     "exposed_copies": ("v100_dlrm", "a100_torchrec"),
+    # Prepared behind the step before; already pinned.
+    "staged_copies": ("tpu_v6e_offload", "a100_dlrm"),
     # Below 3 % of the step.
     "collectives": ("b200_eager", "mtia_training"),
     # Most of the device's time is matrix products, or the device is hardly used.

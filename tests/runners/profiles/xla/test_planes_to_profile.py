@@ -109,6 +109,27 @@ def test_a_call_that_does_not_compile_stands_for_all_inside_it(planes):
     assert counts[XLA_RUNTIME] == 0.0
 
 
+def test_a_copy_that_xlas_thread_prepares_is_an_operation_of_the_host(planes):
+    profile = read(
+        planes.host(
+            planes.line("python3", planes.event("step", 0, 100, step_num=0)),
+            planes.line(
+                "pjrt_async_work_runner/1",
+                planes.event("H2D Dispatch", 10, 60),
+                planes.event("Transpose::Execute", 11, 58),
+            ),
+        ),
+        planes.plane(
+            "/device:GPU:0",
+            planes.line("Stream #15(MemcpyH2D)", planes.event("MemcpyH2D", 70, 20)),
+        ),
+    )
+
+    assert nanos(profile) == {"H2D Dispatch": 60, "MemcpyH2D": 20, OUTSIDE_OPERATIONS: 20}
+    prepared = next(one for one in profile.operations if one.name == "H2D Dispatch")
+    assert (prepared.bucket, prepared.count) == (Bucket.RUNTIME, 1.0)
+
+
 def test_compiling_outside_of_any_function_is_still_compiling(planes):
     profile = read(
         planes.host(
