@@ -231,7 +231,8 @@ def test_the_author_cannot_approve_unless_the_policy_says_so(asked, says, desk):
     says("alice", YES, author="ALICE")
 
     assert desk.check["conclusion"] == "action_required"
-    assert "**The approval does not count**: this policy does not let authors approve" in desk.comment
+    objection = "**The approval does not count**: this policy does not let authors approve"
+    assert objection in desk.comment
 
 
 def test_the_author_approves_where_the_policy_says_so(asked, says, desk):
