@@ -45,8 +45,8 @@ CONFIG = """
 paths = ["benchmarks"]
 max_pairs = 4
 budget = "10h"
-floor = 0.25
-margin = 0.3
+floor = 0.8
+margin = 0.9
 undecided = "neutral"
 """
 SHORT_POINTS = "--seconds-per-point 0.2"
