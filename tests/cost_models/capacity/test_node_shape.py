@@ -66,3 +66,10 @@ def test_days_count_from_the_first_submission():
 
     assert days_of(jobs) == 2
     assert np.all(jobs.submit_ms == [0, 86_400_000])
+
+
+def test_a_millisecond_on_one_device_is_use():
+    jobs = jobs_of((0, 0.001, 1, 0), (0.001, 0.001, 1, 0))
+
+    assert peak_devices(jobs) == unlimited_peak(jobs) == widest_job(jobs) == 1
+    assert mean_devices(jobs) == 1

@@ -358,3 +358,40 @@ def test_a_declared_transfer_prices_a_change_that_was_measured_on_a_cpu():
     assert float(found.high) == pytest.approx(19_264 * 2)
     assert found.projected_from == "a CPU"
     assert "0.50 to 2.00 times as large, as the configuration declares" in found.note
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+def test_a_commitment_that_can_shrink_gives_back_parts_of_an_hour_too(scale):
+    shrinking = replace(RETURNABLE, where="p5.48xlarge/savings_plan/3y_no_upfront")
+    fleet = use(20_000 * scale, shrinking.where, low=10_000 * scale, high=30_000 * scale)
+
+    (found,) = prices(fleet, change=FASTER, commitments=(shrinking,))
+
+    rate = rate_of(SHEET, shrinking.where).usd_per_device_hour
+    assert float(found.usd) == pytest.approx(-2_000 * scale * float(rate))
+    assert found.low < found.usd < found.high < 0
+    assert found.absorbed_hours == (0, 0, 0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_parts_of_an_hour_and_cents_have_the_sign_of_their_change(sign, scale):
+    change = sorted((0.0, sign * 0.1, sign * 0.2))
+    where = "p5.48xlarge/on_demand"
+
+    (found,) = prices(use(10 * scale, where, low=5 * scale, high=20 * scale), change=change)
+
+    ends = sorted(sign * float(end) for end in (found.low, found.usd, found.high))
+    assert 0 <= ends[0] < ends[1] < ends[2]
+    assert ends[1] == pytest.approx(scale * 6.88, rel=0.5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+def test_freed_hours_have_the_sign_of_their_change_down_to_parts_of_an_hour(scale):
+    fleet = use(10 * scale, OWNED, low=5 * scale, high=20 * scale)
+
+    (found,) = prices(fleet, change=(-0.2, -0.1, 0.0))
+
+    low, middle, high = found.extra_hours
+    assert low < middle < high <= 0
+    assert middle == pytest.approx(-scale, rel=0.5)

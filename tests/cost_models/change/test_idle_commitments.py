@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,11 @@ def test_one_hour_a_year_is_a_load_and_the_wait_of_all_jobs_has_both_ends():
         tuple(wait_s * jobs / 3600 for wait_s in effect.extra_wait_s)
     )
     assert effect.extra_wait_s[0] <= 0 < effect.extra_wait_s[1] < effect.extra_wait_s[2]
+
+
+def test_less_than_one_freed_hour_replaces_a_part_of_a_device():
+    half = replace(POOL, devices=1, busy_hours_per_year=0.5)
+
+    assert renewal_devices((-0.3, -0.2, -0.1), half) == pytest.approx((0.2, 0.4, 0.6))
+    assert renewal_devices((-8.76, -0.876, 0.0), None) == pytest.approx((0.0, 1e-4, 1e-3))
+    assert renewal_devices((-0.1, 0.0, 0.1), half) is None

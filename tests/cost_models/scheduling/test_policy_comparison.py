@@ -6,6 +6,8 @@ from perfledger_cost_models.scheduling.policy import POLICIES
 from perfledger_cost_models.scheduling.policy_comparison import policy_gains, recorded_waiting
 from perfledger_cost_models.scheduling.simulation import simulate
 
+TIMES = ((0.0, 0.0), (0.0, 0.001), (0.002, 0.001), (0.004, 0.0))
+
 
 def days_of_blocking(days):
     """Return jobs of which, each day, a wide one keeps a narrow one waiting for three hours."""
@@ -54,3 +56,13 @@ def test_the_log_itself_is_a_row_where_it_says_enough():
     assert (found.wait_mean_s, found.wait_p95_s) == (5, 5)
     assert found.allocated == pytest.approx((20 + 10) / 80)
     assert recorded_waiting(days_of_blocking(1), devices=4) is None
+
+
+def test_jobs_of_one_device_that_never_waited_or_ended_at_once_are_recorded_too():
+    jobs = table_of(Job(submit_s=at, run_s=run, devices=1, wait_s=0.0) for at, run in TIMES)
+
+    found = recorded_waiting(jobs, devices=1)
+
+    assert found is not None
+    assert (found.wait_mean_s, found.wait_p95_s) == (0, 0)
+    assert found.allocated == pytest.approx(0.002 / 0.004)

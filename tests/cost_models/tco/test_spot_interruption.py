@@ -184,3 +184,13 @@ def test_a_share_is_between_none_and_all(share):
 def test_a_price_of_nothing_is_refused():
     with pytest.raises(InterruptionError, match="missing price"):
         spot_cost(1.0, CALM, spot_usd_per_hour=Decimal(0), on_demand_usd_per_hour=ON_DEMAND)
+
+
+@pytest.mark.parametrize("step", [1e-6, 1e-4, 1e-3, 1.3e-3, 1.5e-3, 0.1, 0.9])
+def test_the_best_interval_solves_the_equation_of_its_derivative(step):
+    # (1 - y) e^y = e^(-load) for y = interval * rate: the load of a given y needs no Lambert W.
+    exact = Decimal(str(step))
+    load = float(-((1 - exact).ln() + exact))
+    often = InterruptionModel(per_hour=0.5, save_h=load / 0.5, restart_h=0.1)
+
+    assert best_interval_h(often) == pytest.approx(step / 0.5, rel=1e-9)

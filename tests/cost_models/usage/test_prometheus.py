@@ -153,6 +153,12 @@ def test_times_in_milliseconds_are_recognised():
     assert hours(read_usage(text.encode(), "range.csv")) == 4
 
 
+def test_samples_may_follow_each_other_by_a_second():
+    text = f"time,value\n{T0},2\n{T0 + 1},2\n{T0 + 2},2\n"
+
+    assert hours(read_usage(text.encode(), "range.csv")) == pytest.approx(6 / 3600)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
