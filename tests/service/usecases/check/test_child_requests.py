@@ -63,7 +63,9 @@ def test_an_accelerator_is_read_for_a_second_and_at_the_edges_of_each_set_up(dev
     request = requests_for_device(requests(), device)[Side.BASE]
 
     assert request.is_held
-    assert request.effort == replace(USUAL, min_seconds=ACCELERATOR_SECONDS, edge_seconds=EDGE_SECONDS)
+    assert request.effort == replace(
+        USUAL, min_seconds=ACCELERATOR_SECONDS, edge_seconds=EDGE_SECONDS
+    )
 
 
 def test_turns_are_short_unless_a_metric_needs_more_steps():
