@@ -201,6 +201,29 @@ def test_more_shared_memory_never_raises_the_occupancy(launch, more):
         assert found.theoretical <= less.theoretical
 
 
+def test_the_smallest_launch_of_the_smallest_device_is_one_warp_of_its_64():
+    found = occupancy(grid=(1,), block=(1,), registers=0, multiprocessors=1)
+
+    assert found is not None
+    assert (found.active_blocks, found.theoretical) == (32, 32 / 64)
+    assert found.achieved == 1 / (64 * 32)
+    assert (found.blocks_per_multiprocessor, found.waves) == (1, 1 / 32)
+
+
+def test_a_launch_may_use_all_of_a_multiprocessor():
+    most = LIMITS["8.0"].shared_memory_bytes_per_block
+
+    found = occupancy(block=(1024,), registers=64, shared_memory_bytes=most)
+
+    assert found is not None
+    assert (found.active_blocks, found.theoretical) == (1, 32 / 64)
+    assert occupancy(block=(1024,), registers=65) is None
+    assert occupancy(block=(1025,)) is None
+    assert occupancy(registers=MAX_REGISTERS_PER_THREAD, block=(32,)) is not None
+    assert occupancy(registers=MAX_REGISTERS_PER_THREAD + 1, block=(32,)) is None
+    assert occupancy(shared_memory_bytes=most + 1) is None
+
+
 @pytest.mark.parametrize("text", ["", "0,1,1", "1;2", "1,2,3,4", "-1", "a", "9" * 40, "1,,2", "²"])
 def test_a_size_that_is_none_is_an_error_of_ours(text):
     with pytest.raises(ProfileError, match="launch size"):
