@@ -159,7 +159,7 @@ def test_a_changed_pin_is_installed_on_each_side_without_a_setting(project):
     assert failures == ()
     assert set(runs) == set(Side)
     build_note, versions_note = notes
-    assert build_note.startswith("requirements.txt changed: each side ran in an environment of its")
+    assert build_note.startswith("requirements.txt changed: each side ran in a separate environment")
     assert build_note.endswith("made by `pip install -r requirements.txt`")
     assert versions_note == "dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
 
