@@ -304,7 +304,7 @@ def test_a_compiled_extension_is_measured_as_built_and_never_as_installed(projec
 
     assert unbuilt == {}
     assert all("`pip install .` failed" in failure.detail for failure in without_compiler)
-    assert note.startswith("csrc/late.c changed: each side ran in an environment of its own")
+    assert note.startswith("csrc/late.c changed: each side ran in a separate environment")
     assert (failures, no_failures, none, notes) == ((), (), (), ())
     for measured in (by_itself, runs, in_place):
         base, head = (loaded(measured, side).compiled for side in Side)
