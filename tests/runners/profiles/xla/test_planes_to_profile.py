@@ -2,6 +2,7 @@ import pytest
 
 from perfledger.profile import Bucket
 from perfledger.records import Side
+from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 from perfledger_profiles.xla.host_events import XLA_RUNTIME
@@ -9,8 +10,8 @@ from perfledger_profiles.xla.planes_to_profile import profile_of_planes
 from perfledger_profiles.xla.step_windows import NO_STEPS
 
 
-def read(*many):
-    return profile_of_planes(many, workload="m:f", side=Side.HEAD)
+def read(*many, **more):
+    return profile_of_planes(many, workload="m:f", side=Side.HEAD, **more)
 
 
 def nanos(profile):
@@ -163,6 +164,26 @@ def test_a_tpus_operations_take_their_module_and_the_devices_are_averaged(planes
     (operation,) = [o for o in profile.operations if o.name == "dot.1"]
     assert (operation.path, operation.shapes, operation.count) == ("jit_f", "f32[8,8]", 1.0)
     assert profile.steps == 1
+
+
+def test_a_device_is_chosen_by_its_number_and_the_process_is_rank_0(planes):
+    host = planes.host(planes.line("main", planes.event("step", 0, 100, step_num=3)))
+    devices = [
+        planes.plane(
+            f"/device:TPU:{number}",
+            planes.line("XLA Ops", planes.event("dot.1", 10, 40 + 20 * number)),
+        )
+        for number in range(2)
+    ]
+
+    def dot_of(choice):
+        return nanos(read(host, *devices, choice=choice))["dot.1"]
+
+    chosen = [DeviceChoice(device=number, rank=rank) for number, rank in ((0, None), (1, 0))]
+    assert [dot_of(choice) for choice in chosen] == [40, 60]
+    for choice in (DeviceChoice(device=2), DeviceChoice(rank=1)):
+        with pytest.raises(ProfileError, match="choose from TPU:0, TPU:1, all of rank 0"):
+            read(host, *devices, choice=choice)
 
 
 def test_a_gpus_kernels_are_at_the_place_of_their_operation(planes):
