@@ -34,7 +34,7 @@ COMMANDS = {
         "cost project training/bert --source-device A100-80GB --units-per-second 1200",
         ("svg",),
     ),
-    "cost_change": ("cost change bundle.json --config fleet.toml", ("svg",)),
+    "cost_change": ("cost change bundle.json --config fleet.toml", PICTURES),
     "fleet_hours": ("fleet hours usage.csv --config fleet.toml", (*TEXTS, "toml")),
     "fleet_utilization": (
         "fleet utilization activity.csv --target-utilization 0.8",
@@ -49,7 +49,7 @@ COMMANDS = {
         "fleet start-window carbon.csv --job-hours 6 --mean-kw 40",
         PICTURES,
     ),
-    "plan_rightsize": ("plan rightsize curve.json --p99 80ms --request-rate 120", ("csv", "svg")),
+    "plan_rightsize": ("plan rightsize curve.json --p99 80ms --request-rate 120", PICTURES),
     "plan_queue": ("plan queue jobs.csv --devices 8 --max-wait-minutes 30", PICTURES),
     "plan_simulate": (
         "plan simulate jobs.csv --nodes 2 --devices-per-node 8 --policy fifo --policy fair",
@@ -70,6 +70,16 @@ COMMANDS = {
         "plan queue --devices 16 --arrivals-per-hour 10 --service-minutes 60",
         TEXTS,
     ),
+    "cost_api": ("cost api --input-usd 0.60 --output-usd 2.40 --at on-prem,p5", TEXTS),
+    "cost_compare": ("cost compare --at on-prem,p4d,p5,tpu-v4 --allocated-share 60", PICTURES),
+    "cost_payments": (
+        "cost payments p5.48xlarge/savings_plan/1y_all_upfront --devices 16 --start 2027-01-01",
+        TEXTS,
+    ),
+    "cost_projected_bundle": ("cost project bundle.json --target-device H100-80GB", TEXTS),
+    "cost_tco": ("cost tco", PICTURES),
+    "report": ("report bundle.json", ("table", "markdown", "json")),
+    "prices_check": ("prices check prices.csv --previous old-prices.csv", TEXTS),
     # The same of cents and minutes: no amount of these files reaches one.
     "small_allocate": (
         "fleet allocate small_usage.csv --bill small_bill.csv --project-label label_project",

@@ -1,7 +1,6 @@
 """What each command writes about the files of `examples`, in every format, is its golden file.
 
-What tells the age of a price is left out: it is another one every day. PERFLEDGER_UPDATE_GOLDEN=1
-writes the golden files.
+The age of a price is that of a fixed day. PERFLEDGER_UPDATE_GOLDEN=1 writes the golden files.
 """
 
 import csv
@@ -9,12 +8,15 @@ import os
 import re
 import shlex
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from perfledger_service.cli import option_values
 from perfledger_service.cli.app import app
+from perfledger_service.usecases.check import check
 from tests.service.cli.golden_commands import COMMANDS, GOLDEN, PRICES, SMALL
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("reader_here")]
@@ -23,6 +25,14 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
 # Another processor may add in another order: what is compared has six digits.
 LONG_NUMBER = re.compile(r"-?\d+\.\d{6,}(?:e-?\d+)?")
+
+
+class OnADay(datetime):
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return datetime(2026, 11, 27, 12, tzinfo=tz)
 
 
 @pytest.fixture
@@ -36,6 +46,8 @@ def run(tmp_path, monkeypatch):
     for name, (factor, amounts) in SMALL.items():
         write_small(path / name, factor, amounts)
     monkeypatch.chdir(path)
+    for module in (option_values, check):
+        monkeypatch.setattr(module, "datetime", OnADay)
 
     def run(command):
         words = shlex.split(command)
