@@ -1,4 +1,7 @@
 import math
+import os
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from perfledger_baselines.history.detection.detect import detect, detect_many
 from perfledger_baselines.history.detection.observations import SeriesError
 
 NOTHING = SeriesFindings(changes=())
+GOLDEN = Path(__file__).with_name("golden_findings.txt")
 
 
 def indices(history):
@@ -239,4 +243,61 @@ def test_excursions_are_told_from_the_step_beside_them(make):
     assert [(each.first, each.last) for each in findings.transients] == [(60, 63), (110, 110)]
     assert [each.change for each in findings.transients] == pytest.approx(
         [0.0816951044, 0.2193345093], rel=1e-7
+    )
+
+
+def kinds_of_series(make):
+    """Yield names, values and times of series of each kind of noise, with small and large steps."""
+    days = np.arange(240) * 28_800.0  # three commits a day
+    steps = ((30, 0.02), (90, -0.015), (150, 0.05), (210, -0.03))
+    weights = np.linspace(0.2, 3.0, 240)
+    noises = {
+        "quiet": make.noise(240, seed=31, sd=0.002),
+        "noisy": make.noise(240, seed=32, sd=0.02),
+        "dependent": make.noise(240, seed=33, sd=0.006, dependence=0.6),
+        "walking": np.cumsum(make.noise(240, seed=34, sd=0.003)),
+        "louder": make.noise(240, seed=35, sd=0.004) * weights,
+        "two states": make.two_states(240, seed=36),
+        "rare states": make.two_states(240, seed=37, share=0.1, distance=0.04),
+        "heavy tails": 0.004 * np.random.default_rng(38).standard_t(2, 240),
+        "drift": make.noise(240, seed=39, sd=0.003) + np.linspace(0, 0.1, 240),
+        "day": make.noise(240, seed=40, sd=0.003) + 0.02 * np.sin(2 * np.pi * days / 86_400 + 1),
+        "week": make.noise(240, seed=41, sd=0.004) + 0.02 * np.sin(2 * np.pi * days / 604_800),
+        "excursions": make.noise(240, seed=42, sd=0.004),
+    }
+    noises["excursions"][[20, 60, 61, 120, 121, 122, 180]] += 0.06
+    for name, noise in noises.items():
+        yield name, make.series(noise, steps), days + 600 * (np.arange(240) % 7)
+        yield f"{name}, short", make.series(noise[:45], steps[:1]), days[:45]
+
+
+def test_findings_in_each_kind_of_series_are_as_agreed(make):
+    names, series, times = zip(*kinds_of_series(make), strict=True)
+    found = detect_many([values.tolist() for values in series])
+    timed = detect_many(
+        [values.tolist() for values in series], times=[each.tolist() for each in times]
+    )
+
+    text = "".join(
+        f"== {name}\n{shown(plain)}" + (f"-- with times\n{shown(dated)}" if dated != plain else "")
+        for name, plain, dated in zip(names, found, timed, strict=True)
+    )
+    if os.environ.get("PERFLEDGER_UPDATE_GOLDEN") == "1":
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8"), "run again with the variable if intended"
+
+
+def shown(findings):
+    """Return a line for each finding, with five digits of its figures."""
+    groups = ((field.name, getattr(findings, field.name)) for field in fields(findings))
+    return "".join(
+        f"{name}: "
+        + ", ".join(
+            f"{field.name} {value:.5g}" if isinstance(value, float) else f"{field.name} {value}"
+            for field in fields(one)
+            for value in [getattr(one, field.name)]
+        )
+        + "\n"
+        for name, group in groups
+        for one in group
     )
