@@ -75,7 +75,13 @@ def comparable(text):
     return LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", text)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [  # the one that takes seconds has tests of its own
+        pytest.param(name, marks=pytest.mark.slow(ci_only=name == "plan_elastic"))
+        for name in COMMANDS
+    ],
+)
 def test_a_command_writes_its_golden_files(run, run_in_formats, name):
     command, formats = COMMANDS[name]
 
