@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TypeVar
 
 from dbos import (
@@ -24,7 +24,7 @@ from dbos import (
     WorkflowStatus,
     error as dbos_error,
 )
-from sqlalchemy import make_url
+from sqlalchemy import create_engine, inspect, make_url
 from sqlalchemy.exc import OperationalError
 
 from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError
@@ -276,6 +276,21 @@ def workflow_database_url(database_url: str) -> str:
         return database_url
     file = PurePath(url.database or "")
     return f"sqlite:///{file.with_name(f'{file.stem}-jobs{file.suffix}')}"
+
+
+def workflow_tables(database_url: str) -> str:
+    """Return where the engine's tables of a service are, "" where it never ran.
+
+    What they say was done would not be done again for a database that is restored beside them.
+    """
+    url = make_url(workflow_database_url(database_url))
+    if url.get_backend_name() == "sqlite":
+        return str(url.database) if Path(url.database or "").is_file() else ""
+    engine = create_engine(url.set(drivername="postgresql+psycopg"))
+    try:
+        return "schema dbos" if inspect(engine).has_schema("dbos") else ""
+    finally:
+        engine.dispose()
 
 
 def _under_way(*, executor_id: str | None = None) -> list[WorkflowStatus]:

@@ -131,6 +131,8 @@ ROOT = Group(
                 "run": "server.run:run",
                 "retry": "server.retry:retry",
                 "db": Group("Manage the database.", {"upgrade": "server.db:upgrade"}),
+                "backup": "server.backup:backup",
+                "restore": "server.restore:restore",
                 "project": Group(
                     "Manage the repositories that may upload.",
                     {

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import (
     BarColumn,
     DownloadColumn,
+    MofNCompleteColumn,
     Progress,
     SpinnerColumn,
     TextColumn,
@@ -149,6 +150,32 @@ class DownloadBar(_Bar):
     def received(self, count: int) -> None:
         """Show the bytes received."""
         self._progress.advance(self._task, count)
+
+
+class TableBar(_Bar):
+    """The rows of each table that are copied, on standard error; a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        super().__init__(progress)
+        self._task = self._progress.add_task("opening", total=None)
+
+    def began(self, table: str, *, rows: int) -> None:
+        """Show the next table with the number of its rows."""
+        label = escape(clean(table, limit=48))
+        self._progress.reset(self._task, total=rows, description=label)
+
+    def advanced(self, rows: int) -> None:
+        """Show that some more rows are done."""
+        self._progress.advance(self._task, rows)
 
 
 class LoadBar(_Bar):

@@ -23,6 +23,17 @@ _LOCK = 7176
 
 def upgrade(url: str) -> None:
     """Upgrade the database at a SQLAlchemy URL; concurrent upgrades run one after the other."""
+    try:
+        with changing_tables(url) as connection:
+            command.upgrade(alembic_config(connection), "head")
+    except (OperationalError, ProgrammingError) as error:
+        msg = f"the database cannot be upgraded: {error.orig}"
+        raise SettingsError(msg) from error
+
+
+@contextmanager
+def changing_tables(url: str) -> Generator[Connection]:
+    """Open a transaction that may change tables; others wait until it ends."""
     engine = open_engine(url)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _drop_tables_freely)
@@ -30,10 +41,7 @@ def upgrade(url: str) -> None:
         with engine.execution_options(**{WRITES: True}).begin() as connection:
             if engine.dialect.name == "postgresql":
                 connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-            command.upgrade(alembic_config(connection), "head")
-    except (OperationalError, ProgrammingError) as error:
-        msg = f"the database cannot be upgraded: {error.orig}"
-        raise SettingsError(msg) from error
+            yield connection
     finally:
         engine.dispose()
 

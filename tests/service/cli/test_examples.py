@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from perfledger_baselines.history.commits.attribution import Harm
@@ -19,6 +20,7 @@ from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.cli.app import app
 from perfledger_service.cli.groups import ROOT, Group, command_at
+from perfledger_service.cli.progress import TableBar
 from perfledger_service.store.database import open_engine, write_session
 from perfledger_service.store.events.tracked_events import save_event
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, add_runner_job
@@ -27,6 +29,7 @@ from perfledger_service.usecases.inputs.files import read_named
 from perfledger_service.usecases.inputs.imports import file_of_curves, import_file
 from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read_load_curves
 from perfledger_service.usecases.pull_requests.projects import add_project
+from perfledger_service.usecases.server.backup import back_up
 from perfledger_service.values.fleet_views import ImportKind
 from perfledger_service.values.report import ExitCode
 from tests.service.cli.golden_commands import COMMANDS as GOLDEN_COMMANDS, GOLDEN
@@ -157,6 +160,8 @@ def prepared_folder(tmp_path_factory, migrated_file):
     curves = file_of_curves("curve.json", measured)
     import_file(engine, curves, kind=ImportKind.LOAD, source="main", now=now)
     queue_example_job(engine, now)
+    with TableBar(Console(quiet=True)) as watcher:
+        back_up(engine, folder / "backup.zip", watcher=watcher, now=now)
     engine.dispose()
     shutil.copy(path, folder / "perfledger.db")
     return folder

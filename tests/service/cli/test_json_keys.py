@@ -48,6 +48,7 @@ OF_DATABASE = (
     "server event triage octo/models",
     "server import usage usage.csv",
     "server import list",
+    "server backup ledger.zip",
 )
 
 

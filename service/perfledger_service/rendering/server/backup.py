@@ -1,0 +1,46 @@
+"""Presents what a backup holds."""
+
+from collections.abc import Sequence
+
+from perfledger_service.rendering.layout.document import (
+    Block,
+    Column,
+    Document,
+    Preformatted,
+    figure,
+    name,
+    table,
+)
+from perfledger_service.values.backup_manifest import BackupManifest, BackupTable
+
+_COLUMNS: tuple[Column[BackupTable], ...] = (
+    name("table", "table", lambda row: row.name),
+    figure("rows", "rows", lambda row: row.rows),
+    figure("bytes", "bytes", lambda row: row.bytes),
+    name("sha256", "SHA-256", lambda row: row.sha256, show=lambda row: row.sha256[:12]),
+)
+
+
+def backup_document(manifest: BackupManifest, *, path: str) -> Document:
+    """Return a new backup's tables with their sizes before compression."""
+    sentence = f"{manifest.rows:,} rows are in {path}, which was read again."
+    return Document(
+        name="perfledger-backup",
+        facts={"file": path} | manifest_facts(manifest),
+        blocks=(Preformatted(sentence), *backup_tables(manifest.tables)),
+    )
+
+
+def manifest_facts(manifest: BackupManifest) -> dict[str, object]:
+    """Return a backup's versions, as JSON has them."""
+    return {
+        "schema": manifest.schema,
+        "database": manifest.database,
+        "perfledger_version": manifest.perfledger_version,
+        "created_at": manifest.created_at.isoformat(),
+    }
+
+
+def backup_tables(tables: Sequence[BackupTable]) -> tuple[Block, ...]:
+    """Return the tables that have rows."""
+    return (table(_COLUMNS, [one for one in tables if one.rows], key="tables"),)

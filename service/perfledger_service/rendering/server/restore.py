@@ -1,0 +1,19 @@
+"""Presents what was restored from a backup."""
+
+from perfledger_service.rendering.layout.document import Document, Preformatted
+from perfledger_service.rendering.server.backup import backup_tables, manifest_facts
+from perfledger_service.values.backup_manifest import RestoredBackup
+
+
+def restored_document(restored: RestoredBackup) -> Document:
+    """Return what is in the database now, and what its service will do first."""
+    manifest, number = restored.manifest, restored.unfinished_uploads
+    moment = f"{manifest.created_at:%Y-%m-%d at %H:%M} UTC"
+    lines = [f"{manifest.rows:,} rows are restored, as they were on {moment}."]
+    if number:
+        lines.append(f"Uploads that the service takes up again when it starts: {number:,}.")
+    return Document(
+        name="perfledger-restored",
+        facts=manifest_facts(manifest) | {"unfinished_uploads": number},
+        blocks=(Preformatted("\n".join(lines)), *backup_tables(manifest.tables)),
+    )

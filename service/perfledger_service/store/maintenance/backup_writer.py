@@ -1,0 +1,131 @@
+"""Writes every row of the service's tables to one zip file: a member per table, and a manifest.
+
+Rows are streamed from one snapshot, so that the service may go on meanwhile.
+"""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from hashlib import sha256
+from importlib.metadata import version
+from typing import IO
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import msgspec
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, Engine, MetaData, Table, func, select, text
+from sqlalchemy.types import LargeBinary
+
+from perfledger_service.errors import PerfledgerError
+from perfledger_service.store.comments import comment_tables
+from perfledger_service.store.events import event_tables
+from perfledger_service.store.jobs import job_tables
+from perfledger_service.store.maintenance.backup_rows import kind_of, to_line
+from perfledger_service.store.tables import StoreRow
+from perfledger_service.values.backup_manifest import (
+    FORMAT,
+    FORMAT_VERSION,
+    BackupColumn,
+    BackupManifest,
+    BackupTable,
+    RowWatcher,
+)
+
+# The metadata has their tables once they are imported.
+TABLE_MODULES = (comment_tables, event_tables, job_tables)
+MANIFEST = "manifest.json"
+# Rows that are in memory at a time: those with a bundle or a file may have 32 MiB each.
+ROWS, LARGE_ROWS = 1000, 2
+
+
+def write_backup(
+    engine: Engine,
+    file: IO[bytes],
+    *,
+    watcher: RowWatcher,
+    now: datetime,
+    names: Collection[str] = frozenset(StoreRow.metadata.tables),
+) -> BackupManifest:
+    """Write the tables of these names, as they are at one moment.
+
+    Raises PerfledgerError if SQLite finds the database damaged.
+    """
+    with _snapshot(engine) as connection, connection.begin():
+        _check_integrity(connection)
+        tables = MetaData()
+        tables.reflect(connection, only=sorted(names))
+        with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+            manifest = BackupManifest(
+                format=FORMAT,
+                format_version=FORMAT_VERSION,
+                perfledger_version=version("perfledger"),
+                schema=MigrationContext.configure(connection).get_current_revision() or "",
+                database=connection.dialect.name,
+                created_at=now,
+                tables=tuple(
+                    _write_table(connection, table, archive, watcher)
+                    for table in tables.sorted_tables
+                ),
+            )
+            archive.writestr(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
+    return manifest
+
+
+def member_of(table: str) -> str:
+    """Return the name of a table's member."""
+    return f"tables/{table}.ndjson"
+
+
+def columns_of(table: Table) -> tuple[BackupColumn, ...]:
+    """Return the columns of a table in their order."""
+    return tuple(BackupColumn(name=str(one.name), kind=kind_of(one.type)) for one in table.columns)
+
+
+def _snapshot(engine: Engine) -> Connection:
+    """Return a connection whose transaction sees the database as it is at its first query."""
+    if engine.dialect.name == "sqlite":
+        return engine.connect()
+    return engine.connect().execution_options(
+        isolation_level="REPEATABLE READ", postgresql_readonly=True
+    )
+
+
+def _check_integrity(connection: Connection) -> None:
+    if connection.dialect.name != "sqlite":
+        return
+    problem = connection.execute(text("pragma integrity_check(1)")).scalar_one()
+    if problem != "ok":
+        msg = f"the database is damaged, and no backup was made: {problem}; restore the last one"
+        raise PerfledgerError(msg)
+
+
+def _write_table(
+    connection: Connection, table: Table, archive: ZipFile, watcher: RowWatcher
+) -> BackupTable:
+    total = connection.execute(select(func.count()).select_from(table)).scalar_one()
+    watcher.began(table.name, rows=total)
+    digest, rows, size = sha256(), 0, 0
+    with archive.open(member_of(table.name), "w", force_zip64=True) as member:
+        for batch in _batches(connection, table):
+            lines = b"".join(batch)
+            member.write(lines)
+            digest.update(lines)
+            rows, size = rows + len(batch), size + len(lines)
+            watcher.advanced(len(batch))
+    return BackupTable(
+        name=str(table.name),
+        columns=columns_of(table),
+        rows=rows,
+        bytes=size,
+        sha256=digest.hexdigest(),
+    )
+
+
+def _batches(connection: Connection, table: Table) -> Iterator[list[bytes]]:
+    """Yield the lines of a table, by its key, a few at a time."""
+    is_large = any(
+        isinstance(one.type, LargeBinary) and one.name == "content" for one in table.columns
+    )
+    query = select(table).order_by(*table.primary_key.columns)
+    streaming = connection.execution_options(yield_per=LARGE_ROWS if is_large else ROWS)
+    for partition in streaming.execute(query).partitions():
+        yield [to_line(row) for row in partition]

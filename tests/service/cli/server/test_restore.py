@@ -1,0 +1,105 @@
+"""Tests that a service goes on from its backup, on a new database of either kind."""
+
+import json
+from shutil import disk_usage
+
+import pytest
+
+from perfledger_service.errors import ConflictError, SettingsError, UsageError
+from perfledger_service.store.database import open_engine
+from perfledger_service.usecases.server import restore as restore_module
+
+
+@pytest.fixture
+def backup(run, database_url, tmp_path, received, engine, make_bundle):  # noqa: PLR0917
+    """A backup of a service with an upload that is not judged yet."""
+    received(engine, make_bundle())
+    path = tmp_path / "ledger.zip"
+    run("server", "backup", path, PERFLEDGER_DATABASE_URL=database_url)
+    return path
+
+
+@pytest.fixture
+def restore(run, tmp_path):
+    def restore(*words, url=f"sqlite:///{tmp_path / 'new.db'}"):
+        return run("server", "restore", *words, PERFLEDGER_DATABASE_URL=url)
+
+    return restore
+
+
+def test_what_waited_is_taken_up_again(backup, restore, tmp_path, start_site):
+    text = restore(backup)
+
+    assert "rows are restored, as they were on" in text
+    assert "Uploads that the service takes up again when it starts: 1." in text
+    engine = open_engine(f"sqlite:///{tmp_path / 'new.db'}")
+    with start_site(engine) as site:
+        assert [work.upload_id for work in site.jobs.works] == ["1" * 32]
+        assert site.get("/octo/models").status_code == 200
+    engine.dispose()
+
+
+@pytest.mark.slow
+def test_a_service_moves_to_postgresql(backup, restore, postgres_url, start_site):
+    document = json.loads(restore(backup, "--json", url=postgres_url))
+
+    assert (document["database"], document["unfinished_uploads"]) == ("sqlite", 1)
+    engine = open_engine(postgres_url)
+    with start_site(engine) as site:
+        assert site.get("/octo/models").status_code == 200
+    engine.dispose()
+
+
+def test_the_tables_of_the_workflow_must_not_be_there(backup, restore, tmp_path):
+    (tmp_path / "new-jobs.db").touch()
+    with pytest.raises(ConflictError, match=r"workflow's tables are there .*new-jobs.db"):
+        restore(backup)
+
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_backup_that_is_cut_off_leaves_no_database(backup, restore, tmp_path):
+    backup.write_bytes(backup.read_bytes()[:-30])
+    with pytest.raises(UsageError, match="it is no backup, or was cut off"):
+        restore(backup)
+
+    assert not list(tmp_path.glob("new.db*"))
+
+
+def test_a_failure_on_the_way_leaves_no_database(backup, restore, tmp_path, monkeypatch):
+    def failing(url, *_, **__):
+        open_engine(url).connect().close()
+        raise KeyError
+
+    monkeypatch.setattr(restore_module, "load_backup", failing)
+    with pytest.raises(KeyError):
+        restore(backup)
+
+    assert not list(tmp_path.glob("new.db*"))
+
+
+def test_a_database_that_is_in_use_stays(backup, restore, database_url, engine):
+    with pytest.raises(ConflictError, match="the database is not empty"):
+        restore(backup, url=database_url)
+
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("select count(*) from upload").scalar_one() == 1
+
+
+def test_a_backup_that_the_disk_does_not_hold_is_refused(backup, restore, monkeypatch):
+    def nearly_full(folder):
+        return disk_usage(folder)._replace(free=100)
+
+    monkeypatch.setattr(restore_module.shutil, "disk_usage", nearly_full)
+    with pytest.raises(UsageError, match="has 100 bytes free and the backup needs"):
+        restore(backup)
+
+
+def test_a_folder_that_is_missing_is_named(backup, restore, tmp_path):
+    with pytest.raises(UsageError, match=r"cannot create .*new.db: No such file"):
+        restore(backup, url=f"sqlite:///{tmp_path / 'none' / 'new.db'}")
+
+
+def test_a_server_that_does_not_answer_is_a_setting_to_change(backup, restore):
+    with pytest.raises(SettingsError, match="the database cannot be filled"):
+        restore(backup, url="postgresql+psycopg://nobody@127.0.0.1:9/none")

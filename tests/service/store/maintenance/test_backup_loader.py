@@ -1,0 +1,207 @@
+"""Tests that a backup of either database fills either, and that nothing but an empty one is."""
+
+import shutil
+from datetime import UTC, datetime
+from hashlib import sha256
+
+import pytest
+from alembic import command
+from sqlalchemy import MetaData, inspect, text
+
+from perfledger_service.errors import ConflictError, UsageError
+from perfledger_service.store.database import open_engine, read_session, write_session
+from perfledger_service.store.maintenance.backup_loader import load_backup
+from perfledger_service.store.maintenance.backup_reader import open_backup
+from perfledger_service.store.maintenance.backup_rows import to_line
+from perfledger_service.store.projects import project_for
+from perfledger_service.store.tables import StoreRow
+from perfledger_service.store.upgrade import alembic_config, open_current
+
+TEXT, NOW = "x", datetime(2026, 11, 20, tzinfo=UTC)
+POSTGRES = pytest.param("postgresql", marks=pytest.mark.slow)
+
+
+@pytest.fixture(params=["sqlite", POSTGRES])
+def empty_url(request, tmp_path):
+    """The URL of a database of each kind that has no tables."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'restored.db'}"
+    return request.getfixturevalue("postgres_url")
+
+
+def url_of(engine):
+    return engine.url.render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def load(watcher):
+    def load(url, path):
+        with open_backup(path) as backup:
+            load_backup(url, backup, watcher=watcher)
+
+    return load
+
+
+@pytest.fixture
+def rows_before_and_after(any_engine, empty_url, backup_of, rows_at, load):
+    """Restore a backup of one database to the other, and return the rows of both."""
+
+    def restore():
+        path, _ = backup_of(any_engine)
+        load(empty_url, path)
+        return rows_at(url_of(any_engine)), rows_at(empty_url)
+
+    return restore
+
+
+def test_each_row_comes_back_on_either_database(
+    any_engine, empty_url, fill, rows_before_and_after, watcher
+):
+    fill(any_engine)
+    before, after = rows_before_and_after()
+
+    assert after == before
+    assert set(after) == set(StoreRow.metadata.tables)
+    assert watcher.rows == 2 * len(after)
+    with open_current(empty_url):
+        pass
+
+
+def test_the_results_of_a_check_come_back(any_engine, judged, make_bundle, rows_before_and_after):
+    judged(any_engine, make_bundle(workloads=("gpt:step", "vit:step")))
+    before, after = rows_before_and_after()
+
+    assert after == before
+    assert len(after["verdict"]) == len(after["observation"]) // 2 == 4
+
+
+def test_rows_after_a_restoration_have_new_numbers(engine, empty_url, backup_of, load, now):
+    with write_session(engine) as session:
+        for name in ("octo/models", "octo/other"):
+            project_for(session, name, now=now)
+        session.commit()
+    path, _ = backup_of(engine)
+    load(empty_url, path)
+    with open_current(empty_url) as restored, write_session(restored) as session:
+        assert project_for(session, "octo/third", now=now).id == 3
+
+
+def test_tables_that_are_there_may_be_empty(database_url, backup_of, tmp_path, load, fill):
+    shutil.copy(tmp_path / "perfledger.db", tmp_path / "other.db")
+    other = open_engine(f"sqlite:///{tmp_path / 'other.db'}")
+    fill(other)
+    path, _ = backup_of(other)
+    load(database_url, path)
+    with pytest.raises(ConflictError, match=r"not empty, table \w+ has rows: name a new database"):
+        load(database_url, path)
+    other.dispose()
+
+
+def test_a_backup_of_an_older_version_is_upgraded(empty_url, tmp_path, backup_of, load, rows_at):
+    engine = open_engine(f"sqlite:///{tmp_path / 'old.db'}")
+    with engine.begin() as connection:
+        command.upgrade(alembic_config(connection), "0010")
+        connection.execute(
+            text(
+                "insert into project (id, repository, repository_key, created_at, trust_runners)"
+                " values (7, 'Octo/Models', 'octo/models', '2025-01-02 03:04:05', true)"
+            )
+        )
+    with engine.connect() as connection:
+        names = set(inspect(connection).get_table_names()) - {"alembic_version"}
+    path, manifest = backup_of(engine, names=names)
+    engine.dispose()
+    load(empty_url, path)
+
+    assert manifest.schema == "0010"
+    assert len(rows_at(empty_url)["project"]) == 1
+    with open_current(empty_url) as restored, read_session(restored) as session:
+        project = project_for(session, "octo/models", now=None)
+    assert (project.id, project.repository) == (7, "Octo/Models")
+
+
+def test_an_older_backup_needs_a_database_without_tables(database_url, forged, load):
+    path = forged(manifest=lambda document: document.update(schema="0019"))
+    with pytest.raises(ConflictError, match="tables of another version than the backup"):
+        load(database_url, path)
+
+
+def test_a_backup_of_a_newer_version_is_refused(empty_url, forged, load):
+    def renew(document):
+        document.update(schema="0999", perfledger_version="9.9.9")
+
+    with pytest.raises(UsageError, match=r"made by perfledger 9.9.9, .* install that version"):
+        load(empty_url, forged(manifest=renew))
+    assert tables_at(empty_url) == set()
+
+
+def other_columns(document):
+    document["tables"][0]["columns"][0]["name"] = "id; drop table project"
+
+
+def other_kind(document):
+    document["tables"][0]["columns"][0]["kind"] = "bytes"
+
+
+@pytest.mark.parametrize("change", [other_columns, other_kind])
+def test_columns_that_the_schema_lacks_are_refused(empty_url, forged, load, change):
+    with pytest.raises(UsageError, match="has other columns than schema"):
+        load(empty_url, forged(manifest=change))
+    assert tables_at(empty_url) == set()
+
+
+def test_tables_that_the_schema_lacks_are_refused(empty_url, forged, load):
+    members = {"tables/alembic_version.ndjson": b"", "tables/actions_token.ndjson": None}
+    path = forged(members, manifest=lambda document: rename(document, "actions_token"))
+    with pytest.raises(UsageError, match=r"tables that schema .* lacks"):
+        load(empty_url, path)
+    assert tables_at(empty_url) == set()
+
+
+def rename(document, name):
+    (table,) = (one for one in document["tables"] if one["name"] == name)
+    table["name"] = "alembic_version"
+
+
+def test_after_a_failure_in_the_last_table_nothing_is_there(empty_url, forged, load, watcher):
+    def change(document):
+        document["tables"][-1]["sha256"] = "0" * 64
+
+    with pytest.raises(UsageError, match="the backup was changed"):
+        load(empty_url, forged(manifest=change))
+    assert watcher.rows > 0
+    assert tables_at(empty_url) == set()
+
+
+def test_a_row_that_refers_to_none_is_refused(empty_url, forged, load):
+    def empty_projects(document):
+        (table,) = (one for one in document["tables"] if one["name"] == "project")
+        table |= {"rows": 0, "bytes": 0, "sha256": sha256().hexdigest()}
+
+    path = forged({"tables/project.ndjson": b""}, manifest=empty_projects)
+    with pytest.raises(UsageError, match=r"refers to one|do not fit the database"):
+        load(empty_url, path)
+    assert tables_at(empty_url) == set()
+
+
+def test_a_number_that_no_column_holds_is_refused(empty_url, forged, load):
+    line = to_line([1, TEXT, TEXT, NOW, True, 2**63 - 1, 2**70, TEXT])
+
+    def change(document):
+        (table,) = (one for one in document["tables"] if one["name"] == "project")
+        digest = sha256(line).hexdigest()
+        table |= {"rows": 1, "bytes": len(line), "sha256": digest}
+
+    path = forged({"tables/project.ndjson": line}, manifest=change)
+    with pytest.raises(UsageError, match=r"rows of table project do not fit|a row is not one of"):
+        load(empty_url, path)
+    assert tables_at(empty_url) == set()
+
+
+def tables_at(url):
+    engine = open_engine(url)
+    with engine.connect() as connection:
+        tables = MetaData()
+        tables.reflect(connection)
+    engine.dispose()
+    return set(tables.tables)
