@@ -239,3 +239,14 @@ def test_a_page_with_nothing_to_show_says_what_to_do(pages):
     assert "perfledger check --upload-url URL" in pages["/empty"]
     assert "Nothing has been uploaded for this pull request yet." in pages["/acme/models/pull/1"]
     assert "This series has no points yet:" in pages["/series/3"]
+
+
+def test_the_words_and_figures_of_each_kind_of_page_are_as_agreed(pages, matches_golden):
+    texts: dict[str, str] = {}
+    for path, page in sorted(pages.items()):
+        words = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+        lines = map(str.strip, unescape(re.sub(r"<[^>]*>", "\n", words)).split("\n"))
+        kind = re.sub(r"[0-9a-f]{32}|\d+", "N", path)
+        texts.setdefault(kind, "\n".join([f"== {path}", *filter(None, lines)]))
+
+    matches_golden("pages.txt", "\n".join(texts.values()) + "\n")
