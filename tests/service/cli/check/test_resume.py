@@ -72,6 +72,7 @@ def end_after(process, pairs, number):
         return process.stderr.read()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_check_that_is_ended_twice_goes_on_where_it_was(command, tmp_path):
     first = command()
     words = end_after(first, 1, signal.SIGTERM)

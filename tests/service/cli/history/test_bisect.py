@@ -79,6 +79,7 @@ BISECT = ("history", "bisect", "bench.work:step")
 BY_MEMORY = ("--metric", "peak_memory", "--budget", "10h")
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("history")
 def test_the_commit_is_found_past_one_that_does_not_import(run, tmp_path):
     kept = tmp_path / "bundle.json"
