@@ -55,3 +55,9 @@ def test_throughput_and_quantiles_are_those_of_the_requests(view):
     assert first["latency_p99_low_s"] <= first["latency_p99_s"] <= first["latency_p99_high_s"]
     assert first["service_p50_s"] == 0.005
     assert first["memory_bytes"] is None
+
+
+def test_a_load_test_is_written_as_agreed(view, queued, matches_golden):
+    document = load_document(replace(view, points=(*view.points, queued)))
+
+    matches_golden("load.txt", plain_lines(to_terminal(document)))

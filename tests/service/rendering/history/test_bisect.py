@@ -207,3 +207,9 @@ def test_commits_that_were_not_built_are_only_in_the_json():
 
 def test_ends_that_were_not_compared_say_so():
     assert "was not compared" in terminal(replace(OPEN, ends=None))
+
+
+def test_a_found_and_an_open_bisection_are_written_as_agreed(matches_golden):
+    matches_golden("bisection_found.txt", terminal(FOUND))
+    matches_golden("bisection_open.txt", terminal(OPEN))
+    matches_golden("bisection_found.csv", writers.to_csv(bisection_document(FOUND)))

@@ -36,3 +36,10 @@ def test_what_is_no_number_is_null_in_json_and_a_difference_in_words(everything)
     assert document["series"][0]["changes"][1]["change"] is None
     assert "| 2 | down |  | point 61 (50" in to_markdown(histories_document([everything]))
     assert "| -11 |" in to_markdown(histories_document([everything]))
+
+
+def test_every_kind_of_finding_is_written_as_agreed(everything, matches_golden):
+    document = histories_document([everything])
+
+    matches_golden("findings.txt", plain_lines(to_terminal(document)))
+    matches_golden("findings.json", to_json(document))
