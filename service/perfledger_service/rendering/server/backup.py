@@ -11,7 +11,7 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
-from perfledger_service.values.backup_manifest import BackupManifest, BackupTable
+from perfledger_service.values.backups.backup_manifest import BackupManifest, BackupTable
 
 _COLUMNS: tuple[Column[BackupTable], ...] = (
     name("table", "table", lambda row: row.name),

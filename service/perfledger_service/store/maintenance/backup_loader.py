@@ -27,7 +27,11 @@ from perfledger_service.errors import ConflictError, UsageError
 from perfledger_service.store.maintenance.backup_reader import BackupReader
 from perfledger_service.store.maintenance.backup_writer import LARGE_ROWS, ROWS, columns_of
 from perfledger_service.store.upgrade import alembic_config, changing_tables
-from perfledger_service.values.backup_manifest import BackupManifest, BackupTable, RowWatcher
+from perfledger_service.values.backups.backup_manifest import (
+    BackupManifest,
+    BackupTable,
+    RowWatcher,
+)
 
 VERSIONS = "alembic_version"
 _SEQUENCE = text("select pg_get_serial_sequence(:table, :column)")

@@ -21,7 +21,7 @@ from perfledger_service.store.events import event_tables
 from perfledger_service.store.jobs import job_tables
 from perfledger_service.store.maintenance.backup_rows import kind_of, to_line
 from perfledger_service.store.tables import StoreRow
-from perfledger_service.values.backup_manifest import (
+from perfledger_service.values.backups.backup_manifest import (
     FORMAT,
     FORMAT_VERSION,
     BackupColumn,

@@ -12,7 +12,11 @@ from perfledger_service.store.maintenance.backup_loader import load_backup
 from perfledger_service.store.maintenance.backup_reader import BackupReader, open_backup
 from perfledger_service.store.upgrade import open_current
 from perfledger_service.store.uploads import unfinished_uploads
-from perfledger_service.values.backup_manifest import BackupManifest, RestoredBackup, RowWatcher
+from perfledger_service.values.backups.backup_manifest import (
+    BackupManifest,
+    RestoredBackup,
+    RowWatcher,
+)
 from perfledger_service.workflows import workflow_tables
 
 # A database is about as large as its rows; its log is, too, until the transaction ends.

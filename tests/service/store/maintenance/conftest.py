@@ -10,7 +10,7 @@ from sqlalchemy import MetaData, insert, select
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.maintenance.backup_rows import kind_of
 from perfledger_service.store.maintenance.backup_writer import write_backup
-from perfledger_service.values.backup_manifest import ColumnKind
+from perfledger_service.values.backups.backup_manifest import ColumnKind
 
 TEXT = 'x"}\u2028\té'  # the same in every column, so that each row refers to one that is there
 

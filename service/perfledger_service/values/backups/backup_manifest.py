@@ -72,7 +72,7 @@ class RestoredBackup:
 
 
 class RowWatcher(Protocol):
-    """Shows how far a backup or a restoration is."""
+    """Display of how far a backup or a restoration is."""
 
     def began(self, table: str, *, rows: int) -> None:
         """Show the next table with the number of its rows."""

@@ -1,0 +1,1 @@
+"""What a backup of the service says of itself."""
