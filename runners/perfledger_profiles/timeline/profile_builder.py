@@ -184,7 +184,7 @@ def _with_details(
             *memory_readings(memory),
             *matmul_readings(visible, begun, operators, hardware_of(profile).hardware),
             *_host_collectives(visible, labels, main.steps, profile),
-            *_marker_readings(main.steps),
+            *_marker_readings(visible, main.steps),
             *eligible_readings(visible, threads.parents, launched_by, operators),
         ),
         slices=step_slices(visible, labels, threads, windows, main=main.steps.main),
@@ -364,10 +364,18 @@ def _host_collectives(
         yield reading(name="comm_overlap", value=max(1.0 - exposed / seconds, 0.0))
 
 
-def _marker_readings(steps: TraceSteps) -> Iterator[ProfileReading]:
-    """Yield the median of all steps where the profile keeps fewer of them."""
+def _marker_readings(trace: Trace, steps: TraceSteps) -> Iterator[ProfileReading]:
+    """Yield the median of all step markers where the profile keeps fewer steps.
+
+    It is the host's time: where the host runs ahead, a step takes longer than its marker.
+    """
     if steps.has_markers and steps.segments.owner.size > steps.windows.owner.size:
-        length = steps.segments.end_ns - steps.segments.start_ns
+        marks = steps.is_marker & (trace.lane == steps.main)
+        length = (
+            trace.end_ns[marks] - trace.start_ns[marks]
+            if steps.is_device_timed
+            else steps.segments.end_ns - steps.segments.start_ns
+        )
         source = "median of all step markers, with those left out"
         yield ProfileReading(
             name="marked_step_p50",

@@ -70,7 +70,7 @@ def test_a_kernel_is_of_the_step_that_launched_it(ahead):
     assert seconds(profile, "gemm") == pytest.approx(30e-6)
     assert profile.step_seconds == pytest.approx(40e-6)
     assert profile.reading("gpu_busy") == pytest.approx(39 / 40)
-    assert profile.reading("marked_step_p50") == pytest.approx(40e-6)
+    assert profile.reading("marked_step_p50") == pytest.approx(10e-6)  # the host is ahead
 
 
 def test_a_call_of_the_host_is_of_the_step_that_made_it(ahead):
