@@ -1,20 +1,16 @@
 """Fixtures of the tests of the command line."""
 
 import re
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
-from io import StringIO
-from threading import Lock
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from perfledger_profiles.__main__ import main as read_traces
 from perfledger_runners.measuring import profile_runs
-from perfledger_runners.measuring.profile_runs import ReaderError
 from perfledger_service.cli.app import app
 from perfledger_service.cli.output import Format, PrintedOutput
+from tests.service.trace_reader import answer_here
 
 FORMAT_BEGINS = "=== the result as {} ===\n"
 
@@ -37,18 +33,7 @@ def run():
 @pytest.fixture
 def reader_here(monkeypatch):
     """Let the reader of traces run in this process: the tests of the agent start it in another."""
-
-    one_at_a_time = Lock()
-
-    def answer(arguments, environment, **limits):  # noqa: ARG001 - as where it starts one
-        printed, complaint = StringIO(), StringIO()
-        with one_at_a_time, redirect_stdout(printed), redirect_stderr(complaint):
-            status = read_traces(arguments)
-        if status != 0:
-            raise ReaderError(complaint.getvalue().strip())
-        return printed.getvalue().encode()
-
-    monkeypatch.setattr(profile_runs, "_answer", answer)
+    monkeypatch.setattr(profile_runs, "_answer", answer_here)
 
 
 @pytest.fixture

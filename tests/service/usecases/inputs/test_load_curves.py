@@ -8,6 +8,8 @@ from perfledger_cost_models.serving.load_curve import LoadMode
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.inputs.load_curves import read_load_curves
 
+pytestmark = pytest.mark.usefixtures("reader_here")
+
 # As `vllm bench serve` saves it: seconds until the last of 300 requests has its last token, which
 # is 6.8 s after its first; all came within 30 s.
 STREAMED = {
