@@ -28,7 +28,7 @@ MAX_DELIVERY_BYTES = 4 * 2**20
 COMMENT_EVENT, PULL_REQUEST_EVENT = "issue_comment", "pull_request"
 CREATED_ACTION, USER_ACCOUNT = "created", "User"
 CLOSED_STATE, PUSH_ACTION = "closed", "synchronize"
-LABEL_ACTIONS = ("labeled", "unlabeled")
+LABELED, UNLABELED = "labeled", "unlabeled"
 ALLOW_LABEL = "perfledger-allow"
 UNSIGNED_DELIVERY = "the delivery is not signed with PERFLEDGER_WEBHOOK_SECRET"
 _Fields = TypeVar("_Fields")
@@ -204,7 +204,7 @@ def _receive_label(
         return CommentReceipt(None, f"not the label {ALLOW_LABEL}")
     if sender is None or sender.type != USER_ACCOUNT or changed.head is None:
         return CommentReceipt(None, "not a label by a person")
-    is_allowed = delivery.action == LABEL_ACTIONS[0]
+    is_allowed = delivery.action == LABELED
     words = f"allow {changed.head.sha}" if is_allowed else "disallow"
     new_comment = NewComment(
         repository=delivery.repository.full_name,
@@ -229,7 +229,7 @@ def _receive_change(
 ) -> CommentResponse:
     """Receive that a pull request was closed, labelled or has another head."""
     changed, repository = delivery.pull_request, delivery.repository
-    if delivery.label is not None and delivery.action in LABEL_ACTIONS:
+    if delivery.label is not None and delivery.action in {LABELED, UNLABELED}:
         receipt = _receive_label(state, delivery, delivery.label, delivery_id=delivery_id)
         return _accept_command(state, receipt, response)
     if delivery.action == PUSH_ACTION:

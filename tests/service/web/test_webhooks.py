@@ -11,6 +11,8 @@ from pydantic import SecretStr
 
 from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
 from perfledger.records import Device, Machine
+from perfledger_service.store.comments.commands import unfinished_commands
+from perfledger_service.store.database import read_session
 from perfledger_service.usecases.pull_requests.projects import let_actions_upload
 from perfledger_service.web.webhooks import MAX_DELIVERY_BYTES
 
@@ -335,6 +337,18 @@ def test_a_label_is_a_command_of_who_put_it(deliver, site, delivery, is_accepted
     again = deliver(delivery, event="pull_request")
     assert not again.json()["is_accepted"]
     assert len(site.jobs.commands) == is_accepted
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    ("action", "words"), [("labeled", f"allow {'b' * 40}"), ("unlabeled", "disallow")]
+)
+def test_the_label_allows_its_commit_and_without_it_nothing_more(deliver, engine, action, words):
+    deliver(a_label(action=action), event="pull_request")
+
+    with read_session(engine) as session:
+        (command,) = unfinished_commands(session)
+    assert command.line.removeprefix("/perfledger ") == words
 
 
 def test_a_merge_that_is_none_is_answered_with_our_error(deliver):
