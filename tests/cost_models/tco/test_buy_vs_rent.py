@@ -228,3 +228,16 @@ def test_capital_that_costs_nothing_leaves_the_published_rate():
     found = bought_option(mode, free, use=1.0, accelerator="H100-80GB")
 
     np.testing.assert_allclose(found.draws_usd, np.full(DRAWS, 20.695 / 8), rtol=1e-6)
+
+
+def test_hours_of_tenths_of_a_cent_are_compared_as_those_of_dollars():
+    dear = [owned_option(H100, PARAMETERS, use=0.7), bought(f"{P5}/on_demand")]
+    cheap = [
+        replace(one, mode_usd=one.mode_usd / 1000, draws_usd=one.draws_usd / 1000) for one in dear
+    ]
+
+    for small, large in zip(compare(cheap), compare(dear), strict=True):
+        assert (small.name, small.chance_cheapest) == (large.name, large.chance_cheapest)
+        assert small.p50_usd == pytest.approx(large.p50_usd / 1000)
+        assert small.mode_usd == pytest.approx(large.mode_usd / 1000)
+    assert chance_cheaper(*cheap) == chance_cheaper(*dear)

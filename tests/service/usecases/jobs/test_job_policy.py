@@ -37,11 +37,21 @@ def test_a_budget_in_usd_needs_a_price(engine, repository):
         limit_jobs(engine, repository, JobBudget(usd=5.0))
 
 
-def test_an_hour_that_no_day_has_is_refused(engine, repository):
-    runs = JobSchedule(kind=RunnerJobKind.WEEKLY, machine_class="*", hour=24)
+@pytest.mark.parametrize("hour", [-1, 24])
+def test_an_hour_that_no_day_has_is_refused(engine, repository, hour):
+    runs = JobSchedule(kind=RunnerJobKind.WEEKLY, machine_class="*", hour=hour)
 
-    with pytest.raises(UsageError, match="24 is no hour"):
+    with pytest.raises(UsageError, match=f"{hour} is no hour of a day: give 0 to 23"):
         schedule_runs(engine, repository, runs)
+
+
+@pytest.mark.parametrize("hour", [0, 23])
+def test_runs_may_be_at_the_first_and_the_last_hour_of_a_day(engine, repository, hour):
+    runs = JobSchedule(kind=RunnerJobKind.WEEKLY, machine_class="*", hour=hour)
+
+    schedule_runs(engine, repository, runs)
+
+    assert job_policy(engine, repository)[1] == (runs,)
 
 
 def test_what_is_not_there_is_said(engine, repository, now):
