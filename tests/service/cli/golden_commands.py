@@ -90,6 +90,22 @@ COMMANDS = {
         "fleet forecast small_history.csv --budget-usd 0.5",
         ("table", "json", "svg"),
     ),
+    "small_project": (
+        "cost project training/bert --source-device A100-80GB --units-per-second 0.5",
+        ("table", "json"),
+    ),
+    "small_queue": (
+        "plan queue --devices 1 --arrivals-per-hour 0.5 --service-minutes 0.5",
+        ("table", "json"),
+    ),
+    "small_faults": (
+        "fleet faults --faults 1 --devices 1 --days 0.5 --fleet-devices 1",
+        ("table", "json"),
+    ),
+    "small_api": (
+        "cost api --input-usd 0.06 --output-usd 0.24 --at p5 --devices-per-replica 1",
+        ("table", "json"),
+    ),
     "small_bill": ("prices bill small_bill.csv", ("table", "json")),
     "small_energy": (
         "cost energy 0.5 --mean-watts 0.7 --location-kg-per-kwh 0.4",
