@@ -67,7 +67,7 @@ COMMANDS = {
     ),
     "plan_elastic": ("plan elastic jobs.csv --speeds speeds.csv --devices A100-80GB=8", TEXTS),
     "plan_queue_rates": (
-        "plan queue --devices 16 --arrivals-per-hour 10 --service-minutes 60",
+        "plan queue --devices 16 --arrivals-per-hour 10 --service-minutes 60 --max-wait-minutes 5",
         TEXTS,
     ),
     "cost_api": ("cost api --input-usd 0.60 --output-usd 2.40 --at on-prem,p5", TEXTS),
