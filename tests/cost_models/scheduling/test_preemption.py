@@ -1,19 +1,29 @@
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.job_logs.job_table import Job, JobLogError, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes, read_cluster
+from perfledger_cost_models.scheduling.free_devices import (
+    JobAllocation,
+    NodeAllocation,
+    ResourceRequest,
+)
 from perfledger_cost_models.scheduling.policy import (
     POLICIES,
     Backfill,
     DeviceSharing,
     JobOrder,
+    Locality,
     PlacementPolicy,
     Preemption,
     SchedulingPolicy,
 )
+from perfledger_cost_models.scheduling.preemption import PreemptibleDevices
 from perfledger_cost_models.scheduling.reservations import Reservation
 from perfledger_cost_models.scheduling.simulation import simulate
 
@@ -238,3 +248,41 @@ def test_who_fits_may_pass_in_the_order_of_the_rest():
     policy = SchedulingPolicy(name="sjf", order=JobOrder.SHORTEST, backfill=Backfill.ALWAYS)
 
     assert seconds(simulate(jobs, ONE_NODE, policy).start_ms) == [0, 40, 2, 10, 4]
+
+
+@pytest.mark.parametrize(
+    ("devices", "share_milli", "locality", "fits_after", "least_of_node"),
+    [
+        (1, 500, Locality.FEWEST, 1, 0),  # a part of a device may be free beside other parts
+        (3, 1000, Locality.ANY, 1, 0),
+        (1, 1000, Locality.FEWEST, 1, 1),
+        (3, 1000, Locality.FEWEST, 3, 3),
+        (10, 1000, Locality.FEWEST, 8, 2),  # two nodes of four, and two devices of a third
+    ],
+)
+def test_whole_devices_on_few_nodes_are_counted_before_any_job_is_displaced(
+    devices, share_milli, locality, fits_after, least_of_node
+):
+    request = ResourceRequest(devices, share_milli, 0, 0, 0)
+    full: Any = SimpleNamespace(widest=4, idle_count=np.zeros(4, dtype=np.int64))
+    bound = PreemptibleDevices(full, request, locality=locality)
+
+    fits, in_reach = [], []
+    for device in range(12):  # node by node
+        part = NodeAllocation(device // 4, np.array([device % 4]), 0, 0)
+        allocation = JobAllocation(request, (part,))
+        fits.append(bound.may_fit(allocation))
+        in_reach.append(bound.is_in_reach(allocation))
+
+    assert fits.index(True) == fits_after - 1
+    assert in_reach == [device % 4 + 1 >= least_of_node for device in range(12)]
+
+
+def test_on_a_full_node_a_job_of_parts_of_devices_is_in_reach():
+    request = ResourceRequest(1, 500, 0, 0, 0)
+    full: Any = SimpleNamespace(widest=4, idle_count=np.zeros(1, dtype=np.int64))
+    part = NodeAllocation(0, np.array([0]), 0, 0)
+
+    bound = PreemptibleDevices(full, request, locality=Locality.FEWEST)
+
+    assert bound.is_in_reach(JobAllocation(request, (part,)))
