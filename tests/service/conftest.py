@@ -168,9 +168,9 @@ def migrated_postgres_url(new_database, migrated_database):
         yield url
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow(ci_only=True))])
 def any_engine(request):
-    """An up-to-date database of each kind."""
+    """An up-to-date database of each kind; of the store's own tests, always of both."""
     if request.param == "sqlite":
         yield request.getfixturevalue("engine")
         return

@@ -101,6 +101,16 @@ def empty_url(request, tmp_path):
     return request.getfixturevalue("postgres_url")
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def any_engine(request, open_shared):
+    """An up-to-date database of each kind."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("engine")
+        return
+    with open_shared(request.getfixturevalue("migrated_postgres_url")) as engine:
+        yield engine
+
+
 @pytest.fixture
 def empty_engine(empty_url):
     engine = open_engine(empty_url)

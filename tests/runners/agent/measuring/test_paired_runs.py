@@ -82,11 +82,11 @@ def spec(name, framework=Framework.HOST):
 
 
 @pytest.mark.slow
-def test_a_pair_is_a_run_of_each_side_in_the_order_that_was_drawn(harness, sides):
+def test_a_pair_is_a_run_of_each_side_in_the_order_that_was_drawn(answering, sides):
     rule, heard = Rule(2), Heard()
 
     measured = measure_pairs(
-        harness,
+        answering,
         sides(FINE.format(name="a") + FINE.format(name="b")),
         [spec("a"), spec("b")],
         rule,
@@ -190,11 +190,11 @@ def test_a_failure_is_not_told_in_the_words_of_the_workload_before_it(harness, s
 
 
 @pytest.mark.slow
-def test_frameworks_do_not_share_a_process(harness, sides):
+def test_frameworks_do_not_share_a_process(answering, sides):
     text = FINE.format(name="a") + FINE.format(name="b")
 
     measured = measure_pairs(
-        harness,
+        answering,
         sides(text),
         [spec("a"), spec("b", Framework.TORCH)],
         Rule(1),
