@@ -7,7 +7,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
-from perfledger_service.cli.output import PrintedDocument, check_writable
+from perfledger_service.cli.output import DocumentOutput, check_writable
 from perfledger_service.cli.server_modules import open_store
 
 
@@ -20,7 +20,7 @@ from perfledger_service.cli.server_modules import open_store
 def backup(
     file: Annotated[Path, argument("a new file, which only its owner may read", metavar="FILE")],
     *,
-    printed: PrintedDocument,
+    output: DocumentOutput,
 ) -> None:
     """Back up the service's database to one file, as it is at one moment.
 
@@ -38,4 +38,4 @@ def backup(
 
         with TableBar(Console(stderr=True)) as watcher:
             manifest = back_up(engine, file, watcher=watcher, now=datetime.now(UTC))
-    printed.write_document(manifest, partial(backup_document, path=str(file)))
+    output.write_document(manifest, partial(backup_document, path=str(file)))
