@@ -133,7 +133,7 @@ def _grid(task: DeferrableJob, series: HourlySeries) -> _Grid:
     pause = None
     if task.pause_hours is not None:
         pause = math.ceil(_minutes(task.pause_hours * SECONDS_PER_HOUR, "a pause's length"))
-    if work <= 0 or (pause or 0) < 0:
+    if work <= 0 or (pause is not None and pause < 0):
         msg = "give the job's hours above 0 and the minutes of a pause as 0 or more"
         raise StartWindowError(msg)
     if start + work > deadline:

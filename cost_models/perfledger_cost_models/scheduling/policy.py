@@ -114,7 +114,7 @@ class SchedulingPolicy:
                 "time, service, priority or time slice"
             )
             raise ValueError(msg)
-        if not 0 <= (self.checkpoint_s or 0) <= MAX_CHECKPOINT_S:
+        if self.checkpoint_s is not None and not 0 <= self.checkpoint_s <= MAX_CHECKPOINT_S:
             msg = f"the checkpoint is {self.checkpoint_s} s: use 0 to {MAX_CHECKPOINT_S} s"
             raise ValueError(msg)
         is_one_order = self.order is not JobOrder.TIME_SLICE and self.share is FairShareRule.NONE

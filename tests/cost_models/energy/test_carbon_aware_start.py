@@ -215,3 +215,13 @@ def test_a_job_of_less_than_an_hour_and_a_power_of_the_limit_are_taken():
         window_of([2, 1], 0.5, kw=MAX_KW * 1.001)
     with pytest.raises(StartWindowError, match="above 0"):
         window_of([2, 1], 0.0)
+
+
+def test_a_job_and_a_pause_of_a_minute_are_the_shortest():
+    found = window_of([9, 1, 9], 1 / 60, pause_hours=1 / 60, kw=0.5)
+
+    assert hours_of(found.best) == [(1, pytest.approx(1 + 1 / 60))]
+    assert found.best.kg == pytest.approx(0.5 / 60)
+    for hours, pause in ((0.0, None), (-1 / 60, None), (1.0, -1 / 60 - 1e-6)):
+        with pytest.raises(StartWindowError, match="hours above 0"):
+            window_of([9, 1, 9], hours, pause_hours=pause)
