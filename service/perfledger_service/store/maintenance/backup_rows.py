@@ -27,7 +27,7 @@ _ENCODER = msgspec.json.Encoder()
 _ROW = msgspec.json.Decoder(list[str | int | float | bool | None])
 
 
-def kind_of(column_type: TypeEngine[object]) -> ColumnKind:
+def kind_of(column_type: TypeEngine[Any]) -> ColumnKind:
     """Return the kind of a column's values."""
     for sql_type, kind in _KINDS:
         if isinstance(column_type, sql_type):

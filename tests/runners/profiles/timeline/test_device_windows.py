@@ -5,6 +5,7 @@ import pytest
 from perfledger.profile import Bucket
 from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.bottleneck.classifier import classify
+from perfledger_profiles.timeline.breakdown import BETWEEN_KERNELS
 from perfledger_profiles.timeline.device_windows import (
     AHEAD,
     ANNOTATED,
@@ -13,7 +14,6 @@ from perfledger_profiles.timeline.device_windows import (
     UNKNOWN_STEPS,
 )
 from perfledger_profiles.timeline.launch_links import launches_of
-from perfledger_profiles.timeline.profile_builder import BETWEEN_KERNELS
 from perfledger_profiles.timeline.step_windows import LENT_STEPS, steps_of
 
 

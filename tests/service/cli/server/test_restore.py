@@ -1,13 +1,13 @@
 """Tests that a service goes on from its backup, on a new database of either kind."""
 
 import json
+import shutil
 from shutil import disk_usage
 
 import pytest
 
 from perfledger_service.errors import ConflictError, SettingsError, UsageError
 from perfledger_service.store.database import open_engine
-from perfledger_service.usecases.server import restore as restore_module
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_backup_that_the_disk_does_not_hold_is_refused(backup, restore, monkey
     def nearly_full(folder):
         return disk_usage(folder)._replace(free=100)
 
-    monkeypatch.setattr(restore_module.shutil, "disk_usage", nearly_full)
+    monkeypatch.setattr(shutil, "disk_usage", nearly_full)
     with pytest.raises(UsageError, match="has 100 bytes free and the backup needs"):
         restore(backup)
 

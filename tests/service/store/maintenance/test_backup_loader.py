@@ -116,7 +116,7 @@ def test_a_backup_of_an_older_version_is_upgraded(empty_url, tmp_path, backup_of
     assert manifest.schema == "0010"
     assert len(rows_at(empty_url)["project"]) == 1
     with open_current(empty_url) as restored, read_session(restored) as session:
-        project = project_for(session, "octo/models", now=None)
+        project = project_for(session, "octo/models", now=NOW)
     assert (project.id, project.repository) == (7, "Octo/Models")
 
 

@@ -32,6 +32,7 @@ def test_a_row_comes_back_as_it_was(row):
 def test_what_is_not_a_number_comes_back_too():
     (value,) = from_line(to_line([math.nan]), [ColumnKind.FLOAT])
 
+    assert isinstance(value, float)
     assert math.isnan(value)
 
 

@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import text, update
+from sqlmodel import col
 
 from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
 from perfledger_service.store.database import read_session, write_session
@@ -58,7 +59,7 @@ def test_leases_are_held_until_their_last_moment(any_engine, now):
             add_runner_job(session, project_id, job, job_id=job_id, now=now)
             if ends_at is not None:
                 values = {"state": RunnerJobState.LEASED, "lease_expires_at": ends_at}
-                is_this = RunnerJobRow.id == job_id
+                is_this = col(RunnerJobRow.id) == job_id
                 session.exec(update(RunnerJobRow).where(is_this).values(**values))
         session.commit()
     counts = counts_of(any_engine, now)

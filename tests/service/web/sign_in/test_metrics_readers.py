@@ -1,3 +1,6 @@
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from fastapi.security import HTTPAuthorizationCredentials
 from pydantic import SecretStr
@@ -7,9 +10,9 @@ from perfledger_service.errors import RefusedError
 from perfledger_service.web.sign_in.metrics_readers import metrics_reader
 
 
-class State:
-    def __init__(self, token=None):
-        self.metrics_token = token and SecretStr(token)
+def state_with(token) -> Any:
+    """Return the part of an application's state that is read here."""
+    return SimpleNamespace(metrics_token=token and SecretStr(token))
 
 
 def request(*, peer="127.0.0.1", host="localhost:8765", **headers):
@@ -30,7 +33,7 @@ def request(*, peer="127.0.0.1", host="localhost:8765", **headers):
 def may_read(request, *, token=None, sent=None):
     credentials = sent and HTTPAuthorizationCredentials(scheme="Bearer", credentials=sent)
     try:
-        metrics_reader(request, State(token), credentials)
+        metrics_reader(request, state_with(token), credentials)
     except RefusedError:
         return False
     return True
@@ -38,7 +41,7 @@ def may_read(request, *, token=None, sent=None):
 
 def test_whoever_may_not_read_gets_401():
     with pytest.raises(RefusedError, match="PERFLEDGER_METRICS_TOKEN") as caught:
-        metrics_reader(request(peer="192.0.2.7"), State(), None)
+        metrics_reader(request(peer="192.0.2.7"), state_with(None), None)
 
     assert caught.value.status == 401
 
