@@ -58,10 +58,8 @@ def service(engine, database_url, stand_in, now, service_log):
     return run
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "what", ["comments", pytest.param("check-runs", marks=pytest.mark.slow(ci_only=True))]
-)
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.parametrize("what", ["comments", "check-runs"])
 def test_killed_after_the_post_and_before_it_is_recorded_it_says_it_once(
     service, service_log, at_github, make_bundle, what
 ):

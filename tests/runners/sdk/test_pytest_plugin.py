@@ -231,6 +231,7 @@ def test_pytest_measures_the_working_folder_and_prints_a_table(write):
     assert "2 passed" in done.stdout
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("words", [("--collect-only",), ("-n", "1", "-k", "decorated")])
 def test_a_session_that_measures_nothing_itself_prints_no_empty_table(write, words):
     done = run_pytest(write(FILES), *words)
@@ -239,6 +240,7 @@ def test_a_session_that_measures_nothing_itself_prints_no_empty_table(write, wor
     assert "step time" not in done.stdout
 
 
+@pytest.mark.slow(ci_only=True)
 def test_options_of_pytest_benchmark_that_do_not_apply_are_said_once(run_child, write):
     text = """
 import pytest

@@ -207,11 +207,9 @@ def test_what_a_child_says_is_clean_text(harness):
     assert "\x1b" not in read_run_windows(harness, said, side=Side.HEAD, pair=3).failure
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
-@pytest.mark.parametrize(
-    "is_interleaved", [pytest.param(False, marks=pytest.mark.slow(ci_only=True)), True]
-)
+@pytest.mark.parametrize("is_interleaved", [False, True])
 def test_the_first_pairs_have_windows_and_the_others_do_not(
     harness, write_benchmarks, request_for, tmp_path, is_interleaved
 ):

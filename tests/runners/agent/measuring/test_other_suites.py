@@ -85,6 +85,7 @@ def test_a_file_that_kills_the_process_costs_asvs_other_files_nothing(
     assert [spec.id for spec in discovery.workloads] == [NAME]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_file_that_kills_pytest_costs_the_configured_paths_nothing_else(
     harness, write_benchmarks, request_for, tmp_path
 ):

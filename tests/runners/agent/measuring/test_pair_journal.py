@@ -28,7 +28,7 @@ from perfledger_runners.measuring.pair_journal import (
 )
 from perfledger_runners.measuring.paired_runs import pair_order
 from tests.runners.agent.measuring.example_journal import HEADER
-from tests.tries import tries
+from tests.tries import IS_CI
 
 
 def run(workload, side, pair, process):
@@ -300,7 +300,7 @@ def a():
 def b():
     return lambda: sum(range(100))
 """
-KILLS = tries(32)
+KILLS = 32 if IS_CI else 2
 
 
 @pytest.mark.slow

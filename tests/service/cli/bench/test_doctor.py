@@ -159,7 +159,7 @@ def test_the_budget_ends_a_pair():
     assert "budget" in shown
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_without_a_workload_a_built_in_step_is_measured_and_said_to_be(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 

@@ -313,7 +313,7 @@ def test_a_cap_in_money_without_a_price_ends_before_anything_is_measured(reposit
     assert "measuring pairs" not in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("short_runs")
 def test_what_head_broke_is_not_measured_and_the_others_are(tmp_path):
     root = make_repository(tmp_path, 'undecided = "neutral"\n' + CONFIG)

@@ -45,7 +45,7 @@ def perfledger(clone, *arguments):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_readme_leads_to_a_comparison(clone):
     assert perfledger(clone, "init").returncode == 0
     git(clone, "add", "-A")

@@ -16,7 +16,8 @@ from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.measuring.paired_runs import pair_order
 from tests.service.short_runs import PROGRAM
 
-pytestmark = pytest.mark.slow
+# The tests of the journal of a check show what it keeps and refuses.
+pytestmark = pytest.mark.slow(ci_only=True)
 
 CONFIG = 'paths = ["bench"]\nmargin = 0.9\nfloor = 0.8\nmax_pairs = 5\n'  # no load makes so much
 WORKLOAD = """
@@ -72,7 +73,6 @@ def end_after(process, pairs, number):
         return process.stderr.read()
 
 
-@pytest.mark.slow(ci_only=True)
 def test_a_check_that_is_ended_twice_goes_on_where_it_was(command, tmp_path):
     first = command()
     words = end_after(first, 1, signal.SIGTERM)

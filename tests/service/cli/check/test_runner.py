@@ -124,7 +124,7 @@ def test_a_job_of_a_cluster_is_a_batch_job(clone, queued, work_off, machine_clas
     assert re.search("COMPLETED perfledger-[0-9a-f]{16}", jobs)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("clone")
 def test_a_job_that_no_check_can_do_says_why(queued, work_off):
     queued("other class", machine_class="cuda:*")

@@ -163,7 +163,7 @@ def test_every_amount_that_page_workbook_and_json_share_is_the_same(documents, e
     assert f"{example.choice.npv:,.0f}" in " ".join(map(str, decision.values()))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_page_and_json_have_the_same_figures_of_the_bill(documents):
     tables, _, document, _ = documents
     shown = [

@@ -114,6 +114,7 @@ def test_a_limit_in_money_needs_the_price_of_the_device_before_anything_is_measu
     assert "set device_price to its price in USD per hour" in fail(repository, CheckRequest())
 
 
+@pytest.mark.slow(ci_only=True)
 def test_workloads_that_neither_side_has_are_measured_on_both(repository, tmp_path_factory):
     folder = tmp_path_factory.mktemp("today")
     (folder / "new").mkdir()

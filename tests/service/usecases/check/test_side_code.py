@@ -159,7 +159,9 @@ def test_a_changed_pin_is_installed_on_each_side_without_a_setting(project):
     assert failures == ()
     assert set(runs) == set(Side)
     build_note, versions_note = notes
-    assert build_note.startswith("requirements.txt changed: each side ran in a separate environment")
+    assert build_note.startswith(
+        "requirements.txt changed: each side ran in a separate environment"
+    )
     assert build_note.endswith("made by `pip install -r requirements.txt`")
     assert versions_note == "dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
 
@@ -220,6 +222,7 @@ def test_a_build_that_no_setting_asks_for_is_not_made_outside_a_sandbox(project)
     assert failures
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_library_from_the_users_checkout_is_not_measured_if_its_source_changed(
     project, require_system
 ):
@@ -239,6 +242,7 @@ def test_a_library_from_the_users_checkout_is_not_measured_if_its_source_changed
     assert "csrc/fast.c changed" in failures[0].detail
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_submodules_installed_copy_is_not_measured_if_its_commit_changed(project):
     mine = project()
     mine.write("bench.py", mine.WORKLOAD.replace("from mypkg import late", "from lib import late"))
@@ -269,6 +273,7 @@ def test_isolated_sides_without_a_usual_build_say_so(project):
     assert [note.partition(" has no")[0] for note in notes] == ["base", "head"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_changed_dependencies_are_named(project):
     mine = project()
     mine.change("python/mypkg/late.py", WORK.format(10), WORK.format(30))
@@ -312,6 +317,7 @@ def test_a_compiled_extension_is_measured_as_built_and_never_as_installed(projec
         assert base[0].digest != head[0].digest
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("short_runs")
 def test_a_check_of_an_installed_copy_ends_with_three(project):
     mine = project()

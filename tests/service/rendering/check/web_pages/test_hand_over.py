@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(ci_only=True)
 RUN = f"/runs/{0:032x}"
 # Loads late, as a large application does: what is said to it before that is lost.
 PERFETTO = """<!doctype html><title>Perfetto</title><script>
