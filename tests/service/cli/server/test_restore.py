@@ -8,6 +8,7 @@ import pytest
 
 from perfledger_service.errors import ConflictError, SettingsError, UsageError
 from perfledger_service.store.database import open_engine
+from perfledger_service.usecases.server import restore as restore_module
 
 
 @pytest.fixture
