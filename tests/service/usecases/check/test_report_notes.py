@@ -105,7 +105,7 @@ def test_noise_under_load_says_so_and_what_to_do(make_bundle):
 
     assert note == (
         "noise left gpt:step undecided, steps waited 30 % of their time for a core: stop other "
-        "programs or give the check cores of its own with taskset; set OMP_NUM_THREADS below the 8 "
+        "programs, or reserve cores for the check with taskset; set OMP_NUM_THREADS below the 8 "
         "cores"
     )
 

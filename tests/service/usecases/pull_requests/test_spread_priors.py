@@ -124,7 +124,7 @@ def test_what_was_said_stays_whatever_is_learnt_later(engine, learn, judged, two
 
     assert now == then
     assert now.verdicts[0].prior is not None
-    assert "tells nothing of H100-80GB" in now.change_prices[0].note
+    assert "says nothing about H100-80GB" in now.change_prices[0].note
 
 
 def test_the_comment_says_why_two_pairs_were_enough(engine, learn, judged, two_pairs):
