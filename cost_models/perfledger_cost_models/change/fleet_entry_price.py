@@ -120,13 +120,13 @@ class FleetEntryPrice:
         """Return the most likely figures."""
         bigger = self.rate if self.upgrade_rate is None else self.upgrade_rate
         memory = self.change.memory
-        peak = 0.0 if memory is None else memory.head_bytes[1]
+        has_moved = memory is not None and memory.head_bytes[1] > self.limit_bytes
         return PriceDraws(
             hours=np.array([hours_of(self.use)[1]]),
             growth=np.array([1 + self.change.change[1]]),
             usd_per_hour=np.array([float(self.rate.usd_per_device_hour)]),
             freed_usd_per_hour=np.array([float(self.own_rate.usd_per_device_hour)]),
-            has_moved=np.array([peak > self.limit_bytes]),
+            has_moved=np.array([has_moved]),
             upgrade_usd_per_hour=np.array([float(bigger.usd_per_device_hour)]),
         )
 

@@ -48,7 +48,8 @@ def test_a_service_without_its_database_is_not_ready(site, tmp_path):
 
 def test_missed_webhooks_are_told_once_somebody_asks_for_them(site, now):
     empty = site.get("/healthz/webhooks").json()
-    assert (empty["polled_at"], empty["redelivered"]) == (None, 0)
+    nothing = {"failures": 0, "redelivered": 0, "abandoned": 0, "problem": ""}
+    assert empty == dict.fromkeys(("polled_at", "read_until", "due_at")) | nothing
 
     class Failing:
         def attempts(self):
