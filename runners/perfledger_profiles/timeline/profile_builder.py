@@ -184,7 +184,7 @@ def _with_details(
             *memory_readings(memory),
             *matmul_readings(visible, begun, operators, hardware_of(profile).hardware),
             *_host_collectives(visible, labels, main.steps, profile),
-            *_marker_readings(visible, main.steps),
+            *_marker_readings(main.steps),
             *eligible_readings(visible, threads.parents, launched_by, operators),
         ),
         slices=step_slices(visible, labels, threads, windows, main=main.steps.main),
@@ -364,22 +364,16 @@ def _host_collectives(
         yield reading(name="comm_overlap", value=max(1.0 - exposed / seconds, 0.0))
 
 
-def _marker_readings(trace: Trace, steps: TraceSteps) -> Iterator[ProfileReading]:
+def _marker_readings(steps: TraceSteps) -> Iterator[ProfileReading]:
     """Yield the median of all step markers where the profile keeps fewer steps.
 
     It is the host's time: where the host runs ahead, a step takes longer than its marker.
     """
     if steps.has_markers and steps.segments.owner.size > steps.windows.owner.size:
-        marks = steps.is_marker & (trace.lane == steps.main)
-        length = (
-            trace.end_ns[marks] - trace.start_ns[marks]
-            if steps.is_device_timed
-            else steps.segments.end_ns - steps.segments.start_ns
-        )
-        source = "median of all step markers, with those left out"
+        spans = steps.markers.spans  # a lender's, where the process has none
         yield ProfileReading(
             name="marked_step_p50",
-            value=float(np.median(length)) / NS_PER_S,
+            value=float(np.median(spans.end_ns - spans.start_ns)) / NS_PER_S,
             unit="s",
-            source=source,
+            source="median of all step markers, with those left out",
         )

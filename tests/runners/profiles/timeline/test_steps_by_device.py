@@ -1,0 +1,31 @@
+"""Devices of one recording whose steps are lent, unknown, or not the same ones."""
+
+import pytest
+
+from perfledger_profiles.parsing.device_choice import DeviceChoice
+from perfledger_profiles.timeline.step_windows import LENT_STEPS
+
+OTHER_PROCESS = (2, 1)
+
+
+def add_work(trace, device, number, *, linked=True, thread=(1, 1)):
+    """Launch a kernel in a marker of 10 us that keeps the device busy for 40 us."""
+    link = 100 * device + number + 1
+    where = {"cat": "cuda_runtime", "thread": thread, "correlation": link}
+    trace.add("cudaLaunchKernel", 10 * number + 1 + 3 * device, 2, **where)
+    where = {"cat": "kernel", "thread": (device, "stream 7"), "stream": 7, "device": device}
+    args = {"correlation": link if linked else 0}
+    trace.add(f"k{device}", 3 + 3 * device + 40 * number, 40, **where, **args)
+
+
+def test_a_device_with_lent_steps_has_the_lenders_markers(trace):
+    for number in range(4):
+        trace.step(number, 10 * number, 10)
+        add_work(trace, 0, number)
+        add_work(trace, 1, number, thread=OTHER_PROCESS)
+
+    profile = trace.read(choice=DeviceChoice(device=1))
+
+    assert LENT_STEPS in profile.notes
+    assert profile.step_seconds == pytest.approx(40e-6)
+    assert profile.reading("marked_step_p50") == pytest.approx(10e-6)
