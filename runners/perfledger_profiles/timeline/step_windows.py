@@ -251,7 +251,7 @@ def _call_steps(
     it began.
     """
     by_start = segments.at(trace.start_ns)
-    if timing is None or not segments.owner.size:
+    if timing is None or not timing.windows.owner.size:
         return by_start
     by_launch = np.where(timing.step != NO_CALL, timing.step, by_start)
     return np.where(trace.is_on_host, markers.at(trace.start_ns), by_launch)

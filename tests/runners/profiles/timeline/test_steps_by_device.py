@@ -3,6 +3,7 @@
 import pytest
 
 from perfledger_profiles.parsing.device_choice import DeviceChoice
+from perfledger_profiles.timeline.device_windows import UNKNOWN_STEPS
 from perfledger_profiles.timeline.step_windows import LENT_STEPS
 
 OTHER_PROCESS = (2, 1)
@@ -29,3 +30,15 @@ def test_a_device_with_lent_steps_has_the_lenders_markers(trace):
     assert LENT_STEPS in profile.notes
     assert profile.step_seconds == pytest.approx(40e-6)
     assert profile.reading("marked_step_p50") == pytest.approx(10e-6)
+
+
+def test_the_hosts_calls_of_an_unknown_step_all_count(trace):
+    for number in range(4):
+        trace.step(number, 10 * number, 10)
+        add_work(trace, 0, number, linked=False)
+
+    profile = trace.read()
+
+    launches = next(one for one in profile.operations if one.name == "cudaLaunchKernel")
+    assert profile.notes == (UNKNOWN_STEPS,)
+    assert launches.count == 3  # the first is before the device's first work
