@@ -117,7 +117,6 @@ class ChildRequest:
     is_interleaved: bool = (
         False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
     )
-    is_held: bool = False  # waits as READY does after its imports, before it uses a device
     load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with
     packages: tuple[SourcePackage, ...] = ()  # the revision's own: imported from it, and recorded
     statement: Statement = field(default_factory=Statement)  # of its suite

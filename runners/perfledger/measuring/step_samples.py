@@ -132,6 +132,7 @@ def _sample(
         min_seconds=effort.min_seconds / set_ups + effort.edge_seconds,
         max_seconds=effort.max_seconds / set_ups + effort.edge_seconds,
     )
+    most = math.ceil(MAX_SAMPLES / set_ups)
     spans_s: list[tuple[float, float]] = []
     sampling_s = began_s = host.wall()
     memory.read()
@@ -141,11 +142,11 @@ def _sample(
             began_s = host.wall()
         begun = len(bench.readings_s)
         after_block = memory.read if number == 0 else None
-        _fill(bench, part, begun=begun, around=watch.block, after_block=after_block)
+        _fill(bench, part, begun=begun, most=most, around=watch.block, after_block=after_block)
         if number == 0:
             bench.settle()
             began_s += bench.settling_s  # the first steps are those that settled
-            _fill(bench, part, begun=begun, around=watch.block, after_block=after_block)
+            _fill(bench, part, begun=begun, most=most, around=watch.block, after_block=after_block)
         spans_s.append((began_s - sampling_s, host.wall() - sampling_s))
     bench.examine()
     return tuple(spans_s)
@@ -156,11 +157,12 @@ def _fill(
     effort: MeasuringEffort,
     *,
     begun: int,
+    most: int,
     around: Around,
     after_block: Callable[[int], None] | None,
 ) -> None:
-    """Time the step in blocks until the samples from `begun` on suffice."""
-    while block := _next_block(bench.costs_s[begun:], effort):
+    """Time the step in blocks until the samples from `begun` on suffice, or there are `most`."""
+    while block := _next_block(bench.costs_s[begun:], effort, most):
         steps = block * bench.steps_per_reading
         with around(steps):
             bench.time(block)
@@ -222,23 +224,24 @@ def _turns_of(costs_s: Sequence[float], effort: MeasuringEffort) -> tuple[int, i
     return steps, max(1, turns, math.ceil(effort.min_steps / steps))
 
 
-def _next_block(samples: Sequence[float], effort: MeasuringEffort) -> int:
+def _next_block(samples: Sequence[float], effort: MeasuringEffort, most: int) -> int:
     """Return how many more steps to time before the next check, 0 when the samples suffice.
 
-    At most as many as there are already: checks stay few, and early estimates may be wrong.
+    At most as many as there are already: checks stay few, and early estimates may be wrong. There
+    are never more than `most`.
     """
     count, total = len(samples), sum(samples)
-    if count >= MAX_SAMPLES:
+    if count >= most:
         return 0
     if count < effort.min_steps:
         return effort.min_steps - count
     if total < effort.min_seconds:
-        missing, most = _steps_in(effort.min_seconds - total, samples), MAX_SAMPLES
+        missing = _steps_in(effort.min_seconds - total, samples)
     elif count >= effort.max_steps or total >= effort.max_seconds:
         return 0
     else:
         fit = _steps_in(effort.max_seconds - total, samples)
-        missing, most = min(_steps_to_quiet(samples), fit), effort.max_steps
+        missing, most = min(_steps_to_quiet(samples), fit), min(effort.max_steps, most)
     return min(missing, max(FIRST_BLOCK, count), most - count)
 
 

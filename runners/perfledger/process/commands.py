@@ -158,9 +158,6 @@ def _run(context: CommandContext, collect: WorkloadCollector) -> None:
         collected = collect(frozenset())  # some are registered by another module's file
     by_id = {each.spec.id: each for each in collected.workloads}
     used = {each.spec.framework for name, each in by_id.items() if name in (requested or by_id)}
-    if context.request.is_held:  # two processes at once would not fit on a device
-        context.channel.send(MessageType.READY, {"workload": ""})
-        context.channel.wait()
     join_framework(context, used)
     context.channel.send(MessageType.FACTS, asdict(environment_facts(used)))
     for number, name in enumerate(requested or by_id):

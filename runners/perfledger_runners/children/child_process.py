@@ -178,13 +178,12 @@ def _join(text: str, line: str) -> str:
 
 
 def start_early(harness: Harness, request: ChildRequest, stack: ExitStack) -> Child | None:
-    """Start the child of an interleaved or a held request now; return None for other requests.
+    """Start the child of an interleaved request now; return None for other requests.
 
-    Both sides then import at the same time, and interleaved ones set up too, which takes longer
-    than measuring. A child that cannot be started is tried again when its side is read, and
-    reported.
+    Both sides then import and set up at the same time, which takes longer than measuring. A child
+    that cannot be started is tried again when its side is read, and reported.
     """
-    if not (request.is_interleaved or request.is_held):
+    if not request.is_interleaved:
         return None
     with suppress(OSError, LaunchError):
         child = Child(harness, request)

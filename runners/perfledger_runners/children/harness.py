@@ -141,7 +141,7 @@ def _copy_bytecode(source: Path, target: Path) -> None:
     Python uses bytecode only with a source of the size and time of change that it was compiled of.
     """
     bytecode = Path("__pycache__", f"{source.stem}.{sys.implementation.cache_tag}.pyc")
-    with suppress(FileNotFoundError):
+    with suppress(OSError):  # without it the child compiles
         content = (source.parent / bytecode).read_bytes()
         (target.parent / bytecode).parent.mkdir(exist_ok=True)
         (target.parent / bytecode).write_bytes(content)

@@ -26,8 +26,9 @@ THROTTLED_KEY = "throttled"
 # One reading in five may be throttled: the judged estimate (Hodges-Lehmann) hardly moves for so few
 # of its samples, and breaks down at 29 %. Beyond this the clock is measured.
 MAX_THROTTLED_SHARE = 0.2
-# Of the steps after a set-up, its first and its last reading may lie across their begin or end.
-EDGE_SECONDS = 2 * READ_EVERY_S
+# Of the steps after a set-up the first and the last reading may lie across their begin or end, and
+# reading takes time too.
+EDGE_SECONDS = 3 * READ_EVERY_S
 
 # When measured steps began and ended, once for each set-up, in seconds since sampling began.
 Spans = Sequence[tuple[float, float]]

@@ -1,6 +1,5 @@
 """Measures one pair: a child for each side, with workloads of one framework."""
 
-from collections import deque
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -102,8 +101,6 @@ class PairMeasurement:
     progress: MeasuringProgress
     check_run: RunCheck
     kernel_pairs: int = 0  # the first pairs, which have profiled windows of kernels
-    # Workloads of which importing uses no device, so that children of both sides may exist at once.
-    holdable: frozenset[str] = frozenset()
 
     def measure(
         self,
@@ -241,30 +238,17 @@ class _PairOfChildren:
             children = [
                 start_early(harness, self._request(workloads, place), stack) for place in places
             ]
-            first, second = sides = [
+            first, second = (
                 stack.enter_context(closing(self._measure_side(workloads, place, child)))
                 for place, child in zip(places, children, strict=True)
-            ]
-            if self.measurement.requests[Side.BASE].is_interleaved:
-                run_interleaved(first, second, workloads)
-                return
-            for side in sides:
-                next(side, None)  # held children have imported what they need, others are done
-            deque(first, maxlen=0)
-            if children[1] is not None and any(map(self._is_futile, workloads)):
-                second.close()
-                second = self._measure_side(workloads, places[1], None)
-                stack.enter_context(closing(second))
-            deque(second, maxlen=0)
+            )
+            run_interleaved(first, second, workloads)
 
     def _request(self, workloads: tuple[str, ...], place: _Place) -> ChildRequest:
         measurement = self.measurement
         request = replace(
             measurement.requests[place.side], command=Command.MEASURE, workloads=workloads
         )
-        # The ranks of a launched workload do not wait.
-        if not measurement.holdable.issuperset(workloads) or measurement.harness.launch_of(request):
-            request = replace(request, is_held=False)
         if place.pair >= measurement.kernel_pairs:
             return request
         folder = trace_folder(measurement.harness, place.side)

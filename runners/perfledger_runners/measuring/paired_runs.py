@@ -110,8 +110,6 @@ def measure_pairs(
             progress=progress or NoProgress(),
             check_run=check_run,
             kernel_pairs=kernel_pairs,
-            # Modules that use JAX often make arrays when they are imported, which takes the device.
-            holdable=frozenset(spec.id for spec in workloads if spec.framework is Framework.TORCH),
         ),
         rule=rule,
         order=pair_order(seed, max_pairs),

@@ -59,9 +59,8 @@ def requests_for_device(
 ) -> Mapping[Side, ChildRequest]:
     """Return requests that interleave the sides' steps on a CPU, and take longer on a device.
 
-    An accelerator is quieter and holds one process at a time: where importing uses no device, the
-    second is held after its imports, which take longer than measuring, until the first has ended.
-    On a CPU with a raised effort, as for tails, the time per process stays at its default.
+    An accelerator is quieter and holds one process at a time. On a CPU with a raised effort, as for
+    tails, the time per process stays at its default.
     """
     adapted = _interleaved if device is Device.CPU else _on_accelerator
     return {side: adapted(request) for side, request in requests.items()}
@@ -79,4 +78,4 @@ def _on_accelerator(request: ChildRequest) -> ChildRequest:
     effort = request.effort
     seconds = max(effort.min_seconds, ACCELERATOR_SECONDS)
     effort = replace(effort, min_seconds=seconds, edge_seconds=EDGE_SECONDS)
-    return replace(request, effort=effort, is_held=True)
+    return replace(request, effort=effort)

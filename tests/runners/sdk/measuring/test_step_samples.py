@@ -197,6 +197,16 @@ def test_the_measured_steps_of_each_set_up_have_a_begin_and_an_end():
     assert len(sampled.steps_s) == 12
 
 
+@pytest.mark.parametrize("set_ups", [1, 3, 20])
+def test_short_steps_of_several_set_ups_are_no_more_samples_than_those_of_one(set_ups):
+    world = World(itertools.repeat(1e-4))
+    effort = MeasuringEffort(min_seconds=1.0, edge_seconds=0.36)
+
+    sampled = measure(world.set_up, world, effort=effort, set_ups=set_ups, host=world.host)
+
+    assert MAX_SAMPLES <= len(sampled.steps_s) <= MAX_SAMPLES + set_ups
+
+
 def test_steps_that_settled_are_before_the_measured_ones_and_turns_have_no_span():
     effort = MeasuringEffort(min_steps=30, max_seconds=100.0, max_warmup_seconds=100.0)
     settling, steady = World([1.5] * 12 + [1.0] * 40), World([0.125] * 99)

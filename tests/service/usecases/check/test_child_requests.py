@@ -62,7 +62,6 @@ def test_steps_are_interleaved_on_a_cpu_only():
 def test_an_accelerator_is_read_for_a_second_and_at_the_edges_of_each_set_up(device):
     request = requests_for_device(requests(), device)[Side.BASE]
 
-    assert request.is_held
     assert request.effort == replace(
         USUAL, min_seconds=ACCELERATOR_SECONDS, edge_seconds=EDGE_SECONDS
     )
