@@ -308,9 +308,13 @@ def _each_step(
     timelines: Sequence[CallTimeline], steps_ns: Sequence[npt.NDArray[np.int64]]
 ) -> tuple[ProfiledStep, ...]:
     longest = max(timelines, key=lambda timeline: timeline.windows.owner.size)
+    by_number = [
+        dict(zip(to_list(timeline.windows.owner), by_step, strict=True))
+        for timeline, by_step in zip(timelines, steps_ns, strict=True)
+    ]
     steps: list[ProfiledStep] = []
-    for place, number in enumerate(longest.windows.owner.tolist()):
-        rows = [by_step[place] for by_step in steps_ns if place < len(by_step)]
+    for number in to_list(longest.windows.owner):
+        rows = [table[number] for table in by_number if number in table]
         mean = tuple((np.mean(rows, axis=0) / NS_PER_S).tolist())
         steps.append(ProfiledStep(number=number, seconds=sum(mean), buckets=mean))
     return tuple(steps)

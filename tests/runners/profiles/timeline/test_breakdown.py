@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -183,3 +185,17 @@ def test_a_step_is_the_mean_over_the_devices_that_have_it():
 
     assert both.buckets[0] == first.buckets[0] == pytest.approx(7e-9)
     assert (second.seconds, second.buckets[0]) == (pytest.approx(10e-9), 0.0)
+
+
+def test_devices_that_keep_different_steps_are_matched_by_number():
+    label = [CallLabel("a", Bucket.COMPUTE)]
+    whole = timeline(label, [0], [40], [(0, 4), (4, 10), (10, 20), (20, 40)])
+    one, other, last = (
+        replace(whole, windows=whole.windows.where(np.isin(whole.windows.owner, kept)))
+        for kept in ([1, 2, 3], [0, 2, 3], [2, 3])
+    )
+
+    steps = profile(one, other, last).each_step
+
+    assert [step.number for step in steps] == [1, 2, 3]
+    assert [step.seconds for step in steps] == pytest.approx([6e-9, 10e-9, 20e-9])
