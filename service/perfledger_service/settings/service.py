@@ -32,7 +32,7 @@ class ServiceSettings(BaseSettings):
         default=False, description="anyone who can reach the service may read its pages"
     )
     metrics_token: SecretStr | None = Field(
-        None, description="Prometheus reads `/metrics` from other machines with it"
+        None, description="for `/metrics`; without it only this machine reads them"
     )
 
 

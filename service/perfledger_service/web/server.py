@@ -7,7 +7,6 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
-from ipaddress import ip_address
 
 import uvicorn
 from fastapi import FastAPI
@@ -31,6 +30,7 @@ from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedUpload
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState, utc_now
 from perfledger_service.web.logs import configure_logging
+from perfledger_service.web.loopback import is_loopback
 from perfledger_service.workflows import UploadWorkflow, WorkflowSteps, workflow_database_url
 
 
@@ -42,7 +42,7 @@ def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
     everybody may read.
     """
     configure_logging(sys.stderr)
-    if not (settings.public_read or _is_loopback(host)):
+    if not (settings.public_read or is_loopback(host)):
         msg = (
             f"{host} is reachable by others and pages have no login: listen on 127.0.0.1 behind a "
             "proxy with one, or set PERFLEDGER_PUBLIC_READ=true to let everybody read all projects"
@@ -151,14 +151,6 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
         metrics_token=settings.metrics_token,
         github_requests=github.requests if github else None,
     )
-
-
-def _is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address; other names may lead anywhere."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class Access(StrEnum):
     UPLOAD_TOKEN = "a token of the project that may upload, or a run of its GitHub Actions"  # noqa: S105
     RUNNER_TOKEN = "a token of the project that may upload"  # noqa: S105
     MAINTAIN_TOKEN = "a token of the project that may maintain"  # noqa: S105
-    METRICS_TOKEN = "a program on this machine, or the token for metrics"  # noqa: S105
+    METRICS_TOKEN = "the token for metrics; where none is set, a program on this machine"  # noqa: S105
     WEBHOOK_SIGNATURE = "GitHub, by its signature over the body"
 
 

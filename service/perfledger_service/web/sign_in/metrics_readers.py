@@ -1,10 +1,9 @@
-"""Tells who may read the metrics: programs on this machine, and holders of a token for them.
+"""Tells who may read the metrics: holders of a token for them, or programs on this machine.
 
 They are about all projects, so that no project's token opens them.
 """
 
 import hmac
-from ipaddress import ip_address
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -12,6 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from perfledger_service.errors import RefusedError
 from perfledger_service.web.app_state import CurrentAppState
+from perfledger_service.web.loopback import is_loopback
 
 # What a proxy on this machine adds to the requests of others.
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
@@ -25,12 +25,13 @@ def metrics_reader(
     state: CurrentAppState,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> None:
-    """Let a program on this machine or the holder of the token read; raise RefusedError else."""
-    if state.metrics_token is not None and credentials is not None:
-        expected = state.metrics_token.get_secret_value().encode()
-        if expected and hmac.compare_digest(credentials.credentials.encode(), expected):
-            return
-    elif _is_of_this_machine(request):
+    """Let the holder of the token read; raise RefusedError else.
+
+    Without a token, programs on this machine read. A plain proxy on it looks like one of them.
+    """
+    expected = state.metrics_token.get_secret_value().encode() if state.metrics_token else b""
+    sent = credentials.credentials.encode() if credentials else b""
+    if hmac.compare_digest(sent, expected) if expected else _is_of_this_machine(request):
         return
     msg = "no token for metrics: send the service's PERFLEDGER_METRICS_TOKEN as a bearer token"
     raise RefusedError(msg, status=401)
@@ -44,11 +45,4 @@ def _is_of_this_machine(request: Request) -> bool:
     if any(name in request.headers for name in _FORWARDED):
         return False
     peer = request.client.host if request.client else ""
-    return _is_loopback(peer) and _is_loopback(request.url.hostname or "")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return is_loopback(peer) and is_loopback(request.url.hostname or "")

@@ -12,7 +12,7 @@ from perfledger_service.web.sign_in.metrics_readers import metrics_reader
 
 def state_with(token) -> Any:
     """Return the part of an application's state that is read here."""
-    return SimpleNamespace(metrics_token=token and SecretStr(token))
+    return SimpleNamespace(metrics_token=None if token is None else SecretStr(token))
 
 
 def request(*, peer="127.0.0.1", host="localhost:8765", **headers):
@@ -72,6 +72,16 @@ def test_what_may_be_of_another_machine_needs_the_token(of_others):
     assert may_read(request(**of_others), token="right", sent="right")
 
 
-def test_a_wrong_token_is_refused_on_this_machine_too():
+def test_a_token_that_is_set_is_required_on_this_machine_too():
+    assert not may_read(request(), token="right")  # as a plain proxy there passes it on
     assert not may_read(request(), token="right", sent="wröng")
-    assert may_read(request(), sent="any")  # where none is set, none is compared
+    assert may_read(request(), token="right", sent="right")
+
+
+def test_an_empty_token_is_none():
+    assert may_read(request(), token="")
+    assert not may_read(request(peer="192.0.2.7"), token="", sent="")
+
+
+def test_without_a_token_none_is_compared():
+    assert may_read(request(), sent="any")
