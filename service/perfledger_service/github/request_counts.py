@@ -45,8 +45,6 @@ class RequestCounts:
             return dict(self._numbers)
 
 
-def outcome_of(status: int | None) -> RequestOutcome:
-    """Return how a request ended that did not succeed; None without an answer."""
-    if status is None:
-        return RequestOutcome.NO_ANSWER
+def outcome_of(status: int) -> RequestOutcome:
+    """Return how a request ended that was answered with a status from 300."""
     return RequestOutcome.FAILED if status >= SERVER_ERROR else RequestOutcome.REFUSED

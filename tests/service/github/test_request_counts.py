@@ -22,7 +22,6 @@ def test_requests_are_counted_by_method_and_outcome():
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
-        (None, RequestOutcome.NO_ANSWER),
         (302, RequestOutcome.REFUSED),
         (499, RequestOutcome.REFUSED),
         (500, RequestOutcome.FAILED),
