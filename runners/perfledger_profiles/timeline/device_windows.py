@@ -6,7 +6,7 @@ lasts until both are done with it, and begins when the previous one ended (as to
 extends a step to the end of its kernels).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,6 +43,7 @@ UNKNOWN_STEPS = (
     "not show which step this work is of; the time from the device's first work to its last counts "
     "as one step"
 )
+UNKNOWN_DEVICES = "{} of {} devices left out: their steps are unknown"
 
 # A kernel that ends this much of a step after its marker moves the step less than its noise.
 MIN_LATE_SHARE = 0.01
@@ -103,6 +104,17 @@ def time_on_device(
         return _unknown(trace)
     notes = tuple(_notes(whole_windows, markers, lost=int((~is_whole).sum())))
     return DeviceTiming(windows=whole_windows, step=step, notes=notes)
+
+
+def with_known_steps(has_steps: Sequence[bool]) -> tuple[list[int], tuple[str, ...]]:
+    """Return the places of the devices with steps, all if none has; and a note on those left out.
+
+    A whole recording, which stands for unknown steps, is not to be averaged with steps.
+    """
+    known = [place for place, is_known in enumerate(has_steps) if is_known]
+    if not known or len(known) == len(has_steps):
+        return list(range(len(has_steps))), ()
+    return known, (UNKNOWN_DEVICES.format(len(has_steps) - len(known), len(has_steps)),)
 
 
 def windows_by_launches(work: LaunchedWork, markers: TimeSegments) -> TimeSegments | None:

@@ -46,6 +46,7 @@ from perfledger_profiles.timeline.device_scopes import (
     without_little_work,
 )
 from perfledger_profiles.timeline.device_steps import device_step, mean_readings, note_on_devices
+from perfledger_profiles.timeline.device_windows import with_known_steps
 from perfledger_profiles.timeline.idle_reasons import (
     idle_per_step,
     kernel_waits,
@@ -124,7 +125,7 @@ def build_profile(
         notes=(*profile.notes, *note_on_devices(devices)),
         device=_device(trace, parts),
         devices=devices,
-        has_steps=any(part.steps.has_markers for part in parts),
+        has_steps=all(part.steps.has_markers for part in parts),
         is_host_known=all(
             is_host_known(part.trace, part.launched_by, part.steps) for part in parts
         ),
@@ -148,7 +149,9 @@ def _parts(
         launches = np.where(scope.calls, launched_by, NO_CALL)
         steps = steps_of(limited, launches, lent=lent)
         parts.append(_DevicePart(scope=scope, trace=limited, launched_by=launches, steps=steps))
-    all_notes = (*notes, *(note for part in parts for note in part.steps.notes))
+    known, unknown = with_known_steps([part.steps.has_markers for part in parts])
+    parts = [parts[place] for place in known]
+    all_notes = (*notes, *(note for part in parts for note in part.steps.notes), *unknown)
     return tuple(parts), tuple(dict.fromkeys(all_notes))
 
 

@@ -23,6 +23,7 @@ from perfledger_profiles.timeline.breakdown import (
     windows_of,
 )
 from perfledger_profiles.timeline.device_steps import device_step, note_on_devices
+from perfledger_profiles.timeline.device_windows import with_known_steps
 from perfledger_profiles.timeline.idle_reasons import StreamCalls, idle_per_step, kernel_waits
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.timeline.memory_timeline import memory_points, memory_readings
@@ -88,6 +89,10 @@ def profile_of_planes(
     works = [device_work(plane) for plane in devices]
     host = _host(planes, has_devices=bool(works))
     steps = [_steps(work, host) for work in works] or [_steps(None, host)]
+    known, unknown = with_known_steps([each.has_markers for each in steps])
+    steps = [steps[place] for place in known]
+    if works:
+        devices, works = [devices[place] for place in known], [works[place] for place in known]
     timelines = [
         _timeline(works[number] if works else None, host, steps=each)
         for number, each in enumerate(steps)
@@ -98,12 +103,12 @@ def profile_of_planes(
         side=side,
         tool=TOOL,
         dropped_events=dropped_events,
-        notes=tuple(dict.fromkeys(note for each in steps for note in each.notes)),
+        notes=(*dict.fromkeys(note for each in steps for note in each.notes), *unknown),
     )
     windows = [timeline.windows for timeline in timelines]
     profile = replace(
         profile,
-        has_steps=any(each.has_markers for each in steps),
+        has_steps=all(each.has_markers for each in steps),
         is_host_known=all(each.is_host_known for each in steps),
         device=profiled_device(devices),
         kernels=kernels_of(works, windows) if works else (),

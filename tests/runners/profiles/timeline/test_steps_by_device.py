@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger_profiles.parsing.device_choice import DeviceChoice
-from perfledger_profiles.timeline.device_windows import UNKNOWN_STEPS
+from perfledger_profiles.timeline.device_windows import AHEAD, UNKNOWN_DEVICES, UNKNOWN_STEPS
 from perfledger_profiles.timeline.step_windows import LENT_STEPS
 
 OTHER_PROCESS = (2, 1)
@@ -42,3 +42,30 @@ def test_the_hosts_calls_of_an_unknown_step_all_count(trace):
     launches = next(one for one in profile.operations if one.name == "cudaLaunchKernel")
     assert profile.notes == (UNKNOWN_STEPS,)
     assert launches.count == 3  # the first is before the device's first work
+
+
+def test_a_device_of_unknown_steps_is_left_out_of_the_mean(trace):
+    for number in range(4):
+        trace.step(number, 10 * number, 10)
+        add_work(trace, 0, number)
+        add_work(trace, 1, number, linked=False)
+
+    profile = trace.read()
+
+    assert (profile.has_steps, profile.steps) == (True, 3)
+    assert profile.step_seconds == pytest.approx(40e-6)
+    assert {kernel.name: kernel.count for kernel in profile.kernels} == {"k0": 1}
+    assert profile.notes == (AHEAD.format(2, "s"), UNKNOWN_DEVICES.format(1, 2))
+
+
+def test_devices_that_are_all_of_unknown_steps_are_one_step_each(trace):
+    for number in range(4):
+        trace.step(number, 10 * number, 10)
+        for device in range(2):
+            add_work(trace, device, number, linked=False)
+
+    profile = trace.read()
+
+    assert (profile.has_steps, profile.steps, len(profile.devices)) == (False, 1, 2)
+    assert profile.step_seconds == pytest.approx(160e-6)
+    assert profile.notes == (UNKNOWN_STEPS,)

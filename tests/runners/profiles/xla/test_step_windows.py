@@ -7,7 +7,7 @@ from perfledger.records import Side
 from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.bottleneck.classifier import classify
 from perfledger_profiles.timeline.breakdown import BETWEEN_KERNELS
-from perfledger_profiles.timeline.device_windows import AHEAD, UNKNOWN_STEPS
+from perfledger_profiles.timeline.device_windows import AHEAD, UNKNOWN_DEVICES, UNKNOWN_STEPS
 from perfledger_profiles.xla.planes_to_profile import profile_of_planes
 from perfledger_profiles.xla.step_windows import OWN_STEPS
 
@@ -119,3 +119,14 @@ def test_operations_of_a_cpu_that_end_long_after_the_markers_are_of_no_known_ste
     )
 
     assert (profile.has_steps, profile.notes) == (False, (UNKNOWN_STEPS,))
+
+
+def test_a_device_of_unknown_steps_is_left_out_of_the_mean(ahead):
+    host, linked = ahead()
+    _, unlinked = ahead(is_linked=False, device="/device:GPU:1")
+
+    profile = read(host, linked, unlinked)
+
+    assert (profile.has_steps, profile.steps) == (True, 3)
+    assert profile.step_seconds == pytest.approx(400e-6)
+    assert profile.notes == (AHEAD.format(2, "s"), UNKNOWN_DEVICES.format(1, 2))
