@@ -3,8 +3,7 @@
 The tables are created as they were when the backup was made, filled, and then upgraded.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterator, Sequence
 
 from alembic import command
 from alembic.script import ScriptDirectory
@@ -21,11 +20,12 @@ from sqlalchemy import (
     table as sql_table,
     text,
 )
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, ProgrammingError, SQLAlchemyError
 
 from perfledger_service.errors import ConflictError, UsageError
 from perfledger_service.store.maintenance.backup_reader import BackupReader
-from perfledger_service.store.maintenance.backup_writer import LARGE_ROWS, ROWS, columns_of
+from perfledger_service.store.maintenance.backup_writer import ROWS, columns_of
+from perfledger_service.store.tables import StoreRow
 from perfledger_service.store.upgrade import alembic_config, changing_tables
 from perfledger_service.values.backups.backup_manifest import (
     BackupManifest,
@@ -34,49 +34,64 @@ from perfledger_service.values.backups.backup_manifest import (
 )
 
 VERSIONS = "alembic_version"
+# A batch of rows in memory ends here too: a row may have 128 MiB, and compressed next to nothing.
+MAX_BATCH_BYTES = 16 * 1024 * 1024
 _SEQUENCE = text("select pg_get_serial_sequence(:table, :column)")
 
 
 def load_backup(url: str, backup: BackupReader, *, watcher: RowWatcher) -> None:
     """Fill the database at a SQLAlchemy URL.
 
-    Raises ConflictError if it is not empty, and UsageError for rows that do not fit its tables.
+    Raises ConflictError if it is not empty, UsageError for tables that are not those of the
+    backup's version and for rows that do not fit them, and SQLAlchemy's OperationalError or
+    ProgrammingError where the database fails or its user may not do this.
     """
     manifest = backup.manifest
     with changing_tables(url) as connection:
-        _create_tables(connection, manifest)
-        names = tuple(table.name for table in manifest.tables)
-        tables = _matching_tables(connection, manifest)
+        names = _tables_of_version(connection, manifest)
+        _create_tables(connection, manifest, names)
+        tables = _matching_tables(connection, manifest, names)
         for stored in manifest.tables:
             watcher.began(stored.name, rows=stored.rows)
             try:
                 _fill(connection, tables[stored.name], backup.rows(stored), watcher)
+            except (OperationalError, ProgrammingError):
+                raise  # of the connection or the user's rights, not of the rows
             except (SQLAlchemyError, OverflowError) as error:
                 reason = str(getattr(error, "orig", None) or error).partition("\n")[0]
                 msg = f"rows of table {stored.name} do not fit the database: {reason}"
                 raise UsageError(msg) from None
         _check_references(connection)
-        _continue_numbers(connection, [tables[name] for name in names])
+        _continue_numbers(connection, list(tables.values()))
         command.upgrade(alembic_config(connection), "head")
 
 
-def _create_tables(connection: Connection, manifest: BackupManifest) -> None:
-    """Create the tables of the backup's version unless they are there and empty."""
-    config = alembic_config(connection)
-    revisions = {one.revision for one in ScriptDirectory.from_config(config).walk_revisions()}
-    if manifest.schema not in revisions:
+def _tables_of_version(connection: Connection, manifest: BackupManifest) -> Collection[str]:
+    """Return the names of all tables of the backup's version, whatever the backup has."""
+    scripts = ScriptDirectory.from_config(alembic_config(connection))
+    if manifest.schema == scripts.get_current_head():
+        return StoreRow.metadata.tables.keys()
+    if manifest.schema not in {one.revision for one in scripts.walk_revisions()}:
         msg = (
             f"the backup was made by perfledger {manifest.perfledger_version}, whose tables this "
             "version does not know: install that version or a newer one"
         )
         raise UsageError(msg)
+    with changing_tables("sqlite:///:memory:") as scratch:
+        command.upgrade(alembic_config(scratch), manifest.schema)
+        return set(inspect(scratch).get_table_names()) - {VERSIONS}
+
+
+def _create_tables(
+    connection: Connection, manifest: BackupManifest, names: Collection[str]
+) -> None:
+    """Create the tables of the backup's version unless they are there and empty."""
     present = set(inspect(connection).get_table_names())
-    names = {table.name for table in manifest.tables}
-    if not present & (names | {VERSIONS}):
-        command.upgrade(config, manifest.schema)
+    if not present & {*names, *StoreRow.metadata.tables, VERSIONS}:
+        command.upgrade(alembic_config(connection), manifest.schema)
         return
     remedy = "name a new database in PERFLEDGER_DATABASE_URL"
-    if not names <= present or _revision(connection) != manifest.schema:
+    if not {*names, VERSIONS} <= present or _revision(connection) != manifest.schema:
         msg = f"the database has tables of another version than the backup: {remedy}"
         raise ConflictError(msg)
     tables = MetaData()
@@ -92,15 +107,16 @@ def _revision(connection: Connection) -> str | None:
     return connection.execute(query).scalar()
 
 
-def _matching_tables(connection: Connection, manifest: BackupManifest) -> dict[str, TableClause]:
-    """Return the database's tables by name; raise UsageError where the backup has others."""
-    reflected = MetaData()
-    reflected.reflect(connection)
-    tables = {name: one for name, one in reflected.tables.items() if name != VERSIONS}
-    ours = {one.name: set(one.columns) for one in manifest.tables}
-    if len(ours) != len(manifest.tables) or not ours.keys() <= tables.keys():
-        msg = f"the backup has tables that schema {manifest.schema} lacks: it was changed"
+def _matching_tables(
+    connection: Connection, manifest: BackupManifest, names: Collection[str]
+) -> dict[str, TableClause]:
+    """Return the tables of these names, as the backup has them; raise UsageError for others."""
+    if sorted(one.name for one in manifest.tables) != sorted(names):
+        msg = f"the backup has other tables than schema {manifest.schema}: it was changed"
         raise UsageError(msg)
+    reflected = MetaData()
+    reflected.reflect(connection, only=sorted(names))
+    tables = reflected.tables
     for one in manifest.tables:
         if set(columns_of(tables[one.name])) != set(one.columns):
             msg = f"table {one.name} of the backup has other columns than schema {manifest.schema}"
@@ -117,15 +133,30 @@ def _in_order(table: Table, stored: BackupTable) -> TableClause:
 def _fill(
     connection: Connection,
     table: TableClause,
-    rows: Iterator[tuple[object, ...]],
+    rows: Iterator[tuple[tuple[object, ...], int]],
     watcher: RowWatcher,
 ) -> None:
     names = [one.name for one in table.columns]
-    size = LARGE_ROWS if "content" in names else ROWS
-    while batch := list(islice(rows, size)):
+    for batch in _batches(rows):
         values = [dict(zip(names, row, strict=True)) for row in batch]
         connection.execute(insert(table), values)
         watcher.advanced(len(batch))
+
+
+def _batches(
+    rows: Iterator[tuple[tuple[object, ...], int]],
+) -> Iterator[list[tuple[object, ...]]]:
+    """Yield rows that come with their bytes, as many at a time as memory should hold."""
+    batch: list[tuple[object, ...]] = []
+    size = 0
+    for row, row_bytes in rows:
+        batch.append(row)
+        size += row_bytes
+        if len(batch) == ROWS or size >= MAX_BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _check_references(connection: Connection) -> None:

@@ -38,10 +38,11 @@ class BackupReader:
         self._archive = archive
         self.manifest = manifest
 
-    def rows(self, table: BackupTable) -> Iterator[tuple[object, ...]]:
-        """Yield the rows of a table; raise UsageError where they are not as the manifest has them.
+    def rows(self, table: BackupTable) -> Iterator[tuple[tuple[object, ...], int]]:
+        """Yield the rows of a table, each with the bytes of its line.
 
-        Their digest is checked after the last one.
+        Raises UsageError where they are not as the manifest has them; their digest is checked
+        after the last one.
         """
         kinds = [column.kind for column in table.columns]
         digest, rows, size = sha256(), 0, 0
@@ -50,7 +51,7 @@ class BackupReader:
             rows, size = rows + 1, size + len(line)
             if rows > table.rows or size > table.bytes:
                 break
-            yield from_line(line, kinds)
+            yield from_line(line, kinds), len(line)
         if (rows, size, digest.hexdigest()) != (table.rows, table.bytes, table.sha256):
             msg = f"table {table.name} is not as the manifest has it: the backup was changed"
             raise UsageError(msg)

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from sqlalchemy import make_url
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from perfledger_service.errors import ConflictError, SettingsError, UsageError
 from perfledger_service.store.database import open_engine, read_session
@@ -33,8 +33,12 @@ def restore(url: str, path: Path, *, watcher: RowWatcher) -> RestoredBackup:
     with open_backup(path) as backup:
         try:
             _fill(url, backup, watcher)
-        except OperationalError as error:
-            msg = f"the database cannot be filled: {error.orig}"
+        except (OperationalError, ProgrammingError) as error:
+            remedy = (
+                "name one in PERFLEDGER_DATABASE_URL that answers and has space, with a user who "
+                "may create tables and write to them"
+            )
+            msg = f"the database cannot be filled: {error.orig}; {remedy}"
             raise SettingsError(msg) from None
         manifest = backup.manifest
     with open_current(url) as engine, read_session(engine) as session:

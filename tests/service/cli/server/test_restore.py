@@ -5,6 +5,7 @@ import shutil
 from shutil import disk_usage
 
 import pytest
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from perfledger_service.errors import ConflictError, SettingsError, UsageError
 from perfledger_service.store.database import open_engine
@@ -104,3 +105,15 @@ def test_a_folder_that_is_missing_is_named(backup, restore, tmp_path):
 def test_a_server_that_does_not_answer_is_a_setting_to_change(backup, restore):
     with pytest.raises(SettingsError, match="the database cannot be filled"):
         restore(backup, url="postgresql+psycopg://nobody@127.0.0.1:9/none")
+
+
+@pytest.mark.parametrize("kind", [OperationalError, ProgrammingError])
+def test_a_user_who_may_not_fill_the_database_is_told_what_it_needs(
+    backup, restore, monkeypatch, kind
+):
+    def refused(*_, **__):
+        raise kind(None, {}, Exception("permission denied for schema public"))
+
+    monkeypatch.setattr(restore_module, "load_backup", refused)
+    with pytest.raises(SettingsError, match=r"permission denied .* user .* may create tables"):
+        restore(backup)

@@ -7,15 +7,17 @@ from hashlib import sha256
 import pytest
 from alembic import command
 from sqlalchemy import MetaData, inspect, text
+from sqlalchemy.exc import OperationalError
 
 from perfledger_service.errors import ConflictError, UsageError
 from perfledger_service.store.database import open_engine, read_session, write_session
+from perfledger_service.store.maintenance import backup_loader
 from perfledger_service.store.maintenance.backup_loader import load_backup
 from perfledger_service.store.maintenance.backup_reader import open_backup
 from perfledger_service.store.maintenance.backup_rows import to_line
 from perfledger_service.store.projects import project_for
 from perfledger_service.store.tables import StoreRow
-from perfledger_service.store.upgrade import alembic_config, open_current
+from perfledger_service.store.upgrade import alembic_config, changing_tables, open_current
 
 TEXT, NOW = "x", datetime(2026, 11, 20, tzinfo=UTC)
 POSTGRES = pytest.param("postgresql", marks=pytest.mark.slow)
@@ -153,7 +155,7 @@ def test_columns_that_the_schema_lacks_are_refused(empty_url, forged, load, chan
 def test_tables_that_the_schema_lacks_are_refused(empty_url, forged, load):
     members = {"tables/alembic_version.ndjson": b"", "tables/actions_token.ndjson": None}
     path = forged(members, manifest=lambda document: rename(document, "actions_token"))
-    with pytest.raises(UsageError, match=r"tables that schema .* lacks"):
+    with pytest.raises(UsageError, match=r"has other tables than schema"):
         load(empty_url, path)
     assert tables_at(empty_url) == set()
 
@@ -161,6 +163,66 @@ def test_tables_that_the_schema_lacks_are_refused(empty_url, forged, load):
 def rename(document, name):
     (table,) = (one for one in document["tables"] if one["name"] == name)
     table["name"] = "alembic_version"
+
+
+def without(forged, name):
+    """Return a backup without a table."""
+
+    def change(document):
+        document["tables"] = [one for one in document["tables"] if one["name"] != name]
+
+    return forged({f"tables/{name}.ndjson": None}, manifest=change)
+
+
+def test_a_table_that_the_backup_lacks_is_missed(empty_url, forged, load):
+    with pytest.raises(UsageError, match=r"has other tables than schema"):
+        load(empty_url, without(forged, "token"))
+    assert tables_at(empty_url) == set()
+
+
+def test_a_table_that_an_older_backup_lacks_is_missed(empty_url, tmp_path, backup_of, load):
+    engine = open_engine(f"sqlite:///{tmp_path / 'old.db'}")
+    with engine.begin() as connection:
+        command.upgrade(alembic_config(connection), "0010")
+    path, _ = backup_of(engine, names={"project", "token"})
+    engine.dispose()
+    with pytest.raises(UsageError, match="has other tables than schema 0010"):
+        load(empty_url, path)
+    assert tables_at(empty_url) == set()
+
+
+def test_rows_of_a_table_that_the_backup_lacks_are_found(database_url, forged, load):
+    with changing_tables(database_url) as connection:
+        for table in sorted(set(StoreRow.metadata.tables) - {"token"}):
+            connection.exec_driver_sql(f"delete from {table}")
+    with pytest.raises(ConflictError, match="not empty, table token has rows"):
+        load(database_url, without(forged, "token"))
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(1, [1, 1, 1]), (10**6, [3])])
+def test_a_batch_ends_at_its_bytes(  # noqa: PLR0917
+    engine, tmp_path, backup_of, watcher, load, monkeypatch, now, most, sizes
+):
+    with write_session(engine) as session:
+        for name in ("octo/a", "octo/b", "octo/c"):
+            project_for(session, name, now=now)
+        session.commit()
+    path, _ = backup_of(engine)
+    monkeypatch.setattr(backup_loader, "MAX_BATCH_BYTES", most)
+    batches = []
+    monkeypatch.setattr(watcher, "advanced", batches.append)
+    load(f"sqlite:///{tmp_path / 'restored.db'}", path)
+
+    assert batches == sizes
+
+
+def test_a_lost_connection_is_no_fault_of_the_rows(empty_url, backup, load, monkeypatch):
+    def lost(table):
+        raise OperationalError(str(table), {}, Exception("the server closed"))
+
+    monkeypatch.setattr(backup_loader, "insert", lost)
+    with pytest.raises(OperationalError, match="the server closed"):
+        load(empty_url, backup)
 
 
 def test_after_a_failure_in_the_last_table_nothing_is_there(empty_url, forged, load, watcher):
