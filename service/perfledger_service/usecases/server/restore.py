@@ -38,7 +38,8 @@ def restore(url: str, path: Path, *, watcher: RowWatcher) -> RestoredBackup:
                 "name one in PERFLEDGER_DATABASE_URL that answers and has space, with a user who "
                 "may create tables and write to them"
             )
-            msg = f"the database cannot be filled: {error.orig}; {remedy}"
+            reason = str(error.orig).partition("\n")[0]
+            msg = f"the database cannot be filled: {reason}; {remedy}"
             raise SettingsError(msg) from None
         manifest = backup.manifest
     with open_current(url) as engine, read_session(engine) as session:
