@@ -111,10 +111,10 @@ def with_known_steps(has_steps: Sequence[bool]) -> tuple[list[int], tuple[str, .
 
     A whole recording, which stands for unknown steps, is not to be averaged with steps.
     """
-    known = [place for place, is_known in enumerate(has_steps) if is_known]
-    if not known or len(known) == len(has_steps):
+    places = [place for place, is_known in enumerate(has_steps) if is_known]
+    if not places or len(places) == len(has_steps):
         return list(range(len(has_steps))), ()
-    return known, (UNKNOWN_DEVICES.format(len(has_steps) - len(known), len(has_steps)),)
+    return places, (UNKNOWN_DEVICES.format(len(has_steps) - len(places), len(has_steps)),)
 
 
 def windows_by_launches(work: LaunchedWork, markers: TimeSegments) -> TimeSegments | None:

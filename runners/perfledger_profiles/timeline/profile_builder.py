@@ -149,9 +149,9 @@ def _parts(
         launches = np.where(scope.calls, launched_by, NO_CALL)
         steps = steps_of(limited, launches, lent=lent)
         parts.append(_DevicePart(scope=scope, trace=limited, launched_by=launches, steps=steps))
-    known, unknown = with_known_steps([part.steps.has_markers for part in parts])
-    parts = [parts[place] for place in known]
-    all_notes = (*notes, *(note for part in parts for note in part.steps.notes), *unknown)
+    places, left_out_notes = with_known_steps([part.steps.has_markers for part in parts])
+    parts = [parts[place] for place in places]
+    all_notes = (*notes, *(note for part in parts for note in part.steps.notes), *left_out_notes)
     return tuple(parts), tuple(dict.fromkeys(all_notes))
 
 

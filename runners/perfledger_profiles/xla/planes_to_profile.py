@@ -89,10 +89,10 @@ def profile_of_planes(
     works = [device_work(plane) for plane in devices]
     host = _host(planes, has_devices=bool(works))
     steps = [_steps(work, host) for work in works] or [_steps(None, host)]
-    known, unknown = with_known_steps([each.has_markers for each in steps])
-    steps = [steps[place] for place in known]
+    places, left_out_notes = with_known_steps([each.has_markers for each in steps])
+    steps = [steps[place] for place in places]
     if works:
-        devices, works = [devices[place] for place in known], [works[place] for place in known]
+        devices, works = [devices[place] for place in places], [works[place] for place in places]
     timelines = [
         _timeline(works[number] if works else None, host, steps=each)
         for number, each in enumerate(steps)
@@ -103,7 +103,7 @@ def profile_of_planes(
         side=side,
         tool=TOOL,
         dropped_events=dropped_events,
-        notes=(*dict.fromkeys(note for each in steps for note in each.notes), *unknown),
+        notes=(*dict.fromkeys(note for each in steps for note in each.notes), *left_out_notes),
     )
     windows = [timeline.windows for timeline in timelines]
     profile = replace(
