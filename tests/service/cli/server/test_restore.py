@@ -11,6 +11,8 @@ from perfledger_service.errors import ConflictError, SettingsError, UsageError
 from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.server import restore as restore_module
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def backup(run, database_url, tmp_path, received, engine, make_bundle):  # noqa: PLR0917

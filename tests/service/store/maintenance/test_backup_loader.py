@@ -19,6 +19,8 @@ from perfledger_service.store.projects import project_for
 from perfledger_service.store.tables import StoreRow
 from perfledger_service.store.upgrade import alembic_config, changing_tables, open_current
 
+pytestmark = pytest.mark.slow
+
 TEXT, NOW = "x", datetime(2026, 11, 20, tzinfo=UTC)
 POSTGRES = pytest.param("postgresql", marks=pytest.mark.slow)
 

@@ -11,6 +11,8 @@ from perfledger_service.errors import UsageError
 from perfledger_service.store.maintenance import backup_reader
 from perfledger_service.store.maintenance.backup_reader import open_backup, verify_backup
 
+pytestmark = pytest.mark.slow
+
 HEADER_BYTES = 30 + 20  # of a zip member before its name, and of its size in 64 bits after it
 
 
