@@ -40,8 +40,7 @@ NUMBER_OF = re.compile("VERSION|FIELD")
 MOST_NUMBERS = 250  # of a table; a curve is none
 PLAIN = {int, float, str, Decimal, Fraction, timedelta}
 NO_TABLE = re.compile("NO_|REGISTERED")  # what stands for nothing, or fills at run time
-# No limit is in them, and torch is not installed on every Python.
-NEED_TORCH = {Path("runners/perfledger/canaries/torch_canaries.py")}
+NEED_TORCH = {Path("runners/perfledger/canaries/torch_canaries.py")}  # which some Pythons lack
 MOST_AMOUNTS = 10  # of a constant; the steps of a curve are no limits
 # Of each page: the title, the folder whose modules it lists, and what happens beyond a limit.
 PAGES = {
