@@ -2,16 +2,17 @@
 
     python benchmarks/mutation_sample.py --seed 1 [--sites 60] [--kinds constants]
         [--only cost_models baselines service/perfledger_service/errors.py:60:16] [--rounds 3]
+        [--jobs 2]
 
-Each kind has a sample of its own. Mutants run in a copy of the last commit. For each, the fast
-tests of the module's name run first, then those that import the module, then those of its folder
-and those of documented limits, then the slow tests of its name and folder, then what commands write
-is compared with the golden files, and last the fast rest of its package runs. The first failure
-ends it. `--rounds` ends it earlier, for a lower bound in less time; `--only` then judges the
-survivors fully. The service's rest takes minutes and is left out: a lower bound there as well. A
-mutant that equals the original, such as a larger cache or a longer time limit that no input can
-reach, survives and counts against the rate too. A test that fails without the mutant says nothing
-of it: it is set aside for the rest of the sample and named at the end.
+Each kind has a sample of its own. Mutants run in copies of the last commit, one for each job. For
+each, the fast tests of the module's name run first, then those that import the module, then those
+of its folder and those of documented limits, then the slow tests of its name and folder, then what
+commands write is compared with the golden files, and last the fast rest of its package runs, which
+takes minutes in the service. The first failure ends it. `--rounds` ends it earlier, for a lower
+bound in less time; `--only` then judges the survivors fully. A mutant that equals the original,
+such as a larger cache or a longer time limit that no input can reach, survives and counts against
+the rate too. A test that fails without the mutant says nothing of it: it is set aside for the rest
+of the sample and named at the end.
 """
 
 import argparse
@@ -31,9 +32,11 @@ import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
+from itertools import islice, repeat
+from multiprocessing import get_context
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
@@ -190,7 +193,7 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
         if any(line in test.read_text(encoding="utf-8") for line in imports)
     ]
     near = sorted((tests / Path(*path.parts[2:-1])).rglob("test_*.py"))
-    rest = sorted(tests.rglob("test_*.py")) if path.parts[0] != "service" else []
+    rest = sorted(tests.rglob("test_*.py"))
     groups = [named, direct, [*near, root / LIMITS]]
     seen: set[Path] = set()
     for group in groups:
@@ -275,18 +278,34 @@ def copy_last_commit(root: Path) -> None:
     compileall.compile_dir(root, quiet=2, workers=0, invalidation_mode=hashed)
 
 
-def judge_sites(root: Path, sites: Sequence[Site], rounds: int) -> Counter[MutantOutcome]:
-    """Judge each mutant, print a line for it, and count the outcomes."""
+def judge_sites(
+    root: Path, sites: Sequence[tuple[int, Site]], rounds: int
+) -> tuple[Counter[MutantOutcome], set[str]]:
+    """Judge each mutant in one copy and print a line for it, with its number.
+
+    Returns the counts of outcomes, and the tests that were set aside.
+    """
     counts: Counter[MutantOutcome] = Counter()
     set_aside: set[str] = set()
-    for number, site in enumerate(sites, 1):
+    for number, site in sites:
         outcome = judge_mutant(root, site, rounds, set_aside)
         counts[outcome] += 1
         line = (root / site.path).read_text(encoding="utf-8").splitlines()[site.line - 1]
         print(f"{number:3} {outcome:8} {site.place} -> {site.text}   {line.strip()}", flush=True)
-    for name in sorted(set_aside):
+    return counts, set_aside
+
+
+def judge_side_by_side(
+    roots: Sequence[Path], sites: Sequence[Site], rounds: int
+) -> Counter[MutantOutcome]:
+    """Judge the mutants in turn in as many processes as there are copies."""
+    numbered = list(enumerate(sites, 1))
+    shares = [numbered[first :: len(roots)] for first in range(len(roots))]
+    with ProcessPoolExecutor(len(roots), mp_context=get_context("fork")) as pool:
+        results = list(pool.map(judge_sites, roots, shares, repeat(rounds)))
+    for name in sorted(set().union(*(set_aside for _, set_aside in results))):
         print(f"fails without a mutant, and was set aside: {name}")
-    return counts
+    return sum((counts for counts, _ in results), Counter())
 
 
 def noticed_share(counts: Counter[MutantOutcome]) -> float:
@@ -301,20 +320,23 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", type=SiteKind, default=list(SiteKind))
     parser.add_argument("--only", nargs="+", default=SOURCES, help="how places begin")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of tests, the nearest first")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants that are judged at once")
     arguments = parser.parse_args()
     counts: dict[SiteKind, Counter[MutantOutcome]] = {}
     with tempfile.TemporaryDirectory(prefix="perfledger-mutants-") as name:
-        root = Path(name)
-        copy_last_commit(root)
+        roots = [Path(name) / f"copy-{number}" for number in range(arguments.jobs)]
+        for root in roots:
+            root.mkdir()
+            copy_last_commit(root)
         for library in LIBRARIES:
             importlib.import_module(library)
-        sites = product_sites(root, arguments.only)
+        sites = product_sites(roots[0], arguments.only)
         for kind in arguments.kinds:
             of_kind = [site for site in sites if site.kind is kind]
             drawn = random.Random(arguments.seed).sample(
                 of_kind, min(arguments.sites, len(of_kind))
             )
-            counts[kind] = judge_sites(root, drawn, arguments.rounds)
+            counts[kind] = judge_side_by_side(roots, drawn, arguments.rounds)
             print(
                 f"seed {arguments.seed}: {counts[kind][MutantOutcome.NOTICED]} of "
                 f"{counts[kind].total()} {kind} noticed ({noticed_share(counts[kind]):.0%})"
