@@ -60,7 +60,7 @@ def busy_share(
     if known_hours <= 0 or any(owner.is_upper_bound for owner in owners):
         return ()
     missing_hours = sum(owner.missing_hours for owner in owners)
-    busy_hours = sum((owner.mean or 0.0) * owner.device_hours for owner in owners)
+    busy_hours = sum(owner.mean * owner.device_hours for owner in owners if owner.mean)
     all_hours = known_hours + missing_hours
     return (
         ShareStatement(

@@ -46,7 +46,7 @@ def ratio_interval(sums: FloatArray, counts: FloatArray) -> BootstrapInterval:
     sums, counts = np.add.reduceat(sums, starts), np.add.reduceat(counts, starts)
     times = _times(len(starts))
     resampled = times @ counts
-    is_any = resampled > 0
+    is_any = resampled.astype(bool)
     return _interval_of(middle, (times @ sums)[is_any] / resampled[is_any], days=days_with_jobs)
 
 
@@ -92,7 +92,7 @@ def latest_ratio_interval(
         of_stretch = np.zeros(is_drawn.shape[1])
         np.maximum.at(of_stretch, days // length, column)
         latest.append((is_drawn * of_stretch).max(axis=1))
-    is_any = latest[1] > 0
+    is_any = latest[1].astype(bool)
     return _interval_of(middle, latest[0][is_any] / latest[1][is_any], days=days_with_jobs)
 
 
@@ -110,7 +110,7 @@ def _resampled_quantiles(values: FloatArray, days: IntArray, share: float) -> Fl
     jobs = below[:, -1:]
     positions = (below < share * jobs).sum(axis=1)
     quantiles = grid[np.minimum(positions, len(grid) - 1)]
-    return np.where(jobs[:, 0] > 0, quantiles, np.nan)
+    return np.where(jobs[:, 0], quantiles, np.nan)
 
 
 def _length(days: int) -> int:

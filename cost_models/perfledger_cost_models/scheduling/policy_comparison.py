@@ -132,11 +132,8 @@ def _hours_gained(base: JobOutcomes, alternative: JobOutcomes) -> BootstrapInter
 
 def _wait_saved(base: JobOutcomes, alternative: JobOutcomes) -> BootstrapInterval:
     days = base.jobs.submit_ms // MS_PER_DAY
-    count = int(days.max()) + 1
-    saved: FloatArray = np.bincount(days, base.wait_s - alternative.wait_s, count).astype(
-        np.float64
-    )
-    return ratio_interval(saved, np.bincount(days, minlength=count).astype(np.float64))
+    saved = np.bincount(days, base.wait_s - alternative.wait_s)
+    return ratio_interval(saved.astype(np.float64), np.bincount(days).astype(np.float64))
 
 
 def _curve(waits: FloatArray) -> tuple[float, ...]:

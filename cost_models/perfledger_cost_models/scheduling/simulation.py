@@ -101,7 +101,7 @@ def _pools(jobs: JobTable, cluster: Cluster) -> list[tuple[IntArray, IntArray]]:
     if len(names) == 1:
         return [(np.arange(len(cluster.devices)), np.arange(len(jobs)))]
     places = {name: place for place, name in enumerate(names)}
-    codes = np.array([places.get(name, -1) for name in jobs.pool.names], np.int64)
+    codes = np.array([places.get(name, len(names)) for name in jobs.pool.names], np.int64)
     of_job = codes[jobs.pool.codes]
     pairs = zip(_places(cluster.pool.codes, names), _places(of_job, names), strict=True)
     return [(nodes, rows) for nodes, rows in pairs if len(rows) and cluster.devices[nodes].any()]

@@ -346,8 +346,7 @@ def _thinned_cells(cells: _Cells) -> _Cells:
     weight: FloatArray = np.exp(cells.log_weight - cells.log_weight.max())[order]
     steps = (np.arange(SHAPES) + 0.5) / SHAPES * weight.sum()
     grown = np.asarray(np.cumsum(weight), dtype=np.float64)
-    indices = np.asarray(np.searchsorted(grown, steps), dtype=np.intp)
-    places = np.minimum(indices, len(order) - 1)
+    places = np.asarray(np.searchsorted(grown, steps), dtype=np.intp)
     thinned = cells.select(order[places])
     return replace(thinned, log_weight=np.zeros(SHAPES))
 

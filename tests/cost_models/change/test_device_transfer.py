@@ -125,3 +125,17 @@ def test_a_carried_change_encloses_the_measured_one_and_keeps_its_sign(change, f
     assert -1 <= low <= change[0] <= middle <= change[2] <= high
     assert (low < 0) is (change[0] < 0)
     assert (high > 0) is (change[2] > 0)
+
+
+@pytest.mark.parametrize("times", [1.5, 1 / 1.5])
+def test_without_counted_work_devices_are_as_far_apart_as_their_most_different_peak(times):
+    """Both peaks lie on one side of no change, which a step that waits for neither has."""
+    there = replace(
+        NEW, flops_per_second={"float32": 1e14 * times}, bytes_per_second=1e12 * times**0.5
+    )
+    transfers = replace(TRANSFERS, roofs={"Old": OLD, "New": there})
+
+    half = CALIBRATION.log_half_width(
+        distance=log(1.5), source=OLD, target=there, coverage=COVERAGE
+    )
+    assert transfers.factor(measured(), "New") == pytest.approx(exp(half))

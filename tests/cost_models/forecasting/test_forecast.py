@@ -13,6 +13,7 @@ from perfledger_cost_models.forecasting.forecast import (
     backtest,
     forecast_of,
     longest_horizon,
+    pinball,
 )
 from perfledger_cost_models.forecasting.past_periods import UsageHistory
 from perfledger_cost_models.forecasting.sample_paths import ForecastError, sample_paths
@@ -298,3 +299,12 @@ def test_a_weekly_forecast_looks_back_a_year_of_52_weeks():
     middles = [period[MIDDLE] for period in found.periods]
     assert found.has_season
     assert max(middles[:20]) < 120 < min(middles[24:28])
+
+
+@pytest.mark.parametrize("outcome", [0.0, 2.0])
+def test_the_pinball_loss_of_one_unit_is_the_mean_of_the_shares_on_that_side(outcome):
+    """Quantiles lie evenly about one half, so that it is one half on either side."""
+    quantiles = np.ones((len(QUANTILES), 1))
+
+    assert np.mean(QUANTILES) == pytest.approx(0.5)
+    assert pinball(np.array([outcome]), quantiles) == pytest.approx(0.5)

@@ -107,3 +107,11 @@ def test_the_latest_end_lies_where_drawing_single_days_puts_it():
     assert found.middle == MAX_STRETCHES / 100
     assert found.low == pytest.approx(np.quantile(drawn, 0.025) / 100, abs=0.006)
     assert found.high == found.middle
+
+
+def test_jobs_that_end_after_a_millisecond_have_a_ratio_too():
+    days = np.arange(14)
+
+    found = latest_ratio_interval(np.full(14, 3), np.ones(14, np.int64), days)
+
+    assert (found.middle, found.low, found.high) == (3, 3, 3)

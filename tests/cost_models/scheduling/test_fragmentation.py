@@ -4,9 +4,7 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.scheduling.cluster import equal_nodes
 from perfledger_cost_models.scheduling.fragmentation import Fragmentation
-from perfledger_cost_models.scheduling.free_devices import (
-    FreeDevices,
-)
+from perfledger_cost_models.scheduling.free_devices import FreeDevices, ResourceRequest
 from tests.cost_models.scheduling.example_mix import MIX
 
 
@@ -30,3 +28,12 @@ def test_fragmentation_is_its_definition(left, cpu):
     (found,) = Fragmentation(MIX).amount(free_devices, np.arange(1))
 
     assert found == pytest.approx(by_definition(np.array(left), cpu))
+
+
+def test_a_node_on_which_nothing_changes_has_half_of_the_points():
+    """100 / (1 + exp(growth)), growth in devices; a request of nothing leaves all as it was."""
+    nodes = np.arange(2)
+    free_devices = FreeDevices(equal_nodes(2, devices=4), nodes, MIX)
+    request = ResourceRequest(devices=0, share_milli=0, cpu_milli=0, memory_mib=0, models=0)
+
+    assert Fragmentation(MIX).scores(free_devices, request, nodes).tolist() == [50, 50]

@@ -3,7 +3,7 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.serving.closed_loop_latency import closed_loop_model
+from perfledger_cost_models.serving.closed_loop_latency import TAIL_CORRELATION, closed_loop_model
 from perfledger_cost_models.serving.load_curve import LoadMode, LoadPoint
 
 
@@ -75,3 +75,15 @@ def test_services_that_vary_beyond_measure_or_not_at_all_have_an_answer(median_s
     )
 
     assert closed_loop_model(point).at(10.0).chance_below(1e9) > 0.99
+
+
+@pytest.mark.parametrize("tail_s", [1.0, 2.0])
+def test_a_fuller_server_has_longer_stretches_of_alike_requests(tail_s):
+    """1 + tail correlation · e^(sigma²) · u / (1 - u)², whose end is 2 at half of the capacity."""
+    fit = closed_loop_model(
+        closed(1, 1.0, latency_p50_s=1.0, latency_p95_s=1.0, latency_p99_s=tail_s)
+    )
+
+    times = TAIL_CORRELATION * math.exp(fit.sigma**2)
+    assert fit.thinning(fit.capacity / 2) == pytest.approx(1 + times * 2)
+    assert fit.thinning(fit.capacity * 0.8) == pytest.approx(1 + times * 20)

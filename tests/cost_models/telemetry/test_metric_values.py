@@ -93,3 +93,9 @@ def test_shares_that_are_meant_as_shares_are_not_noted():
 
     assert shares(found, Signal.GPU_UTIL) == [0.5, 0.9]
     assert found.notes == ()
+
+
+def test_a_device_without_a_free_byte_is_full_and_one_without_a_used_byte_is_empty():
+    found = export(values(USED, 0, 80), values(FREE, 80, 0))
+
+    assert shares(found, Signal.MEMORY) == [0.0, 1.0]

@@ -96,3 +96,14 @@ def test_the_most_hours_apart_come_first():
     )
 
     assert [each.owner for each in found] == [other, JOB]
+
+
+def test_means_are_of_parts_of_a_second_too():
+    (found,) = herrings(
+        seen(0.91, Signal.GPU_UTIL, hours=1 / 3600, step=0.25),
+        seen(0.156, Signal.SM_ACTIVE, hours=1 / 3600, step=0.25),
+        seen(0.5, Signal.TENSOR_ACTIVE, hours=0.5 / 3600, step=0.25),
+    )
+
+    assert (found.gpu_util, found.sm_active) == (pytest.approx(0.91), pytest.approx(0.156))
+    assert found.tensor_active == pytest.approx(0.5)

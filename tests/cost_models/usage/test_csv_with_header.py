@@ -38,3 +38,10 @@ def test_another_cell_is_an_error_not_zero(cell):
 
     with pytest.raises(UsageFileError, match=r"x, line 3: a is .* not 0 to 10"):
         amounts(rows, "a", maximum=10.0)
+
+
+def test_a_long_cell_is_shown_by_its_first_forty_letters():
+    rows = read_rows(f"a\n{'x' * 100}\n", "x", most_rows=9)
+
+    with pytest.raises(UsageFileError, match=f"a is '{'x' * 40}', not 0 to 10"):
+        amounts(rows, "a", maximum=10.0)

@@ -124,3 +124,9 @@ def test_tables_say_hours_or_devices_and_when(text):
 def test_what_cannot_be_counted_is_an_error(data, message):
     with pytest.raises(UsageFileError, match=message):
         read(data)
+
+
+@pytest.mark.parametrize("column", ["gpus", "gpu_hours"])
+def test_a_long_cell_is_shown_by_its_first_forty_letters(column):
+    with pytest.raises(UsageFileError, match=f"'{'x' * 40}' is not a number of GPU hours"):
+        read(f"date,{column}\n2026-10-01,{'x' * 100}\n")
