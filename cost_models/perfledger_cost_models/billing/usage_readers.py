@@ -11,6 +11,7 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceUsage,
     UsageFileError,
     decoded_text,
+    header_of,
     rows_of,
     usage_of,
 )
@@ -50,7 +51,7 @@ def _read_table(text: str, name: str) -> DeviceUsage:
     first = text.partition("\n")[0].strip()
     if is_sacct(first):
         return read_sacct(text, name)
-    _, header = next(rows_of(first, name), (0, list[str]()))
+    header = header_of(rows_of(first, name))
     if _FOCUS_COLUMN in header:
         return _read_bill(text, name)
     if header and is_kubernetes_csv(header):

@@ -88,7 +88,8 @@ def _nodes_needed(
         missed = [nodes for nodes in further if not is_met(nodes)]
         if not missed:
             return count
-        count = fewest_nodes(is_met, first=missed[-1] + 1, most=most, least=missed[-1] + 1)
+        least = missed[-1] + 1
+        count = fewest_nodes(is_met, first=least, most=most, least=least)
     return None
 
 

@@ -20,9 +20,7 @@ def resampled_log(jobs: JobTable, *, seed: int) -> JobTable:
     days = days_of(jobs)
     length = max(1, round(days ** (1 / 3)))
     starts: IntArray = np.random.default_rng(seed).integers(0, days, -(-days // length))
-    day_order: list[int] = (
-        ((starts[:, None] + np.arange(length)) % days).reshape(-1)[:days].tolist()
-    )
+    day_order: list[int] = ((starts[:, None] + np.arange(length)) % days).ravel()[:days].tolist()
     ends = np.searchsorted(jobs.submit_ms // MS_PER_DAY, np.arange(days + 1))
     rows = [np.arange(ends[day], ends[day + 1], dtype=np.int64) for day in day_order]
     shifts = [

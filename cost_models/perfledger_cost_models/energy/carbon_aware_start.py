@@ -147,7 +147,8 @@ def _grid(task: DeferrableJob, series: HourlySeries) -> _Grid:
         msg = "the file does not cover the earliest start to the deadline: give more hours"
         raise StartWindowError(msg)
     offset = start - round(series.start_s / _MINUTE_S)
-    tick = math.gcd(series.step_s // _MINUTE_S, offset, deadline - start, work, pause or 0)
+    pauses = [] if pause is None else [pause]
+    tick = math.gcd(series.step_s // _MINUTE_S, offset, deadline - start, work, *pauses)
     count = (deadline - start) // tick
     if pause is not None and count * (work // tick) > MAX_CELLS:
         msg = f"there are too many ticks of {tick} min: round the times to quarters of an hour"
@@ -228,7 +229,7 @@ def _backtrack(
             used[tick - 1] = 1
             tick, work, is_on = tick - 1, work - 1, pause > 0
     edges = np.flatnonzero(np.diff(used, prepend=0))
-    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+    return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _plan(

@@ -91,7 +91,7 @@ def _kinds(logs: FloatArray, *, horizon: int, season: int) -> tuple[_Kind, ...]:
             points=run_models(logs, group, horizon=horizon),
             reach=np.array([each.reach(horizon) for each in group]),
             has_trend=group[0].beta > 0,
-            has_season=season > 0,
+            has_season=bool(season),
         )
         for group in groups
     )

@@ -103,7 +103,7 @@ def _contradiction(wrong: Price, reference: Price) -> str:
         f"{'above' if is_above else 'below'} {reference.usd_per_device_hour:.4g} of "
         f"{reference.as_of}"
     )
-    if wrong.count > 1 and is_same_price(difference, Decimal(wrong.count)):
+    if is_same_price(difference, Decimal(wrong.count)):
         unit = "the instance, not of one accelerator" if is_above else "one accelerator, not of all"
         return f"{reason}: it is the price of {unit}"
     return reason

@@ -78,9 +78,7 @@ class Fragmentation:
         models = free_devices.models[nodes]
         if request.devices != 1 or request.share_milli == WHOLE_DEVICE:
             rows = left.copy()
-            order = np.argsort(
-                np.where(left >= request.share_milli, left, 2 * WHOLE_DEVICE), kind="stable"
-            )
+            order = np.argsort(np.where(left >= request.share_milli, left, np.inf), kind="stable")
             chosen = order[:, : request.devices]
             lowered = np.take_along_axis(left, chosen, axis=1) - request.share_milli
             np.put_along_axis(rows, chosen, lowered, axis=1)
@@ -115,7 +113,7 @@ class Fragmentation:
         usable = np.einsum("nmg,ng->nm", can_use, left)
         fragments = total - np.where(fits, usable, 0)
         amounts: FloatArray = fragments @ self._weights
-        return amounts[places.reshape(-1)]
+        return amounts[places.ravel()]
 
 
 def _score(before: FloatArray, after: FloatArray) -> FloatArray:

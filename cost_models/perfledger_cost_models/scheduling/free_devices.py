@@ -97,9 +97,7 @@ class FreeDevices:
         if request.share_milli == WHOLE_DEVICE:
             idle_devices: IntArray = (left == WHOLE_DEVICE).nonzero()[0]
             return idle_devices[: request.devices]
-        order = np.argsort(
-            np.where(left >= request.share_milli, left, 2 * WHOLE_DEVICE), kind="stable"
-        )
+        order = np.argsort(np.where(left >= request.share_milli, left, np.inf), kind="stable")
         return order[: request.devices]
 
     def try_take(self, allocation: JobAllocation) -> bool:
@@ -158,7 +156,7 @@ def resource_requests(
         share = slices[np.searchsorted(slices, share)]
     columns = (jobs.devices, share, jobs.cpu_milli, jobs.memory_mib, jobs.models.codes)
     table, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return [ResourceRequest(*map(int, row)) for row in table], places.reshape(-1)
+    return [ResourceRequest(*map(int, row)) for row in table], places.ravel()
 
 
 def request_classes(
@@ -174,7 +172,7 @@ def request_classes(
         return shapes, places
     columns = (places, jobs.team.codes, jobs.limit_ms)
     classes, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return [shapes[request] for request in classes[:, 0].tolist()], places.reshape(-1)
+    return [shapes[request] for request in classes[:, 0].tolist()], places.ravel()
 
 
 def _slices(sharing: DeviceSharing) -> Sequence[int]:

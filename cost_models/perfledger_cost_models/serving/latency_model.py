@@ -185,7 +185,7 @@ def fit_latency(points: Sequence[LoadPoint]) -> LatencyFit:
     """
     open_points = sorted(
         (point for point in points if point.mode is LoadMode.OPEN and point.keeps_up),
-        key=lambda point: point.offered_per_second or 0.0,
+        key=_offered,
     )
     rates = np.array([point.offered_per_second for point in open_points])
     p99_s = np.array([point.latency_p99_s for point in open_points])
@@ -209,6 +209,11 @@ def fit_latency(points: Sequence[LoadPoint]) -> LatencyFit:
             replace(evidence, expected_s=expected_s, spreads=_spreads(open_points, thinning))
         )
     return fit
+
+
+def _offered(point: LoadPoint) -> float:
+    """Return the requests that arrive a second, which no point in an open loop is without."""
+    return point.offered_per_second or math.nan
 
 
 def _service_cv2(lowest: LoadPoint) -> float:
@@ -258,7 +263,7 @@ def left_out_errors(points: Sequence[LoadPoint]) -> tuple[float, ...]:
     errors: list[float] = []
     for point in open_points[:: math.ceil(len(open_points) / MAX_CHECKED)]:
         fit = fit_latency([other for other in points if other is not point])
-        expected = fit.at(point.offered_per_second or 0.0).quantile_s(0.5)
+        expected = fit.at(_offered(point)).quantile_s(0.5)
         if expected is not None:
             errors.append(expected / point.latency_p99_s - 1)
     return tuple(errors)
@@ -267,17 +272,16 @@ def left_out_errors(points: Sequence[LoadPoint]) -> tuple[float, ...]:
 def _capacity_evidence(points: Sequence[LoadPoint]) -> tuple[FloatArray, FloatArray, float]:
     """Return throughputs at capacity, their spreads, and a lower bound of the capacity."""
     closed = sorted(
-        (point for point in points if point.mode is LoadMode.CLOSED),
-        key=lambda point: point.concurrency or 0,
+        (point.concurrency, point.throughput_per_second)
+        for point in points
+        if point.mode is LoadMode.CLOSED and point.concurrency is not None
     )
     most = [point.throughput_per_second for point in points if not point.keeps_up]
     spreads = [CAPACITY_SPREAD] * len(most)
     # A smaller step is not evidence: one more of thirty adds only 3 % even below capacity.
-    fewer = [
-        point for point in closed if 2 * (point.concurrency or 0) <= (closed[-1].concurrency or 0)
-    ]
+    fewer = [served for at_once, served in closed if 2 * at_once <= closed[-1][0]]
     if fewer:
-        last, before = (point.throughput_per_second for point in (closed[-1], fewer[-1]))
+        last, before = closed[-1][1], fewer[-1]
         if last < SATURATION_GAIN * before:
             most.append(max(last, before))
             spreads.append(math.hypot(CAPACITY_SPREAD, max(last / before - 1, 0.0)))

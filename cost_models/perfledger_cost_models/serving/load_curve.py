@@ -101,19 +101,25 @@ class LoadPoint:
         """
         if self.offered_per_second is None:
             return True
-        served = self.throughput_per_second
-        if self._is_drained and self.seconds is not None:
-            served *= self.seconds / (self.seconds - (self.latency_p50_s or 0))
         return has_served_offered_load(
-            offered=self.offered_per_second, served=served, completed=self.completed
+            offered=self.offered_per_second,
+            served=self._served_per_second,
+            completed=self.completed,
         )
 
     @property
-    def _is_drained(self) -> bool:
-        """Return whether its seconds end with the last request, which counts as served."""
-        if self.seconds is None or (self.latency_p50_s or 0) >= self.seconds:
-            return False
-        return self.throughput_per_second * self.seconds >= DRAINED_SHARE * (self.completed or 0)
+    def _served_per_second(self) -> float:
+        """Return the throughput while requests arrive, of seconds that end with the last one."""
+        served, seconds, latency_s = (
+            self.throughput_per_second,
+            self.seconds,
+            self.latency_p50_s,
+        )
+        if seconds is None or latency_s is None or latency_s >= seconds:
+            return served
+        if self.completed is not None and served * seconds < DRAINED_SHARE * self.completed:
+            return served  # some still waited when time was up
+        return served * seconds / (seconds - latency_s)
 
     @property
     def p99_spread(self) -> float | None:

@@ -1,5 +1,6 @@
 """Finds the values of single inputs at which owning costs as much as another option."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -65,9 +66,12 @@ def switching_inputs(
             switches.append(
                 SwitchingInput(parameter=name, unit=parameter.unit, mode=mode, value=value)
             )
-    return tuple(
-        sorted(switches, key=lambda one: (abs(one.value / (one.mode or 1) - 1), one.parameter))
-    )
+    return tuple(sorted(switches, key=lambda one: (_distance(one), one.parameter)))
+
+
+def _distance(switch: SwitchingInput) -> float:
+    """Return how far the value is from the mode, relative to it."""
+    return abs(switch.value - switch.mode) / switch.mode if switch.mode else math.inf
 
 
 def _crossing(is_above: Callable[[float], bool], near: float, far: float) -> float:

@@ -55,7 +55,7 @@ def read_metrics_explorer(text: str, name: str) -> ActivityExport:
     for number, cells in rows_of(text, name):
         where = f"{name}, line {number}"
         time = _time(cells[0])
-        for place, cell in enumerate(cells[1:], start=1):
+        for place, cell in enumerate(cells[1:]):
             if time is None:
                 labels.setdefault(place, {})[cells[0].strip()] = cell.strip()
             elif cell.strip() not in UNDEFINED:

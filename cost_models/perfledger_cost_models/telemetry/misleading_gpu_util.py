@@ -107,7 +107,7 @@ def _cells(
     hours = activity.hour - int(table.start // SECONDS_PER_HOUR)
     keys = activity.owner * _spread(table) + activity.device * (int(table.hours) + 3) + hours
     kinds, places = np.unique(keys, return_inverse=True)
-    places = places.reshape(-1)
+    places = places.ravel()
     return kinds, sums_by(places, activity.seconds), sums_by(places, activity.used)
 
 

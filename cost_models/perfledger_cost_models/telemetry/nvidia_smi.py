@@ -20,6 +20,7 @@ from perfledger_cost_models.telemetry.metric_values import MetricValues, export_
 from perfledger_cost_models.usage.device_spans import (
     UsageFileError,
     first_label,
+    header_of,
     number_of,
     parse_time,
     rows_of,
@@ -45,7 +46,7 @@ def is_nvidia_smi(header: Sequence[str]) -> bool:
 def read_query(text: str, name: str) -> ActivityExport:
     """Read the CSV of one host; raise UsageFileError."""
     rows = rows_of(text, name)
-    _, header = next(rows, (0, list[str]()))
+    header = header_of(rows)
     columns = tuple(map(_column, header))
     if TIME not in columns or set(DEVICE).isdisjoint(columns):
         msg = f"{name} has no timestamp or no uuid: add both to --query-gpu=timestamp,uuid,..."

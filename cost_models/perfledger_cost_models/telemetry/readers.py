@@ -22,6 +22,7 @@ from perfledger_cost_models.usage.device_spans import (
     MAX_USAGE_BYTES,
     UsageFileError,
     decoded_text,
+    header_of,
     rows_of,
 )
 from perfledger_cost_models.usage.prometheus import (
@@ -79,7 +80,7 @@ def _read_table(text: str, name: str) -> ActivityExport:
         return read_sacct_activity(text, name)
     if is_dcgmi(first):
         return read_dmon(text, name)
-    _, header = next(rows_of(first, name), (0, list[str]()))
+    header = header_of(rows_of(first, name))
     for is_kind, read in _READERS if header else ():
         if is_kind(header):
             return read(text, name)

@@ -202,6 +202,6 @@ def _check(
 def _moments(device: IntArray, starts: FloatArray) -> tuple[IntArray, IntArray]:
     """Return each sample's index among its device's times, and the number of samples at each."""
     _, times = np.unique(starts, return_inverse=True)
-    keys = device * (int(times.max()) + 1) + times.reshape(-1)
+    keys = device * (int(times.max()) + 1) + times.ravel()
     _, places, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    return places.reshape(-1), counts
+    return places.ravel(), counts

@@ -295,7 +295,7 @@ def _sum_marks(
         for start, end, mark in marked
         if max(start, job.start) < min(end, job.end)
     ]
-    starts, ends, marks = np.array(inside, dtype=float).reshape(-1, 3).T
+    starts, ends, marks = np.array(inside, dtype=float).reshape(len(inside), 3).T
     times = np.unique(np.concatenate([[job.start, job.end], starts, ends]))
     changes, running = np.zeros(len(times)), np.zeros(len(times), dtype=np.int64)
     for moments, sign in ((starts, 1), (ends, -1)):

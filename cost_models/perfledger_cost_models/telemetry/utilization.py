@@ -183,5 +183,5 @@ def _burstiness(samples: SampleTable) -> float | None:
     hours, places = np.unique(activity.hour, return_inverse=True)
     if len(hours) < FEWEST_HOURS:
         return None
-    seconds = sums_by(places.reshape(-1), activity.seconds)
-    return burstiness(sums_by(places.reshape(-1), activity.used) / seconds, seconds)
+    seconds = sums_by(places.ravel(), activity.seconds)
+    return burstiness(sums_by(places.ravel(), activity.used) / seconds, seconds)

@@ -22,6 +22,7 @@ from perfledger_cost_models.usage.device_spans import (
     UsageFileError,
     decoded_json,
     first_label,
+    header_of,
     parse_time,
     rows_of,
 )
@@ -65,7 +66,7 @@ def read_events_json(data: bytes, name: str) -> ActivityExport:
 def read_events_csv(text: str, name: str) -> ActivityExport:
     """Read rows in CSV; raise UsageFileError."""
     rows = rows_of(text, name)
-    _, header = next(rows, (0, list[str]()))
+    header = header_of(rows)
     return _export(
         name,
         ((f"{name}, line {number}", dict(zip(header, row, strict=False))) for number, row in rows),

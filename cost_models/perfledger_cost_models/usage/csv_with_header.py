@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfledger_cost_models.usage.device_spans import UsageFileError, rows_of
+from perfledger_cost_models.usage.device_spans import UsageFileError, header_of, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class CsvRow:
 def read_rows(text: str, name: str, *, most_rows: int) -> tuple[CsvRow, ...]:
     """Return a table's rows; raise UsageFileError for none, too many, or ragged ones."""
     lines = rows_of(text, name)
-    _, first = next(lines, (0, list[str]()))
+    first = header_of(lines)
     header = [cell.strip().lower() for cell in first]
     rows: list[CsvRow] = []
     for number, cells in lines:

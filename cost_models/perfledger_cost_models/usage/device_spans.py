@@ -188,3 +188,8 @@ def rows_of(text: str, name: str, *, delimiter: str = ",") -> Iterator[tuple[int
     except csv.Error as error:
         msg = f"{name}, line {reader.line_num}: {error}: export it again"
         raise UsageFileError(msg) from error
+
+
+def header_of(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+    """Return the cells of the next row, which are none where there is no row."""
+    return next((cells for _, cells in rows), [])

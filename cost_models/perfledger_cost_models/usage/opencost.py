@@ -16,6 +16,7 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceUsage,
     UsageFileError,
     decoded_json,
+    header_of,
     parse_time,
     rows_of,
     span_of,
@@ -81,7 +82,7 @@ def read_allocations(data: bytes, name: str) -> DeviceUsage:
 def read_gpu_table(text: str, name: str) -> DeviceUsage:
     """Read a table of GPU hours; raise UsageFileError."""
     rows = rows_of(text, name)
-    _, header = next(rows, (0, list[str]()))
+    header = header_of(rows)
     places = _places(header)
     spans: list[DeviceSpan] = []
     for number, cells in rows:

@@ -21,6 +21,7 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceUsage,
     UsageFileError,
     decoded_json,
+    header_of,
     parse_time,
     rows_of,
     span_of,
@@ -103,7 +104,7 @@ def series_of_query(data: bytes, name: str) -> tuple[LabelledSamples, ...]:
 def series_of_table(text: str, name: str) -> tuple[LabelledSamples, ...]:
     """Return the series of samples in CSV, as `read_samples` reads them; raise UsageFileError."""
     rows = rows_of(text, name)
-    _, header = next(rows, (0, list[str]()))
+    header = header_of(rows)
     lower = [column.lower() for column in header]
     samples_by_series: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
     time = next(lower.index(each) for each in TIMES if each in lower)

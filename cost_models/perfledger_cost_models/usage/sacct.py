@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
-from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time, rows_of
+from perfledger_cost_models.usage.device_spans import UsageFileError, header_of, parse_time, rows_of
 
 _JOB_NAME = "JobName"
 _NO_TIME = frozenset({"", "Unknown", "None"})  # not begun, or not ended
@@ -93,7 +93,7 @@ def sacct_rows(text: str, name: str, columns: Sequence[str]) -> Iterator[SacctRo
     Raises UsageFileError, also for a run that appears twice.
     """
     lines = rows_of(text, name, delimiter="|")
-    _, header = next(lines, (0, list[str]()))
+    header = header_of(lines)
     missing = [column for column in columns if column not in header]
     if missing:
         msg = f"{name} lacks {missing}: add them to sacct --parsable2 --format=..."

@@ -98,7 +98,7 @@ class NsysColumns:
 
     def trace(self, *, devices: Sequence[ProfiledDevice], notes: Sequence[str]) -> Trace:
         """Return the trace."""
-        table = np.array(self._rows, dtype=np.int64).reshape(-1, len(_COLUMNS))
+        table = np.array(self._rows, dtype=np.int64).reshape(len(self._rows), len(_COLUMNS))
         column = dict(zip(_COLUMNS, table.T, strict=True))
         begin_ns = int(column["start"].min(initial=MAX_COUNT)) if self._rows else 0
         return Trace(
@@ -173,4 +173,4 @@ def _links(kind: IntArray, process: IntArray, correlation: IntArray) -> IntArray
     if on_device.size <= 1 and not np.isin(on_device, on_host).any():
         return correlation
     _, link = np.unique(np.stack([process, correlation], axis=1), axis=0, return_inverse=True)
-    return np.where(correlation > 0, link.reshape(-1) + 1, UNKNOWN)
+    return np.where(correlation > 0, link.ravel() + 1, UNKNOWN)

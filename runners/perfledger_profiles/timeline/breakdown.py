@@ -125,7 +125,7 @@ def windows_of(spans: Sequence[tuple[int, int]]) -> TimeSegments:
         begin = max(start, windows[-1][1]) if windows else start
         if end > begin:
             windows.append((begin, end))
-    table = np.array(windows, dtype=np.int64).reshape(-1, 2)
+    table = np.array(windows, dtype=np.int64).reshape(len(windows), 2)
     return TimeSegments(
         start_ns=table[:, 0], end_ns=table[:, 1], owner=np.arange(len(windows), dtype=np.int64)
     )

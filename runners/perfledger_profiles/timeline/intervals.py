@@ -142,7 +142,7 @@ def crossing_parents(starts: IntArray, ends: IntArray) -> tuple[IntArray, TimeSe
         open_calls.append(index)
     if begins:
         _close(open_calls, stops, cuts, now=now, until=max(stops))
-    table = np.array(cuts, dtype=np.int64).reshape(-1, 3)
+    table = np.array(cuts, dtype=np.int64).reshape(len(cuts), 3)
     segments = TimeSegments(start_ns=table[:, 0], end_ns=table[:, 1], owner=table[:, 2])
     return np.array(parents, dtype=np.int64), segments
 

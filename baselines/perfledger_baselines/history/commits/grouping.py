@@ -209,7 +209,7 @@ class _AllSeries:
             change for observed in self.all_series for change in attributed_changes(observed)
         ]
         ends = [(observed.commits[0], observed.commits[-1]) for observed in self.all_series]
-        self._begun, self._ended = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+        self._begun, self._ended = np.array(ends, dtype=np.int64).reshape(len(ends), 2).T
         self._alike: defaultdict[tuple[str, str], list[ObservedSeries]] = defaultdict(list)
         for observed in self.all_series:
             self._alike[_series_key(observed.series)].append(observed)
