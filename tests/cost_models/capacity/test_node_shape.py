@@ -73,3 +73,7 @@ def test_a_millisecond_on_one_device_is_use():
 
     assert peak_devices(jobs) == unlimited_peak(jobs) == widest_job(jobs) == 1
     assert mean_devices(jobs) == 1
+
+
+def test_jobs_that_all_come_at_once_are_counted_over_a_millisecond():
+    assert mean_devices(jobs_of((0, 0.001, 4, 0), (0, 0.001, 3, 0))) == 7

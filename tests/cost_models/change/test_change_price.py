@@ -395,3 +395,6 @@ def test_freed_hours_have_the_sign_of_their_change_down_to_parts_of_an_hour(scal
     low, middle, high = found.extra_hours
     assert low < middle < high <= 0
     assert middle == pytest.approx(-scale, rel=0.5)
+
+    (found,) = prices(fleet, change=(-0.2, -0.1, 0.1))
+    assert 0 < found.extra_hours[-1] <= 2 * scale

@@ -43,3 +43,27 @@ def test_eight_of_ten_come_true(count):
         told += 6
 
     assert 0.7 <= inside / told <= 0.9
+
+
+@pytest.mark.parametrize(
+    ("count", "horizon", "counts", "losses"),
+    [
+        (30, 4, (12, 42, 27, 30), (0.0347047265, 0.0469009462)),
+        (13, 3, (1, 1, 0, 0), (0.032611878, 0.0406337787)),
+    ],
+)
+def test_backtests_of_made_up_series_have_known_figures(count, horizon, counts, losses):
+    """So that a change of the method shows; other tests say what is right."""
+    found = backtest(noisy(count), horizon=horizon, season=0)
+
+    assert found is not None
+    assert (found.origins, found.periods, found.inside, found.naive_inside) == counts
+    assert (found.loss, found.naive_loss) == pytest.approx(losses, rel=1e-5)
+
+
+def test_no_forecast_goes_farther_than_half_of_what_is_known():
+    """Of 14 periods the first 12 tell two, and the first 13 one, however far it is asked for."""
+    found = backtest(noisy(30), horizon=20, season=0)
+
+    assert found is not None
+    assert found.periods == sum(min(30 - origin, origin // 2) for origin in range(18, 30))

@@ -66,3 +66,23 @@ def test_jobs_of_one_device_that_never_waited_or_ended_at_once_are_recorded_too(
     assert found is not None
     assert (found.wait_mean_s, found.wait_p95_s) == (0, 0)
     assert found.allocated == pytest.approx(0.002 / 0.004)
+
+
+def test_jobs_that_end_at_once_on_a_single_device_count_as_recorded():
+    """All have a start; one of them waited, and two end in the moment in which they start."""
+    rows = [(0.0, 0.0, 0.0), (1.0, 2.0, 0.0), (2.0, 0.0, 0.001)]
+    jobs = table_of(Job(submit_s=at, run_s=run, devices=1, wait_s=wait) for at, wait, run in rows)
+
+    found = recorded_waiting(jobs, devices=1)
+
+    assert found is not None
+    assert (found.wait_mean_s, found.wait_p50_s) == (pytest.approx(2 / 3), 0)
+
+
+def test_jobs_that_ended_at_once_without_a_start_are_missing_starts():
+    jobs = table_of(
+        Job(submit_s=at, run_s=0.0, devices=1, wait_s=wait)
+        for at, wait in ((0.0, 0.0), (1.0, None))
+    )
+
+    assert recorded_waiting(jobs, devices=1) is None

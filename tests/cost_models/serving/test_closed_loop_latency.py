@@ -87,3 +87,33 @@ def test_a_fuller_server_has_longer_stretches_of_alike_requests(tail_s):
     times = TAIL_CORRELATION * math.exp(fit.sigma**2)
     assert fit.thinning(fit.capacity / 2) == pytest.approx(1 + times * 2)
     assert fit.thinning(fit.capacity * 0.8) == pytest.approx(1 + times * 20)
+
+
+@pytest.mark.parametrize(
+    ("point", "use", "seconds", "chance"),
+    [
+        (closed(), 0.3, (0.15930977, 0.18274464, 0.20618142), 0.99988212),
+        (closed(), 0.7, (0.24170057, 0.27997961, 0.3201712), 0.15888555),
+        (
+            closed(2, 8.0, latency_p50_s=0.2, latency_p95_s=None, latency_p99_s=1.5),
+            0.3,
+            (1.3540369, 1.5537082, 1.7534295),
+            2.8679443e-17,
+        ),
+        (
+            closed(latency_p50_s=None, latency_p95_s=None),
+            0.7,
+            (0.19818235, 0.27884281, 0.36129244),
+            0.3242977,
+        ),
+    ],
+)
+def test_the_latency_at_a_rate_has_known_figures(point, use, seconds, chance):
+    """So that a change of the method shows; other tests say what is right."""
+    fit = closed_loop_model(point)
+    found = fit.at(fit.capacity * use)
+
+    assert [found.quantile_s(share) for share in (0.1, 0.5, 0.9)] == pytest.approx(
+        seconds, rel=1e-5
+    )
+    assert found.chance_below(0.25) == pytest.approx(chance, rel=1e-5)

@@ -194,3 +194,77 @@ def test_a_median_beyond_measure_is_no_error():
     found = fit_latency(measured(latency_p50_s=1e-300, completed=1000))
 
     assert found.at(60.0).quantile_s(0.5) is not None
+
+
+FACTORS = (1.05, 0.93, 1.1, 1.0, 0.9, 1.2)
+COUNTS = (2000, 3000, 5000, 8000, 9000, 20_000)
+SCATTERED = [
+    point(rate, p99(rate) * factor, completed, latency_p50_s=p99(rate) / 5)
+    for rate, factor, completed in zip(RATES, FACTORS, COUNTS, strict=True)
+]
+SWEEP = [
+    point(
+        None,
+        0.08,
+        100_000,
+        mode=LoadMode.CLOSED,
+        concurrency=clients,
+        throughput_per_second=served,
+        latency_p50_s=0.02,
+        latency_p95_s=0.05,
+    )
+    for clients, served in ((2, 50.0), (8, 90.0), (16, 92.0))
+]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        (
+            [],
+            {
+                30.0: (0.06167775, 0.06553907, 0.06910038, 1.0),
+                75.0: (0.1696563, 0.1881161, 0.2042981, 0.8258154),
+                86.0: (0.2839038, 0.3380452, 0.3932035, 0.0007563711),
+            },
+        ),
+        (
+            SWEEP,
+            {
+                30.0: (0.06157908, 0.0656963, 0.06946632, 1.0),
+                75.0: (0.1557701, 0.1883511, 0.2145605, 0.7126714),
+                86.0: (0.309475, 0.4307482, 0.5482542, 0.0214737),
+            },
+        ),
+        (
+            [point(110.0, 3.0, throughput_per_second=96.0)],
+            {
+                30.0: (0.06183598, 0.06583167, 0.06951059, 1.0),
+                75.0: (0.1636037, 0.1879896, 0.2097948, 0.7590384),
+                86.0: (0.3070857, 0.380857, 0.4546787, 0.005747052),
+            },
+        ),
+    ],
+)
+def test_the_curve_of_scattered_points_has_known_figures(more, expected):
+    """So that a change of the method shows; other tests say what is right."""
+    fit = fit_latency([*SCATTERED, *more])
+
+    for rate, figures in expected.items():
+        found = fit.at(rate)
+        seconds = [found.quantile_s(share) for share in (0.1, 0.5, 0.9)]
+        assert [*seconds, found.chance_below(0.2)] == pytest.approx(figures, rel=1e-4)
+
+
+def test_the_errors_of_points_left_out_have_known_figures():
+    assert left_out_errors(SCATTERED) == pytest.approx(
+        (-0.07615067, 0.1187768, -0.1663514, 0.03841064, 0.2090815, -0.3995489), rel=1e-4
+    )
+
+
+def test_services_vary_as_a_lognormal_through_their_median_and_p99():
+    """The squared variation of one is e^(sigma²) - 1, with sigma = ln(P99 / P50) / 2.326."""
+    sigma = math.log(p99(20.0) * 1.05 / (p99(20.0) / 5)) / 2.3263479
+
+    assert fit_latency(SCATTERED).cv2 == pytest.approx(math.exp(sigma**2) - 1, rel=1e-6)
+    assert fit_latency(measured()).cv2 == 1

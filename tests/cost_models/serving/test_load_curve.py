@@ -169,3 +169,26 @@ def test_memory_that_is_not_known_or_a_slices_own_is_no_limit():
 def test_a_replica_that_cannot_be_is_refused(values):
     with pytest.raises(LoadCurveError):
         curve(**values)
+
+
+@pytest.mark.parametrize(
+    "known", [{"latency_p50_s": 2.0}, {"seconds": 10.0}, {"seconds": 2.0, "latency_p50_s": 2.0}]
+)
+def test_a_run_of_unknown_length_or_latency_served_what_it_says(known):
+    slow = {"offered_per_second": 10.0, "throughput_per_second": 8.0, "latency_p99_s": 9.0}
+
+    assert not point(**slow, **known).keeps_up
+    assert point(**slow, seconds=10.0, latency_p50_s=2.0).keeps_up
+
+
+def test_a_run_of_a_single_request_is_drained_too():
+    one = point(
+        offered_per_second=0.5,
+        throughput_per_second=0.25,
+        latency_p99_s=2.0,
+        latency_p50_s=2.0,
+        seconds=4.0,
+        completed=1,
+    )
+
+    assert one.keeps_up

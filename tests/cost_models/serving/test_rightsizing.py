@@ -324,3 +324,18 @@ def test_few_requests_decide_what_is_far_from_the_limit(rate, completed, expecte
 @pytest.mark.parametrize(("distance", "expected"), [(0.0019, None), (0.0021, 1_980_000)])
 def test_no_number_of_requests_decides_within_two_permille_of_the_limit(distance, expected):
     assert requests_for(curve(100.0), p99_s=p99(50.0, 100.0) * math.exp(distance)) == expected
+
+
+@pytest.mark.parametrize(
+    ("batch", "words"), [(1, "lowest measured is"), (2, "measured of full batches is")]
+)
+def test_what_is_too_slow_is_said_of_full_batches_where_there_are_some(batch, words):
+    points = tuple(point(share * 100.0, p99(share * 100.0, 100.0), batch=batch) for share in SHARES)
+
+    found = sized(
+        [curve(100.0, points=points)],
+        ServingDemand(rate_per_second=10.0, p99_s=0.01),
+        H100_80GB=tariff("2"),
+    )
+
+    assert words in found.left_out[0]

@@ -4,6 +4,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 from scipy.optimize import minimize_scalar
+from scipy.special import lambertw
 
 from perfledger_cost_models.tco.spot_interruption import (
     InterruptionError,
@@ -194,3 +195,19 @@ def test_the_best_interval_solves_the_equation_of_its_derivative(step):
     often = InterruptionModel(per_hour=0.5, save_h=load / 0.5, restart_h=0.1)
 
     assert best_interval_h(often) == pytest.approx(step / 0.5, rel=1e-9)
+
+
+def test_dalys_estimate_is_his_equation_37_worked_out_by_hand():
+    """With 0.5 h for a save and 4 h between faults, c / 2M is 1/16 and sqrt(2 c M) is 2."""
+    found = daly_interval_h(InterruptionModel(per_hour=0.25, save_h=0.5, restart_h=0.0))
+
+    assert found == pytest.approx(2 * (1 + 1 / 12 + 1 / 144) - 0.5, rel=1e-12)
+
+
+def test_the_series_of_a_small_load_is_that_of_lamberts_function():
+    """Of 0.9 e-3, where the function itself still has nine digits."""
+    for load in (1e-4, 9e-4):
+        found = best_interval_h(InterruptionModel(per_hour=load, save_h=1.0, restart_h=0.0))
+        exact = float(1 + lambertw(-math.exp(-load - 1)).real) / load
+
+        assert found == pytest.approx(exact, rel=1e-6)

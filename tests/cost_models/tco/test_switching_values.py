@@ -1,5 +1,8 @@
 """Switching values against the cost of owning at them."""
 
+from dataclasses import replace
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
@@ -43,3 +46,18 @@ def test_an_input_whose_mode_alone_changes_the_side_has_no_switching_value():
 
 def test_a_rival_beyond_every_range_has_no_switching_input():
     assert switching_inputs(H100, SHEET, use=0.6, usd_per_hour=1000.0) == ()
+
+
+def test_the_nearest_to_its_mode_is_first_and_an_input_whose_mode_is_nothing_last():
+    free = replace(SHEET.find("wacc"), low=Decimal(0), mode=Decimal(0))
+    others = (each for each in SHEET.parameters if each.name != "wacc")
+    sheet = replace(SHEET, parameters=(*others, free))
+    draws = draw_inputs(H100, sheet)
+    median = float(np.median(owned_usd(H100, sheet, 0.6, draws, DEFAULT_OWNERSHIP)))
+
+    *nearer, last = switching_inputs(H100, sheet, use=0.6, usd_per_hour=1.03 * median)
+
+    distances = [abs(each.value / each.mode - 1) for each in nearer]
+    assert len(distances) > 3
+    assert distances == sorted(distances)
+    assert (last.parameter, last.mode) == ("wacc", 0)

@@ -175,3 +175,14 @@ def test_a_point_without_a_number_is_not_known():
 def test_a_file_without_activity_is_an_error(data, message):
     with pytest.raises(UsageFileError, match=message):
         read_activity(data, "series.json")
+
+
+def test_three_of_the_metrics_without_activity_are_named_in_a_short_message():
+    many = [series(f"example.com/{letter * 400}") for letter in "dcba"]
+
+    with pytest.raises(UsageFileError, match="only ") as raised:
+        read(*many)
+
+    assert len(str(raised.value)) == 600
+    with pytest.raises(UsageFileError, match=r"only \['x/a', 'x/b', 'x/c'\]: request"):
+        read(*(series(f"x/{letter}") for letter in "dcba"))

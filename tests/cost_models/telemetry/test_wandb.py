@@ -144,3 +144,10 @@ def test_csv_is_read_as_pandas_writes_it_and_an_empty_cell_is_no_sample():
 def test_a_file_without_activity_is_an_error(data, message):
     with pytest.raises(UsageFileError, match=message):
         read_activity(data, "x1.json")
+
+
+def test_a_row_is_named_by_its_place_from_one():
+    data = json.dumps(rows({"system.gpu.0.gpu": 1}, {"system.gpu.0.gpu": "x"})).encode()
+
+    with pytest.raises(UsageFileError, match=r"x1\.json, row 2: 'x' is not a number"):
+        read_activity(data, "x1.json")
