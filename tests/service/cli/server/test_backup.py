@@ -5,8 +5,6 @@ import pytest
 from perfledger_service.errors import PerfledgerError, UsageError
 from perfledger_service.usecases.server import backup as backup_module
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def back_up(run, database_url):

@@ -11,8 +11,6 @@ from perfledger_service.errors import ConflictError, SettingsError, UsageError
 from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.server import restore as restore_module
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def backup(run, database_url, tmp_path, received, engine, make_bundle):  # noqa: PLR0917
@@ -31,6 +29,7 @@ def restore(run, tmp_path):
     return restore
 
 
+@pytest.mark.slow
 def test_what_waited_is_taken_up_again(backup, restore, tmp_path, start_site):
     text = restore(backup)
 
@@ -72,7 +71,9 @@ def test_a_backup_that_is_cut_off_leaves_no_database(backup, restore, tmp_path):
 
 def test_a_failure_on_the_way_leaves_no_database(backup, restore, tmp_path, monkeypatch):
     def failing(url, *_, **__):
-        open_engine(url).connect().close()
+        engine = open_engine(url)
+        engine.connect().close()
+        engine.dispose()
         raise KeyError
 
     monkeypatch.setattr(restore_module, "load_backup", failing)

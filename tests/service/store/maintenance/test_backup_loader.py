@@ -22,10 +22,9 @@ from perfledger_service.store.upgrade import alembic_config, changing_tables, op
 pytestmark = pytest.mark.slow
 
 TEXT, NOW = "x", datetime(2026, 11, 20, tzinfo=UTC)
-POSTGRES = pytest.param("postgresql", marks=pytest.mark.slow)
 
 
-@pytest.fixture(params=["sqlite", POSTGRES])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def empty_url(request, tmp_path):
     """The URL of a database of each kind that has no tables."""
     if request.param == "sqlite":

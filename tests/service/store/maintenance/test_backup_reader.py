@@ -11,8 +11,6 @@ from perfledger_service.errors import UsageError
 from perfledger_service.store.maintenance import backup_reader
 from perfledger_service.store.maintenance.backup_reader import open_backup, verify_backup
 
-pytestmark = pytest.mark.slow
-
 HEADER_BYTES = 30 + 20  # of a zip member before its name, and of its size in 64 bits after it
 
 
@@ -95,6 +93,7 @@ def bomb(path, *, mebibytes):
                 archive.writestr(name, content)
 
 
+@pytest.mark.slow
 def test_a_bomb_of_one_row_is_refused_before_it_fills_the_memory(backup, monkeypatch):
     monkeypatch.setattr(backup_reader, "MAX_ROW_BYTES", 1024**2)
     bomb(backup, mebibytes=32)

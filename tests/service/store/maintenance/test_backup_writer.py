@@ -10,8 +10,6 @@ from perfledger_service.store.maintenance.backup_writer import write_backup
 from perfledger_service.store.projects import project_for
 from perfledger_service.store.tables import StoreRow
 
-pytestmark = pytest.mark.slow
-
 
 def test_every_table_is_in_a_backup(any_engine, fill, backup_of, watcher):
     fill(any_engine)
