@@ -1,7 +1,7 @@
 """Counts what the service holds, by queries that an index answers."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy import text
 from sqlmodel import Session, col, func, select
@@ -12,6 +12,8 @@ from perfledger_service.store.tables import UploadRow
 from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus
 
+# SQLite answers "after this" from an index, and "not NULL" from no index.
+_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _SQLITE_SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
 _POSTGRES_SIZE = "select pg_database_size(current_database())"
 
@@ -61,12 +63,10 @@ def service_counts(session: Session, *, now: datetime) -> ServiceCounts:
 
 def _waiting(session: Session, now: datetime) -> tuple[int, float]:
     """Return how many uploads wait, and the seconds since the oldest of them arrived."""
-    is_waiting = (col(UploadRow.status) == UploadStatus.RECEIVED) | col(UploadRow.retry_at).is_not(
-        None
-    )
-    number = session.exec(select(func.count()).where(is_waiting)).one()
-    arrived = col(UploadRow.created_at)
-    oldest = session.exec(select(arrived).where(is_waiting).order_by(arrived).limit(1)).first()
+    is_received = col(UploadRow.status) == UploadStatus.RECEIVED
+    is_waiting = is_received | (col(UploadRow.retry_at) > _FIRST_MOMENT)
+    oldest_arrival = func.min(col(UploadRow.created_at))
+    number, oldest = session.exec(select(func.count(), oldest_arrival).where(is_waiting)).one()
     return number, 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds())
 
 

@@ -81,3 +81,14 @@ def test_an_index_answers_a_count_without_the_table(engine, query):
         plan = str(connection.execute(text(f"explain query plan {query}")).all())
 
     assert "COVERING INDEX" in plan
+
+
+def test_what_waits_is_found_at_once_by_indexes(engine, record_statements, now):
+    statements = record_statements(engine)
+    counts_of(engine, now)
+    (query,) = [statement for statement, _ in statements if "retry_at" in statement]
+    with engine.connect() as connection:
+        plan = connection.exec_driver_sql(f"explain query plan {query}", ("received", "")).all()
+
+    assert "MULTI-INDEX OR" in str(plan)
+    assert "SCAN" not in str(plan)
