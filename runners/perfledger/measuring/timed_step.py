@@ -74,6 +74,7 @@ class TimedStep:
         )
         if self._prepare is not None:  # what else it did takes little beside
             elapsed_s = _slowest_s(self._clock, perf_counter() - began)
+            # A device has a clock of its own: its steps may take longer than all together.
             self._preparation_s = max(0.0, elapsed_s - sum(warmups_s)) / max(1, len(warmups_s))
         self.warmups_s += warmups_s
 

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from perfledger.measuring import timed_step
 from perfledger.measuring.core_use import PREPARED
 from perfledger.measuring.step_samples import measure
 from perfledger.measuring.timed_step import TimedStep, warm_up
+from perfledger.meters import clock
 from perfledger.meters.clock import HostClock
 from perfledger.protocol import MeasuringEffort
 from perfledger.workload import PreparedStep
@@ -27,8 +29,8 @@ class Notes:
         self.text += letter
 
 
-def timed(notes, clock, effort=EFFORT):
-    return TimedStep(lambda: notes.step, clock, effort=effort, after_step=lambda: None)
+def timed(notes, reading_clock, effort=EFFORT):
+    return TimedStep(lambda: notes.step, reading_clock, effort=effort, after_step=lambda: None)
 
 
 def test_each_reading_has_one_preparation_and_all_of_its_steps(scripted_clock):
@@ -61,7 +63,34 @@ def test_the_cost_of_a_reading_includes_its_preparation(scripted_clock):
     bench.time(1)
 
     assert bench.costs_s[0] > bench.readings_s[0] == 2.0
-    assert bench.expected_costs_s()[0] >= 1.0
+
+
+def test_the_expected_cost_has_the_mean_preparation_of_the_warm_up(monkeypatch):
+    now = 0.0
+
+    def passing(seconds):
+        nonlocal now
+        now += seconds
+
+    for module in (timed_step, clock):
+        monkeypatch.setattr(module, "perf_counter", lambda: now)
+    step = PreparedStep(lambda: passing(3.0), lambda: passing(0.25), 2)
+    effort = replace(EFFORT, min_warmups=2, max_warmups=2)
+    bench = TimedStep(lambda: step, HostClock(), effort=effort, after_step=lambda: None)
+
+    bench.renew()
+
+    assert bench.expected_costs_s() == (3.5, 3.5)
+
+
+def test_no_preparation_is_less_than_nothing_where_the_device_has_a_clock_of_its_own(
+    scripted_clock,
+):
+    bench = timed(Notes(steps=1), scripted_clock([1.0]))  # and the host's has hardly moved
+
+    bench.renew()
+
+    assert bench.expected_costs_s() == (1.0,)
 
 
 @pytest.mark.parametrize("is_in_turns", [True, False])
