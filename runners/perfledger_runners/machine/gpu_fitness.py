@@ -3,7 +3,6 @@
 from collections.abc import Collection
 
 from perfledger.records import FindingLevel, HostFinding
-from perfledger_profiles.hardware.device_state import POWER_CAP
 from perfledger_runners.machine.host_fitness import finding, unknown
 from perfledger_runners.machine.kernel_files import (
     THIS_KERNEL,
@@ -17,7 +16,6 @@ from perfledger_runners.machine.nvml import CLOCKS_SET, HARD_THROTTLE, SLOWDOWNS
 BUSY_ACTIVE = 0.05
 # NVIDIA's boards lower the clock step by step before they reach their limit.
 NEAR_SLOWDOWN_C = 10.0
-SOFTWARE_CAP = next(bit for bit, words in SLOWDOWNS.items() if words == POWER_CAP)
 NO_GPU = "the driver does not tell (pip install 'perfledger[gpu]' reads it)"
 
 
