@@ -51,9 +51,9 @@ def queue_effect(commitment: Commitment, absorbed_hours: Interval) -> QueueEffec
     busy = commitment.busy_hours_per_year
     waits, note = _waits(commitment, (0.0, low, middle, high))
     extra = total = None
-    if waits is not None:
+    if waits is not None and commitment.job_hours is not None:
         extra = (waits[1] - waits[0], waits[2] - waits[0], waits[3] - waits[0])
-        jobs = busy / commitment.devices_per_job / (commitment.job_hours or 1)
+        jobs = busy / commitment.devices_per_job / commitment.job_hours
         hours = jobs / SECONDS_PER_HOUR
         total = (extra[0] * hours, extra[1] * hours, extra[2] * hours)
     return QueueEffect(

@@ -130,7 +130,8 @@ def _losses(points: FloatArray, walk: FloatArray, logs: FloatArray, *, start: in
         ratio = sums / np.maximum(base, _LEAST * np.maximum(number, 1))
         total[:, ahead:] += np.where(is_enough, ratio, 0)
         count[:, ahead:] += is_enough
-    return np.where(count > 0, total / np.maximum(count, 1), np.inf) + _LEAST
+    mean = np.divide(total, count, out=np.full_like(total, np.inf), where=count.astype(bool))
+    return mean + _LEAST
 
 
 def _mixed_forecast(

@@ -62,12 +62,12 @@ def _quarter(series: Forecast, first: int) -> QuarterForecast:
         low=total[LOW],
         forecast=total[MIDDLE],
         high=total[HIGH],
-        actual=sum(series.past[first : first + MONTHS]),
+        actual=_sum(series, first),
     )
 
 
-def _sum(series: Forecast, first: int) -> float | None:
-    return sum(series.past[first : first + MONTHS]) if first >= 0 else None
+def _sum(series: Forecast, first: int) -> float:
+    return sum(series.past[first : first + MONTHS])
 
 
 def _first_month(series: Forecast, quarter: Quarter) -> int | None:

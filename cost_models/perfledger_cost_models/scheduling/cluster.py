@@ -103,9 +103,7 @@ def _cluster(rows: Sequence[tuple[int, int, int, int, str, str]]) -> Cluster:
     counts = [count for count, *_ in rows]
     device_counts = [devices for _, devices, *_ in rows]
     most = max(device_counts, default=0)
-    is_sane = (
-        min(counts, default=0) >= 0 and min(device_counts, default=0) >= 0 and most <= MAX_DEVICES
-    )
+    is_sane = all(count >= 0 for count in (*counts, *device_counts)) and most <= MAX_DEVICES
     if not is_sane or not 1 <= sum(counts) <= min(MAX_NODES, MAX_CELLS // max(most, 1)):
         msg = (
             f"{sum(counts)} nodes with up to {most} devices: list 1 to {MAX_NODES} nodes, and at "
@@ -147,7 +145,7 @@ def _read_integer(
     try:
         number = float(text) * multiple
     except ValueError:
-        number = -1.0
+        number = math.nan
     # 2.01 processors times a thousand is not exactly 2010.
     if not 0 <= number <= MAX_AMOUNT or not math.isclose(number, round(number)):
         msg = f"the list of nodes, line {line}: {text[:40]!r} is not a count: correct it"

@@ -39,7 +39,12 @@ class ReservationCalendar:
     def __init__(self, reservations: Sequence[Reservation], jobs: JobTable, nodes: int) -> None:
         places = {name: place for place, name in enumerate(jobs.team.names)}
         self._all = [
-            (places.get(each.team, -1), max(nodes - each.nodes, 0), each.start_ms, each.end_ms)
+            (
+                places.get(each.team, len(places)),
+                max(nodes - each.nodes, 0),
+                each.start_ms,
+                each.end_ms,
+            )
             for each in reservations
         ]
         self._nodes = nodes

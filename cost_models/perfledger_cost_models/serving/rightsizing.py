@@ -42,6 +42,7 @@ SAME_RATE = 0.01  # an undecided measurement at this relative distance is repeat
 MIN_REQUESTS = 1000  # with fewer a P99 is close to the maximum
 MOST_REQUESTS = (MAX_POINTS - 1) * MAX_REQUESTS  # of one run of `perfledger bench load`
 # Relative scale of an exponential tail, for latencies without a P95.
+HALVINGS = 20  # of the rates that a replica may keep up with: a millionth of them is left
 _TAIL = 1 / math.log(100)
 
 
@@ -331,7 +332,7 @@ def _most(setting: ReplicaSettings, rate: float, p99_s: float) -> float:
     low, high = 0.0, setting.fit.capacity * setting.batch * 2
     if setting.chance(rate, p99_s) >= LIKELY_CHANCE:
         low = rate
-    for _ in range(20):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
         is_kept = setting.chance(middle, p99_s) >= LIKELY_CHANCE
         low, high = (middle, high) if is_kept else (low, middle)

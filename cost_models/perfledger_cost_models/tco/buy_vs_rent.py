@@ -222,7 +222,8 @@ def break_even(
     idle, busy = idle_and_busy_usd(server, sheet, terms)
     up_hours = HOURS_PER_YEAR * terms.availability * server.accelerators
     margin = up_hours * usd_per_hour - (busy - idle)
-    uses = np.where(margin > 0, idle / np.where(margin > 0, margin, 1.0), NO_BREAK_EVEN_USE)
+    never = np.full_like(idle, NO_BREAK_EVEN_USE)
+    uses = np.divide(idle, margin, out=never, where=margin > 0)
     p5, p50, p95 = (use if use <= 1 else None for use in np.quantile(uses, QUANTILES).tolist())
     return BreakEven(p5=p5, p50=p50, p95=p95, chance_ever=float((uses <= 1).mean()))
 

@@ -81,7 +81,9 @@ def _compare_signals(table: ActivityTable, signal: Signal) -> Sequence[Misleadin
     )
     tensor = _means(table.signals.get(Signal.TENSOR_ACTIVE), count)
     is_engine = signal is Signal.ENGINE_ACTIVE
-    means = level / np.where(shared_seconds > 0, shared_seconds, 1.0)
+    means = np.divide(
+        level, shared_seconds, out=np.zeros_like(level), where=shared_seconds.astype(bool)
+    )
     return [
         MisleadingUtilization(
             owner=table.owners[code],

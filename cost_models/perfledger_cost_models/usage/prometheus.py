@@ -180,7 +180,7 @@ def _by_device(series: Sequence[LabelledSamples]) -> Iterable[Sequence[LabelledS
         if is_device and labels.get("GPU_I_ID"):
             part_times.setdefault(labels["UUID"], []).extend(time for time, _ in samples)
     for uuid, times in part_times.items():
-        first, last = min(times, default=0.0), max(times, default=0.0)
+        first, last = min(times, default=math.inf), max(times, default=-math.inf)
         groups[uuid, ""] = [
             (labels, [each for each in samples if not first <= each[0] <= last])
             for labels, samples in groups.get((uuid, ""), ())

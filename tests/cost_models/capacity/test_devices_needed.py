@@ -77,3 +77,13 @@ def test_a_short_log_has_no_interval_and_gangs_come_in_nodes():
     )
 
     assert (needed.devices, needed.low, needed.high, needed.logs) == (12, None, None, 0)
+
+
+def test_many_random_jobs_need_a_known_number_of_devices():
+    rows = random_jobs(300, seed=2)
+
+    needed = devices_needed(log_of(rows), NodeShape(None), FIFO, TARGET)
+
+    assert needed.devices is not None
+    assert share_within(rows, needed.devices, 600.0) >= 0.9
+    assert share_within(rows, needed.devices - 1, 600.0) < 0.9

@@ -73,3 +73,12 @@ def test_without_starts_devices_must_be_given():
 def test_devices_are_whole_nodes(devices):
     with pytest.raises(JobLogError, match="not whole nodes of 8"):
         plan_of(gangs(), devices=devices, per_node=8)
+
+
+def test_jobs_of_single_devices_need_no_more_than_one():
+    jobs = table_of(Job(submit_s=at * 1000.0, run_s=400.0, devices=1) for at in range(20))
+
+    plan = plan_of(jobs, devices=1, target=TARGET)
+
+    assert (plan.devices, plan.needed.devices) == (1, 1)
+    assert plan.replayed.wait_mean_s.middle == 0

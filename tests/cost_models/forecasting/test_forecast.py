@@ -182,6 +182,7 @@ def test_a_budget_that_is_spent_already_says_when():
 
     assert found is not None
     assert found.days == (date(2024, 11, 16),) * 3
+    assert (found.spent_usd, found.chance) == (930, 1)
 
 
 def test_a_budget_may_outlast_the_forecast():

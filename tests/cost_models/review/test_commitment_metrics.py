@@ -89,3 +89,10 @@ def test_one_below_the_market_or_past_its_end_is_not(make_review, plan_text, usd
     review = make_review(plan_text + SUPPLY.format(usd=usd))
 
     assert market_remarks(review.supply.entries, review.model, today=today) == ()
+
+
+def test_on_its_last_day_a_commitment_is_still_above_the_market(make_review, plan_text):
+    review = make_review(plan_text + SUPPLY.format(usd=1_008_000))
+
+    (remark,) = market_remarks(review.supply.entries, review.model, today=date(2027, 5, 31))
+    assert remark.usd_above == (remark.usd_per_hour - remark.market_usd) * 16 * 24

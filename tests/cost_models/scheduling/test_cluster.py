@@ -131,3 +131,10 @@ def test_a_cluster_of_the_greatest_size_is_read(monkeypatch, text, is_sane):
     else:
         with pytest.raises(JobLogError):
             read_cluster(text, devices=4)
+
+
+def test_a_list_without_nodes_says_that_it_has_none():
+    with pytest.raises(JobLogError, match=r"^0 nodes with up to 0 devices"):
+        read_cluster("gpu,count\n", devices=4)
+    with pytest.raises(JobLogError, match=r"^0 nodes with up to 4 devices"):
+        read_cluster("gpu,count\n4,0\n", devices=4)

@@ -13,8 +13,10 @@ from perfledger_cost_models.tco.buy_vs_rent import (
     break_even,
     chance_cheaper,
     compare,
+    owned_curve,
     owned_option,
     tornado,
+    yearly_parts,
 )
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.onprem import SERVERS, hourly_cost
@@ -241,3 +243,21 @@ def test_hours_of_tenths_of_a_cent_are_compared_as_those_of_dollars():
         assert small.p50_usd == pytest.approx(large.p50_usd / 1000)
         assert small.mode_usd == pytest.approx(large.mode_usd / 1000)
     assert chance_cheaper(*cheap) == chance_cheaper(*dear)
+
+
+@pytest.mark.parametrize("usd", [4.045, 6.88, 20.0])
+def test_at_the_break_even_use_the_median_of_owning_is_the_price(usd):
+    use = break_even(H100, PARAMETERS, usd_per_hour=usd).p50
+
+    (_, median, _), (_, below, _) = owned_curve(H100, PARAMETERS, [use, use * 0.99])
+    assert median == pytest.approx(usd, rel=1e-4)
+    assert below > usd * 1.005
+
+
+def test_the_parts_of_a_year_sum_to_an_hours_cost_at_their_modes():
+    parts = yearly_parts(H100, PARAMETERS, use=0.7)
+
+    hours = 8760 * 8 * 0.7
+    (found,) = compare([owned_option(H100, PARAMETERS, use=0.7)])
+    assert sum(likely for _, _, likely, _ in parts) / hours == pytest.approx(found.mode_usd)
+    assert all(p5 <= p95 for _, p5, _, p95 in parts)

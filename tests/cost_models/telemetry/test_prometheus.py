@@ -253,3 +253,13 @@ def test_samples_in_csv_are_read_as_well():
 def test_a_file_without_activity_is_an_error(data, message):
     with pytest.raises(UsageFileError, match=message):
         read_activity(data, "range.json")
+
+
+@pytest.mark.parametrize(
+    ("profile", "devices"), [("1g.10gb", 0.142), ("3g.40gb", 0.5), ("5g.60gb", 1.0), ("", 1.0)]
+)
+def test_a_slice_counts_as_its_part_and_one_that_no_device_has_as_a_device(profile, devices):
+    part = UTIL | {"GPU_I_ID": "1", "GPU_I_PROFILE": profile}
+    series = part | {"__name__": "DCGM_FI_PROF_GR_ENGINE_ACTIVE"}
+
+    assert {each.devices for each in read((series, [0.5, 0.5])).activities} == {devices}

@@ -6,10 +6,15 @@ from base64 import b64encode
 
 import pytest
 
+from perfledger_cost_models.telemetry import slurm_gpu_use
 from perfledger_cost_models.telemetry.activity_samples import DeviceOwner
 from perfledger_cost_models.telemetry.readers import read_activity
 from perfledger_cost_models.telemetry.signals import Signal
-from perfledger_cost_models.telemetry.slurm_gpu_use import MIG_JOBS_NOTE, NO_ACTIVITY_NOTE
+from perfledger_cost_models.telemetry.slurm_gpu_use import (
+    MIG_JOBS_NOTE,
+    NO_ACTIVITY_NOTE,
+    summaries_of,
+)
 from perfledger_cost_models.usage.device_spans import UsageFileError
 
 HEADER = "JobID|JobName|Account|Partition|Start|End|NTasks|AllocTRES|TRESUsageInAve|TRESUsageInTot"
@@ -250,3 +255,24 @@ def test_a_step_is_of_the_job_of_its_cluster():
 def test_accounting_that_never_saw_a_gpu_at_work_may_not_look_at_all():
     assert NO_ACTIVITY_NOTE in read(JOB, row(job="7.0", total="gres/gpuutil=0,gres/gpumem=0")).notes
     assert NO_ACTIVITY_NOTE not in read(JOB, row(job="7.0", total="gres/gpuutil=1")).notes
+
+
+def test_memory_of_an_unknown_size_is_not_known():
+    node = {"gpu_utilization": {"0": 50.0}, "gpu_used_memory": {"0": 1.0}}
+
+    for total in ({}, {"gpu_total_memory": {"0": 0.0}}):
+        (summary,) = summaries_of(jobstats({"a1": node | total}))
+        assert summary.memory is None
+    (summary,) = summaries_of(jobstats({"a1": node | {"gpu_total_memory": {"0": 1.0}}}))
+    assert summary.memory == 1
+
+
+def test_two_runs_of_a_job_are_held_against_each_of_its_steps(monkeypatch):
+    rows = [row(gpus="gres/gpu=1", start="00", end="01"), row(gpus="gres/gpu=1", start="02")]
+    steps = [row(job=f"7.{at}", total="gres/gpuutil=50", start="02") for at in range(3)]
+    monkeypatch.setattr(slurm_gpu_use, "MAX_PAIRS", 6)
+
+    assert read(*rows, *steps).activities
+    monkeypatch.setattr(slurm_gpu_use, "MAX_PAIRS", 5)
+    with pytest.raises(UsageFileError, match="too many runs, steps or GPUs"):
+        read(*rows, *steps)
