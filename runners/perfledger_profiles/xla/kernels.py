@@ -15,6 +15,7 @@ from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.timeline.summarised_profile import kernel_rank
 from perfledger_profiles.xla.device_plane import KERNEL_DETAILS, STREAM, DeviceCall, DeviceWork
 from perfledger_profiles.xla.planes import Stats
+from perfledger_profiles.xla.step_windows import XlaSteps
 
 _Begun = TypeVar("_Begun", bound=TimeSpan)
 
@@ -48,33 +49,31 @@ _MATRIX_FAMILIES = (OperationFamily.GEMM, OperationFamily.CONVOLUTION)
 _OPAQUE = "custom-call"
 
 
-def kernels_of(works: Sequence[DeviceWork], windows: Sequence[TimeSegments]) -> tuple[Kernel, ...]:
-    """Return the longest kernels per step and device; `windows` are each device's kept steps.
+def kernels_of(works: Sequence[DeviceWork], steps: Sequence[XlaSteps]) -> tuple[Kernel, ...]:
+    """Return the longest kernels per step and device; `steps` are each device's.
 
     An operation that runs others, such as a loop, has only its exclusive time. Operations of one
     name in two programs get the program's name as a prefix.
     """
-    steps = sum(device_windows.owner.size for device_windows in windows)
+    number = sum(each.windows.owner.size for each in steps)
     rows: dict[tuple[str, str, str], _Row] = {}
-    for call in calls_in_steps(works, windows):
+    for call in calls_in_steps(works, steps):
         key = (call.label.name, *_kind(call))
         rows.setdefault(key, _Row(call)).add(call)
     programs: dict[str, set[str]] = {}
     for name, program, _ in rows:
         programs.setdefault(name, set()).add(program)
     kernels = [
-        row.kernel(f"{program}:{name}" if len(programs[name]) > 1 else name, steps=steps)
+        row.kernel(f"{program}:{name}" if len(programs[name]) > 1 else name, steps=number)
         for (name, program, _), row in rows.items()
     ]
     return tuple(sorted(kernels, key=kernel_rank)[:MAX_KERNELS])
 
 
-def calls_in_steps(
-    works: Sequence[DeviceWork], windows: Sequence[TimeSegments]
-) -> Iterator[DeviceCall]:
-    """Yield the calls that began in the kept steps of their device."""
-    for work, device_windows in zip(works, windows, strict=True):
-        yield from began_in(work.calls, device_windows)
+def calls_in_steps(works: Sequence[DeviceWork], steps: Sequence[XlaSteps]) -> Iterator[DeviceCall]:
+    """Yield the calls of their device's kept steps: by their launch where the host runs ahead."""
+    for work, each in zip(works, steps, strict=True):
+        yield from each.calls_in_steps(work.calls)
 
 
 def began_in(calls: Sequence[_Begun], windows: TimeSegments) -> Iterator[_Begun]:

@@ -18,6 +18,7 @@ from perfledger_profiles.xla.kernels import (
     calls_in_steps,
     first_count,
 )
+from perfledger_profiles.xla.step_windows import XlaSteps
 
 _OFF_DUTY = ("infeed", "outfeed", "send", "recv")
 # "%all-gather-done.3 = ... all-gather-done((...) %all-gather-start.3), channel_id=1"
@@ -28,14 +29,15 @@ _SIZE = re.compile(r"(?:^| )size:(\d{1,15})(?: |$)")
 
 
 def readings_of(
-    profile: Profile, works: Sequence[DeviceWork], windows: Sequence[TimeSegments]
+    profile: Profile, works: Sequence[DeviceWork], steps: Sequence[XlaSteps]
 ) -> tuple[ProfileReading, ...]:
-    """Return the readings per step; `windows` are the kept steps of each device.
+    """Return the readings per step; `steps` are those of each device.
 
     Shares are over all devices. Unknown metrics are left out.
     """
     if not works:
         return ()
+    windows = [each.windows for each in steps]
     kept_ns = sum(device_windows.length_ns() for device_windows in windows)
     busy_ns = sum(
         intersection(union_of(work.calls), device_windows).length_ns()
@@ -45,9 +47,9 @@ def readings_of(
         *_share("gpu_busy", busy_ns, kept_ns, "union of device events / step"),
         *_duty(works, windows, has_steps=profile.has_steps),
         *_communication(works, windows),
-        *_host_copies(works, windows),
+        *_host_copies(works, steps),
         *_input(profile),
-        *_model_flops(works, windows),
+        *_model_flops(works, steps),
         *_module_runs(works, windows, has_steps=profile.has_steps),
     )
 
@@ -102,27 +104,27 @@ def _communication(
 
 
 def _host_copies(
-    works: Sequence[DeviceWork], windows: Sequence[TimeSegments]
+    works: Sequence[DeviceWork], steps: Sequence[XlaSteps]
 ) -> Iterator[ProfileReading]:
     """Yield the time of copies from and to the host, and their bandwidth."""
     for direction in CopyDirection:
-        steps, busy_ns = 0, 0
+        number, busy_ns = 0, 0
         moved_bytes: list[float | None] = []
-        for work, device_windows in zip(works, windows, strict=True):
-            copies = [
-                call
-                for call in (work.calls if work.has_streams else work.asynchronous)
-                if _direction(call) is direction
-            ]
+        for work, each in zip(works, steps, strict=True):
+            calls = work.calls if work.has_streams else work.asynchronous
+            copies = [call for call in calls if _direction(call) is direction]
             # A TPU records asynchronous copies for some of its cores only.
-            steps += device_windows.owner.size if copies else 0
-            busy_ns += intersection(union_of(copies), device_windows).length_ns()
-            moved_bytes += [_copied_bytes(call) for call in began_in(copies, device_windows)]
+            number += each.windows.owner.size if copies else 0
+            busy_ns += intersection(union_of(copies), each.windows).length_ns()
+            begun = (
+                each.calls_in_steps(calls) if work.has_streams else began_in(calls, each.windows)
+            )
+            moved_bytes += [_copied_bytes(call) for call in begun if _direction(call) is direction]
         if busy_ns:
             seconds = busy_ns / NS_PER_S
             source = "union of copies, from start to done"
             name = f"{direction}_time"
-            yield ProfileReading(name=name, value=seconds / steps, unit="s", source=source)
+            yield ProfileReading(name=name, value=seconds / number, unit="s", source=source)
             if (total := _sum_of(moved_bytes)) is not None:
                 name = f"{direction}_bw"
                 yield ProfileReading(name=name, value=total / seconds, unit="B/s", source=source)
@@ -138,19 +140,19 @@ def _input(profile: Profile) -> Iterator[ProfileReading]:
 
 
 def _model_flops(
-    works: Sequence[DeviceWork], windows: Sequence[TimeSegments]
+    works: Sequence[DeviceWork], steps: Sequence[XlaSteps]
 ) -> Iterator[ProfileReading]:
     """Yield the FLOPs of a step over all devices, if XLA counted every operation."""
-    steps = max((device_windows.owner.size for device_windows in windows), default=0)
-    leaves = [call.facts for call in calls_in_steps(works, windows) if call.is_leaf]
+    number = max((each.windows.owner.size for each in steps), default=0)
+    leaves = [call.facts for call in calls_in_steps(works, steps) if call.is_leaf]
     facts = {id(each): each for each in leaves}
     flops = {key: first_count(each, MODEL_FLOPS, FLOPS) for key, each in facts.items()}
     counts = [flops[id(each)] or 0.0 for each in leaves]
     total = 0.0 if None in flops.values() else sum(counts)
-    if total and steps:
+    if total and number:
         source = "XLA's count of each operation, all devices"
         yield ProfileReading(
-            name="model_flops_per_step", value=total / steps, unit="FLOP", source=source
+            name="model_flops_per_step", value=total / number, unit="FLOP", source=source
         )
 
 

@@ -111,18 +111,18 @@ def profile_of_planes(
         has_steps=all(each.has_markers for each in steps),
         is_host_known=all(each.is_host_known for each in steps),
         device=profiled_device(devices),
-        kernels=kernels_of(works, windows) if works else (),
+        kernels=kernels_of(works, steps) if works else (),
         streams=idle_streams(works, windows, host.launches) if works else (),
         slices=slices_of(list(_lanes(works, host, windows))),
         memory=_memory(planes, works, [each.host_windows for each in steps]),
     )
-    readings = readings_of(profile, works, windows)
+    readings = readings_of(profile, works, steps)
     alone = [
         breakdown([timeline], workload=workload, side=side, tool=TOOL)
         for timeline in timelines
         if len(works) > 1 and timeline.windows.owner.size
     ]
-    by_device = _device_steps(devices, works, windows, alone)
+    by_device = _device_steps(devices, works, steps, alone)
     return replace(
         profile,
         readings=(*readings, *memory_readings(profile.memory)),
@@ -148,7 +148,7 @@ def _chosen_planes(devices: Sequence[XPlane], choice: DeviceChoice) -> list[XPla
 def _device_steps(
     devices: Sequence[XPlane],
     works: Sequence[DeviceWork],
-    windows: Sequence[TimeSegments],
+    steps: Sequence[XlaSteps],
     profiles: Sequence[Profile],
 ) -> tuple[DeviceStep, ...]:
     """Return the step of each device with steps by the profiles of each alone, if several."""
@@ -156,8 +156,8 @@ def _device_steps(
         return ()
     stepped = [
         (plane, work, each)
-        for plane, work, each in zip(devices, works, windows, strict=True)
-        if each.owner.size
+        for plane, work, each in zip(devices, works, steps, strict=True)
+        if each.windows.owner.size
     ]
     return tuple(
         device_step(

@@ -4,9 +4,10 @@ A jitted function returns before its work is done. A program that does not wait 
 its markers long before the device ends their work.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import compress
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -37,6 +38,7 @@ OWN_STEPS = (
 MIN_UNLINKED_STEPS = 1.0
 
 Spans = Sequence[tuple[int, int]]
+_Call = TypeVar("_Call", bound=TimeSpan)
 
 
 class StreamSpan(TimeSpan, Protocol):
@@ -78,13 +80,20 @@ class XlaSteps:
         """Return the kept step of each call: the device's, which come first, by its launch.
 
         Work without a launch is of the step in which it starts, a call of the host of its marker's.
+        Steps that the launches do not time have the calls that start in them.
         """
+        if self.work is None:
+            return self.windows.at(start_ns)
         marker = self.markers.at(start_ns)
-        if self.work is not None:
-            mine = slice(0, self.work.start_ns.size)
-            launched = self.markers.at(self.work.launch_ns)
-            marker[mine] = np.where(launched != NO_CALL, launched, self.windows.at(start_ns[mine]))
+        mine = slice(0, self.work.start_ns.size)
+        launched = self.markers.at(self.work.launch_ns)
+        marker[mine] = np.where(launched != NO_CALL, launched, self.windows.at(start_ns[mine]))
         return np.where(np.isin(marker, self.windows.owner), marker, NO_CALL)
+
+    def calls_in_steps(self, calls: Sequence[_Call]) -> Iterator[_Call]:
+        """Yield those of the device's calls, of which all are given, that are of the kept steps."""
+        start_ns = np.array([call.start_ns for call in calls], dtype=np.int64)
+        return compress(calls, (self.call_windows(start_ns) != NO_CALL).tolist())
 
 
 def device_steps_of(

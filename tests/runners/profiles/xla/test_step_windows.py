@@ -22,8 +22,10 @@ def read(*many):
 def ahead(planes):
     """Return a function that makes four steps, of 10 us on the host and 400 us on a GPU each."""
 
-    def make(*, is_linked=True, lane="Stream #14(Compute)", device="/device:GPU:0", own=()):
-        host, kernels = [], []
+    def make(
+        *, is_linked=True, lane="Stream #14(Compute)", device="/device:GPU:0", own=(), copies_at=()
+    ):
+        host, kernels, copies = [], [], []
         for number in range(4):
             begin = 10 * US * number
             host.append(planes.event("step", begin, 10 * US, step_num=number))
@@ -34,8 +36,14 @@ def ahead(planes):
                 host.append(planes.event(name, begin + 2 * US + place, 1, **link))
                 at = (5 + 400 * number + 200 * place) * US
                 kernels.append(planes.event(name, at, 199 * US, **link))
+        for number, at in enumerate(copies_at):
+            link = {"correlation_id": 100 + number}
+            host.append(planes.event("cuMemcpyAsync", 10 * US * number + 2 * US + 5, 1, **link))
+            details = {"memcpy_details": "kind_src:pinned size:1000"}
+            copies.append(planes.event("MemcpyH2D", at, 10 * US, **link, **details))
         host.append(planes.event("BlockHostUntilReady", 41 * US, 1600 * US))
         lines = [planes.line(lane, *kernels)]
+        lines += [planes.line("Stream #15(MemcpyH2D)", *copies)] if copies else []
         lines += [planes.line("Steps", *own)] if own else []
         return planes.host(planes.line("python3", *host)), planes.plane(device, *lines)
 
@@ -52,6 +60,18 @@ def test_a_gpus_steps_last_until_the_work_that_they_launched_has_ended(ahead):
     }
     assert profile.notes == (AHEAD.format(2, "s"),)
     assert profile.has_steps
+
+
+def test_work_is_of_the_step_that_launched_it_though_another_one_runs_meanwhile(ahead):
+    """Each batch is copied while the device works on the step before."""
+    profile = read(*ahead(copies_at=[4 * US, *(at * US for at in (50, 450, 850))]))
+
+    (copy,) = (kernel for kernel in profile.kernels if kernel.name == "MemcpyH2D")
+    assert (copy.count, copy.seconds) == (1.0, pytest.approx(10e-6))
+    (counted,) = (one for one in profile.operations if one.name == "MemcpyH2D")
+    assert counted.count == copy.count
+    bandwidth, busy = profile.reading("h2d_bw"), profile.reading("h2d_time")
+    assert bandwidth * busy == pytest.approx(1000)
 
 
 def test_the_gaps_between_launched_kernels_are_the_devices(ahead):
