@@ -157,7 +157,7 @@ def _yearly(
     pieces = hours_between(spans, edges)
     count = len(pieces)
     in_a_year = HOURS_PER_YEAR * SECONDS_PER_HOUR / float(edges[1] - edges[0])
-    mode = max(0.0, float(pieces.mean()) * in_a_year)
+    mode = float(pieces.mean()) * in_a_year
     reach = float(stdtrit(count - 1, (1 + COVERAGE) / 2)) * in_a_year * float(pieces.std(ddof=1))
     reach *= sqrt(1 / count + 1 / in_a_year)
     return YearlyFleetHours(

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import numpy as np
+
 from perfledger_cost_models.csv_table import read_rows
 from perfledger_cost_models.job_logs.job_table import MAX_DEVICES, JobLogError
 
@@ -42,11 +44,10 @@ def speed_on(
     points = [
         (each.devices, each.speed) for each in configurations if each.device_class == device_class
     ]
-    for (few, slow), (many, fast) in zip(points, points[1:] or points, strict=False):
-        if few <= devices <= many:
-            share = (devices - few) / (many - few) if many > few else 0.0
-            return slow + share * (fast - slow)
-    return None
+    counts = [count for count, _ in points]
+    if not counts or not min(counts) <= devices <= max(counts):
+        return None
+    return float(np.interp(devices, counts, [speed for _, speed in points]))
 
 
 def read_speeds(text: str, name: str) -> SpeedTable:

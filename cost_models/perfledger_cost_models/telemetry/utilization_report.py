@@ -163,7 +163,7 @@ def _gain(
         freed_hours=max(0.0, hours - used / target),
         idle_hours=idle_hours,
         free_hours=free_hours,
-        reached=min(1.0, used / left) if left > used else None,
+        reached=used / left if left > used else None,
         years=table.hours / HOURS_PER_YEAR,
         rate=rate,
     )

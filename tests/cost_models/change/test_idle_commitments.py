@@ -118,3 +118,19 @@ def test_less_than_one_freed_hour_replaces_a_part_of_a_device():
     assert renewal_devices((-0.3, -0.2, -0.1), half) == pytest.approx((0.2, 0.4, 0.6))
     assert renewal_devices((-8.76, -0.876, 0.0), None) == pytest.approx((0.0, 1e-4, 1e-3))
     assert renewal_devices((-0.1, 0.0, 0.1), half) is None
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-5])
+def test_freed_hours_are_devices_at_renewal_however_few_they_are(scale):
+    """Each device of the pool has 6,570 busy hours a year, and of no pool 8,760."""
+    freed = tuple(-scale * hours for hours in (3000.0, 2000.0, 1000.0))
+    small = replace(POOL, busy_hours_per_year=0.75 * scale, devices=1)
+
+    assert renewal_devices(freed, None) == pytest.approx(
+        tuple(scale * hours / 8760 for hours in (1000, 2000, 3000))
+    )
+    assert renewal_devices(freed, POOL) == pytest.approx(
+        tuple(scale * hours / 6570 for hours in (1000, 2000, 3000))
+    )
+    assert renewal_devices(freed, small) == pytest.approx((1000 / 0.75, 2000 / 0.75, 3000 / 0.75))
+    assert renewal_devices((-scale, 0.0, scale), POOL) is None

@@ -130,3 +130,27 @@ def test_a_sum_of_cents_is_detectable_too(sign):
 
     assert 0 < abs(total.usd) < 1
     assert total.is_detectable
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("scale", [1e-3, 1e-6])
+def test_the_sum_of_cents_is_that_of_dollars_in_cents(sign, scale):
+    change = tuple(sorted(sign * end for end in (0.0, 0.05, 0.1)))
+    few = tuple(
+        replace(
+            each,
+            device_hours_per_year=each.device_hours_per_year * scale,
+            low=None if each.low is None else each.low * scale,
+            high=None if each.high is None else each.high * scale,
+        )
+        for each in FLEET
+    )
+
+    large, small = (
+        priced(measured("gpt", change), measured("vit", change), fleet=fleet).total
+        for fleet in (FLEET, few)
+    )
+
+    assert float(small.usd) == pytest.approx(float(large.usd) * scale)
+    assert float(small.low) == pytest.approx(float(large.low) * scale)
+    assert float(small.high) == pytest.approx(float(large.high) * scale)

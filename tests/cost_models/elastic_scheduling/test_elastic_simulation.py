@@ -148,3 +148,11 @@ def test_a_log_without_a_job_that_the_table_covers_is_refused():
 def test_a_restart_is_shorter_than_a_round(restart_s):
     with pytest.raises(JobLogError, match=f"restart of {restart_s:g} s: give 0 to 300"):
         simulated([ALONE], {"A100": 1}, ElasticPolicy.SIA, restart_s=restart_s)
+
+
+def test_a_job_takes_no_device_of_a_class_that_the_cluster_lacks():
+    table = table_of([Job(submit_s=0.0, run_s=60.0, devices=1)])
+
+    (job,) = elastic_jobs(table, SPEEDS, recorded_on="A100", devices={"A100": 1}).jobs
+
+    assert job.elastic == (SLOW,)

@@ -74,3 +74,9 @@ def test_a_speed_is_of_one_device_to_the_most_of_a_job(monkeypatch, devices, is_
     else:
         with pytest.raises(PriceSheetError, match="from 1 to 8"):
             read_speeds(text, "s")
+
+
+def test_a_single_count_has_its_speed_and_no_other():
+    found = read_speeds("device_class,devices,speed\nA100,2,3\n", "s.csv").configurations("")
+
+    assert [speed_on(found, "A100", devices) for devices in (1, 2, 3)] == [None, 3.0, None]

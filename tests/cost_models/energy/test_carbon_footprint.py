@@ -59,3 +59,15 @@ def test_idle_hours_make_the_useful_ones_heavier(use):
 def test_a_share_that_is_none_is_refused():
     with pytest.raises(EnergyError, match="covered_share"):
         owned(grid=GridCarbon(contract_share=1.5))
+
+
+def test_the_footprint_of_two_hours_is_twice_that_of_one():
+    one = owned(grid=GridCarbon(location_kg_per_kwh=0.4, market_kg_per_kwh=0.2))
+
+    two = one.times(2.0)
+
+    assert (two.kwh_p5, two.kwh_p95) == (2 * one.kwh_p5, 2 * one.kwh_p95)
+    assert two.carbon.energy_kwh == 2 * one.carbon.energy_kwh
+    assert two.carbon.location_kg == pytest.approx(2 * 0.4 * one.carbon.energy_kwh)
+    assert two.carbon.market_kg == pytest.approx(2 * 0.2 * one.carbon.energy_kwh)
+    assert owned().times(2.0).carbon.market_kg is None

@@ -168,3 +168,11 @@ def test_fields_behind_the_eighteen_of_swf_are_ignored():
 def test_a_field_of_swf_that_is_no_number_is_named():
     with pytest.raises(JobLogError, match="line 2, run time: 'x' is not a number"):
         read_job_log("; a log\n7 0 5 x 4 -1 -1 4 -1 -1 1 3 2 -1 -1 -1 -1 -1\n")
+
+
+def test_a_job_of_swf_without_a_number_has_no_name():
+    jobs = read_job_log(
+        "-1 0 0 1 1 -1 -1 -1 1 -1 1 7 3 -1 1 2 -1 -1\n-1 5 0 1 1 -1 -1 -1 1 -1 1 7 3 -1 1 2 -1 -1"
+    ).jobs
+
+    assert len(jobs) == 2

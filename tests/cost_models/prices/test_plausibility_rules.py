@@ -145,3 +145,10 @@ def test_the_newest_price_of_each_option_and_region_is_current():
     rows = [PricedRow(row, one) for row, one in enumerate((new, old, other))]
 
     assert {one.row for one in current_prices(rows)} == {0, 2}
+
+
+def test_most_rows_say_how_many_accelerators_an_instance_has():
+    prices = price("32"), price("33"), price("34", count=4)
+
+    assert findings("accelerators of an instance", *prices) == [(2, REJECT)]
+    assert findings("accelerators of an instance", *prices[:2]) == []

@@ -122,3 +122,13 @@ def test_busy_hours_of_a_plan_become_paid_hours_once(make_review, plan_text):
     assert hours.formula == "hours_a_year / allocated_share / busy_share"
     (today, before) = (float(each.status_quo.npv) for each in (busy, paid))
     assert today == pytest.approx(before / 0.4)
+
+
+def test_a_bill_of_cents_and_of_parts_of_an_hour_tells_its_shares(make_bill, a_bill_row):
+    used = a_bill_row("a", "0.0125", "0.093", **PLAN, CommitmentDiscountStatus="Used")
+    unused = a_bill_row("a", "0.0009", "0.007", **PLAN, CommitmentDiscountStatus="Unused")
+
+    found = shares(make_bill(used, unused), usage(0.05, accelerator="H100-80GB"))
+
+    assert found[HourShare.COMMITMENT_UTILIZATION].range.mode == Decimal("0.93")
+    assert found[HourShare.ALLOCATED].range.mode == pytest.approx(Decimal("0.5"))

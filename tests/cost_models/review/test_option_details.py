@@ -22,6 +22,8 @@ def test_owned_ways_have_a_break_even_and_a_resale(make_review, plan_text, all_o
     assert isinstance(facts["TPU"].carbon, UnknownFigure)
     assert facts["buy"].carbon.energy_kwh > facts["today"].carbon.energy_kwh
     assert facts["buy"].payback_years > 0
+    assert [facts[name].lock_in_months for name in ("today", "buy", "three years")] == [0, 0, 36]
+    assert (facts["today"].owed_usd, facts["blocks"].owed_usd) == (0, 0)
     assert facts["buy"].return_per_year > 0
 
 

@@ -141,3 +141,14 @@ def test_a_last_review_without_a_bill_has_no_actual(make_review):
 def test_what_is_not_the_last_review_is_refused(data, says):
     with pytest.raises(PreviousReviewError, match=says):
         read(data)
+
+
+@pytest.mark.parametrize(("end", "is_known"), [("2026-09-30", True), ("2026-09-29", False)])
+def test_a_bill_may_lack_one_day_of_the_quarter_of_the_budget(
+    make_review, make_bill, a_bill_row, end, is_known
+):
+    row = a_bill_row("a", "100", "6000", ChargePeriodEnd=f"{end}T00:00:00Z")
+
+    variance = make_review(last=read(last()), bill=make_bill(row)).last.variance
+
+    assert isinstance(variance, BudgetVariance) is is_known

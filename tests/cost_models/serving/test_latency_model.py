@@ -198,7 +198,7 @@ def test_a_median_beyond_measure_is_no_error():
 
 FACTORS = (1.05, 0.93, 1.1, 1.0, 0.9, 1.2)
 COUNTS = (2000, 3000, 5000, 8000, 9000, 20_000)
-SCATTERED = [
+SCATTERED_POINTS = [
     point(rate, p99(rate) * factor, completed, latency_p50_s=p99(rate) / 5)
     for rate, factor, completed in zip(RATES, FACTORS, COUNTS, strict=True)
 ]
@@ -248,7 +248,7 @@ SWEEP = [
 )
 def test_the_curve_of_scattered_points_has_known_figures(more, expected):
     """So that a change of the method shows; other tests say what is right."""
-    fit = fit_latency([*SCATTERED, *more])
+    fit = fit_latency([*SCATTERED_POINTS, *more])
 
     for rate, figures in expected.items():
         found = fit.at(rate)
@@ -257,7 +257,7 @@ def test_the_curve_of_scattered_points_has_known_figures(more, expected):
 
 
 def test_the_errors_of_points_left_out_have_known_figures():
-    assert left_out_errors(SCATTERED) == pytest.approx(
+    assert left_out_errors(SCATTERED_POINTS) == pytest.approx(
         (-0.07615067, 0.1187768, -0.1663514, 0.03841064, 0.2090815, -0.3995489), rel=1e-4
     )
 
@@ -266,5 +266,5 @@ def test_services_vary_as_a_lognormal_through_their_median_and_p99():
     """The squared variation of one is e^(sigma²) - 1, with sigma = ln(P99 / P50) / 2.326."""
     sigma = math.log(p99(20.0) * 1.05 / (p99(20.0) / 5)) / 2.3263479
 
-    assert fit_latency(SCATTERED).cv2 == pytest.approx(math.exp(sigma**2) - 1, rel=1e-6)
+    assert fit_latency(SCATTERED_POINTS).cv2 == pytest.approx(math.exp(sigma**2) - 1, rel=1e-6)
     assert fit_latency(measured()).cv2 == 1

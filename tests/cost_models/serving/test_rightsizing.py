@@ -339,3 +339,61 @@ def test_what_is_too_slow_is_said_of_full_batches_where_there_are_some(batch, wo
     )
 
     assert words in found.left_out[0]
+
+
+SCATTER = (1.05, 0.93, 1.1, 1.0, 0.9, 1.2)
+BATCHES = tuple(
+    point(share * 50.0, p99(share * 50.0, 50.0), batch=8, completed=3000) for share in SHARES
+)
+
+
+def scattered_curve(capacity, device, completed=4000):
+    """Return a curve whose P99s lie above and below those of the queue."""
+    points = tuple(
+        point(rate, p99(rate, capacity) * more, completed=completed, latency_p50_s=0.01)
+        for rate, more in zip((share * capacity for share in SHARES), SCATTER, strict=True)
+    )
+    return curve(capacity, device, points=points)
+
+
+def figures(option, requests=0):
+    """Return devices, chance, mean P99, highest rate, price and requests to measure."""
+    plan = option.plan
+    low, middle, _ = option.p99_s
+    usd = None if option.usd_per_million is None else float(option.usd_per_million)
+    return plan.devices, plan.chance, low, middle, option.most_per_second, usd, requests
+
+
+SCATTERED_BEST = (8, 0.9999976, 0.07483745, 0.08228451, 430.7104, 22.96296, 0)
+SCATTERED_RIVALS = (
+    (7, 0.8597917, 0.08490058, 0.09452328, 376.8722, 20.09259, 154_365),
+    (3, 0.03993804, 0.07642241, math.inf, 161.5169, 8.611111, 1_980_000),
+)
+BATCHES_BEST = (3, 0.9999027, 0.2350402, 0.2565707, 740.7805, 5.0, 0)
+BATCHES_RIVAL = (2, 0.01238592, 0.3169908, 0.4087383, 493.8526, 3.333333, 22_573)
+
+
+@pytest.mark.slow
+def test_the_sizes_of_an_example_have_known_figures():
+    """So that a change of the method shows; other tests say what is right."""
+    demand = ServingDemand(rate_per_second=300.0, p99_s=0.1, headroom=0.2)
+    curves = [scattered_curve(100.0, "H100-80GB"), scattered_curve(60.0, "A100-80GB")]
+    usd = {"H100_80GB": tariff("3.1"), "A100_80GB": tariff("1.9", "A100-80GB", 4)}
+
+    found = sized(curves, demand, **usd)
+
+    assert found.verdict is SizingVerdict.UNDECIDED
+    assert figures(found.best[0]) == pytest.approx(SCATTERED_BEST, rel=1e-4)
+    rivals = [figures(each.option, each.requests) for each in found.rivals]
+    assert rivals[:2] == [pytest.approx(each, rel=1e-4) for each in SCATTERED_RIVALS]
+
+
+@pytest.mark.slow
+def test_the_sizes_of_batches_have_known_figures():
+    demand = ServingDemand(rate_per_second=500.0, p99_s=0.3)
+
+    found = sized([curve(50.0, points=BATCHES)], demand, H100_80GB=tariff("3"))
+
+    assert figures(found.best[0]) == pytest.approx(BATCHES_BEST, rel=1e-4)
+    (rival, *_) = found.rivals
+    assert figures(rival.option, rival.requests) == pytest.approx(BATCHES_RIVAL, rel=1e-4)

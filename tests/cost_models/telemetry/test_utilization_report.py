@@ -121,3 +121,10 @@ def test_money_is_linear_in_the_rate():
     once, thrice = (found(seen(0.35), rate=rate).gain for rate in (RATE, dearer))
 
     assert thrice.freed_usd == 3 * (once.freed_usd or 0)
+
+
+def test_hours_that_are_paid_for_anyway_free_no_money():
+    gain = found(seen(0.35), rate=replace(RATE, is_committed=True)).gain
+
+    assert (gain.freed_usd, gain.freed_usd_ends) == (0, (0, 0))
+    assert gain.freed_hours == pytest.approx(84)
