@@ -5,7 +5,7 @@ from pathlib import Path
 GOLDEN = Path(__file__).parent / "golden"
 TEXTS = ("table", "markdown", "csv", "json")
 PICTURES = (*TEXTS, "svg")
-# By the name of its golden files: the command and its formats.
+# By the name of its golden files: the command, after variables that it needs, and its formats.
 COMMANDS = {
     "compare": ("compare before.csv after.csv", TEXTS),
     "bench_power": ("bench power bundle.json", TEXTS),
@@ -79,6 +79,14 @@ COMMANDS = {
     "cost_projected_bundle": ("cost project bundle.json --target-device H100-80GB", TEXTS),
     "cost_tco": ("cost tco", PICTURES),
     "report": ("report bundle.json", ("table", "markdown", "json")),
+    "server_backup": (
+        "PERFLEDGER_DATABASE_URL=sqlite:///ledger.db server backup ledger.zip",
+        TEXTS,
+    ),
+    "server_restore": (
+        "PERFLEDGER_DATABASE_URL=sqlite:///new.db server restore backup.zip",
+        TEXTS,
+    ),
     "prices_check": ("prices check prices.csv --previous old-prices.csv", TEXTS),
     # The same of cents and minutes: no amount of these files reaches one.
     "small_allocate": (
