@@ -71,7 +71,11 @@ def _comparable_pairs(bundle: Bundle, workloads: Iterable[str]) -> Mapping[str, 
     runs_of = match_runs(bundle.runs)
     return {
         name: _usual_pairs(
-            tuple(pair for pair in runs_of.get(name, ()) if pair[0].pair < bundle.plan.kernel_pairs)
+            tuple(
+                (base, head)
+                for base, head in runs_of.get(name, ())
+                if base.pair < bundle.plan.kernel_pairs
+            )
         )
         for name in workloads
     }

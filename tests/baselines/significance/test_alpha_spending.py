@@ -1,6 +1,7 @@
 """What each look may spend: against theory, published bounds and simulation."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -129,3 +130,13 @@ def test_twice_as_many_nodes_change_nothing(monkeypatch):
     fine = np.array(nominal_levels(looks_until(PLAN, 40), 1.0000001e-7))
 
     assert fine == pytest.approx(coarse, rel=1e-6)
+
+
+@pytest.mark.parametrize("pairs", [20, 30, 40])
+def test_values_below_the_table_go_on_where_it_begins(pairs):
+    """From one value to one tenth smaller the overall value falls by about a tenth, everywhere."""
+    looks = looks_until((10, 20, 30, 40), pairs)
+    values = [overall(10.0 ** (-place / 20), looks) for place in range(160, 400)]
+
+    ratios = [after / before for before, after in pairwise(values)]
+    assert all(0.8 < ratio < 0.95 for ratio in ratios)

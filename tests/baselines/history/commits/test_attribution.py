@@ -225,3 +225,10 @@ def test_the_first_environment_counts_for_a_change_right_after_it(environments, 
     series = observed(range(10), environments=environments)
 
     assert has_new_environment(series, CommitRange(1, 1)) is is_new
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [(1.0, math.log(2)), (-0.5, math.log(2)), (-1.0, math.inf)]
+)
+def test_half_and_double_are_equally_large_and_nothing_is_the_largest(size, expected):
+    assert only_move(range(10), change(4, size=size)).size == pytest.approx(expected)
