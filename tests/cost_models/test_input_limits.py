@@ -2,9 +2,11 @@
 
 import re
 from datetime import date
+from pathlib import Path
 
 import pytest
 
+import perfledger_cost_models
 from perfledger_cost_models import csv_table
 from perfledger_cost_models.billing import focus_parquet, quotas, usage_readers
 from perfledger_cost_models.job_logs import readers as job_log_readers
@@ -16,6 +18,7 @@ from perfledger_cost_models.scheduling import cluster
 from perfledger_cost_models.serving import load_test_json
 from perfledger_cost_models.telemetry import readers as telemetry_readers
 from perfledger_cost_models.usage import device_spans
+from tests.field_bounds import assert_bounds_are_known
 
 TOO_LARGE = re.compile(
     "characters, limit|more than|larger than|export shorter|smaller pages|fewer years"
@@ -125,3 +128,7 @@ def test_a_line_of_usage_has_limits_of_cells_and_of_their_lengths(monkeypatch):
     for text in ("a,b,c\n", "abcd,1\n"):
         with pytest.raises(device_spans.UsageFileError, match="is too long"):
             usage_rows(text)
+
+
+def test_what_a_file_or_message_may_contain_has_known_bounds():
+    assert_bounds_are_known(perfledger_cost_models, Path(__file__).with_name("field_bounds.txt"))

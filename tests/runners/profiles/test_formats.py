@@ -5,10 +5,12 @@ import gzip
 import importlib
 import json
 import sqlite3
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import perfledger_profiles
 from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles import formats
@@ -21,6 +23,7 @@ from perfledger_profiles.formats import (
 )
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
+from tests.field_bounds import assert_bounds_are_known
 
 MLLOG = b':::MLLOG {"key": "run_start", "time_ms": 1, "namespace": "%s"}\n'
 SHORTEST = (
@@ -229,3 +232,7 @@ def test_the_device_of_a_recording_is_chosen(tmp_path):
     chosen = read_profile(path, workload="m:f", side=Side.HEAD, choice=DeviceChoice(device=1))
 
     assert [operation.name for operation in chosen.operations] == ["k1"]
+
+
+def test_what_a_file_or_message_may_contain_has_known_bounds():
+    assert_bounds_are_known(perfledger_profiles, Path(__file__).with_name("field_bounds.txt"))

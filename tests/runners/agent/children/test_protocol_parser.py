@@ -1,8 +1,10 @@
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
+import perfledger_runners
 from perfledger.package_code import MAX_PACKAGES, CompiledModule, LoadedPackage
 from perfledger.protocol import PROTOCOL_VERSION, MessageType
 from perfledger.records import Device, FailureReason
@@ -16,6 +18,7 @@ from perfledger_runners.children.protocol_parser import (
     decode_message,
 )
 from perfledger_runners.safe_text import clean_text
+from tests.field_bounds import assert_bounds_are_known
 
 STARTED_AT = "2026-11-20T12:00:00+00:00"
 
@@ -189,3 +192,7 @@ def test_a_detail_is_cleaned_and_cut():
         reason=FailureReason.RAISED,
         detail="\ufffd" + "x" * 3999,
     )
+
+
+def test_what_a_file_or_message_may_contain_has_known_bounds():
+    assert_bounds_are_known(perfledger_runners, Path(__file__).with_name("field_bounds.txt"))
