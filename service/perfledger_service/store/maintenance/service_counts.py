@@ -67,7 +67,7 @@ def _waiting(session: Session, now: datetime) -> tuple[int, float]:
     is_waiting = is_received | (col(UploadRow.retry_at) > _FIRST_MOMENT)
     oldest_arrival = func.min(col(UploadRow.created_at))
     number, oldest = session.exec(select(func.count(), oldest_arrival).where(is_waiting)).one()
-    return number, 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds())
+    return number, max(0.0, (now - oldest).total_seconds()) if number else 0.0
 
 
 def _jobs(session: Session) -> dict[RunnerJobState, int]:
