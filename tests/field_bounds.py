@@ -1,9 +1,15 @@
-"""The bounds and defaults of what files and messages may contain, a line for each field."""
+"""The bounds of what files and messages may contain, and the numbers that stand for what is not
+said: a line for each field and parameter.
+"""
 
 import importlib
 import os
 import pkgutil
+import types
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +17,7 @@ import msgspec
 from msgspec import inspect
 
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
+NEED_TORCH = "torch_canaries"  # which some Pythons lack
 KINDS = (
     inspect.IntType,
     inspect.FloatType,
@@ -23,7 +30,7 @@ KINDS = (
 
 
 def assert_bounds_are_known(package: ModuleType, path: Path) -> None:
-    """Compare the bounds of a package's messages with those that a file has written out."""
+    """Compare the bounds and defaults of a package with those that a file has written out."""
     text = "".join(f"{line}\n" for line in bounds_of(package))
     if os.environ.get(UPDATE) == "1":
         path.write_text(text, encoding="utf-8")
@@ -31,26 +38,41 @@ def assert_bounds_are_known(package: ModuleType, path: Path) -> None:
 
 
 def bounds_of(package: ModuleType) -> Iterator[str]:
-    """Yield each field with a bound or a number as default, by module and message."""
+    """Yield each field and parameter with a bound or a number as default, by module."""
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if info.name.endswith((NEED_TORCH, "__main__")):
+            continue
         module = importlib.import_module(info.name)
         for name, each in sorted(vars(module).items()):
-            if not (isinstance(each, type) and issubclass(each, msgspec.Struct)):
-                continue
-            if each.__module__ == module.__name__:
-                yield from fields_of(each, f"{info.name.partition('.')[2]}.{name}")
+            if getattr(each, "__module__", None) == module.__name__:
+                yield from lines_of(each, f"{info.name.partition('.')[2]}.{name}")
 
 
-def fields_of(message: type[msgspec.Struct], name: str) -> Iterator[str]:
-    """Yield the fields of a message."""
-    found = inspect.type_info(message)
-    assert isinstance(found, inspect.StructType)
-    for field in found.fields:
-        words = list(words_of(field.type))
-        if isinstance(field.default, int | float) and not isinstance(field.default, bool):
-            words.append(f"default {field.default}")
-        if words:
-            yield f"{name}.{field.name}: {', '.join(words)}"
+def lines_of(each: object, name: str) -> Iterator[str]:
+    """Yield the lines of a message, a dataclass or a function."""
+    if isinstance(each, type) and issubclass(each, msgspec.Struct):
+        found = inspect.type_info(each)
+        assert isinstance(found, inspect.StructType)
+        for field in found.fields:
+            words = [*words_of(field.type), *default_of(field.default)]
+            if words:
+                yield f"{name}.{field.name}: {', '.join(words)}"
+        return
+    defaults: dict[str, object] = {}
+    if isinstance(each, type) and is_dataclass(each):
+        defaults = {field.name: field.default for field in fields(each)}
+    elif isinstance(each, types.FunctionType):
+        parameters = signature(each).parameters
+        defaults = {key: parameter.default for key, parameter in parameters.items()}
+    for key, value in defaults.items():
+        for words in default_of(value):
+            yield f"{name}.{key}: {words}"
+
+
+def default_of(value: object) -> Iterator[str]:
+    """Yield what stands for a number that is not given."""
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        yield f"default {value}"
 
 
 def words_of(kind: inspect.Type) -> Iterator[str]:

@@ -130,5 +130,5 @@ def test_a_line_of_usage_has_limits_of_cells_and_of_their_lengths(monkeypatch):
             usage_rows(text)
 
 
-def test_what_a_file_or_message_may_contain_has_known_bounds():
+def test_fields_and_parameters_have_known_bounds_and_defaults():
     assert_bounds_are_known(perfledger_cost_models, Path(__file__).with_name("field_bounds.txt"))

@@ -1,7 +1,9 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import perfledger_baselines
 from perfledger.metrics import CPU_TIME, METRICS, PEAK_MEMORY, STEP_TIME
 from perfledger.records import CoreTimes
 from perfledger.stopping_rule import StoppingRule
@@ -10,6 +12,7 @@ from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.decision_rule import CheckPlanError
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
+from tests.field_bounds import assert_bounds_are_known
 
 LOOKS = (4, 6, 8)
 CLEAR = [(1.0, ratio) for ratio in (1.2, 1.201, 1.199, 1.2, 1.2002, 1.1998, 1.2, 1.2001)]
@@ -318,3 +321,7 @@ def test_a_faster_step_needs_time_for_its_profiles_too(build):
     feed(build, rule, "m:g", 5, peak_memory=build.changed(0.8), step_time_p50=build.changed(1.0))
 
     assert rule.changes() == {"m:f"}
+
+
+def test_fields_and_parameters_have_known_bounds_and_defaults():
+    assert_bounds_are_known(perfledger_baselines, Path(__file__).with_name("field_bounds.txt"))

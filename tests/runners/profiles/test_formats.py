@@ -234,5 +234,5 @@ def test_the_device_of_a_recording_is_chosen(tmp_path):
     assert [operation.name for operation in chosen.operations] == ["k1"]
 
 
-def test_what_a_file_or_message_may_contain_has_known_bounds():
+def test_fields_and_parameters_have_known_bounds_and_defaults():
     assert_bounds_are_known(perfledger_profiles, Path(__file__).with_name("field_bounds.txt"))

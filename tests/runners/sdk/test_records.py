@@ -1,10 +1,13 @@
 """Values of the child and the agent."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import perfledger
 from perfledger.records import Device, Machine, Run, Side
+from tests.field_bounds import assert_bounds_are_known
 
 
 def run(samples, device=None):
@@ -63,3 +66,7 @@ def test_a_run_on_the_cpu_beside_a_gpu_says_nothing_of_the_gpu():
 
 def test_a_run_that_does_not_say_used_the_whole_machine():
     assert H100S.part_used_by(run({"step_time_p50": (1.0,)})) == H100S
+
+
+def test_fields_and_parameters_have_known_bounds_and_defaults():
+    assert_bounds_are_known(perfledger, Path(__file__).with_name("field_bounds.txt"))

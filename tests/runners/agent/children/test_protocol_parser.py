@@ -194,5 +194,5 @@ def test_a_detail_is_cleaned_and_cut():
     )
 
 
-def test_what_a_file_or_message_may_contain_has_known_bounds():
+def test_fields_and_parameters_have_known_bounds_and_defaults():
     assert_bounds_are_known(perfledger_runners, Path(__file__).with_name("field_bounds.txt"))
