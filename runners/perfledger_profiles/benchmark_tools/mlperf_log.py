@@ -34,7 +34,7 @@ def _event(text: str) -> MlperfEvent | None:
     start = text.find("{")
     try:
         # Launchers may print more after the object: it is ignored.
-        decoded, _ = json.JSONDecoder().raw_decode(text, start) if start >= 0 else (None, 0)
+        decoded = json.JSONDecoder().raw_decode(text, start)[0] if start >= 0 else None
     except (ValueError, RecursionError):
         return None
     cells = document_of(decoded)

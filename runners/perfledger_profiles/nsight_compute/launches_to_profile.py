@@ -186,7 +186,7 @@ def _mean(launches: Sequence[ProfiledLaunch], name: str) -> float | None:
     measured_launches = [one for one in launches if name in one.metrics]
     is_timed = name != DURATION and all(DURATION in one.metrics for one in measured_launches)
     weights = [
-        (one.metrics[DURATION] if is_timed else 1.0) * one.count for one in measured_launches
+        one.count * one.metrics[DURATION] if is_timed else one.count for one in measured_launches
     ]
     total = sum(weights)
     if total <= 0:

@@ -141,3 +141,18 @@ def test_intervals_of_a_kind_are_added_up():
     run = (event("run_start", 0), event("eval_start", 1), event("eval_stop", 1.25))
 
     assert read(*run).reading("eval_time") == pytest.approx(0.25)
+
+
+def test_a_throughput_is_counted_over_parts_of_a_second_too():
+    run = (
+        event("submission_benchmark", 0, "bert"),
+        event("run_start", 1),
+        event("tracked_stats", 1.25, {"loss": 3.0}, samples_count=100),
+        event("tracked_stats", 1.75, {"loss": 2.9}, samples_count=200),
+        event("run_stop", 3, status="success"),
+    )
+
+    profile = read_mlperf_training("\n".join(run).encode(), workload="m:f", side=Side.HEAD)
+
+    (found,) = (one for one in profile.readings if one.name == "throughput_samples")
+    assert found.value == pytest.approx(100 / 0.5)

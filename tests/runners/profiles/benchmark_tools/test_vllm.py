@@ -152,3 +152,10 @@ def test_percentiles_are_of_0_to_100_percent():
 
     found = {one.name: one.value for one in profile.readings if one.source == "percentiles"}
     assert found == {"request_latency_p0": 1.0, "request_latency_p100": 9.0}
+
+
+def test_a_single_request_that_failed_is_told():
+    (note,) = read(SERVE | {"failed": 1}).notes
+
+    assert "1" in note
+    assert read(SERVE).notes == ()

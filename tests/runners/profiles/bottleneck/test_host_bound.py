@@ -187,3 +187,11 @@ def test_the_busiest_stream_has_to_wait_for_the_host(make, streams, is_bound):
     profile = replace(make.profile(), kernels=kernels(1, 1, 1), streams=streams)
 
     assert is_launch_bound(profile) is is_bound
+
+
+def test_a_single_short_kernel_is_bound_by_its_launch(make):
+    short, long = (replace(make.profile(), kernels=kernels(us)) for us in (5, 50))
+
+    assert is_launch_bound(short)
+    assert not is_launch_bound(long)
+    assert not is_launch_bound(make.profile())

@@ -120,3 +120,19 @@ def test_a_group_has_its_changes_stage_where_they_agree(make):
         [MatchStage.ALONE],
         [MatchStage.NAME],
     ]
+
+
+def test_an_operation_that_is_called_once_more_often_is_one_of_its_layer(make):
+    once, twice = (make.operation("aten::mul", 1.0, count=count) for count in (1, 2))
+    single = [
+        OperationChange(
+            base=(replace(once, path=path),),
+            head=(replace(twice, path=path),),
+            stage=MatchStage.SAME,
+        )
+        for path in ("f", "g")
+    ]
+
+    levels = [labels(level) for level in group_changes(single, step_seconds=100.0)]
+
+    assert any("2 times as many calls" in label for level in levels for label, _ in level)

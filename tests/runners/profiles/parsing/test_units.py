@@ -202,3 +202,24 @@ def test_other_brackets_are_no_unit(cell):
 
 def test_a_title_of_nothing_but_space_is_told_at_once():
     assert title_and_unit("Reg" + " " * 2_000_000 + "Trd (") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [
+        ("cycle", (1.0, "cycle")),
+        ("W", (1.0, "W")),
+        ("C", (1.0, "degC")),
+        ("%", (0.01, "1")),
+        ("Kbyte", (1e3, "B")),
+        ("msecond", (1e-3, "s")),
+        ("Ghz", (1e9, "Hz")),
+        ("byte/second", (1.0, "B/s")),
+        ("cycle/nsecond", (1e9, "Hz")),
+    ],
+)
+def test_units_have_their_factors_and_base_units(text, scale):
+    found = scale_of(text)
+
+    assert found is not None
+    assert (found.factor, found.unit) == (pytest.approx(scale[0]), scale[1])

@@ -185,3 +185,27 @@ def test_the_period_is_the_shortest_of_which_all_names_are_repeats(part, times, 
 
     is_period = [names[n:] == names[: len(names) - n] for n in range(len(names) + 1)]
     assert period == is_period.index(True, 1)
+
+
+def shortest_repeat(names):
+    """Try every length, as the definition says."""
+    return next(
+        length
+        for length in range(1, len(names) + 1)
+        if all(name == names[place % length] for place, name in enumerate(names))
+    )
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=14))
+def test_a_period_is_the_shortest_sequence_that_repeats(names):
+    assert period_of(np.array(names)) == shortest_repeat(names)
+
+
+@pytest.mark.parametrize(
+    "text", ["aabaaabaacaabaaabaad", "abacabadabacaba", "aabaabaaab", "ababab"]
+)
+def test_a_period_of_sequences_that_begin_alike_is_found(text):
+    """Sequences that agree for long and then do not, where a search falls back by steps."""
+    names = [ord(letter) for letter in text]
+
+    assert period_of(np.array(names)) == shortest_repeat(names)
