@@ -38,11 +38,11 @@ def has_even_arrivals(document: Document) -> bool:
 def cancelled_requests(document: Document) -> float:
     """Return how many requests the tool cancelled on purpose."""
     counts = (
-        figure_of(document_of(each).get("count")) or 0.0
+        figure_of(document_of(each).get("count"))
         for each in values_of(document.get("error_summary"))
         if document_of(document_of(each).get("error_details")).get("type") == _CANCELLED
     )
-    return sum(counts)
+    return sum(filter(None, counts))
 
 
 def _load(document: Document) -> Document:

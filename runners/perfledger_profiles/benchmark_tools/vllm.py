@@ -106,7 +106,7 @@ def read_vllm(data: bytes, *, workload: str, side: Side) -> Profile:
         for subject, run in zip(_subjects(runs), runs, strict=True)
         for reading in _readings(run, subject)
     ]
-    failed = sum(figure_of(run.get("failed")) or 0.0 for run in runs)
+    failed = sum(filter(None, (figure_of(run.get("failed")) for run in runs)))
     doubts: tuple[str, ...] = (FAILED.format(failed),) if failed > 0 else ()
     burstiness = [figure_of(run.get("burstiness")) or _RANDOM for run in runs]
     doubts += (BURSTY,) if min(burstiness) < _RANDOM else ()

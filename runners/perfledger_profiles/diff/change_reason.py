@@ -1,5 +1,6 @@
 """Finds the reason why a change's calls take another time, with its evidence."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from perfledger.profile import Kernel, Operation, Profile
@@ -64,10 +65,9 @@ def _around_calls(change: OperationChange) -> str:
 
 def join_names(operations: Sequence[Operation]) -> str:
     """Return the operations' names, the longest first: "aten::bmm, aten::_softmax and 3 more"."""
-    seconds: dict[str, float] = {}
+    seconds: defaultdict[str, float] = defaultdict(float)
     for operation in operations:
-        name = normal_place(operation.name)
-        seconds[name] = seconds.get(name, 0.0) + operation.seconds
+        seconds[normal_place(operation.name)] += operation.seconds
     return _join(sorted(seconds, key=lambda name: -seconds[name]))
 
 
@@ -84,10 +84,10 @@ def _ratio(change: OperationChange) -> str:
 
 def _most_changed(change: OperationChange) -> str:
     """Return the operations of a group that changed most, "" if there is only one."""
-    deltas: dict[str, float] = {}
+    deltas: defaultdict[str, float] = defaultdict(float)
     for operations, sign in ((change.base, -1.0), (change.head, 1.0)):
         for one in operations:
-            deltas[one.name] = deltas.get(one.name, 0.0) + sign * one.seconds
+            deltas[one.name] += sign * one.seconds
     names = sorted(deltas, key=lambda name: -abs(deltas[name]))
     if len(names) <= 1:
         return ""

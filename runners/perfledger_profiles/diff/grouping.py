@@ -40,9 +40,9 @@ def longest_operation(operations: Sequence[Operation]) -> Operation:
 
 def name_of(operations: Sequence[Operation]) -> str:
     """Return the name with the most time, and the number of others."""
-    seconds: dict[str, float] = {}
+    seconds: defaultdict[str, float] = defaultdict(float)
     for operation in operations:
-        seconds[operation.name] = seconds.get(operation.name, 0.0) + operation.seconds
+        seconds[operation.name] += operation.seconds
     longest_name = max(seconds, key=lambda name: seconds[name])
     return longest_name if len(seconds) == 1 else f"{longest_name} (+{len(seconds) - 1})"
 

@@ -24,6 +24,7 @@ from perfledger_profiles.diff.stable_names import normal_name, operator_of
 from perfledger_profiles.timeline.breakdown import DEVICE_ORDER, MAX_OPERATIONS, OTHER_OPERATIONS
 
 KernelKey = tuple[str, Bucket, str]
+TIME_DIGITS = 9  # of seconds: to the nanosecond
 # Characters of a name: its end says most.
 MAX_NAME = 300
 
@@ -66,7 +67,7 @@ def kernels_of_side(windows: Sequence[Profile]) -> tuple[SideKernel, ...]:
             bucket=key[1],
             path=key[2],
             count=counts[key],
-            seconds=tuple(round(fsum(step), 9) for step in calls[key]),
+            seconds=tuple(round(fsum(step), TIME_DIGITS) for step in calls[key]),
             undisturbed=undisturbed_seconds(calls[key]),
         )
         for key in counts
@@ -256,7 +257,7 @@ def _undisturbed_seconds(
     )
     if base is None or head is None:
         base, head = (_shortest(filter(None, seconds)) for seconds in steps)
-    return round(base, 9), round(head, 9)
+    return round(base, TIME_DIGITS), round(head, TIME_DIGITS)
 
 
 def _sum_if_known(seconds: Sequence[float | None]) -> float | None:

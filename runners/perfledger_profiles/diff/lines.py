@@ -1,5 +1,6 @@
 """Ranks the lines of the user's code that call a cause's operations."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,14 +15,14 @@ def longest_lines(operations: Sequence[Operation]) -> tuple[CallingLine, ...]:
     An operation's time is divided among its lines by their calls. A line whose backward pass calls
     an operation as well is listed once, as a forward call.
     """
-    seconds: dict[tuple[str, int], float] = {}
+    seconds: defaultdict[tuple[str, int], float] = defaultdict(float)
     lines: dict[tuple[str, int], CallingLine] = {}
     for operation in operations:
         calls = sum(line.calls for line in operation.lines)
         for line in operation.lines:
             place = line.path, line.line
             share = operation.seconds * line.calls / calls
-            seconds[place] = seconds.get(place, 0.0) + share
+            seconds[place] += share
             listed_line = lines.get(place, line)
             lines[place] = replace(
                 listed_line,

@@ -6,6 +6,7 @@ its windows without the slowest. The error of any sum of them is the jackknife's
 far the sum moves when a window is left out.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -187,10 +188,9 @@ def _steps_of(profile: Profile, bucket: Bucket) -> list[float]:
 
 
 def _times_of(window: Profile) -> Mapping[OperationKey, float]:
-    seconds: dict[OperationKey, float] = {}
+    seconds: defaultdict[OperationKey, float] = defaultdict(float)
     for operation in operations_of(window):
-        key = _key(operation)
-        seconds[key] = seconds.get(key, 0.0) + operation.seconds
+        seconds[_key(operation)] += operation.seconds
     return seconds
 
 

@@ -268,6 +268,6 @@ def _readings(
 def _note_on_misread(profile: Profile) -> tuple[str, ...]:
     if profile.tool != TORCH_PROFILER:
         return ()
-    sizes = [kernel.shared_memory_bytes or 0 for kernel in profile.kernels]
-    count = sum(size > MISREAD_SHARED_MEMORY_BYTES for size in sizes)
-    return (MISREAD_NOTE.format(count=count, total=len(sizes)),) if count else ()
+    known_sizes = (kernel.shared_memory_bytes for kernel in profile.kernels)
+    count = sum(size is not None and size > MISREAD_SHARED_MEMORY_BYTES for size in known_sizes)
+    return (MISREAD_NOTE.format(count=count, total=len(profile.kernels)),) if count else ()

@@ -125,8 +125,8 @@ def _step(
 ) -> RooflinePoint | None:
     return _point(
         STEP,
-        flops=sum(kernel.flops or 0.0 for kernel in counted),
-        bytes_moved=sum(kernel.bytes or 0.0 for kernel in counted),
+        flops=sum(kernel.flops for kernel in counted if kernel.flops),
+        bytes_moved=sum(kernel.bytes for kernel in counted if kernel.bytes),
         seconds=step_seconds,
         ceilings=ceilings,
     )

@@ -162,10 +162,10 @@ def _text(shape: tuple[int, int, int] | None) -> str:
 
 
 def _join(row: Kernel, second: Kernel) -> Kernel:
-    has_bytes = row.bytes is not None and second.bytes is not None
+    moved_bytes = None if row.bytes is None or second.bytes is None else row.bytes + second.bytes
     return replace(
         row,
         seconds=row.seconds + second.seconds,
         count=row.count + second.count,
-        bytes=(row.bytes or 0.0) + (second.bytes or 0.0) if has_bytes else None,
+        bytes=moved_bytes,
     )

@@ -161,3 +161,10 @@ def test_a_figure_that_cannot_be_is_left_out(value):
 def test_what_has_no_timed_result_is_refused(text):
     with pytest.raises(ProfileError, match="no timed result"):
         read(text)
+
+
+@pytest.mark.parametrize("nanoseconds", ["0", "0.5", "1"])
+def test_a_latency_below_a_nanosecond_is_one(nanoseconds):
+    profile = read(SERVER.replace("136069232834", nanoseconds))
+
+    assert profile.reading("request_latency_p99") == pytest.approx(float(nanoseconds) / 1e9)

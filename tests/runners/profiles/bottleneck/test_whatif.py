@@ -220,3 +220,9 @@ def test_no_change_beats_its_ceiling(changes):
 
     assume(found.new_step_seconds > 1e-9)
     assert found.step_seconds / found.new_step_seconds <= found.ceiling + 1e-9
+
+
+def test_operations_that_overlap_are_the_whole_step_and_no_more():
+    overlapping = replace(STEP, step_seconds=5.0)
+
+    assert what_if(overlapping, changes={"compute": 2.0}).share == 1

@@ -160,3 +160,10 @@ def test_a_donation_that_is_lost_is_memory_for_the_results():
 
 def test_programs_without_counts_hold_nothing_that_is_known():
     assert held_by_programs(StepWork()) == ()
+
+
+def test_what_was_measured_and_what_is_held_stand_beside_each_other():
+    explanation = explain_memory([WEIGHTS], [WEIGHTS], measured=(200 * MIB, 201 * MIB))
+
+    assert (explanation.base_bytes, explanation.head_bytes) == (200 * MIB, 201 * MIB)
+    assert explanation.base_held_bytes == explanation.head_held_bytes == 40 * MIB
