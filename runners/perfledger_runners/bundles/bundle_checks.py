@@ -208,7 +208,8 @@ def _check_run(run: Run, ids: Collection[str], metrics: dict[str, Metric]) -> No
     _check_evidence("evidence", run.evidence)
     is_fine = are_possible_memories(run.memory)
     require(is_fine, "memory: impossible, or not one reading for each number of steps")
-    _check_compiled("compiled", run.compiled or CompileRecord())
+    if run.compiled is not None:
+        _check_compiled("compiled", run.compiled)
     for name, samples in run.samples.items():
         require(name in metrics, f"samples: {name!r} is not one of its metrics")
         is_fine = is_possible(metrics[name], samples)

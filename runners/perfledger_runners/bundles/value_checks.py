@@ -58,15 +58,24 @@ def check_values(document: _Composite) -> None:
         elif _is_plain_list(composite, longest):
             continue
         for name, value in _items(composite):
+            if not value or _is_plain(value):
+                continue
             longest_here = LONG_TEXTS.get(name, longest)
             if isinstance(value, _COMPOSITES):
                 pending.append(((place, name), longest_here, cast("_Composite", value)))
-            elif value is not None:
+            else:
                 _check_value((place, name), longest_here, value)
 
 
 def _items(composite: _Composite) -> Iterable[tuple[str | int, object]]:
     return composite.items() if isinstance(composite, dict) else enumerate(composite)
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether a value is valid at any place, as nearly all are; False decides nothing."""
+    if isinstance(value, str):
+        return len(value) <= MAX_WORD and value.isascii() and "\x00" not in value
+    return isinstance(value, int | float) and -MAX_INTEGER <= value <= MAX_INTEGER
 
 
 def _check_value(place: _Place, longest: int, value: object) -> None:
