@@ -195,3 +195,19 @@ def test_a_single_short_kernel_is_bound_by_its_launch(make):
     assert is_launch_bound(short)
     assert not is_launch_bound(long)
     assert not is_launch_bound(make.profile())
+
+
+def test_a_kernel_that_is_shorter_than_its_only_launch_is_bound_by_it(make):
+    """20 us are longer than a short kernel's 10."""
+    launch = make.operation("cudaLaunchKernel", 30e-6, bucket=Bucket.RUNTIME)
+    profile = replace(make.profile(launch), kernels=kernels(20))
+
+    assert is_launch_bound(profile)
+    quick = replace(launch, seconds=15e-6)
+    assert not is_launch_bound(replace(profile, operations=(quick,)))
+
+
+def test_a_single_launch_of_seconds_loads_code(make):
+    launch = make.operation("cudaLaunchKernel", 2.0, count=1.0, bucket=Bucket.RUNTIME)
+
+    assert host_kind(launch) is BottleneckDetail.START_UP

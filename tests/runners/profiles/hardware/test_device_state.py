@@ -113,6 +113,7 @@ def test_used_memory_is_the_most_that_any_source_saw(scrape, make):
     assert used_memory_share(scrape(memory_used_share=0.5)) == 0.5
     assert used_memory_share(make.profile()) is None
     assert used_memory_share(scrape(memory_used=0.0, memory_free=0.0)) is None
+    assert used_memory_share(scrape(memory_used=0.5, memory_free=0.5)) == 0.5
 
 
 def test_used_memory_of_a_timeline_is_the_devices_own(make):

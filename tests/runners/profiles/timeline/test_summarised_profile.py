@@ -164,3 +164,14 @@ def test_an_occupancy_is_a_share(occupancy, known):
     (one,) = made(kernels=[kernel("a", 1.0, occupancy=occupancy)]).kernels
 
     assert one.occupancy == known
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"), [(0.0, 0.0), (0.25, 0.25), (-0.25, None), (math.nan, None)]
+)
+def test_parts_of_one_are_possible_values_and_less_than_nothing_is_none(value, kept):
+    (found,) = made(
+        kernels=[kernel("a", 1.0, flops=value, bytes=value, blocks_per_multiprocessor=value)]
+    ).kernels
+
+    assert (found.flops, found.bytes, found.blocks_per_multiprocessor) == (kept, kept, kept)
