@@ -37,3 +37,54 @@ def test_the_curve_falls_with_use_where_hours_are_paid_for_unused(
     for one in make_review(plan_text + all_options).options:
         costs = [usd for _, usd in one.curve]
         assert costs == sorted(costs, reverse=True)
+
+
+# Of each option: the hour at a use of 10, 70 and 100 %, the P5, P50 and P95 of its net present
+# value in thousands, and the return and payback of choosing it.
+KNOWN = {
+    "today": ((6.88, 6.88, 6.88), (4565.489, 5867.394, 7251.708), None, None),
+    "three years": ((29.72125, 4.245893, 2.972125), (3656.341, 3949.385, 5279.022), None, None),
+    "three years upfront": (
+        *((30.38589, 4.340842, 3.038589), (3807.052, 4029.94, 5350.631)),
+        *(0.336114, 1.767729),
+    ),
+    "one year upfront": (
+        *((43.88825, 6.26975, 4.388825), (5450.85, 5723.532, 7050.593)),
+        *(0.119298, 2.685088),
+    ),
+    "blocks": ((51.9125, 7.416071, 5.19125), (4922.039, 6482.71, 8370.61), None, None),
+    "buy": ((28.01787, 4.06776, 2.870255), (3767.6, 4698.289, 6111.161), 0.339375, 1.948305),
+    "buy A100": (
+        *((31.87953, 4.637326, 3.275216), (3782.88, 5191.611, 7178.701)),
+        *(0.397576, 1.760723),
+    ),
+    "TPU": ((9.66, 9.66, 9.66), (5874.205, 8150.648, 10986.32), None, None),
+    "spot": ((6.886072, 6.886072, 6.886072), (4578.137, 5889.157, 7281.226), None, None),
+}
+
+
+@pytest.mark.slow
+def test_the_options_of_an_example_have_known_figures(make_review, plan_text, all_options):
+    """So that a change of any formula shows; other tests say what is right."""
+    for one in make_review(plan_text + all_options).options:
+        usd, npv, interest, payback = KNOWN[one.outcome.option.name]
+        uses = dict(one.curve)
+
+        assert [float(uses[use]) for use in (0.1, 0.7, 1.0)] == pytest.approx(usd, rel=1e-5)
+        band = [float(end) / 1000 for end in one.outcome.npv_band]
+        assert band == pytest.approx(npv, rel=1e-5)
+        assert (one.return_per_year is None) is (interest is None)
+        assert one.return_per_year is None or one.return_per_year == pytest.approx(interest, 1e-4)
+        assert one.payback_years is None or one.payback_years == pytest.approx(payback, 1e-4)
+
+
+@pytest.mark.slow
+def test_a_spot_hour_is_partly_that_of_on_demand(make_review, plan_text, all_options):
+    """(1 - f) · overhead · spot + f · on demand, at the most likely of each."""
+    review = make_review(plan_text + all_options)
+    (spot,) = (one for one in review.options if one.outcome.option.name == "spot")
+    modes = {each.name: each.mode for each in review.model.inputs}
+    key, rate = spot.outcome.option.key, modes[spot.outcome.option.rate]
+
+    expected = Decimal("0.8") * modes[f"{key}_overhead"] * rate + Decimal("0.2") * Decimal("6.88")
+    assert {usd for _, usd in spot.curve} == {expected}
