@@ -107,3 +107,10 @@ def test_a_workload_has_its_kernels_once_and_not_too_many():
 def test_too_many_pairs_are_refused():
     with pytest.raises(BundleError, match=f"more than {MAX_KERNEL_PAIRS}"):
         read_bundle(written("kernels", 0, "pairs", value=list(range(MAX_KERNEL_PAIRS + 1))))
+
+
+def test_a_kernel_that_one_side_never_launched_is_one():
+    data = written("kernels", 0, "kernels", 0, "base_count", value=0)
+
+    (kernels,) = read_bundle(data).kernels
+    assert kernels.kernels[0].base_count == 0

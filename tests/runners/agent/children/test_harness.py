@@ -207,3 +207,26 @@ def test_each_side_has_a_folder_of_its_own_for_what_torch_compiles(interpreter):
             str(harness.folder / "extensions" / "head"),
             "/theirs",
         ]
+
+
+def test_packages_of_a_sides_own_environment_come_before_the_users_path(interpreter, tmp_path):
+    packages = tmp_path / "lib" / "python3.12" / "site-packages"
+    packages.mkdir(parents=True)
+
+    sdk, made = prepared_environment(
+        interpreter, {"PYTHONPATH": "/theirs:/more"}, own=str(tmp_path)
+    )
+
+    assert made["PYTHONPATH"] == f"{sdk}:{packages}:/theirs:/more"
+
+
+@pytest.mark.parametrize(
+    ("workloads", "together"),
+    [("abcd", "a"), ("bcd", "b"), ("acd", "ac"), ("ac", "ac"), ("db", "d")],
+)
+def test_a_workload_with_a_launcher_has_a_process_of_its_own(interpreter, workloads, together):
+    """With launchers for "b" and "d": the others before them share a process."""
+    with prepare_harness(interpreter, environment={}) as harness:
+        with_launchers = replace(harness, launches={"b": None, "d": None})
+
+        assert with_launchers.first_child_of(tuple(workloads)) == tuple(together)

@@ -63,3 +63,10 @@ def test_this_machine_is_read_on_its_cores_and_left_as_it_was():
     assert os.sched_getaffinity(0) == before
     assert isinstance(speed, CoreSpeed)
     assert 0 < speed.low_s <= speed.high_s
+
+
+def test_a_core_is_as_fast_and_as_slow_as_a_tenth_of_its_readings_is():
+    """Of readings of 1 to 99 ms in turn: the tenth from either end."""
+    speed = scripted(tuple(place / 1000 for place in range(1, 100)), seconds=4.9499)
+
+    assert (speed.low_s, speed.high_s) == (pytest.approx(0.010), pytest.approx(0.090))

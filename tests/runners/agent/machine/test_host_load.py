@@ -121,6 +121,17 @@ def test_programs_of_one_name_are_one_and_the_busiest_come_first(kernel):
     assert programs[0].cores == pytest.approx(0.3)
 
 
+def test_programs_that_are_as_busy_come_by_name(kernel):
+    after = {
+        f"proc/{70 + place}/stat": process(name, ticks=6, began=9)
+        for place, name in enumerate("cab")
+    }
+
+    programs = a_kernel(kernel, **after).load().programs
+
+    assert [program.name for program in programs if program.name in "abc"] == ["a", "b"]
+
+
 def test_counters_that_stand_still_or_run_backwards_are_unknown(kernel):
     still = Kernel(kernel, {"proc/stat": stat(busy=[9, 9, 9, 9])}, {})
     assert still.load().foreign_cores is None
