@@ -196,3 +196,8 @@ def test_a_detail_is_cleaned_and_cut():
 
 def test_fields_and_parameters_have_known_bounds_and_defaults():
     assert_bounds_are_known(perfledger_runners, Path(__file__).with_name("field_bounds.txt"))
+
+
+def test_foreign_output_is_shown_by_its_first_eighty_letters():
+    with pytest.raises(GarbageError, match=f"descriptor: '{'x' * 80}' "):
+        decode_message(b"x" * 200)

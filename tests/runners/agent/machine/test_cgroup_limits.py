@@ -105,3 +105,21 @@ def test_this_computer_has_limits_or_tells_none():
     cores = read_limits().quota_cores
 
     assert cores is None or cores > 0
+
+
+@pytest.mark.parametrize(
+    ("counts", "share"),
+    [((4, 1), 0.25), ((1, 0), 0.0), ((4, 4), 1.0), ((4, 5), 1.0), ((0, 0), None)],
+)
+def test_a_share_of_throttled_periods_is_at_most_all_of_them(kernel, counts, share):
+    """The two counters are not read at one moment."""
+    periods, throttled = counts
+    files = kernel(
+        V2
+        | {
+            "sys/fs/cgroup/cpu.max": "150000 100000\n",
+            "sys/fs/cgroup/cpu.stat": f"nr_periods {periods}\nnr_throttled {throttled}\n",
+        }
+    )
+
+    assert read_limits(files).throttled_share == share

@@ -147,7 +147,7 @@ def test_sm_activity_is_a_share_since_the_reading_before(fake_nvml):
     assert library.held == 0
 
 
-@pytest.mark.parametrize("told", [140737488355328.0, -1.0, float("nan")])
+@pytest.mark.parametrize("told", [140737488355328.0, 100.5, -1.0, float("nan")])
 def test_a_sentinel_is_no_share(fake_nvml, told):
     with meter_of(fake_nvml(shares=[told])) as meter:
         assert meter.read() is None
