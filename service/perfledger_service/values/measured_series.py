@@ -15,7 +15,7 @@ class MeasuredSeries:
     the epoch, NaN if one is unknown, empty if all are. `labels` name the points (commits, dates);
     empty without names. `epochs` are the indices at which the machine changed: no change is
     detected across them. `series` identifies the series, if known; `environments` then are the
-    machine's environments by point.
+    machine's environments by point, empty if unknown. `notes` are about the history that it is of.
     """
 
     name: str
@@ -27,6 +27,7 @@ class MeasuredSeries:
     epochs: tuple[int, ...] = ()
     series: Series | None = None
     environments: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

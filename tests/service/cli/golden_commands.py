@@ -14,6 +14,7 @@ COMMANDS = {
         "history detect bundles --column 'benchmarks.gpt:train_step step_time_p50'",
         ("svg",),
     ),
+    "history_detect_other_tool": ("history detect data.js", TEXTS),
     "trace_summary": ("trace summary trace.json", (*PICTURES, "speedscope")),
     "trace_summary_ranks": ("trace summary rank0.json rank1.json", TEXTS),
     "trace_diff": ("trace diff base.json head.json --base-repeat base2.json", PICTURES),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from perfledger_service.cli.command import command
-from perfledger_service.cli.option_groups import argument, what
+from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.errors import UsageError
 
@@ -19,13 +19,17 @@ if TYPE_CHECKING:  # these would make every help slow
         "perfledger history detect timings.csv",
         "perfledger history detect timings.csv --column seconds --format svg --output history.svg",
         "perfledger history detect bundles --json",
+        "perfledger history detect data.js --from github-action-benchmark",
     )
 )
 def detect(
-    file: Annotated[Path, argument("CSV, JSON, or a folder of result bundles", metavar="FILE")],
+    file: Annotated[
+        Path,
+        argument("a file or folder: CSV, JSON, bundles, another tool's history", metavar="FILE"),
+    ],
     *,
     column: Annotated[
-        str | None, what("the column of values, or a folder's series", metavar="NAME")
+        str | None, what("the column of values, or one of several series", metavar="NAME")
     ] = None,
     epoch_column: Annotated[
         str | None, what("the column that changes with the machine", metavar="NAME")
@@ -36,6 +40,13 @@ def detect(
     time_column: Annotated[
         str | None, what("the column of when each value was measured", metavar="NAME")
     ] = None,
+    source: Annotated[
+        str | None,
+        how("the tool that wrote it, such as asv: it is recognised", metavar="TOOL", flag="--from"),
+    ] = None,
+    clone: Annotated[
+        Path | None, how("a full clone whose default branch orders the commits", metavar="FOLDER")
+    ] = None,
     output: ChartOutput,
 ) -> None:
     """Find where a history changed, drifted or became noisy.
@@ -43,11 +54,23 @@ def detect(
     A CSV or JSON file has one value per commit; the bundles of a folder are ordered by date. Empty
     cells and "nan" are gaps. With --time-column, the machine's daily and weekly cycles are removed.
     Changes in several series at one commit are one event. Exits with 0 whatever it finds.
+
+    Histories of other tools are recognised by their content. Their commits are in the order of
+    --clone, else of the file, else of their dates. Results of uncommitted changes are left out.
     """
     from perfledger_service.rendering.history.detect import histories_document
     from perfledger_service.usecases.history.detect import events_of, search
+    from perfledger_service.usecases.inputs.benchmark_histories import format_named
 
-    series = search(file, column=column, epoch=epoch_column, error=error_column, time=time_column)
+    series = search(
+        file,
+        column=column,
+        epoch=epoch_column,
+        error=error_column,
+        time=time_column,
+        format_=None if source is None else format_named(source),
+        clone=clone,
+    )
     events = events_of(series)
 
     def document(searched: "Sequence[SearchedSeries]") -> "Document":

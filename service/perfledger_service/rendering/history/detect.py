@@ -62,6 +62,10 @@ def histories_document(
         names = _names(all_searched)
         facts |= events_record(events, names)
         blocks += _event_blocks(events, names)
+    remarks = tuple(dict.fromkeys(note for one in all_searched for note in one.series.notes))
+    if remarks:
+        blocks += notes(f"{note[:1].upper()}{note[1:]}." for note in remarks)
+    facts["notes"] = remarks
     return Document(name="perfledger-history", facts=facts, blocks=tuple(blocks))
 
 
@@ -117,6 +121,7 @@ def _record(searched: SearchedSeries) -> dict[str, object]:
     return {
         "name": series.name,
         "unit": series.unit,
+        "worse": series.series and series.series.metric.worse,
         "points": len(series.values),
         "gaps": sum(map(math.isnan, series.values)),
         "epochs": series.epochs,

@@ -8,10 +8,17 @@ from pathlib import Path
 from perfledger_baselines.history.commits.grouping import GroupedChanges, group_changes
 from perfledger_baselines.history.detection.detect import detect
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
+from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFormat
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.inputs.benchmark_histories import read_benchmark_histories
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.history_sources import read_histories
+from perfledger_service.usecases.inputs.history_sources import (
+    display_name,
+    read_histories,
+    select_series,
+)
 from perfledger_service.usecases.inputs.searched_histories import observed_in, searched_series
-from perfledger_service.values.measured_series import SearchedSeries
+from perfledger_service.values.measured_series import MeasuredSeries, SearchedSeries
 
 
 def search(
@@ -21,14 +28,29 @@ def search(
     epoch: str | None = None,
     error: str | None = None,
     time: str | None = None,
+    format_: HistoryFormat | None = None,
+    clone: Path | None = None,
 ) -> tuple[SearchedSeries, ...]:
     """Read and search the histories at `path`; raises NotFoundError, TooLargeError, UsageError.
 
     `epoch` is the column whose changes split a file's series, `error` the column of the values'
-    standard errors, `time` that of when they were measured. An odd end with too few points for a
-    change is a suspect.
+    standard errors, `time` that of when they were measured. The history may be another tool's: of
+    `format_`, or of one that is recognised; `clone` then orders its commits. An odd end with too
+    few points for a change is a suspect.
     """
-    histories = read_histories(path, column=column, epoch=epoch, error=error, time=time)
+    histories: tuple[MeasuredSeries, ...] = ()
+    if (epoch, error, time) == (None, None, None):
+        histories = read_benchmark_histories(path, format_=format_, clone=clone)
+    if histories:
+        histories = select_series(histories, column, source=f"{display_name(path)} has")
+    elif clone is not None or format_ is not None:
+        msg = (
+            f"{display_name(path)} is not read as another tool's history: leave out the options "
+            "of columns, or --clone and --from"
+        )
+        raise UsageError(msg)
+    else:
+        histories = read_histories(path, column=column, epoch=epoch, error=error, time=time)
     with translate_errors():
         if epoch is None:
             return _with_suspects(searched_series(histories))

@@ -35,6 +35,7 @@ from perfledger_cost_models.tco.purchase_modes import PurchaseError
 from perfledger_cost_models.tco.spot_interruption import InterruptionError
 from perfledger_cost_models.tco.work_cost import WorkError
 from perfledger_cost_models.usage.device_spans import UsageFileError
+from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.hardware.efficiency_metrics import MetricError
 from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.bundles.upload import UploadError
@@ -56,6 +57,7 @@ _INPUT_ERRORS = (
     LauncherError,
     UserFolderError,
     BundleError,
+    HistoryFileError,
     CheckPlanError,
     SeriesError,
     ApiPriceError,

@@ -74,7 +74,7 @@ def read_histories(
                 "bundles contain their machine, processes and date"
             )
             raise UsageError(msg)
-        return _select_series(bundles_histories(bundles_in(path)), column)
+        return select_series(bundles_histories(bundles_in(path)), column, source="the bundles have")
     content = read_bundle_or_series(path, column=column, epoch=epoch, error=error, time=time)
     if isinstance(content, Bundle):
         msg = (
@@ -190,14 +190,17 @@ def display_name(path: Path) -> str:
     return clean(path.name or str(path))
 
 
-def _select_series(
-    histories: tuple[MeasuredSeries, ...], name: str | None
+def select_series(
+    histories: tuple[MeasuredSeries, ...], name: str | None, *, source: str
 ) -> tuple[MeasuredSeries, ...]:
-    """Return the series of a name, or all."""
+    """Return the series of a name, or all; raise UsageError that lists the names.
+
+    `source` begins the sentence: "the bundles have".
+    """
     matches = tuple(series for series in histories if name in (None, series.name))
     if not matches:
         names = quote_names(series.name for series in histories)
-        msg = f"the bundles have no series {quote_text(name or '')}: choose from {names}"
+        msg = f"{source} no series {quote_text(name or '')}: choose from {names}"
         raise UsageError(msg)
     return matches
 

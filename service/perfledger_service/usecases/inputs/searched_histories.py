@@ -26,5 +26,7 @@ def observed_in(searched: SearchedSeries) -> ObservedSeries | None:
         series=history.series,
         commits=tuple(places),
         changes=tuple(at_observations(change, places) for change in searched.history.changes),
-        environments=tuple(history.environments[place] for place in places),
+        environments=tuple(history.environments[place] for place in places)
+        if history.environments
+        else (),
     )

@@ -42,3 +42,13 @@ def test_a_file_whose_series_is_unknown_has_no_observations():
     (searched,) = searched_series([a_history()])
 
     assert observed_in(searched) is None
+
+
+def test_a_history_without_environments_has_none_by_observation():
+    series = Series("gpt:step", STEP_TIME, "")
+    (searched,) = searched_series([a_history(series=series)])
+
+    observed = observed_in(searched)
+
+    assert observed is not None
+    assert observed.environments == ()

@@ -1,0 +1,82 @@
+"""Reads the history of github-action-benchmark: data.js, or the same as JSON."""
+
+import math
+from collections.abc import Iterator
+
+from perfledger.metrics import WorseDirection
+from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.history_text import HistoryText
+from perfledger_profiles.benchmark_histories.json_object import JsonObject
+from perfledger_profiles.benchmark_histories.result_units import base_unit
+
+# As `biggerIsBetter` of its src/write.ts has it.
+_BIGGER_IS_BETTER = frozenset({"benchmarkjs", "pytest", "customBiggerIsBetter"})
+_SMALLER_IS_BETTER = frozenset(
+    {
+        *("cargo", "go", "benchmarkluau", "googlecpp", "catch2", "julia", "jmh"),
+        *("benchmarkdotnet", "customSmallerIsBetter"),
+    }
+)
+
+
+def is_action_benchmark(file: HistoryText) -> bool:
+    """Return whether this is a history of github-action-benchmark.
+
+    Its custom results, a list of names, units and values, may as well be any other table.
+    """
+    return file.is_script or file.first_object().keys() >= {"lastUpdate", "entries"}
+
+
+def read_action_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
+    """Yield the values of all suites; the order is that in which the action stored the runs.
+
+    A file of custom results, as given to the action, has no commit, and no direction but its
+    unit's. A tool that the action does not know (an own version of it) has none either.
+    """
+    for item in file.objects():
+        if "entries" not in item.fields:
+            yield _result(item, tool="")
+            continue
+        suites = item.child("entries")
+        for suite in suites.fields:
+            prefix = f"{suite}: " if len(suites.fields) > 1 else ""
+            yield from _suite(suites, suite, prefix)
+
+
+def _suite(suites: JsonObject, suite: str, prefix: str) -> Iterator[BenchmarkResult]:
+    last = -math.inf
+    for run in suites.children(suite):
+        commit = run.child("commit")
+        stored_at = run.milliseconds("date")
+        if not stored_at >= last:
+            run.reject("date", "is missing or earlier than that of the run before it")
+        last = stored_at
+        for bench in run.children("benches"):
+            result = _result(bench, tool=run.optional_text("tool"))
+            yield BenchmarkResult(
+                benchmark=prefix + result.benchmark,
+                metric=result.metric,
+                value=result.value,
+                unit=result.unit,
+                worse=result.worse,
+                commit=commit.text("id"),
+                commit_time=commit.time("timestamp"),
+                time=stored_at,
+                place=stored_at,
+            )
+
+
+def _result(bench: JsonObject, *, tool: str) -> BenchmarkResult:
+    unit = base_unit(bench.optional_text("unit"))
+    worse = unit.worse
+    if tool in _BIGGER_IS_BETTER:
+        worse = WorseDirection.LOWER
+    elif tool in _SMALLER_IS_BETTER:
+        worse = WorseDirection.HIGHER
+    return BenchmarkResult(
+        benchmark=bench.text("name"),
+        metric={"s": "time", "B": "memory"}.get(unit.name, "value"),
+        value=bench.number("value") * unit.factor,
+        unit=unit.name,
+        worse=worse,
+    )

@@ -1,0 +1,100 @@
+"""Tells the formats of histories apart by their content, and reads them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from perfledger_profiles.benchmark_histories.action_benchmark import (
+    is_action_benchmark,
+    read_action_benchmark,
+)
+from perfledger_profiles.benchmark_histories.asv import is_asv, read_asv
+from perfledger_profiles.benchmark_histories.bencher import is_bencher, read_bencher
+from perfledger_profiles.benchmark_histories.benchmark_results import (
+    BenchmarkResult,
+    HistoryFileError,
+    HistoryFormat,
+)
+from perfledger_profiles.benchmark_histories.google_benchmark import (
+    is_google_benchmark,
+    read_google_benchmark,
+)
+from perfledger_profiles.benchmark_histories.history_text import HistoryText
+from perfledger_profiles.benchmark_histories.lnt import is_lnt, read_lnt
+from perfledger_profiles.benchmark_histories.mlperf_history import is_mlperf, read_mlperf
+from perfledger_profiles.benchmark_histories.nvbench import is_nvbench, read_nvbench
+from perfledger_profiles.benchmark_histories.otava_csv import is_otava_csv, read_otava_csv
+from perfledger_profiles.benchmark_histories.perfherder import is_perfherder, read_perfherder
+from perfledger_profiles.benchmark_histories.pytest_benchmark import (
+    is_pytest_benchmark,
+    read_pytest_benchmark,
+)
+from perfledger_profiles.benchmark_histories.pytorch_benchmark import (
+    is_pytorch_benchmark,
+    read_pytorch_benchmark,
+)
+from perfledger_profiles.benchmark_histories.skia_perf import is_skia_perf, read_skia_perf
+from perfledger_profiles.benchmark_histories.vllm_history import is_vllm, read_vllm_history
+
+# Some years of a project's series.
+MAX_RESULTS = 4_000_000
+
+
+class _Reader(NamedTuple):
+    """What tells a format's files, and reads them."""
+
+    is_one: Callable[[HistoryText], bool]
+    read: Callable[[Sequence[HistoryText]], Iterator[BenchmarkResult]]
+
+
+def _for_each(
+    read: Callable[[HistoryText], Iterator[BenchmarkResult]],
+) -> Callable[[Sequence[HistoryText]], Iterator[BenchmarkResult]]:
+    """Return a reader of several files from that of a single one."""
+
+    def read_all(files: Sequence[HistoryText]) -> Iterator[BenchmarkResult]:
+        for file in files:
+            yield from read(file)
+
+    return read_all
+
+
+# In this order: Bencher's metric format, an object of objects, is tried after the others.
+_READERS: Mapping[HistoryFormat, _Reader] = {
+    HistoryFormat.MLPERF: _Reader(is_mlperf, _for_each(read_mlperf)),
+    HistoryFormat.PERFHERDER: _Reader(is_perfherder, _for_each(read_perfherder)),
+    HistoryFormat.PYTEST_BENCHMARK: _Reader(is_pytest_benchmark, _for_each(read_pytest_benchmark)),
+    HistoryFormat.ASV: _Reader(is_asv, read_asv),
+    HistoryFormat.GOOGLE_BENCHMARK: _Reader(is_google_benchmark, _for_each(read_google_benchmark)),
+    HistoryFormat.NVBENCH: _Reader(is_nvbench, _for_each(read_nvbench)),
+    HistoryFormat.LNT: _Reader(is_lnt, _for_each(read_lnt)),
+    HistoryFormat.SKIA_PERF: _Reader(is_skia_perf, _for_each(read_skia_perf)),
+    HistoryFormat.PYTORCH: _Reader(is_pytorch_benchmark, _for_each(read_pytorch_benchmark)),
+    HistoryFormat.VLLM: _Reader(is_vllm, _for_each(read_vllm_history)),
+    HistoryFormat.ACTION_BENCHMARK: _Reader(is_action_benchmark, _for_each(read_action_benchmark)),
+    HistoryFormat.BENCHER: _Reader(is_bencher, _for_each(read_bencher)),
+    HistoryFormat.OTAVA: _Reader(is_otava_csv, _for_each(read_otava_csv)),
+}
+
+
+def history_format(file: HistoryText) -> HistoryFormat | None:
+    """Return the format of a file by its content, None for an unknown one."""
+    matches = (format_ for format_, reader in _READERS.items() if reader.is_one(file))
+    return next(matches, None)
+
+
+def read_results(files: Sequence[HistoryText], format_: HistoryFormat) -> list[BenchmarkResult]:
+    """Return the results in files of one format; raise HistoryFileError.
+
+    A file that lacks what the format is known by is read by force: it fails where it differs.
+    """
+    results: list[BenchmarkResult] = []
+    for result in _READERS[format_].read(files):
+        results.append(result)
+        if len(results) > MAX_RESULTS:
+            msg = f"the history has more than {MAX_RESULTS:,} results: give a shorter time"
+            raise HistoryFileError(msg)
+    if not results:
+        sources = ", ".join(file.source for file in files[:3])
+        msg = f"no result of {format_} in {sources}: give the files as the tool writes them"
+        raise HistoryFileError(msg)
+    return results

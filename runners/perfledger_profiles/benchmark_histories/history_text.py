@@ -1,0 +1,116 @@
+"""Parses the text of a history's file: JSON, JSON lines, a script with JSON, or plain text."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
+from perfledger_profiles.benchmark_histories.json_object import JsonObject
+
+# Some 1,000 runs of 300 benchmarks in the data.js of github-action-benchmark.
+MAX_HISTORY_BYTES = 64 * 2**20
+# Each value of a list or an object takes up to a hundred bytes of memory.
+MAX_HISTORY_VALUES = 4_000_000
+
+# The script that github-action-benchmark keeps its history in.
+SCRIPT = re.compile(r"\s*window\.BENCHMARK_DATA\s*=\s*")
+# Lines that tools print into logs, which may begin with a bracket as JSON does.
+LOG_MARKS = (":::MLLOG", "PERFHERDER_DATA:")
+_SPACE = re.compile(r"[\s,;]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryText:
+    """A file: its name for errors, its text, and the JSON values in it (none of a plain text)."""
+
+    source: str
+    text: str
+    documents: tuple[object, ...] = ()
+    is_script: bool = False
+
+    def objects(self) -> Iterator[JsonObject]:
+        """Yield the objects of the file: those of lists, too."""
+        for document in self.documents:
+            items = cast("list[object]", document) if isinstance(document, list) else [document]
+            for index, item in enumerate(items):
+                place = f"{self.source}, item {index + 1}" if len(items) > 1 else self.source
+                if not isinstance(item, dict):
+                    msg = f"{place} is not an object: give the file as the tool writes it"
+                    raise HistoryFileError(msg)
+                yield JsonObject(cast("Mapping[str, object]", item), place)
+
+    def first_object(self) -> Mapping[str, object]:
+        """Return the first object of the file, an empty one if there is none."""
+        for document in self.documents:
+            item = document
+            if isinstance(document, list):
+                items = cast("list[object]", document)
+                item = items[0] if items else None
+            return cast("Mapping[str, object]", item) if isinstance(item, dict) else {}
+        return {}
+
+
+def parse_history(data: bytes, source: str) -> HistoryText:
+    """Return the content of a file; raise HistoryFileError if it is too large or damaged."""
+    if len(data) > MAX_HISTORY_BYTES:
+        limit = f"{MAX_HISTORY_BYTES // 2**20} MiB"
+        msg = f"{source} has more than {limit}: export a shorter time, or fewer benchmarks"
+        raise HistoryFileError(msg)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{source} is not UTF-8 text (at byte {error.start:,}): save it as UTF-8"
+        raise HistoryFileError(msg) from error
+    if any(mark in text for mark in LOG_MARKS):
+        return HistoryText(source=source, text=text)
+    script = SCRIPT.match(text)
+    start = script.end() if script else 0
+    if not text[start : start + 1000].lstrip().startswith(("{", "[")):
+        return HistoryText(source=source, text=text)
+    documents = tuple(_documents(text, start, source))
+    return HistoryText(source=source, text=text, documents=documents, is_script=script is not None)
+
+
+def _documents(text: str, start: int, source: str) -> Iterator[object]:
+    """Yield the JSON values of a text, one after another."""
+    if text.count(",") + text.count("[") + text.count("{") > MAX_HISTORY_VALUES:
+        msg = (
+            f"{source} has more than {MAX_HISTORY_VALUES:,} values: export a shorter time, or "
+            "fewer benchmarks"
+        )
+        raise HistoryFileError(msg)
+    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+    position = _skip(text, start)
+    while position < len(text):
+        try:
+            document, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+            msg = f"{source} is not whole JSON: {reason}. Export or download it again."
+            raise HistoryFileError(msg) from error
+        yield document
+        position = _skip(text, position)
+
+
+def _skip(text: str, position: int) -> int:
+    space = _SPACE.match(text, position)
+    return space.end() if space else position
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        msg = f"the key {twice[:40]!r} is there twice"
+        raise ValueError(msg)
+    return fields
+
+
+def _constant(constant: str) -> float:
+    """Return NaN, which Python writes for a gap; infinity is rejected where it is used."""
+    return math.nan if constant == "NaN" else math.inf

@@ -1,0 +1,153 @@
+"""Gives the fields of an untrusted JSON object, or an error with their place."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Never, cast
+
+from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
+
+# Names of benchmarks with all their parameters are some hundred characters long.
+MAX_TEXT = 2000
+_MAX_SHOWN = 40  # characters of an untrusted text that an error quotes
+# Seconds since 1970: the year 5138. Milliseconds of our days are larger.
+LARGEST_TIME = 1e11
+
+ADVICE = "Export the file again, or remove this entry."
+
+
+@dataclass(frozen=True, slots=True)
+class JsonObject:
+    """An object of a file; `place` says where it is, for errors."""
+
+    fields: Mapping[str, object]
+    place: str
+
+    def text(self, key: str) -> str:
+        """Return a text; reject any other value and an empty one."""
+        value = self.optional_text(key)
+        if not value:
+            self.reject(key, "is missing, and has to be a text")
+        return value
+
+    def optional_text(self, key: str) -> str:
+        """Return a text, "" if it is missing or null."""
+        value = self.fields.get(key)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            self.reject(key, f"is not a text but {_kind(value)}")
+        if len(value) > MAX_TEXT:
+            self.reject(key, f"has {len(value):,} characters, limit {MAX_TEXT:,}")
+        return value
+
+    def number(self, key: str) -> float:
+        """Return a number, NaN for null; reject a missing field, a text and infinity."""
+        if key not in self.fields:
+            self.reject(key, "is missing, and has to be a number")
+        return self.optional_number(key)
+
+    def optional_number(self, key: str) -> float:
+        """Return a number, NaN if it is missing or null; reject a text and infinity."""
+        return self._number(key, self.fields.get(key))
+
+    def numbers(self, key: str) -> tuple[float, ...]:
+        """Return a list of numbers, NaN for null; empty if it is missing or null."""
+        value = self.fields.get(key)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            self.reject(key, f"is not a list of numbers but {_kind(value)}")
+        items = cast("list[object]", value)
+        return tuple(self._number(f"{key}[{index}]", item) for index, item in enumerate(items))
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """Return true or false, the default if it is missing or null."""
+        value = self.fields.get(key)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            self.reject(key, f"is neither true nor false but {_kind(value)}")
+        return value
+
+    def child(self, key: str) -> "JsonObject":
+        """Return an object, an empty one if it is missing or null."""
+        value = self.fields.get(key)
+        if value is None:
+            value = {}
+        if not isinstance(value, dict):
+            self.reject(key, f"is not an object but {_kind(value)}")
+        return JsonObject(cast("Mapping[str, object]", value), f"{self.place}, {_quoted(key)}")
+
+    def children(self, key: str) -> Iterator["JsonObject"]:
+        """Yield the objects of a list; none if it is missing or null."""
+        value = self.fields.get(key)
+        if value is None:
+            return
+        if not isinstance(value, list):
+            self.reject(key, f"is not a list but {_kind(value)}")
+        for index, item in enumerate(cast("list[object]", value)):
+            if not isinstance(item, dict):
+                self.reject(f"{key}[{index}]", f"is not an object but {_kind(item)}")
+            fields = cast("Mapping[str, object]", item)
+            yield JsonObject(fields, f"{self.place}, {_quoted(key)}[{index}]")
+
+    def time(self, key: str) -> float:
+        """Return a time in ISO 8601 as seconds since the epoch, NaN if it is missing or null.
+
+        A time without a zone counts as UTC.
+        """
+        text = self.optional_text(key)
+        if not text:
+            return math.nan
+        try:
+            moment = datetime.fromisoformat(text)
+            return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+        except (ValueError, OverflowError):
+            self.reject(key, "is no time such as 2026-11-23T17:30:00Z")
+
+    def milliseconds(self, key: str) -> float:
+        """Return milliseconds since the epoch as seconds, NaN if missing or null."""
+        seconds = self.optional_number(key) / 1000
+        if abs(seconds) > LARGEST_TIME:
+            self.reject(key, "is no time in milliseconds since 1970")
+        return seconds
+
+    def reject(self, key: str, reason: str, advice: str = ADVICE) -> Never:
+        """Raise HistoryFileError for a field."""
+        msg = f"{self.place}: {_quoted(key)} {reason}. {advice}"
+        raise HistoryFileError(msg)
+
+    def _number(self, key: str, value: object) -> float:
+        if value is None:
+            return math.nan
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.reject(key, f"is not a number but {_kind(value)}")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isinf(number):
+            self.reject(key, "is infinite, or too large for a number")
+        return number
+
+
+def _quoted(key: str) -> str:
+    return "'" + "".join(filter(str.isprintable, key[:_MAX_SHOWN])) + "'"
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return f"the text {_quoted(value)}"
+        case list():
+            return "a list"
+        case _:
+            return "an object"

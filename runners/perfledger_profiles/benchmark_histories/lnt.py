@@ -1,0 +1,78 @@
+"""Reads the reports of LLVM's LNT, version 2."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import median
+
+from perfledger.metrics import WorseDirection
+from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.history_text import HistoryText
+from perfledger_profiles.benchmark_histories.json_object import JsonObject
+
+_VERSION = "2"
+# Of the default test suite (NTS), as its documentation has them. Other metrics have no direction.
+_METRICS = {
+    "execution_time": ("s", WorseDirection.HIGHER),
+    "compile_time": ("s", WorseDirection.HIGHER),
+    "score": ("", WorseDirection.LOWER),
+    "mem_bytes": ("B", WorseDirection.HIGHER),
+    "code_size": ("B", WorseDirection.HIGHER),
+}
+# Texts, and states of which a number other than zero is a failure.
+_NO_METRICS = frozenset({"name", "hash", "profile"})
+_REVISION = re.compile(r"r?(\d{1,9})")  # a number of Subversion or of a count of commits
+
+
+def is_lnt(file: HistoryText) -> bool:
+    """Return whether this is a report of LNT."""
+    first = file.first_object()
+    is_first_version = first.keys() >= {"Machine", "Run", "Tests"}
+    return is_first_version or first.keys() >= {"format_version", "machine", "run", "tests"}
+
+
+def read_lnt(file: HistoryText) -> Iterator[BenchmarkResult]:
+    """Yield the metrics of each test: the median of its samples.
+
+    `llvm_project_revision` is the commit; a number orders the runs, as in LNT. Times without a zone
+    count as UTC.
+    """
+    for report in file.objects():
+        if report.optional_text("format_version") != _VERSION:
+            report.reject(
+                "format_version",
+                f"is not {_VERSION!r}",
+                "Write the report in version 2 of the format.",
+            )
+        run = report.child("run")
+        revision = run.optional_text("llvm_project_revision")
+        number = _REVISION.fullmatch(revision)
+        origin = BenchmarkResult(
+            benchmark="",
+            metric="",
+            value=math.nan,
+            machine=report.child("machine").text("name"),
+            commit=revision,
+            place=float(number[1]) if number else None,
+            time=run.time("start_time"),
+        )
+        for test in report.children("tests"):
+            yield from _results(test, replace(origin, benchmark=test.text("name")))
+
+
+def _results(test: JsonObject, origin: BenchmarkResult) -> Iterator[BenchmarkResult]:
+    for metric, value in test.fields.items():
+        if metric in _NO_METRICS or metric.endswith("_status") or isinstance(value, str):
+            continue
+        readings = test.numbers(metric) if isinstance(value, list) else (test.number(metric),)
+        measured = tuple(reading for reading in readings if not math.isnan(reading))
+        unit, worse = _METRICS.get(metric, ("", None))
+        yield replace(
+            origin,
+            metric=metric,
+            value=median(measured) if measured else math.nan,
+            unit=unit,
+            worse=worse,
+            samples=measured if len(measured) > 1 else (),
+        )

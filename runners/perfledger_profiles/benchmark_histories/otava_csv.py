@@ -1,0 +1,126 @@
+"""Reads the CSV files that Apache Otava analyses: a row for each commit, a column for a metric."""
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from io import StringIO
+
+from perfledger_profiles.benchmark_histories.benchmark_results import (
+    BenchmarkResult,
+    HistoryFileError,
+)
+from perfledger_profiles.benchmark_histories.history_text import MAX_HISTORY_VALUES, HistoryText
+from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME
+
+# Otava's `time_column` and the names that its documentation and examples give to commits.
+_TIMES = ("time", "timestamp", "date")
+_COMMITS = ("commit", "git_commit", "sha", "revision", "hash")
+_BRANCH = "branch"
+_GAPS = frozenset({"", "nan", "null", "none"})
+
+
+def is_otava_csv(file: HistoryText) -> bool:
+    """Return whether this is a CSV with a time, and several columns of numbers beside it."""
+    header, first = _head(file.text)
+    named = {name.lower() for name in header}
+    if file.documents or len(set(header)) < len(header) or not named & set(_TIMES):
+        return False
+    numbers = [name for name, cell in zip(header, first, strict=False) if _is_number(cell)]
+    return len([name for name in numbers if name.lower() not in (*_TIMES, *_COMMITS)]) > 1
+
+
+def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
+    """Yield the values of all columns of numbers, in the order of the rows.
+
+    Units and directions are in Otava's own configuration, not here. The time is the point's.
+    """
+    header, first = _head(file.text)
+    if file.text.count(",") > MAX_HISTORY_VALUES:
+        msg = f"{file.source} has more than {MAX_HISTORY_VALUES:,} cells: keep fewer columns"
+        raise HistoryFileError(msg)
+    times = [place for place, name in enumerate(header) if name.lower() in _TIMES]
+    commits = [place for place, name in enumerate(header) if name.lower() in _COMMITS]
+    if not times or not first:
+        msg = f"{file.source} has no column {' or '.join(_TIMES)}, or no row: add Otava's time"
+        raise HistoryFileError(msg)
+    metrics = [
+        place
+        for place, cell in enumerate(first[: len(header)])
+        if place not in times and place not in commits and (_is_number(cell) or not cell.strip())
+    ]
+    branches = [place for place, name in enumerate(header) if name.lower() == _BRANCH]
+    names: set[str] = set()
+    for number, row in enumerate(_rows(file), start=1):
+        where = f"{file.source}, row {number}"
+        if len(row) != len(header):
+            msg = f"{where}: {len(row)} cells where the first line has {len(header)}"
+            raise HistoryFileError(msg)
+        names |= {row[place] for place in branches}
+        if len(names) > 1:
+            msg = f"{where}: there are several branches: keep the rows of one"
+            raise HistoryFileError(msg)
+        time = _time(row[times[0]], where)
+        for place in metrics:
+            yield BenchmarkResult(
+                benchmark=header[place],
+                metric="value",
+                value=_number(row[place], f"{where}, column {header[place][:40]!r}"),
+                commit=row[commits[0]].strip() if commits else "",
+                time=time,
+                place=float(number),
+            )
+
+
+def _head(text: str) -> tuple[list[str], list[str]]:
+    """Return the header and the first row of a CSV; empty lists if there is none."""
+    lines = text.lstrip().split("\n", 2)[:2]
+    rows = [next(csv.reader([line]), list[str]()) for line in lines]
+    return ([name.strip() for name in rows[0]], rows[1]) if len(rows) > 1 else ([], [])
+
+
+def _rows(file: HistoryText) -> Iterator[Sequence[str]]:
+    reader = csv.reader(StringIO(file.text.lstrip(), newline=""), strict=True)
+    try:
+        next(reader, None)
+        yield from (row for row in reader if row)
+    except csv.Error as error:
+        msg = f"{file.source}, line {reader.line_num}: {error}. Correct the quoting."
+        raise HistoryFileError(msg) from error
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell)) and "_" not in cell
+    except ValueError:
+        return False
+
+
+def _number(cell: str, where: str) -> float:
+    if cell.strip().lower() in _GAPS:
+        return math.nan
+    if not _is_number(cell):
+        msg = f"{where} has no number: write one, or leave the cell empty"
+        raise HistoryFileError(msg)
+    return float(cell)
+
+
+def _moment(text: str) -> datetime:
+    """Return a moment in ISO 8601 or in the form of Otava's examples; raise ValueError."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = datetime.strptime(text, "%Y.%m.%d %H:%M:%S %z")
+    return moment.replace(tzinfo=moment.tzinfo or UTC)
+
+
+def _time(cell: str, where: str) -> float:
+    text = cell.strip()
+    try:
+        seconds = float(text) if _is_number(text) else _moment(text).timestamp()
+    except (ValueError, OverflowError):
+        seconds = math.inf
+    if abs(seconds) > LARGEST_TIME:
+        msg = f"{where} has no time such as 2026-11-23T17:30:00Z or seconds since 1970"
+        raise HistoryFileError(msg)
+    return seconds

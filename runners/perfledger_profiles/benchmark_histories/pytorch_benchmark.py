@@ -1,0 +1,63 @@
+"""Reads the records of PyTorch's OSS benchmark database, version 3."""
+
+import math
+from collections.abc import Iterator
+from statistics import median
+
+from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.history_text import HistoryText
+from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME, JsonObject
+
+# Longer texts in `extra_info` describe a benchmark instead of telling it from others.
+_MAX_SETTING = 40
+
+
+def is_pytorch_benchmark(file: HistoryText) -> bool:
+    """Return whether this is a file of such records: a list, or one a line."""
+    first = file.first_object()
+    metric = first.get("metric")
+    return "benchmark" in first and isinstance(metric, dict) and "benchmark_values" in metric
+
+
+def read_pytorch_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
+    """Yield each record's value: the median of its values, which are the samples.
+
+    The record has no unit and no direction. Its commit and time are there if it was uploaded.
+    """
+    for record in file.objects():
+        metric = record.child("metric")
+        values = metric.numbers("benchmark_values")
+        measured = [value for value in values if not math.isnan(value)]
+        runner = next(record.children("runners"), JsonObject({}, record.place))
+        yield BenchmarkResult(
+            benchmark=_name(record),
+            metric=metric.text("name"),
+            value=median(measured) if measured else math.nan,
+            machine=runner.optional_text("type") or runner.optional_text("name"),
+            commit=record.optional_text("head_sha"),
+            time=_timestamp(record),
+            samples=tuple(measured) if len(measured) > 1 else (),
+        )
+
+
+def _timestamp(record: JsonObject) -> float:
+    seconds = record.optional_number("timestamp")
+    if abs(seconds) > LARGEST_TIME:
+        record.reject("timestamp", "is no time in seconds since 1970")
+    return seconds
+
+
+def _name(record: JsonObject) -> str:
+    """Return the benchmark, the model, and the settings that tell series apart."""
+    benchmark, model = record.child("benchmark"), record.child("model")
+    words = [benchmark.text("name"), model.optional_text("name")]
+    settings = {
+        "backend": model.optional_text("backend"),
+        "mode": benchmark.optional_text("mode"),
+        "dtype": benchmark.optional_text("dtype"),
+    }
+    for key, value in sorted(benchmark.child("extra_info").fields.items()):
+        if isinstance(value, str | int | float) and len(str(value)) <= _MAX_SETTING:
+            settings.setdefault(key, str(value))
+    words += [f"{key}={value}" for key, value in settings.items() if value and key != "description"]
+    return " ".join(word for word in words if word)

@@ -1,0 +1,209 @@
+"""Reads the histories that other benchmark tools keep, from a file or a folder."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from perfledger.bundle import BUNDLE_FORMAT
+from perfledger.metrics import Metric, MetricKind
+from perfledger_baselines.history.commits.attribution import Series
+from perfledger_profiles.benchmark_histories.benchmark_results import (
+    BenchmarkResult,
+    HistoryFileError,
+    HistoryFormat,
+)
+from perfledger_profiles.benchmark_histories.commit_order import (
+    CommitLine,
+    HistorySeries,
+    OrderedHistory,
+    order_history,
+)
+from perfledger_profiles.benchmark_histories.history_formats import history_format, read_results
+from perfledger_profiles.benchmark_histories.history_text import (
+    MAX_HISTORY_BYTES,
+    HistoryText,
+    parse_history,
+)
+from perfledger_runners.bundles.bundle_files import GZIP_MAGIC
+from perfledger_service.errors import TooLargeError, UsageError
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.usecases.inputs.clones import branch_of_clone
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.files import read_head, read_named
+from perfledger_service.usecases.inputs.history_sources import SHA_DIGITS
+from perfledger_service.values.measured_series import MeasuredSeries
+
+# A file for each commit of some years on several machines.
+MAX_HISTORY_FILES = 20_000
+# Parsed, they take up to ten times as much memory.
+MAX_HISTORY_FOLDER_BYTES = 256 * 2**20
+
+_SUFFIXES = frozenset({".json", ".jsonl", ".js", ".log", ".txt", ".out", ".csv"})
+_HEAD_BYTES = 2000  # a bundle's first field is its format
+_HASH = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
+
+
+def format_named(name: str) -> HistoryFormat:
+    """Return the format of a tool's name; raise UsageError, which lists them."""
+    try:
+        return HistoryFormat(name)
+    except ValueError as error:
+        names = ", ".join(HistoryFormat)
+        msg = f"{clean(name)!r} is no tool whose history is read: choose from {names}"
+        raise UsageError(msg) from error
+
+
+def read_benchmark_histories(
+    path: Path, *, format_: HistoryFormat | None = None, clone: Path | None = None
+) -> tuple[MeasuredSeries, ...]:
+    """Return the series of another tool's history; empty if its format is not one of them.
+
+    A format that is given is read by force. `clone` is a repository whose first parents order the
+    commits. Raises NotFoundError, TooLargeError and UsageError.
+    """
+    with translate_errors():
+        files, found_format = _files_at(path, format_)
+        if found_format is None:
+            return ()
+        line = None if clone is None else CommitLine(branch_of_clone(clone))
+        history = order_history(_results(files, found_format, line), line=line)
+    return _measured_series(history)
+
+
+def _files_at(
+    path: Path, format_: HistoryFormat | None
+) -> tuple[list[HistoryText], HistoryFormat | None]:
+    """Return the files of one format, and the format; None if it is not known."""
+    if not path.is_dir():
+        if format_ is None and read_head(path, len(GZIP_MAGIC)) == GZIP_MAGIC:
+            return [], None
+        named = read_named(path, most_bytes=MAX_HISTORY_BYTES)
+        try:
+            file = parse_history(named.data, clean(named.name))
+        except HistoryFileError:
+            if format_ is None and not named.data.lstrip().startswith(b"window."):
+                return [], None  # the reader of tables names what is wrong in it
+            raise
+        return [file], format_ or history_format(file)
+    if format_ is None and _has_bundles(path):
+        return [], None
+    return _of_one_format(_files_in(path), format_, clean(path.name or str(path)))
+
+
+def _has_bundles(folder: Path) -> bool:
+    first = next(iter(sorted(folder.glob("*.json"))), None)
+    if first is None:
+        return next(folder.glob("*.json.gz"), None) is not None
+    return BUNDLE_FORMAT.encode() in read_head(first, _HEAD_BYTES)
+
+
+def _files_in(folder: Path) -> list[HistoryText | HistoryFileError]:
+    """Return the files of a folder and those below it, or why one is not read."""
+    paths = sorted(one for one in folder.rglob("*") if one.suffix in _SUFFIXES and one.is_file())
+    if len(paths) > MAX_HISTORY_FILES:
+        msg = (
+            f"{len(paths):,} files in {clean(str(folder))}: at most {MAX_HISTORY_FILES:,} are read"
+        )
+        raise TooLargeError(msg)
+    files: list[HistoryText | HistoryFileError] = []
+    size = 0
+    for path in paths:
+        data = read_named(path, most_bytes=MAX_HISTORY_BYTES).data
+        size += len(data)
+        if size > MAX_HISTORY_FOLDER_BYTES:
+            limit = f"{MAX_HISTORY_FOLDER_BYTES // 2**20} MiB"
+            msg = f"the files in {clean(str(folder))} have more than {limit}: give a part of them"
+            raise TooLargeError(msg)
+        try:
+            files.append(parse_history(data, clean(str(path.relative_to(folder)))))
+        except HistoryFileError as error:
+            files.append(error)
+    return files
+
+
+def _of_one_format(
+    files: Sequence[HistoryText | HistoryFileError], format_: HistoryFormat | None, folder: str
+) -> tuple[list[HistoryText], HistoryFormat | None]:
+    texts = [file for file in files if isinstance(file, HistoryText)]
+    matches = [
+        (file, found_format) for file in texts if (found_format := history_format(file)) is not None
+    ]
+    formats = {one for _, one in matches} if format_ is None else {format_}
+    if not formats:
+        return [], None
+    if len(formats) > 1:
+        msg = f"{folder} has files of {', '.join(sorted(formats))}: choose one with --from"
+        raise UsageError(msg)
+    (chosen,) = formats
+    if chosen is HistoryFormat.OTAVA and len(texts) > 1:
+        msg = f"{folder} has several CSV files, whose rows have no common order: give one of them"
+        raise UsageError(msg)
+    for file in files:
+        if isinstance(file, HistoryFileError):
+            raise file
+    return [file for file, one in matches if one is chosen] or texts, chosen
+
+
+def _results(
+    files: Sequence[HistoryText], format_: HistoryFormat, line: CommitLine | None
+) -> list[BenchmarkResult]:
+    """Return the results; with a clone, a file without a commit has the one of its name."""
+    if format_ is HistoryFormat.ASV:
+        return read_results(files, format_)
+    results: list[BenchmarkResult] = []
+    for file in files:
+        read = read_results([file], format_)
+        if line is not None and not any(one.commit for one in read):
+            read = [replace(one, commit=_commit_in(file.source, line)) for one in read]
+        results += read
+    return results
+
+
+def _commit_in(name: str, line: CommitLine) -> str:
+    """Return the commit that a file's name holds, "" if none or several are on the line."""
+    hashes = {one for one in _HASH.findall(name.lower()) if line.place_of(one) is not None}
+    return hashes.pop() if len(hashes) == 1 else ""
+
+
+def _measured_series(history: OrderedHistory) -> tuple[MeasuredSeries, ...]:
+    machines = {one.machine for one in history.series}
+    labels = tuple(commit[:SHA_DIGITS] for commit in history.commits)
+    ordered = f"commits are in the order {history.order}"
+    return tuple(
+        MeasuredSeries(
+            name=_series_name(one, has_one_machine=len(machines) == 1),
+            unit=one.unit,
+            values=one.values,
+            times=() if all(map(math.isnan, one.times)) else one.times,
+            labels=labels if any(labels) else _dates(history.times),
+            series=_identity(one),
+            notes=(ordered, *history.notes),
+        )
+        for one in history.series
+    )
+
+
+def _series_name(series: HistorySeries, *, has_one_machine: bool) -> str:
+    is_named = series.metric == "value"  # by its benchmark alone
+    name = series.benchmark if is_named else f"{series.benchmark} {series.metric}"
+    return name if has_one_machine or not series.machine else f"{name} on {series.machine}"
+
+
+def _dates(times: Iterable[float]) -> tuple[str, ...]:
+    """Return the times as labels, "" for an unknown one."""
+    return tuple(
+        "" if math.isnan(time) else datetime.fromtimestamp(time, UTC).isoformat(timespec="minutes")
+        for time in times
+    )
+
+
+def _identity(series: HistorySeries) -> Series | None:
+    """Return the identity of a series, None if its direction is unknown."""
+    if series.worse is None:
+        return None
+    kind = MetricKind.MEMORY if series.unit == "B" else MetricKind.SPEED
+    metric = Metric(name=series.metric, unit=series.unit, worse=series.worse, kind=kind)
+    return Series(series.benchmark, metric, series.machine)

@@ -1,0 +1,55 @@
+"""CSV files for Apache Otava, in the shape of its examples."""
+
+import math
+
+import pytest
+
+from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
+from perfledger_profiles.benchmark_histories.otava_csv import is_otava_csv, read_otava_csv
+from tests.runners.profiles.benchmark_histories.samples import OTAVA_CSV
+
+
+def test_every_column_of_numbers_is_a_series_in_the_order_of_the_rows(parsed):
+    results = list(read_otava_csv(parsed(OTAVA_CSV)))
+    first = [one for one in results if one.benchmark == "metric1"]
+    second = [one.value for one in results if one.benchmark == "metric2"]
+
+    assert [one.value for one in first] == [154023.0, 138455.0, 143112.0]
+    assert [one.commit for one in first] == ["aaa0", "aaa1", "aaa2"]
+    assert [one.place for one in first] == [1, 2, 3]
+    assert first[0].time == 1767232800.0  # 2026-01-01 03:00 +01:00
+    assert math.isnan(second[1])
+    assert {(one.unit, one.worse) for one in results} == {("", None)}
+
+
+@pytest.mark.parametrize("time", ["1767232800", "2026-01-01T02:00:00Z", "2026-01-01 02:00"])
+def test_other_forms_of_a_time_are_read(parsed, time):
+    first, *_ = read_otava_csv(parsed(f"time,a,b\n{time},1,2\n"))
+
+    assert first.time == 1767232800.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "time,a\n1,2\n", "a,b\n1,2\n", "time,time,a,b\n1,1,2,3\n", "time,commit,a\n1,7,3\n"],
+)
+def test_a_csv_that_the_plain_reader_understands_is_not_otavas(parsed, text):
+    assert not is_otava_csv(parsed(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("time,a,b\nsoon,1,2\n", "row 1 has no time"),
+        ("time,a,b\n1e13,1,2\n", "row 1 has no time"),
+        ("time,a,b\n1,1,2\n2,x,2\n", "row 2, column 'a' has no number"),
+        ("time,a,b\n1,1,2\n2,inf,2\n", "row 2, column 'a' has no number"),
+        ("time,a,b\n1,1,2\n2,2\n", "row 2: 2 cells where the first line has 3"),
+        ('time,a,b\n1,1,2\n2,"x"y,2\n', "Correct the quoting"),
+        ("time,branch,a,b\n1,main,1,2\n2,other,1,2\n", "several branches"),
+        ("a,b\n1,2\n", "no column time or timestamp or date"),
+    ],
+)
+def test_a_cell_that_cannot_be_read_is_named(parsed, text, words):
+    with pytest.raises(HistoryFileError, match=words):
+        list(read_otava_csv(parsed(text)))
