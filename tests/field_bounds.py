@@ -65,8 +65,8 @@ def lines_of(each: object, name: str) -> Iterator[str]:
         parameters = signature(each).parameters
         defaults = {key: parameter.default for key, parameter in parameters.items()}
     for key, value in defaults.items():
-        for words in default_of(value):
-            yield f"{name}.{key}: {words}"
+        for default in default_of(value):
+            yield f"{name}.{key}: {default}"
 
 
 def default_of(value: object) -> Iterator[str]:

@@ -192,4 +192,4 @@ def rows_of(text: str, name: str, *, delimiter: str = ",") -> Iterator[tuple[int
 
 def header_of(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
     """Return the cells of the next row, which are none where there is no row."""
-    return next((cells for _, cells in rows), [])
+    return next((cells for _, cells in rows), list[str]())

@@ -48,6 +48,8 @@ def test_without_a_time_between_submissions_nothing_is_in_use():
 def figures(outcome):
     """Return waits, slowdown, useful and fragmented shares, idle hours and preemptions."""
     found = summarise_outcome(outcome)
+    assert found.useful is not None
+    assert found.fragmented is not None
     return (
         round(found.wait_mean_s, 1),
         round(found.wait_p95_s, 1),

@@ -3,7 +3,8 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.serving.closed_loop_latency import TAIL_CORRELATION, closed_loop_model
+from perfledger_cost_models.serving.closed_loop_latency import closed_loop_model
+from perfledger_cost_models.serving.latency_model import TAIL_CORRELATION
 from perfledger_cost_models.serving.load_curve import LoadMode, LoadPoint
 
 

@@ -249,6 +249,7 @@ def test_hours_of_tenths_of_a_cent_are_compared_as_those_of_dollars():
 def test_at_the_break_even_use_the_median_of_owning_is_the_price(usd):
     use = break_even(H100, PARAMETERS, usd_per_hour=usd).p50
 
+    assert use is not None
     (_, median, _), (_, below, _) = owned_curve(H100, PARAMETERS, [use, use * 0.99])
     assert median == pytest.approx(usd, rel=1e-4)
     assert below > usd * 1.005

@@ -10,7 +10,7 @@ import pytest
 import perfledger
 from perfledger import records
 from perfledger.protocol import ChildRequest, Command
-from perfledger.records import Device, WorkloadSpec
+from perfledger.records import Device, Framework, WorkloadSpec
 from perfledger_runners.children.harness import (
     PASSIVE_WAITING,
     child_environment,
@@ -20,6 +20,7 @@ from perfledger_runners.children.harness import (
     sandbox_command,
     waiting_notes,
 )
+from perfledger_runners.children.launch import Launch
 from perfledger_runners.children.sandbox import EMPTY_FOLDERS, Sandbox
 
 
@@ -227,6 +228,8 @@ def test_packages_of_a_sides_own_environment_come_before_the_users_path(interpre
 def test_a_workload_with_a_launcher_has_a_process_of_its_own(interpreter, workloads, together):
     """With launchers for "b" and "d": the others before them share a process."""
     with prepare_harness(interpreter, environment={}) as harness:
-        with_launchers = replace(harness, launches={"b": None, "d": None})
+        with_launchers = replace(
+            harness, launches=dict.fromkeys("bd", Launch("", 4, Framework.JAX))
+        )
 
         assert with_launchers.first_child_of(tuple(workloads)) == tuple(together)
