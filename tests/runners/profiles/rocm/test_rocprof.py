@@ -5,6 +5,7 @@ import pytest
 from perfledger.profile import Bucket, OperationFamily
 from perfledger.records import Side
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.rocm.dispatches import ADDED_UP
 from perfledger_profiles.rocm.rocprof import read_rocprof
 
 V3 = """"Kind","Agent_Id","Queue_Id","Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp",\
@@ -135,6 +136,7 @@ def test_each_device_is_busy_for_itself():
 
     busy = {one.subject: one.value for one in profile.readings if one.name == "gpu_busy"}
     assert read(V3).notes == ()
+    assert profile.notes == (ADDED_UP.format(2),)
     assert busy == {"5": pytest.approx(1.0), "6": pytest.approx(0.2)}
 
 

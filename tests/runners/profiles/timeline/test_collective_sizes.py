@@ -106,3 +106,13 @@ def test_where_most_collectives_say_nothing_the_few_do_not_speak_for_them(step):
     collective(step, 200, 800)
 
     assert step.read().reading("comm_message_bytes") is None
+
+
+@pytest.mark.parametrize(("small_us", "size"), [(400, 8e6), (600, 4e6)])
+def test_the_median_is_the_message_that_half_of_the_time_is_spent_up_to(step, small_us, size):
+    collective(step, 0, small_us, **ALL_REDUCE)
+    large = ALL_REDUCE | {"In msg nelems": 2_000_000}
+
+    profile = collective(step, 2000, 1000 - small_us, **large).read()
+
+    assert profile.reading("comm_message_bytes") == size
