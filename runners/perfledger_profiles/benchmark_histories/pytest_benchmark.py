@@ -31,7 +31,7 @@ def read_pytest_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
             benchmark="",
             metric="",
             value=math.nan,
-            machine=run.child("machine_info").optional_text("node"),
+            machine=_machine(run.child("machine_info")),
             commit=name if is_commit else "",
             is_dirty=commit.flag("dirty") if is_commit else False,
             commit_time=commit.time("time") if is_commit else math.nan,
@@ -39,6 +39,11 @@ def read_pytest_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
         )
         for benchmark in run.children("benchmarks"):
             yield from _results(benchmark, origin)
+
+
+def _machine(info: JsonObject) -> str:
+    """Return the processor's name, else the host's: hosted runners have another one each time."""
+    return info.child("cpu").optional_text("brand_raw") or info.optional_text("node")
 
 
 def _results(benchmark: JsonObject, origin: BenchmarkResult) -> Iterator[BenchmarkResult]:

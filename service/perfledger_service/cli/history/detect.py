@@ -47,6 +47,9 @@ def detect(
     clone: Annotated[
         Path | None, how("a full clone whose default branch orders the commits", metavar="FOLDER")
     ] = None,
+    one_machine: Annotated[
+        bool, how("read another tool's machines as one", flag="--one-machine")
+    ] = False,
     output: ChartOutput,
 ) -> None:
     """Find where a history changed, drifted or became noisy.
@@ -70,6 +73,7 @@ def detect(
         time=time_column,
         format_=None if source is None else format_named(source),
         clone=clone,
+        is_one_machine=one_machine,
     )
     events = events_of(series)
 

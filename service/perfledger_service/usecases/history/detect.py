@@ -30,23 +30,27 @@ def search(
     time: str | None = None,
     format_: HistoryFormat | None = None,
     clone: Path | None = None,
+    is_one_machine: bool = False,
 ) -> tuple[SearchedSeries, ...]:
     """Read and search the histories at `path`; raises NotFoundError, TooLargeError, UsageError.
 
     `epoch` is the column whose changes split a file's series, `error` the column of the values'
     standard errors, `time` that of when they were measured. The history may be another tool's: of
-    `format_`, or of one that is recognised; `clone` then orders its commits. An odd end with too
-    few points for a change is a suspect.
+    `format_`, or of one that is recognised; `clone` then orders its commits, and
+    `is_one_machine` joins the series of its machines. An odd end with too few points for a change
+    is a suspect.
     """
     histories: tuple[MeasuredSeries, ...] = ()
     if (epoch, error, time) == (None, None, None):
-        histories = read_benchmark_histories(path, format_=format_, clone=clone)
+        histories = read_benchmark_histories(
+            path, format_=format_, clone=clone, is_one_machine=is_one_machine
+        )
     if histories:
         histories = select_series(histories, column, source=f"{display_name(path)} has")
-    elif clone is not None or format_ is not None:
+    elif clone is not None or format_ is not None or is_one_machine:
         msg = (
             f"{display_name(path)} is not read as another tool's history: leave out the options "
-            "of columns, or --clone and --from"
+            "of columns, or --clone, --from and --one-machine"
         )
         raise UsageError(msg)
     else:

@@ -57,19 +57,27 @@ def format_named(name: str) -> HistoryFormat:
 
 
 def read_benchmark_histories(
-    path: Path, *, format_: HistoryFormat | None = None, clone: Path | None = None
+    path: Path,
+    *,
+    format_: HistoryFormat | None = None,
+    clone: Path | None = None,
+    is_one_machine: bool = False,
 ) -> tuple[MeasuredSeries, ...]:
     """Return the series of another tool's history; empty if its format is not one of them.
 
     A format that is given is read by force. `clone` is a repository whose first parents order the
-    commits. Raises NotFoundError, TooLargeError and UsageError.
+    commits; `is_one_machine` joins the series of all machines. Raises NotFoundError, TooLargeError
+    and UsageError.
     """
     with translate_errors():
         files, found_format = _files_at(path, format_)
         if found_format is None:
             return ()
         line = None if clone is None else CommitLine(branch_of_clone(clone))
-        history = order_history(_results(files, found_format, line), line=line)
+        results = _results(files, found_format, line)
+        if is_one_machine:
+            results = [replace(one, machine="") for one in results]
+        history = order_history(results, line=line)
     return _measured_series(history)
 
 

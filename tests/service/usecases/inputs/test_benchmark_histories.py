@@ -116,10 +116,13 @@ def test_series_of_several_machines_are_named_by_them(tmp_path):
     }
     files["b.json"]["context"] = {"num_cpus": 1, "host_name": "other", "date": "2026-01-01"}
 
-    names = [one.name for one in read_benchmark_histories(write(tmp_path / "h", files))]
+    folder = write(tmp_path / "h", files)
+    names = [one.name for one in read_benchmark_histories(folder)]
+    real, _ = read_benchmark_histories(folder, is_one_machine=True)
 
     assert "b real_time on h" in names
     assert "b real_time on other" in names
+    assert (real.name, len(real.values)) == ("b real_time", 2)
 
 
 @pytest.mark.parametrize(
