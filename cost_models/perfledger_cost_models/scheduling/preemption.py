@@ -151,10 +151,10 @@ class PreemptibleDevices:
         self._per_node = (
             min(request.devices, free_devices.widest) if is_counted else 0
         )  # of one node
-        self._least = (request.devices % self._per_node or self._per_node) if self._per_node else 0
+        self._least = self._per_node and (request.devices % self._per_node or self._per_node)
         self._free: list[int] = free_devices.idle_count.tolist()
         enough = int(np.count_nonzero(free_devices.idle_count >= self._per_node))
-        self._nodes = request.devices // self._per_node - enough if self._per_node else 0
+        self._nodes = self._per_node and request.devices // self._per_node - enough
 
     def may_fit(self, allocation: JobAllocation) -> bool:
         """Count an allocation as free; return whether the job may fit then."""
