@@ -14,10 +14,13 @@ from pathlib import Path
 from types import ModuleType
 
 import msgspec
+from annotated_types import BaseMetadata
 from msgspec import inspect
+from pydantic import BaseModel
 
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
 NEED_TORCH = "torch_canaries"  # which some Pythons lack
+MIGRATIONS = ".migrations."  # which only alembic imports
 KINDS = (
     inspect.IntType,
     inspect.FloatType,
@@ -40,7 +43,7 @@ def assert_bounds_are_known(package: ModuleType, path: Path) -> None:
 def bounds_of(package: ModuleType) -> Iterator[str]:
     """Yield each field and parameter with a bound or a number as default, by module."""
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if info.name.endswith((NEED_TORCH, "__main__")):
+        if info.name.endswith((NEED_TORCH, "__main__")) or MIGRATIONS in info.name:
             continue
         module = importlib.import_module(info.name)
         for name, each in sorted(vars(module).items()):
@@ -49,24 +52,31 @@ def bounds_of(package: ModuleType) -> Iterator[str]:
 
 
 def lines_of(each: object, name: str) -> Iterator[str]:
-    """Yield the lines of a message, a dataclass or a function."""
-    if isinstance(each, type) and issubclass(each, msgspec.Struct):
+    """Yield the lines of a message, a model, a dataclass or a function."""
+    for key, words in parts_of(each):
+        if words:
+            yield f"{name}.{key}: {', '.join(words)}"
+
+
+def parts_of(each: object) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of each field or parameter, with its bounds and default."""
+    if isinstance(each, types.FunctionType):
+        for key, parameter in signature(each).parameters.items():
+            yield key, [*default_of(parameter.default)]
+    elif not isinstance(each, type):
+        return
+    elif issubclass(each, msgspec.Struct):
         found = inspect.type_info(each)
         assert isinstance(found, inspect.StructType)
         for field in found.fields:
-            words = [*words_of(field.type), *default_of(field.default)]
-            if words:
-                yield f"{name}.{field.name}: {', '.join(words)}"
-        return
-    defaults: dict[str, object] = {}
-    if isinstance(each, type) and is_dataclass(each):
-        defaults = {field.name: field.default for field in fields(each)}
-    elif isinstance(each, types.FunctionType):
-        parameters = signature(each).parameters
-        defaults = {key: parameter.default for key, parameter in parameters.items()}
-    for key, value in defaults.items():
-        for default in default_of(value):
-            yield f"{name}.{key}: {default}"
+            yield field.name, [*words_of(field.type), *default_of(field.default)]
+    elif issubclass(each, BaseModel):
+        for key, model_field in each.model_fields.items():
+            bounds = [one for one in model_field.metadata if isinstance(one, BaseMetadata)]
+            yield key, [*map(repr, bounds), *default_of(model_field.default)]
+    elif is_dataclass(each):
+        for data_field in fields(each):
+            yield data_field.name, [*default_of(data_field.default)]
 
 
 def default_of(value: object) -> Iterator[str]:
