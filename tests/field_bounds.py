@@ -63,20 +63,23 @@ def parts_of(each: object) -> Iterator[tuple[str, list[str]]]:
     if isinstance(each, types.FunctionType):
         for key, parameter in signature(each).parameters.items():
             yield key, [*default_of(parameter.default)]
-    elif not isinstance(each, type):
-        return
-    elif issubclass(each, msgspec.Struct):
+    elif isinstance(each, type) and issubclass(each, msgspec.Struct):
         found = inspect.type_info(each)
         assert isinstance(found, inspect.StructType)
         for field in found.fields:
             yield field.name, [*words_of(field.type), *default_of(field.default)]
-    elif issubclass(each, BaseModel):
-        for key, model_field in each.model_fields.items():
-            bounds = [one for one in model_field.metadata if isinstance(one, BaseMetadata)]
-            yield key, [*map(repr, bounds), *default_of(model_field.default)]
-    elif is_dataclass(each):
+    elif isinstance(each, type) and issubclass(each, BaseModel):
+        yield from parts_of_model(each)
+    elif isinstance(each, type) and is_dataclass(each):
         for data_field in fields(each):
             yield data_field.name, [*default_of(data_field.default)]
+
+
+def parts_of_model(model: type[BaseModel]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of each field of a model, with its bounds and default."""
+    for key, field in model.model_fields.items():
+        bounds = [one for one in field.metadata if isinstance(one, BaseMetadata)]
+        yield key, [*map(repr, bounds), *default_of(field.default)]
 
 
 def default_of(value: object) -> Iterator[str]:
