@@ -15,6 +15,7 @@ from perfledger_cost_models.scheduling.calibration import (
     calibration_of,
 )
 from perfledger_cost_models.scheduling.cluster import Cluster
+from perfledger_cost_models.scheduling.device_time_accounting import NO_SAMPLES
 from perfledger_cost_models.scheduling.policy import POLICIES, SchedulingPolicy
 from perfledger_cost_models.scheduling.simulation import simulate
 
@@ -114,6 +115,6 @@ def _calibration(
     jobs: JobTable, cluster: Cluster, policy: SchedulingPolicy
 ) -> ReplayCalibration | None:
     try:
-        return calibration_of(simulate(jobs, cluster, policy, samples=0))
+        return calibration_of(simulate(jobs, cluster, policy, samples=NO_SAMPLES))
     except JobLogError:  # no job fits
         return None

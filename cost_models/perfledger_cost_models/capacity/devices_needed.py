@@ -15,6 +15,7 @@ from perfledger_cost_models.capacity.wait_summary import met_share
 from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
 from perfledger_cost_models.queueing.server_count import WaitTarget
 from perfledger_cost_models.scheduling.day_bootstrap import MIN_DAYS
+from perfledger_cost_models.scheduling.device_time_accounting import NO_SAMPLES
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
 from perfledger_cost_models.scheduling.simulation import simulate
 
@@ -77,7 +78,7 @@ def _nodes_needed(
     @cache
     def is_met(nodes: int) -> bool:
         try:
-            outcome = simulate(jobs, shape.cluster(nodes), policy, samples=0)
+            outcome = simulate(jobs, shape.cluster(nodes), policy, samples=NO_SAMPLES)
         except JobLogError:  # no job fits
             return False
         return met_share(outcome, target) >= target.share

@@ -19,6 +19,7 @@ from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
 from perfledger_cost_models.queueing.arrival_statistics import arrivals_of, formula_obstacle
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget, queue_plan
 from perfledger_cost_models.scheduling.calibration import ReplayCalibration, calibration_of
+from perfledger_cost_models.scheduling.device_time_accounting import NO_SAMPLES
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
 from perfledger_cost_models.scheduling.simulation import simulate
 from perfledger_cost_models.units import MS_PER_DAY
@@ -66,7 +67,7 @@ def log_queue_plan(
     shape = node_shape(jobs, devices=devices, per_node=per_node)
     nodes, chosen, is_fitted = _nodes_and_policy(jobs, shape, devices, policy)
     cluster = shape.cluster(nodes)
-    outcome = simulate(jobs, cluster, chosen, samples=0)
+    outcome = simulate(jobs, cluster, chosen, samples=NO_SAMPLES)
     needed = None if target is None else devices_needed(jobs, shape, chosen, target)
     obstacle = formula_obstacle(jobs)
     return LogQueuePlan(
@@ -125,4 +126,4 @@ def _on_needed(
     if needed is None or needed.devices is None:
         return None
     cluster = shape.cluster(needed.devices // shape.step)
-    return replayed_summary(simulate(jobs, cluster, policy, samples=0), target)
+    return replayed_summary(simulate(jobs, cluster, policy, samples=NO_SAMPLES), target)

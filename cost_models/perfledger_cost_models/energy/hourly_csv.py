@@ -58,8 +58,8 @@ def read_hourly_series(text: str, name: str) -> HourlySeries:
     times = [parse_time(row.cells[column], row.where) for row in rows]
     kg = amounts(rows, _KG, maximum=MAX_KG_PER_KWH)
     if kg is None:
-        named = next((each for each in _GRAMS if each in rows[0].cells), _GRAMS[0])
-        grams = amounts(rows, named, maximum=1000 * MAX_KG_PER_KWH)
+        named = next((each for each in _GRAMS if each in rows[0].cells), None)
+        grams = None if named is None else amounts(rows, named, maximum=1000 * MAX_KG_PER_KWH)
         kg = None if grams is None else tuple(each / 1000 for each in grams)
     usd = amounts(rows, _USD, maximum=MAX_USD_PER_HOUR)
     if kg is None and usd is None:

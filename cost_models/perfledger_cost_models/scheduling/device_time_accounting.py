@@ -9,6 +9,7 @@ from perfledger_cost_models.units import MS_PER_DAY
 
 # Fragmentation is sampled this often, because a sample takes a millisecond.
 FRAGMENTATION_SAMPLES = 500
+NO_SAMPLES = 0  # where nobody asks for fragmentation
 
 
 class DeviceTimeMeter:

@@ -345,3 +345,8 @@ def test_a_capacity_reservation_that_nobody_used_is_nobodys_hour():
 @pytest.mark.parametrize("meter", ["EBSOptimized:p5.48xlarge", "Box:p5.48xlarge", "p5.48xlarge"])
 def test_what_comes_on_top_of_an_instance_is_no_hour_of_it(meter):
     assert read_focus(lines({"SkuPriceDetails": "", "x_UsageType": meter})).usage == ()
+
+
+def test_a_currency_is_named_by_its_first_twenty_letters():
+    with pytest.raises(BillError, match=f"is in '{'E' * 20}': convert it to USD"):
+        read_focus(lines({"BillingCurrency": "E" * 30}))

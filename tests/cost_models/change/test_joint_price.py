@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger.bundle import FleetUse, PricingConfig
+from perfledger.bundle import Commitment, FleetUse, PricingConfig
 from perfledger_cost_models.change.change_price import price_changes
 from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
@@ -154,3 +154,20 @@ def test_the_sum_of_cents_is_that_of_dollars_in_cents(sign, scale):
     assert float(small.usd) == pytest.approx(float(large.usd) * scale)
     assert float(small.low) == pytest.approx(float(large.low) * scale)
     assert float(small.high) == pytest.approx(float(large.high) * scale)
+
+
+@pytest.mark.parametrize("change", [(0.10, 0.12, 0.14), (-0.14, -0.12, -0.10)])
+def test_devices_that_can_be_given_back_take_more_hours_in_proportion_however_few(change):
+    def usd_of(scale):
+        hours = 10_000.0 * scale
+        fleet = (FleetUse(workload="rnn", where=OWNED, device_hours_per_year=hours, low=hours / 2),)
+        pool = Commitment(
+            where=OWNED, devices=64, busy_hours_per_year=64 * 8760.0 * 0.8, can_shrink=True
+        )
+        (found,) = priced(measured("rnn", change), fleet=fleet, commitments=(pool,)).prices
+        return float(found.usd), found.absorbed_hours
+
+    (usd, absorbed), (few_usd, few_absorbed) = usd_of(1.0), usd_of(1e-5)
+
+    assert few_usd == pytest.approx(usd * 1e-5)
+    assert few_absorbed == pytest.approx(tuple(hours * 1e-5 for hours in absorbed))
