@@ -10,8 +10,11 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 
+_MAX_NAME = 200
+
+
 _COLUMNS: tuple[Column[AnnouncedClass], ...] = (
-    name("machine_class", "machine class", lambda one: one.machine_class, limit=200),
+    name("machine_class", "machine class", lambda one: one.machine_class, limit=_MAX_NAME),
     name(
         "deadline",
         "deadline",

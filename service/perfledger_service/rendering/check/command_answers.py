@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from perfledger_service.rendering.layout.escape import code, fence, sentence
 
+_MAX_NAME = 200
 MOST_WORKLOADS = 20
 USAGE = (
     "/perfledger accept WORKLOAD --reason WHY [--until YYYY-MM-DD]",
@@ -54,8 +55,9 @@ def refusal_answer(reason: str) -> str:
 
 def no_write_access_answer(login: str, repository: str) -> str:
     """Return the answer to a command of somebody who may not give it."""
+    project = code(repository, limit=_MAX_NAME, in_table=False)
     return (
-        f"Not done: this needs write access to {code(repository, limit=200, in_table=False)}, "
+        f"Not done: this needs write access to {project}, "
         f"which {code(login, in_table=False)} does not have.\n"
     )
 

@@ -23,6 +23,7 @@ from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.comparison_view import ComparedUpload, UploadComparison
 
+_MAX_METRIC = 40
 # Most results on the page; the CSV and the JSON have all of them.
 MAX_RESULTS = 500
 
@@ -106,7 +107,9 @@ def _side_facts(side: ComparedUpload) -> dict[str, object]:
 
 
 def _metric(verdict: Verdict) -> str:
-    return vocabulary.metric_label(verdict.metric.name) or clean(verdict.metric.name, limit=40)
+    return vocabulary.metric_label(verdict.metric.name) or clean(
+        verdict.metric.name, limit=_MAX_METRIC
+    )
 
 
 def _value(verdict: Verdict, value: float | None) -> str:

@@ -28,6 +28,11 @@ from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.rendering.trace.diff import reason_blocks_of
 from perfledger_service.values.report import Conclusion, Report
 
+_MAX_METRIC = 40
+_MAX_METRIC_UNIT = 12
+_MAX_DETAIL = 400
+_MAX_ROW = 60
+_MAX_WORK_UNIT = 20
 STYLES = {
     "regressed": "bold red",
     "not-measured": "bold magenta",
@@ -124,7 +129,7 @@ def _pictures(
         picture = interval_text(estimate, margin=margin, changes=changes)
         if picture:
             name = vocabulary.metric_label(verdict.metric.name) or clean(
-                verdict.metric.name, limit=40
+                verdict.metric.name, limit=_MAX_METRIC
             )
             yield f"{name}: pairs, interval, margin\n{picture}"
 
@@ -140,7 +145,7 @@ def _result_grid(group: Sequence[verdict_rows.VerdictTableRow], *, has_titles: b
         grid.add_row("", "base", "head", "change (interval)", "verdict", style="dim")
     for row in group:
         style = STYLES[row.tone]
-        unit = f" {clean(row.unit, limit=12)}" if row.unit else ""
+        unit = f" {clean(row.unit, limit=_MAX_METRIC_UNIT)}" if row.unit else ""
         change = f"{row.change} ({row.interval})" if row.interval else row.change
         grid.add_row(
             Text(clean(row.metric)),
@@ -160,7 +165,7 @@ def _missing(report: Report) -> Iterator[RenderableType]:
         line = Text(clean(failure.workload, limit=_MAX_NAME), style="bold")
         line.append(f" {failure.why}", style="not bold")
         if failure.detail:
-            line.append(f": {clean(failure.detail, limit=400)}", style="not bold")
+            line.append(f": {clean(failure.detail, limit=_MAX_DETAIL)}", style="not bold")
         yield Padding(line, _INDENT)
         for logged in failure.log_tail.splitlines()[-_MAX_LOG_LINES:]:
             yield Padding(Text(_with_indentation(logged), style="dim"), (0, 0, 0, 4))
@@ -169,7 +174,7 @@ def _missing(report: Report) -> Iterator[RenderableType]:
     for name in report.new_workloads:
         yield Text(f"New in head, without a base: {clean(name, limit=_MAX_NAME)}")
     for name, why in report.skipped:
-        yield Text(f"Skipped {clean(name, limit=_MAX_NAME)}: {clean(why, limit=400)}")
+        yield Text(f"Skipped {clean(name, limit=_MAX_NAME)}: {clean(why, limit=_MAX_DETAIL)}")
 
 
 def _counts(report: Report) -> Iterator[RenderableType]:
@@ -185,7 +190,9 @@ def _counts(report: Report) -> Iterator[RenderableType]:
             grid.add_column(min_width=11, justify="right")
         for row in group:
             change = Text(row.change or "new", style="bold")
-            grid.add_row(Text(clean(row.what, limit=60)), Text(row.base), Text(row.head), change)
+            grid.add_row(
+                Text(clean(row.what, limit=_MAX_ROW)), Text(row.base), Text(row.head), change
+            )
         yield Padding(grid, (0, 0, 0, 4))
 
 
@@ -210,7 +217,7 @@ def _prices(
     yield from (Padding(line, _INDENT) for line in _total_lines(report))
     for (workload, unit), costs in groupby(unit_costs, key=lambda cost: (cost.workload, cost.unit)):
         name = clean(workload, limit=_MAX_NAME)
-        yield Padding(Text(f"Per million {clean(unit, limit=20)} of {name}:"), _INDENT)
+        yield Padding(Text(f"Per million {clean(unit, limit=_MAX_WORK_UNIT)} of {name}:"), _INDENT)
         yield Padding(_unit_cost_grid(tuple(costs)), (0, 0, 0, 4))
     for source in price_rows.source_rows(report):
         for caveat in source.caveats:
@@ -245,7 +252,7 @@ def _unit_cost_grid(costs: Sequence[price_rows.UnitCostRow]) -> Table:
     grid.add_column(overflow="fold")
     for cost in costs:
         ends = f" ({cost.interval})" if cost.interval else ""
-        why = f": {clean(cost.why, limit=400)}" if cost.why else ""
+        why = f": {clean(cost.why, limit=_MAX_DETAIL)}" if cost.why else ""
         text = f"{clean(cost.option, limit=_MAX_NAME)}, {cost.provenance}{ends}{why}"
         grid.add_row(Text(cost.amount or "-"), Text(text, style="" if cost.is_known else "dim"))
     return grid
@@ -284,7 +291,7 @@ def _closing(
         yield _heading("Notes")
     for row in unsure:
         where = f"{clean(row.workload, limit=_MAX_NAME)}, {clean(row.metric)}"
-        yield Padding(Text(f"{where}: {clean(row.reason, limit=400)}"), _INDENT)
+        yield Padding(Text(f"{where}: {clean(row.reason, limit=_MAX_DETAIL)}"), _INDENT)
     for note in report.notes:
         yield Padding(Text(clean_sentence(note)), _INDENT)
     yield _heading("Again")
@@ -333,4 +340,4 @@ def _with_indentation(line: str) -> str:
     """Return a log line with its indentation, which `clean` would remove."""
     expanded = line.expandtabs(4)
     depth = min(len(expanded) - len(expanded.lstrip(" ")), 40)
-    return " " * depth + clean(expanded, limit=400) if expanded.strip() else ""
+    return " " * depth + clean(expanded, limit=_MAX_DETAIL) if expanded.strip() else ""

@@ -33,6 +33,8 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 
+_MAX_TITLE = 40
+_MAX_NAME = 400
 _NAMES = tuple(f"p{round(100 * share)}" for share in QUANTILES)
 
 
@@ -83,7 +85,7 @@ def forecast_title(view: Forecasts) -> str:
     count, ahead = len(first.past), len(first.periods)
     step = first.calendar.step
     until = period_name(first, count - 1)
-    return f"{clean(view.name, limit=40)}: {count} {step}s to {until}, and the next {ahead}"
+    return f"{clean(view.name, limit=_MAX_TITLE)}: {count} {step}s to {until}, and the next {ahead}"
 
 
 def forecast_sentences(view: Forecasts) -> tuple[str, ...]:
@@ -122,7 +124,7 @@ def forecast_notes(view: Forecasts) -> Iterator[str]:
 def forecasts_record(view: Forecasts) -> dict[str, object]:
     """Return all figures as part of a JSON document."""
     return {
-        "name": clean(view.name, limit=400),
+        "name": clean(view.name, limit=_MAX_NAME),
         "rate": None if view.rate is None else view.rate.label,
         "usd_per_device_hour": None if view.rate is None else str(view.rate.usd_per_device_hour),
         "rate_as_of": None if view.rate is None else view.rate.as_of.isoformat(),

@@ -32,6 +32,9 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 
+_MAX_FILES = 50
+_MAX_MODEL = 40
+_MAX_JOB = 60
 MAX_ROWS = 20
 MAX_EVIDENCE = 8
 SIGNALS = {
@@ -113,7 +116,7 @@ def amount(value: float) -> str:
 def _title(view: UtilizationReport) -> str:
     hours = (view.end - view.start) / SECONDS_PER_HOUR
     length = f"{amount(hours)} h" if hours < HOURS_PER_DAY else f"{hours / HOURS_PER_DAY:,.1f} days"
-    names = clean(", ".join(view.files), limit=50)
+    names = clean(", ".join(view.files), limit=_MAX_FILES)
     return f"{names}: {amount(view.devices)} {_devices(view.devices)}, {length}"
 
 
@@ -221,8 +224,9 @@ def _misleading_line(job: MisleadingUtilization) -> str:
 
 
 def _candidate_line(candidate: MigCandidate) -> str:
+    model = clean(candidate.model, limit=_MAX_MODEL)
     return (
-        f"{_who(candidate.owner)}: {candidate.part.name} of {clean(candidate.model, limit=40)}; "
+        f"{_who(candidate.owner)}: {candidate.part.name} of {model}; "
         f"{SIGNALS[candidate.signal]} P99 {number_format.share(candidate.activity)}, memory at "
         f"most {number_format.share(candidate.memory)}; leaves {amount(candidate.freed_hours)} h "
         f"of {amount(candidate.device_hours)}"
@@ -286,7 +290,7 @@ def _idle_hours(view: UtilizationReport, owner: str) -> float:
 
 
 def _who(owner: DeviceOwner) -> str:
-    return clean(owner.at(OwnerLevel.JOB), limit=60)
+    return clean(owner.at(OwnerLevel.JOB), limit=_MAX_JOB)
 
 
 def _mean(use: OwnerUtilization) -> str:

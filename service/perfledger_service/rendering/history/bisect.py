@@ -36,6 +36,7 @@ from perfledger_service.values.commit_bisection import (
     CommitState,
 )
 
+_MAX_NOTE = 1000
 _MAX_NAME = 200
 _MAX_SUBJECT = 60
 _STYLES = {
@@ -136,7 +137,7 @@ def _blocks(result: CommitBisection) -> Iterator[Block]:
         yield Preformatted(picture)
     yield from sentences(_further_sentences(result))
     yield from _advice(result)
-    yield from notes(f"{clean(note, limit=1000).rstrip('.')}." for note in result.notes)
+    yield from notes(f"{clean(note, limit=_MAX_NOTE).rstrip('.')}." for note in result.notes)
     yield Preformatted(next_command(result))
 
 

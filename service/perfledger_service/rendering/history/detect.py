@@ -34,6 +34,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.measured_series import SearchedSeries
 
+_MAX_SERIES = 4000
 _MAX_NAME = 200
 _STYLES = {"up": TextStyle.WARNING, "down": TextStyle.WARNING, "came back": TextStyle.NOTE}
 _FINDING_COLUMNS: tuple[Column[change_rows.FindingRow], ...] = (
@@ -91,7 +92,7 @@ def _event_blocks(events: GroupedChanges, names: Sequence[str]) -> Iterator[Bloc
         name("", "commits", lambda row: row.commits),
         words("", "what", lambda row: row.what),
         words("", "series", lambda row: row.summary),
-        name("", "largest", _moved_series, limit=4000),
+        name("", "largest", _moved_series, limit=_MAX_SERIES),
         words("", "detail", lambda row: row.detail, kind=CellKind.REMARK),
     )
     yield title("Across all series")

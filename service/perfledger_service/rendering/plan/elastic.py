@@ -24,6 +24,7 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 
+_MAX_NAME = 40
 _P95 = 0.95
 
 
@@ -64,7 +65,7 @@ def elastic_document(view: ElasticComparison) -> Document:
 
 def _title(view: ElasticComparison) -> str:
     devices = ", ".join(f"{count:,} {clean(name)}" for name, count in view.devices)
-    return f"{clean(view.log, limit=40)}: {view.jobs:,} jobs on {devices}"
+    return f"{clean(view.log, limit=_MAX_NAME)}: {view.jobs:,} jobs on {devices}"
 
 
 def _sentences(view: ElasticComparison) -> Iterator[str]:

@@ -35,9 +35,14 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 
+_MAX_ACCELERATOR = 24
+_MAX_DEVICE = 40
+_MAX_RATE = 80
+_MAX_SHORT_NAME = 16
 # What `perfledger bench load` takes: "module:function[name=value]", in single quotes.
 _WORKLOAD = re.compile(r"[\w.]+:\w+(?:\[[^']*\])?")
 _MAX_WORKLOAD = 200
+_MAX_ASSUMPTION = 200
 _MAX_NOTE = 300
 _MAX_ROWS = 6  # of the table, for people; programs get all
 
@@ -152,12 +157,12 @@ def setting_name(setting: ReplicaSettings, sizing: SizingResult) -> str:
 
 def replica_name(curve: LoadCurve) -> str:
     """Return the devices of a replica: "2 x H100-80GB", "1/4 of L40S"."""
-    device = clean(curve.accelerator or curve.device, limit=24)
+    device = clean(curve.accelerator or curve.device, limit=_MAX_ACCELERATOR)
     match curve.sharing:
         case ReplicaSharing.WHOLE:
             return device if curve.devices == 1 else f"{curve.devices} x {device}"
         case ReplicaSharing.MIG:
-            return clean(curve.device, limit=40)
+            return clean(curve.device, limit=_MAX_DEVICE)
         case ReplicaSharing.TIME_SLICED:
             return f"1/{curve.time_slices} of {device}"
 
@@ -165,7 +170,7 @@ def replica_name(curve: LoadCurve) -> str:
 def _devices(option: SizedOption) -> str:
     plan = option.plan
     curve = plan.setting.curve
-    device = clean(curve.accelerator or curve.device, limit=24)
+    device = clean(curve.accelerator or curve.device, limit=_MAX_ACCELERATOR)
     many = "" if plan.replicas == 1 else "s"
     of = "" if curve.sharing is ReplicaSharing.WHOLE else f" of {replica_name(curve)}"
     return f"{plan.devices} x {device} ({plan.replicas} replica{many}{of})"
@@ -199,7 +204,7 @@ def _price(option: SizedOption) -> str:
     paid = f", {bought} paid for" if bought > option.plan.devices else ""
     return (
         f" for {number_format.usd(usd)} an hour{paid}, {number_format.usd(per_million)} per "
-        f"million requests, at {clean(tariff.rate.label, limit=80)}"
+        f"million requests, at {clean(tariff.rate.label, limit=_MAX_RATE)}"
     )
 
 
@@ -236,7 +241,7 @@ def _price_origin(row: _Option) -> str:
 def _devices_cell(row: _Option) -> str:
     plan = row.option.plan
     curve = plan.setting.curve
-    return f"{plan.devices} x {clean(curve.accelerator or curve.device, limit=16)}"
+    return f"{plan.devices} x {clean(curve.accelerator or curve.device, limit=_MAX_SHORT_NAME)}"
 
 
 def _bound(row: _Option) -> str:
@@ -330,13 +335,15 @@ def _notes(sizing: SizingResult) -> Iterator[str]:
         "Assumes that requests arrive at random, are independent and go to a random replica; a "
         "batch waits until it is full."
     )
-    yield from (f"{clean(each, limit=200)}." for each in sizing.left_out)
+    yield from (f"{clean(each, limit=_MAX_ASSUMPTION)}." for each in sizing.left_out)
     doubts = (note for setting in sizing.settings for note in setting.curve.notes)
     yield from (f"{clean(note, limit=_MAX_NOTE)}." for note in dict.fromkeys(doubts))
     tariffs = [option.plan.tariff for option in sizing.best if option.plan.tariff is not None]
     for rate in dict.fromkeys(tariff.rate for tariff in tariffs):
-        yield from (f"{clean(rate.label, limit=80)}: {each}." for each in rate.warnings)
-        yield from (f"Assumed, not measured: {clean(each, limit=200)}." for each in rate.assumed)
+        yield from (f"{clean(rate.label, limit=_MAX_RATE)}: {each}." for each in rate.warnings)
+        yield from (
+            f"Assumed, not measured: {clean(each, limit=_MAX_ASSUMPTION)}." for each in rate.assumed
+        )
 
 
 def _rate(row: _Option) -> HourlyRate | None:

@@ -37,6 +37,7 @@ from perfledger_service.rendering.plan.calibration import (
     calibration_table,
 )
 
+_MAX_NAME = 60
 _WHOLE_HOURS = 100.0  # above this, fractions of an hour are not shown
 _INTERVAL_PARTS = ("middle", "low", "high")
 
@@ -208,7 +209,7 @@ def _nearest_facts(nearest: FittedReplay | None) -> dict[str, object] | None:
 
 
 def _title(view: PolicyComparison) -> str:
-    name = clean(view.log, limit=60)
+    name = clean(view.log, limit=_MAX_NAME)
     return f"{name}: {view.jobs:,} jobs of {view.days:.1f} days on {view.devices:,} devices"
 
 

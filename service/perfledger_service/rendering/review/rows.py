@@ -13,6 +13,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.review.source_link import source_link
 
+_MAX_LEAD_TIME = 120
 UNKNOWN_VALUE = "not known"
 MAX_ROWS = 500  # of each kind; the JSON has all
 HALF_PERCENT = 0.005
@@ -211,7 +212,9 @@ def _option(
         if option == review.model.keep
         else chance(outcome.chance_cheaper),
         break_even=_use(facts.break_even),
-        lead_time=clean(option.lead_time, limit=120) if option.lead_time else UNKNOWN_VALUE,
+        lead_time=clean(option.lead_time, limit=_MAX_LEAD_TIME)
+        if option.lead_time
+        else UNKNOWN_VALUE,
         lock_in=f"{facts.lock_in_months} months" if facts.lock_in_months else _lock_in(option.mode),
         exit=_exit(facts),
         energy=energy,

@@ -30,6 +30,8 @@ from perfledger_service.values.branch_views import (
     TriageReport,
 )
 
+_MAX_NAME = 200
+_MAX_WORDS = 400
 # People see so many events of each part of a triage report; programs get all.
 MOST_SHOWN = 30
 MEASURED = "(measured)"
@@ -99,11 +101,11 @@ def _terms(view: EventView) -> str:
 _EVENT_COLUMNS: tuple[Column[EventView], ...] = (
     figure("id", "event", lambda view: view.event.id, str),
     display("change", _size),
-    name("workload", "workload", _workloads, limit=200),
+    name("workload", "workload", _workloads, limit=_MAX_NAME),
     name("where", "where", where),
     figure("state", "state", lambda view: view.event.state.value),
     figure("opened_on", "since", lambda view: view.opened_at.date().isoformat()),
-    display("why", _terms, kind=CellKind.NAME, limit=400),
+    display("why", _terms, kind=CellKind.NAME, limit=_MAX_WORDS),
     fact("harm", lambda view: view.event.harm.value),
     fact("pull_request", lambda view: view.event.pull_request),
     fact("reason", lambda view: view.event.reason),
@@ -121,7 +123,7 @@ _NOTE_COLUMNS: tuple[Column[EventNote], ...] = (
     display("when", lambda note: f"{note.noted_at:%Y-%m-%d %H:%M}"),
     figure("state", "state", lambda note: note.state.value),
     name("author", "by", lambda note: note.author, show=lambda note: note.author or MEASURED),
-    name("note", "what happened", lambda note: note.note, limit=400),
+    name("note", "what happened", lambda note: note.note, limit=_MAX_WORDS),
     fact("noted_at", lambda note: note.noted_at.isoformat()),
 )
 

@@ -13,6 +13,9 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.values.acceptance import Acceptance
 
+_MAX_NAME = 200
+_MAX_REASON = 300
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadTokenRow:
@@ -37,7 +40,7 @@ class ActionsPermissionRow:
 
 
 _COLUMNS: tuple[Column[UploadTokenRow], ...] = (
-    name("repository", "project", lambda row: row.repository, limit=200),
+    name("repository", "project", lambda row: row.repository, limit=_MAX_NAME),
     name("prefix", "token", lambda row: row.prefix, show=lambda row: f"{row.prefix}_…"),
     figure("created_on", "created", lambda row: row.created_on),
     figure("scope", "may", lambda row: row.scope),
@@ -47,7 +50,7 @@ _COLUMNS: tuple[Column[UploadTokenRow], ...] = (
 
 
 _ACTIONS_COLUMNS: tuple[Column[ActionsPermissionRow], ...] = (
-    name("repository", "runs of", lambda row: row.repository, limit=200),
+    name("repository", "runs of", lambda row: row.repository, limit=_MAX_NAME),
     figure("repository_id", "repository id", lambda row: row.repository_id, str),
     figure("owner_id", "owner id", lambda row: row.owner_id, str),
     name("branch", "baseline", lambda row: row.branch),
@@ -55,13 +58,13 @@ _ACTIONS_COLUMNS: tuple[Column[ActionsPermissionRow], ...] = (
 
 
 _ACCEPTED_COLUMNS: tuple[Column[Acceptance], ...] = (
-    name("workload", "workload", lambda row: row.workload or "(ignored)", limit=200),
+    name("workload", "workload", lambda row: row.workload or "(ignored)", limit=_MAX_NAME),
     figure("pull_request", "pull request", lambda row: row.pull_request, str),
     name("login", "by", lambda row: row.login),
     figure("accepted_on", "on", lambda row: row.accepted_at.date().isoformat()),
     figure("until", "until", lambda row: row.until.isoformat() if row.until else None),
     name("merged_sha", "merged as", lambda row: row.merged_sha[:10]),
-    name("reason", "why", lambda row: row.reason, limit=300),
+    name("reason", "why", lambda row: row.reason, limit=_MAX_REASON),
 )
 
 

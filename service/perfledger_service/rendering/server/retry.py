@@ -12,6 +12,9 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 
+_MAX_NAME = 200
+_MAX_REASON = 400
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetriedUploadRow:
@@ -26,10 +29,10 @@ class RetriedUploadRow:
 
 _COLUMNS: tuple[Column[RetriedUploadRow], ...] = (
     name("upload_id", "upload", lambda row: row.upload_id, show=lambda row: row.upload_id[:8]),
-    name("repository", "project", lambda row: row.repository, limit=200),
+    name("repository", "project", lambda row: row.repository, limit=_MAX_NAME),
     figure("pull_request", "pull request", lambda row: row.pull_request),
     name("status", "was", lambda row: row.status),
-    name("reason", "because", lambda row: row.reason, limit=400),
+    name("reason", "because", lambda row: row.reason, limit=_MAX_REASON),
 )
 
 

@@ -35,6 +35,7 @@ from perfledger_service.rendering.trace.profile_json import trace_diff_record
 from perfledger_service.rendering.trace.summary import advice_block, device_line, head_line
 from perfledger_service.values.trace_views import TraceDiffView
 
+_MAX_EVIDENCE = 160
 MAX_CAUSES = 12
 MAX_ROWS = 10
 TWO_DEVICES = "The files are from two devices, {} and {}, so not only the code differs."
@@ -212,7 +213,7 @@ def _cause_words(cause: CauseRow) -> str:
     """Return how and why an operation's time changed, and the step's time without it."""
     base = f" {clean(cause.base_name)}" if cause.base_name else ""
     because = f"; {cause.why}" if cause.why else ""
-    evidence = f": {clean(cause.evidence, limit=160)}" if cause.evidence else ""
+    evidence = f": {clean(cause.evidence, limit=_MAX_EVIDENCE)}" if cause.evidence else ""
     details = [f"in {clean(cause.path)}"] if cause.path else []
     details += _places(cause.places)
     details += [cause.effects] if cause.effects else []

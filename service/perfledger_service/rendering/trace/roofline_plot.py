@@ -14,6 +14,7 @@ from perfledger_service.rendering.chart.picture import WIDTH, Chart, KeyShape, L
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 
+_MAX_NAME = 120
 _MAX_POINTS = 200
 _SMALLEST, _LARGEST = 3.5, 13.0  # radius of a kernel without time, and of one with all of it
 # Kernels beyond these bounds are not drawn: no device has them, and they would squeeze the others
@@ -149,7 +150,7 @@ def _radius(share: float) -> float:
 
 def _title(point: RooflinePoint) -> str:
     return (
-        f"{clean(point.name, limit=120)}: "
+        f"{clean(point.name, limit=_MAX_NAME)}: "
         f"{number_format.flops_per_second(point.flops_per_second)} at "
         f"{number_format.count(point.intensity_flop_per_byte)} FLOP/B, "
         f"{number_format.whole_share(point.attained)} of the roof there"

@@ -34,6 +34,7 @@ from perfledger_service.rendering.trace.kernel_rows import bucket_rows, kernel_r
 from perfledger_service.rendering.trace.profile_json import trace_record
 from perfledger_service.values.trace_views import TraceView
 
+_MAX_NAME = 30
 MAX_ROWS = 10
 MAX_READINGS = 30
 MAX_STREAMS = 12
@@ -56,7 +57,7 @@ _BAR_COLUMNS: tuple[Column[BarRow], ...] = (
     words("", "", lambda row: row.detail),
 )
 _DEVICE_COLUMNS: tuple[Column[DeviceRow], ...] = (
-    name("", "device", lambda row: row.name, limit=30),
+    name("", "device", lambda row: row.name, limit=_MAX_NAME),
     display("step", lambda row: row.step),
     display("compute", lambda row: row.compute),
     display("exposed comm", lambda row: row.communication),
@@ -66,7 +67,7 @@ _DEVICE_COLUMNS: tuple[Column[DeviceRow], ...] = (
     words("", "", lambda row: row.mark),
 )
 _STREAM_COLUMNS: tuple[Column[StreamIdle], ...] = (
-    name("", "stream", lambda stream: stream.stream, limit=30),
+    name("", "stream", lambda stream: stream.stream, limit=_MAX_NAME),
     display("busy", lambda stream: number_format.seconds(stream.busy_seconds)),
     display("host late", lambda stream: number_format.seconds(stream.host_wait_seconds)),
     display("between kernels", lambda stream: number_format.seconds(stream.kernel_wait_seconds)),

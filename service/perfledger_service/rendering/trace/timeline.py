@@ -18,6 +18,8 @@ from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.trace.bucket_tones import BUCKET_TONES
 from perfledger_service.rendering.trace.lanes import LaneCall, StepLane, lanes_of
 
+_MAX_NAME = 200
+_MAX_OPERATION = 120
 # Whatever the file holds, the picture stays readable and the page small.
 _MAX_CALLS = 20_000
 _MAX_LANES = 12
@@ -63,7 +65,8 @@ def timeline_chart(profile: Profile, *, span_seconds: float) -> Chart | None:
     begun = f"{unit} since the {'step' if profile.has_steps else 'recording'} began"
     note = _note(profile, lanes)
     names = tuple(
-        Tick(value=row.top + 0.5, label=row.name, title=clean(row.name, limit=200)) for row in rows
+        Tick(value=row.top + 0.5, label=row.name, title=clean(row.name, limit=_MAX_NAME))
+        for row in rows
     )
     return Chart(
         x=linear_axis(0.0, span_seconds, factor=factor),
@@ -151,7 +154,7 @@ def _call_mark(calls: Sequence[LaneCall], row: _LaneRows, gap_s: float) -> BarMa
 
 def _title(calls: Sequence[LaneCall], longest: LaneCall) -> str:
     busy = number_format.seconds(sum(call.end_ns - call.start_ns for call in calls) / NS_PER_S)
-    name = clean(longest.name, limit=120)
+    name = clean(longest.name, limit=_MAX_OPERATION)
     if len(calls) == 1:
         return f"{name}: {busy}, {vocabulary.bucket(longest.bucket)}"
     return f"{len(calls)} calls, {busy}; the longest is {name}"
