@@ -12,7 +12,7 @@ from perfledger_profiles.benchmark_histories.benchmark_results import (
     HistoryFileError,
 )
 from perfledger_profiles.benchmark_histories.history_text import HistoryText
-from perfledger_profiles.benchmark_histories.json_object import JsonObject
+from perfledger_profiles.benchmark_histories.json_object import JsonObject, quote_name
 from perfledger_profiles.benchmark_histories.result_units import BaseUnit, base_unit
 
 # The version of files and of benchmarks.json that asv 0.4 and newer write.
@@ -111,9 +111,9 @@ def _run_results(
             zip(map(str, cast("list[object]", columns)), cast("list[object]", row), strict=False)
         )
         if name in benchmarks:
-            yield from _values(
-                JsonObject(cells, f"{results.place}: {name}"), benchmarks[name], origin
-            )
+            columns_of_row = JsonObject(cells, f"{results.place}, {quote_name(name)}")
+            named = replace(origin, benchmark=name)
+            yield from _values(columns_of_row, benchmarks[name], named)
 
 
 def _values(
@@ -126,7 +126,7 @@ def _values(
         row.reject("result", f"has {len(values)} values for {len(combinations)} parameters")
     column = row.fields.get("samples")
     readings = cast("list[object]", column) if isinstance(column, list) else []
-    name = row.place.rpartition(": ")[2]
+    name = origin.benchmark
     version = row.optional_text("version")
     if version and definition.version and version != definition.version:
         name += f" (version {version[:8]})"

@@ -10,7 +10,7 @@ from perfledger_profiles.benchmark_histories.benchmark_results import (
     HistoryFileError,
 )
 from perfledger_profiles.benchmark_histories.history_text import HistoryText
-from perfledger_profiles.benchmark_histories.json_object import JsonObject
+from perfledger_profiles.benchmark_histories.json_object import JsonObject, quote_name
 from perfledger_profiles.benchmark_histories.result_units import BaseUnit, base_unit
 
 # Bencher's built-in measures and their units; BMF itself has none.
@@ -67,9 +67,8 @@ def _perf(perf: JsonObject) -> Iterator[BenchmarkResult]:
     for result in perf.children("results"):
         branches.add(result.child("branch").text("name"))
         if len(branches) > 1:
-            msg = (
-                f"{perf.place} has several branches, {', '.join(sorted(branches))[:80]}: query one"
-            )
+            names = ", ".join(map(quote_name, sorted(branches)))
+            msg = f"{perf.place} has several branches, {names}: query one"
             raise HistoryFileError(msg)
         measure = result.child("measure")
         slug = measure.optional_text("slug")

@@ -78,7 +78,7 @@ class JsonObject:
             value = {}
         if not isinstance(value, dict):
             self.reject(key, f"is not an object but {_kind(value)}")
-        return JsonObject(cast("Mapping[str, object]", value), f"{self.place}, {_quoted(key)}")
+        return JsonObject(cast("Mapping[str, object]", value), f"{self.place}, {quote_name(key)}")
 
     def children(self, key: str) -> Iterator["JsonObject"]:
         """Yield the objects of a list; none if it is missing or null."""
@@ -91,7 +91,7 @@ class JsonObject:
             if not isinstance(item, dict):
                 self.reject(f"{key}[{index}]", f"is not an object but {_kind(item)}")
             fields = cast("Mapping[str, object]", item)
-            yield JsonObject(fields, f"{self.place}, {_quoted(key)}[{index}]")
+            yield JsonObject(fields, f"{self.place}, {quote_name(key)}[{index}]")
 
     def time(self, key: str) -> float:
         """Return a time in ISO 8601 as seconds since the epoch, NaN if it is missing or null.
@@ -116,7 +116,7 @@ class JsonObject:
 
     def reject(self, key: str, reason: str, advice: str = ADVICE) -> Never:
         """Raise HistoryFileError for a field."""
-        msg = f"{self.place}: {_quoted(key)} {reason}. {advice}"
+        msg = f"{self.place}: {quote_name(key)} {reason}. {advice}"
         raise HistoryFileError(msg)
 
     def _number(self, key: str, value: object) -> float:
@@ -133,8 +133,9 @@ class JsonObject:
         return number
 
 
-def _quoted(key: str) -> str:
-    return "'" + "".join(filter(str.isprintable, key[:_MAX_SHOWN])) + "'"
+def quote_name(name: str) -> str:
+    """Return an untrusted name for an error: short, quoted, without control characters."""
+    return "'" + "".join(filter(str.isprintable, name[:_MAX_SHOWN])) + "'"
 
 
 def _kind(value: object) -> str:
@@ -146,7 +147,7 @@ def _kind(value: object) -> str:
         case int() | float():
             return "a number"
         case str():
-            return f"the text {_quoted(value)}"
+            return f"the text {quote_name(value)}"
         case list():
             return "a list"
         case _:

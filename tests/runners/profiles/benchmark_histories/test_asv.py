@@ -106,3 +106,14 @@ def test_a_skipped_value_is_a_gap(parsed):
 def test_a_folder_that_cannot_be_read_is_an_error(parsed, files, words):
     with pytest.raises(HistoryFileError, match=words):
         list(read_asv([parsed(file) for file in files]))
+
+
+def test_a_name_is_whole_in_the_series_and_clean_in_an_error(parsed):
+    name = "sums: \x1b[31mtime"
+    benchmarks = {name: definitions()["t"], "version": 2}
+
+    (result,) = read_asv([parsed(benchmarks), parsed(run(None, results={name: [[1.0], []]}))])
+
+    assert result.benchmark == name
+    with pytest.raises(HistoryFileError, match=r"'sums: \[31mtime': 'result' has 2 values"):
+        list(read_asv([parsed(benchmarks), parsed(run(None, results={name: [[1, 2], []]}))]))

@@ -37,7 +37,7 @@ def test_several_branches_are_an_error(parsed):
     content = copy.deepcopy(BENCHER_PERF)
     content["results"].append(content["results"][0] | {"branch": {"name": "feature"}})
 
-    with pytest.raises(HistoryFileError, match="several branches, feature, main: query one"):
+    with pytest.raises(HistoryFileError, match="several branches, 'feature', 'main': query one"):
         list(read_bencher(parsed(content)))
 
 
