@@ -79,6 +79,7 @@ COMMANDS = {
     ),
     "cost_projected_bundle": ("cost project bundle.json --target-device H100-80GB", TEXTS),
     "cost_tco": ("cost tco", PICTURES),
+    "cost_compare_two": ("cost compare --at p4d,p5 --allocated-share 60", ("table", "json")),
     "report": ("report bundle.json", ("table", "markdown", "json")),
     "server_backup": (
         "PERFLEDGER_DATABASE_URL=sqlite:///ledger.db server backup ledger.zip",

@@ -100,6 +100,16 @@ def test_the_dot_lies_within_its_bar_and_both_right_of_zero_where_it_costs(drawn
     assert [rule.x for rule in drawn(RuleMark, price())] == [0.0]
 
 
+@pytest.mark.parametrize(
+    ("ends", "tone"),
+    [((0.1, 0.2, 0.3), Tone.RED), ((0, 0.2, 0.3), Tone.MUTED), ((-0.3, -0.2, -0.1), Tone.GREEN)],
+)
+def test_the_direction_of_cents_has_its_colour_too(drawn, ends, tone):
+    (dot,) = drawn(DotMark, price(ends=ends))
+
+    assert dot.tone is tone
+
+
 def test_what_is_saved_is_left_of_zero(drawn):
     saved = price(ends=(-14_000, -12_000, -10_000))
 

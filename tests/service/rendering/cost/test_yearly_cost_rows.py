@@ -7,8 +7,10 @@ from decimal import Decimal
 import pytest
 
 from perfledger_cost_models.change.cost_policy import Approval, PolicyOutcome
+from perfledger_cost_models.quote import ChangePrice
 from perfledger_service.rendering.cost.yearly_cost_rows import (
     absorbed_hours_sentence,
+    capacity_sentence,
     policy_evaluation_rows,
     queue_sentences,
     yearly_total,
@@ -61,6 +63,45 @@ def test_a_shorter_queue_says_so():
     text = sentence.replace("\N{NO-BREAK SPACE}", " ")
     assert "5,982 device-hours a year (4,448 to 7,659) are freed" in text
     assert "about 0.442 h (0.322 h to 0.578 h) shorter than the 3.53 h before" in text
+
+
+def test_the_middle_of_a_doubtful_interval_decides_what_becomes_longer():
+    doubtful = replace(
+        QUEUE,
+        extra_wait_s=(-2080.0, -1590.0, 60.0),
+    )
+
+    (sentence,) = queue_sentences((doubtful,))
+
+    assert "shorter than the" in sentence
+    freed = absorbed_hours_sentence((-7659.0, -5982.0, 100.0))
+    assert freed.endswith("are freed on devices that are paid for anyway")
+
+
+@pytest.mark.parametrize(
+    ("hours", "text"),
+    [
+        ((0.1, 0.2, 0.5), "it takes 0.2000 more device-hours a year (0.1000 to 0.5000)"),
+        ((-0.5, -0.2, 0.0), "0.2000 device-hours a year (0 to 0.5000) are freed"),
+        ((-0.5, 0.2, 0.5), "it takes 0.2000 more device-hours a year (-0.5000 to 0.5000)"),
+        ((0.0, 0.0, 0.0), ""),
+    ],
+)
+def test_parts_of_an_hour_on_paid_devices_are_told(hours, text):
+    price = ChangePrice(
+        workload="gpt",
+        rate=None,
+        device_hours_per_year=hours,
+        hours_source="made up",
+        usd=None,
+        low=None,
+        high=None,
+        is_detectable=True,
+        extra_hours=hours,
+    )
+
+    sentence = capacity_sentence(price).replace("\N{NO-BREAK SPACE}", " ")
+    assert sentence == (f"{text} on devices that are paid for anyway" if text else "")
 
 
 def test_a_wait_that_is_not_known_says_why():

@@ -119,3 +119,13 @@ def test_advice_says_what_it_could_save_and_what_that_assumes(make):
     (row,) = advice_rows((make.ADVICE,))
 
     assert plain(row.bound) == "Estimate: 16 % less time (7.80 ms), if launches take no time."
+
+
+@pytest.mark.parametrize("bound", [Bottleneck.COMPUTE, Bottleneck.MEMORY, Bottleneck.LATENCY])
+def test_what_kernels_do_not_explain_is_other_work_on_the_device(make, bound):
+    of = partial(BottleneckShare, share=0.4, is_high=False, is_moderate=False)
+    shares = (of(bottleneck=bound), of(bottleneck=Bottleneck.DEVICE))
+
+    _, rest = share_rows(replace(make.classification(), shares=shares))
+
+    assert rest.name == "other work on the device"
