@@ -73,11 +73,12 @@ def test_the_fewest_jobs_are_enough_and_those_that_took_nothing_do_not_count(mon
     assert "fewer" in formula_obstacle(log_of(at, run, devices=0))
 
 
-def test_only_jobs_of_several_devices_are_gangs():
+@pytest.mark.parametrize("devices", [2, 4])
+def test_only_jobs_of_several_devices_are_gangs(devices):
     at, run = random_arrivals(400)
     jobs = table_of(
-        Job(submit_s=a, run_s=r, devices=1 + 3 * (place % 4 == 0))
+        Job(submit_s=a, run_s=r, devices=1 if place % 4 else devices)
         for place, (a, r) in enumerate(zip(at.tolist(), run.tolist(), strict=True))
     )
 
-    assert formula_obstacle(jobs) == "25 % of the jobs take several devices, up to 4"
+    assert formula_obstacle(jobs) == f"25 % of the jobs take several devices, up to {devices}"

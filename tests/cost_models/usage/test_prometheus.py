@@ -195,3 +195,10 @@ def test_samples_may_follow_each_other_by_a_second():
 def test_what_cannot_be_counted_is_an_error(data, message):
     with pytest.raises(UsageFileError, match=message):
         read_usage(data, "range")
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(0.5, 2), (1, 2), (0, 0)])
+def test_a_gpu_that_is_hardly_used_is_used(percent, expected):
+    usage = read((UTIL, [(0, 100), (1, 0), (2, percent), (3, percent)]))
+
+    assert hours(usage) * 3600 / STEP == pytest.approx(1 + expected)
