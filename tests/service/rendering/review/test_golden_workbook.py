@@ -1,4 +1,4 @@
-"""The example's workbook and charts, whole: cells, values for who does not compute, and looks."""
+"""Reviews whole: cells of workbooks, values for who does not compute, looks, charts and pages."""
 
 import io
 import re
@@ -7,10 +7,14 @@ import openpyxl
 import pytest
 
 from perfledger_service.rendering.chart.svg import embedded_svg
+from perfledger_service.rendering.review.html import review_html
+from perfledger_service.rendering.review.json_file import review_json
 from perfledger_service.rendering.review.plots import review_charts
+from perfledger_service.rendering.review.xlsx import review_xlsx
 
 pytestmark = pytest.mark.slow
 
+STYLES = re.compile("(?s)<style>.*?</style>")  # a file of its own, and the same on every page
 # Another processor may add in another order: what is compared has nine digits.
 LONG_NUMBER = re.compile(r"-?\d+\.\d{6,}(?:e-?\d+)?")
 
@@ -53,3 +57,18 @@ def test_the_charts_are_their_golden_pictures(matches_golden, example):
     drawn = [embedded_svg(chart, label=chart.title) for chart in review_charts(example)]
 
     matches_golden("review_charts.svg.txt", comparable("\n".join(drawn)) + "\n")
+
+
+def test_a_review_without_records_is_its_golden_dump_too(matches_golden, small):
+    dump = "\n".join(lines_of(review_xlsx(small)))
+
+    matches_golden("review_workbook_small.txt", comparable(dump) + "\n")
+
+
+@pytest.mark.parametrize("which", ["example", "small"])
+def test_the_page_and_the_json_are_golden_files(matches_golden, request, which):
+    review = request.getfixturevalue(which)
+
+    matches_golden(f"review_{which}.json", comparable(review_json(review)))
+    page = STYLES.sub("", review_html(review)).replace("><", ">\n<")
+    matches_golden(f"review_{which}.html", comparable(page))
