@@ -42,8 +42,9 @@ def is_asv(file: HistoryText) -> bool:
 def read_asv(files: Sequence[HistoryText]) -> Iterator[BenchmarkResult]:
     """Yield the results of all runs; commits have the dates that asv took from git.
 
-    The results of an older version of a benchmark are series of their own. Raises HistoryFileError
-    without benchmarks.json, which has the units.
+    The results of an older version of a benchmark are series of their own. A benchmark that is no
+    longer in benchmarks.json, which has the units, is left out, as asv does. Raises
+    HistoryFileError without that file.
     """
     objects = [item for file in files for item in file.objects()]
     definitions = next((one for one in objects if _is_definitions(one.fields)), None)

@@ -17,9 +17,8 @@ if TYPE_CHECKING:  # these would make every help slow
 @command(
     examples=(
         "perfledger history detect timings.csv",
-        "perfledger history detect timings.csv --column seconds --format svg --output history.svg",
         "perfledger history detect bundles --json",
-        "perfledger history detect data.js --from github-action-benchmark",
+        "perfledger history detect data.js --column 'decode time' --format svg --output decode.svg",
     )
 )
 def detect(

@@ -117,3 +117,11 @@ def test_a_name_is_whole_in_the_series_and_clean_in_an_error(parsed):
     assert result.benchmark == name
     with pytest.raises(HistoryFileError, match=r"'sums: \[31mtime': 'result' has 2 values"):
         list(read_asv([parsed(benchmarks), parsed(run(None, results={name: [[1, 2], []]}))]))
+
+
+def test_a_benchmark_that_no_longer_exists_is_left_out_as_asv_does(parsed):
+    results = {"t": [[1.0], [], "new"], "gone": [[2.0], [], "new"]}
+
+    (result,) = read_asv([parsed(definitions()), parsed(run(None, results=results))])
+
+    assert result.benchmark == "t"

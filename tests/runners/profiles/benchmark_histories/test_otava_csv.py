@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from perfledger_profiles.benchmark_histories import otava_csv
 from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.otava_csv import is_otava_csv, read_otava_csv
 from tests.runners.profiles.benchmark_histories.samples import OTAVA_CSV
@@ -53,3 +54,10 @@ def test_a_csv_that_the_plain_reader_understands_is_not_otavas(parsed, text):
 def test_a_cell_that_cannot_be_read_is_named(parsed, text, words):
     with pytest.raises(HistoryFileError, match=words):
         list(read_otava_csv(parsed(text)))
+
+
+def test_a_csv_of_too_many_cells_is_an_error(parsed, monkeypatch):
+    monkeypatch.setattr(otava_csv, "MAX_HISTORY_VALUES", 3)
+
+    with pytest.raises(HistoryFileError, match="more than 3 cells"):
+        list(read_otava_csv(parsed(OTAVA_CSV)))

@@ -34,6 +34,7 @@ HIGHER, LOWER = WorseDirection.HIGHER, WorseDirection.LOWER
         ("allocs/op", 1.0, "allocs/op", None),
         ("m/s/s", 1.0, "m/s/s", None),
         ("s/s", 1.0, "s/s", None),
+        ("hits/core", 1.0, "hits/core", None),
         ("%", 1.0, "%", None),
         ("", 1.0, "", None),
         ("s" * 100, 1.0, "s" * 100, None),
