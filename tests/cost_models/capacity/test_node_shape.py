@@ -1,6 +1,7 @@
 import numpy as np
 
 from perfledger_cost_models.capacity.node_shape import (
+    NodeShape,
     busy_milli_ms,
     days_of,
     mean_devices,
@@ -59,6 +60,7 @@ def test_a_cluster_of_single_devices_is_one_node():
     assert shape.cluster(7).devices.tolist() == [7]
     assert node_shape(jobs_of((0, 1, 2, 0))).cluster(2).devices.tolist() == [8, 8]
     assert shape.fewest(7) == 7
+    assert [NodeShape(8).fewest(devices) for devices in (0, 1, 8, 9)] == [1, 1, 1, 2]
 
 
 def test_days_count_from_the_first_submission():

@@ -78,6 +78,7 @@ def test_a_busy_share_is_of_hours_with_an_owner():
     assert statement.share is HourShare.BUSY
     assert float(statement.range.mode) == pytest.approx(0.6)
     assert statement.range.source == "activity.csv: gpu_util of devices with an owner"
+    assert statement.range.as_of == date(2026, 9, 30)
 
 
 def test_activity_of_another_quarter_is_refused():
@@ -132,3 +133,10 @@ def test_a_bill_of_cents_and_of_parts_of_an_hour_tells_its_shares(make_bill, a_b
 
     assert found[HourShare.COMMITMENT_UTILIZATION].range.mode == Decimal("0.93")
     assert found[HourShare.ALLOCATED].range.mode == pytest.approx(Decimal("0.5"))
+
+
+def test_more_allocated_hours_than_paid_ones_are_all_of_them(bill):
+    statement = shares(bill, usage(2400, accelerator="H100-80GB"))[HourShare.ALLOCATED]
+
+    assert statement.range.mode == 1
+    assert "2,400 of 1,200 paid H100-80GB hours" in statement.counts

@@ -65,3 +65,18 @@ def test_whole_devices_are_counted_up():
     (setting,) = settings_of(curve(closed_point(1), time_slices=4))
 
     assert [setting.devices(replicas) for replicas in (1, 4, 5)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({}, ""),
+        ({"servers": 2}, ", 2 servers"),
+        ({"time_slices": 2}, ", one of 2 time slices"),
+        ({"servers": 3, "time_slices": 4}, ", 3 servers, one of 4 time slices"),
+    ],
+)
+def test_a_setting_is_named_with_its_servers_and_time_slices(values, words):
+    (setting,) = settings_of(curve(open_point(10.0, 0.2), **values))
+
+    assert setting.label == f"m:f on H100-80GB, batch 1{words}"
