@@ -72,7 +72,7 @@ def history_chart(searched: SearchedSeries) -> Chart:
 
 
 def _numbers(values: Sequence[float]) -> list[str]:
-    return [f"{place:,}" for place in range(1, len(values) + 1)]
+    return [f"{place:,}" for place, _ in enumerate(values, start=1)]
 
 
 def _legend(searched: SearchedSeries) -> Iterator[LegendKey]:

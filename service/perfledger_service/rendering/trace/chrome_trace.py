@@ -29,7 +29,8 @@ def chrome_trace(profiles: Mapping[str, Profile]) -> Json:
         name = f"{title}: the step nearest to the median"
         left_out = len(profile.slices) - MAX_EVENTS
         if left_out > 0:
-            name += f", without its {left_out} shortest calls"
+            calls = "call" if left_out == 1 else "calls"
+            name += f", without its {left_out} shortest {calls}"
         events.append(_naming("process_name", process, 0, name))
         for thread, lane in enumerate(lanes_of(profile.slices, most=MAX_EVENTS), start=1):
             events.append(_naming("thread_name", process, thread, _name(lane.name)))

@@ -35,6 +35,15 @@ def test_owning_crosses_each_price_where_it_gets_cheaper(marks_of):
     assert (dot.x, dot.y) == (0.25, 8.0)
 
 
+def test_where_owning_gets_cheaper_is_of_the_middles_whatever_the_intervals(marks_of):
+    points = tuple((use, 2.0, 8.0, 90.0) for use in USES)
+    wide = BreakEvenCurve(name="wide", is_owned=False, points=points)
+
+    (dot,) = marks_of(break_even_chart([owned(2.0), wide]), DotMark)
+
+    assert (dot.x, dot.y) == (0.25, 8.0)
+
+
 def test_lines_have_their_names_and_what_is_owned_is_drawn_last(marks_of):
     chart = break_even_chart([owned(2.0), flat("dear", 8.0), flat("cheap", 1.0)])
 

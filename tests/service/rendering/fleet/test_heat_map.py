@@ -29,6 +29,12 @@ def test_a_cell_is_a_teams_week_with_its_hours(cells_of):
     assert cells[0].title == "vision, from 2026-07-01: 240.0 device-hours, 2 devices on average"
 
 
+def test_hundred_thousand_hours_are_written_in_thousands(cells_of):
+    cells = cells_of(weekly(("vision", (99_999.0, 100_000.0))))
+
+    assert [cell.label for cell in cells] == ["99,999", "100k"]
+
+
 def test_a_short_week_has_the_colour_of_as_many_devices(cells_of):
     short, full = cells_of(weekly(("vision", (240.0, 336.0))))
 

@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from perfledger_service.rendering.trace.chrome_trace import MAX_EVENTS, chrome_trace
 
 
@@ -20,13 +22,22 @@ def test_a_chrome_trace_has_a_process_for_each_side_and_a_thread_for_each_lane(m
     assert (kernel["ts"], kernel["dur"], kernel["tid"]) == (1000.0, 3900.0, 2)
 
 
-def test_a_chrome_trace_says_how_many_calls_it_leaves_out(make):
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (10, "median, without its 10 shortest calls"),
+        (1, "median, without its 1 shortest call"),
+        (0, "nearest to the median"),
+    ],
+)
+def test_a_chrome_trace_says_how_many_calls_it_leaves_out(make, more, words):
     one = make.profile().slices[0]
-    many = tuple(replace(one, start_seconds=float(n), seconds=0.5) for n in range(MAX_EVENTS + 10))
+    count = MAX_EVENTS + more
+    many = tuple(replace(one, start_seconds=float(n), seconds=0.5) for n in range(count))
 
     events = events_of({"head": replace(make.profile(), slices=many)})
 
-    assert events[0]["args"]["name"].endswith("without its 10 shortest calls")
+    assert events[0]["args"]["name"].endswith(words)
     assert len(events) == MAX_EVENTS + 2
 
 
