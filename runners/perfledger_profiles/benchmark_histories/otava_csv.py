@@ -121,6 +121,9 @@ def _time(cell: str, where: str) -> float:
     except (ValueError, OverflowError):
         seconds = math.inf
     if abs(seconds) > LARGEST_TIME:
-        msg = f"{where} has no time such as 2026-11-23T17:30:00Z or seconds since 1970"
+        msg = (
+            f"{where} has no time such as 2026-11-23T17:30:00Z or seconds since 1970: write one, "
+            "or choose a column of values with --column"
+        )
         raise HistoryFileError(msg)
     return seconds

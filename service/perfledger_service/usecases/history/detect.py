@@ -10,7 +10,10 @@ from perfledger_baselines.history.detection.detect import detect
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
 from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFormat
 from perfledger_service.errors import UsageError
-from perfledger_service.usecases.inputs.benchmark_histories import read_benchmark_histories
+from perfledger_service.usecases.inputs.benchmark_histories import (
+    is_column,
+    read_benchmark_histories,
+)
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.history_sources import (
     display_name,
@@ -41,13 +44,16 @@ def search(
     is a suspect.
     """
     histories: tuple[MeasuredSeries, ...] = ()
-    if (epoch, error, time) == (None, None, None):
+    is_other_tools = clone is not None or format_ is not None or is_one_machine
+    if (epoch, error, time) == (None, None, None) and (
+        is_other_tools or not is_column(path, column)
+    ):
         histories = read_benchmark_histories(
             path, format_=format_, clone=clone, is_one_machine=is_one_machine
         )
     if histories:
         histories = select_series(histories, column, source=f"{display_name(path)} has")
-    elif clone is not None or format_ is not None or is_one_machine:
+    elif is_other_tools:
         msg = (
             f"{display_name(path)} is not read as another tool's history: leave out the options "
             "of columns, or --clone, --from and --one-machine"

@@ -41,6 +41,8 @@ MAX_HISTORY_FILES = 20_000
 # Parsed, they take up to ten times as much memory.
 MAX_HISTORY_FOLDER_BYTES = 256 * 2**20
 
+MAX_HEADER_BYTES = 2**16  # of a CSV with a thousand columns
+
 _SUFFIXES = frozenset({".json", ".jsonl", ".js", ".log", ".txt", ".out", ".csv"})
 _HEAD_BYTES = 2000  # a bundle's first field is its format
 _HASH = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
@@ -79,6 +81,18 @@ def read_benchmark_histories(
             results = [replace(one, machine="") for one in results]
         history = order_history(results, line=line)
     return _measured_series(history)
+
+
+def is_column(path: Path, name: str | None) -> bool:
+    """Return whether a file is a CSV whose first line has this column: it is read as a table.
+
+    Raises NotFoundError and UsageError.
+    """
+    if name is None or path.is_dir() or path.suffix.lower() == ".json":
+        return False
+    header = read_head(path, MAX_HEADER_BYTES).decode("utf-8-sig", errors="replace").lstrip()
+    cells = header.partition("\n")[0].replace(";", ",").replace("\t", ",").split(",")
+    return name in [cell.strip().strip('"') for cell in cells]
 
 
 def _files_at(

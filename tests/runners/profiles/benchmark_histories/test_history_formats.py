@@ -17,6 +17,7 @@ from perfledger_profiles.benchmark_histories.history_formats import history_form
 from perfledger_profiles.benchmark_histories.history_text import parse_history
 from tests.runners.profiles.benchmark_histories import samples
 from tests.runners.profiles.benchmark_histories.conftest import RECORDINGS, parsed
+from tests.tries import tries
 
 CONTENTS = {
     HistoryFormat.PYTEST_BENCHMARK: RECORDINGS / "pytest_benchmark_with_rounds.json",
@@ -34,7 +35,7 @@ CONTENTS = {
     HistoryFormat.OTAVA: samples.OTAVA_CSV,
 }
 FORMATS = sorted(HistoryFormat)
-TRIES = 60
+TRIES = tries(160)
 STRANGE = [None, True, -1, 0, 1e308, math.nan, math.inf, 10**400, "", "x" * 3000, "\x00", [], {}]
 STRANGE += [[[]], {"value": {}}, [None], "9" * 40, 2**63]
 

@@ -124,3 +124,13 @@ def test_what_is_left_out_is_said_below():
 def test_a_history_that_cannot_be_read_says_what_to_do(arguments, words):
     with pytest.raises(UsageError, match=words):
         detect(*arguments)
+
+
+def test_a_chosen_column_of_a_csv_is_read_as_before_whatever_its_dates_are(folder):
+    write(folder / "own.csv", "date,ms,watts\n31/12/2026,1,2\n1/1/2027,3,4\n")
+
+    (series,) = json.loads(detect("own.csv", "--column", "ms", "--json"))["series"]
+
+    assert (series["name"], series["points"]) == ("ms", 2)
+    with pytest.raises(UsageError, match="row 1 has no time"):
+        detect("own.csv")

@@ -11,7 +11,10 @@ from perfledger.metrics import MetricKind, WorseDirection
 from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFormat
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.usecases.inputs import benchmark_histories
-from perfledger_service.usecases.inputs.benchmark_histories import read_benchmark_histories
+from perfledger_service.usecases.inputs.benchmark_histories import (
+    is_column,
+    read_benchmark_histories,
+)
 from tests.runners.profiles.benchmark_histories import samples
 from tests.runners.profiles.benchmark_histories.conftest import RECORDINGS
 from tests.service.git_history import GitHistory
@@ -213,3 +216,21 @@ def test_a_folder_beyond_the_limits_is_an_error(tmp_path, monkeypatch):
 def test_a_missing_file_is_an_error():
     with pytest.raises(NotFoundError):
         read_benchmark_histories(Path("absent.json"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "column", "is_in"),
+    [
+        ("a.csv", "time,ms\n", "ms", True),
+        ("a.csv", "time; ms\r\n", "ms", True),
+        ("a.csv", '\ufeff"ms"\ttime\n', "ms", True),
+        ("a.csv", "time,ms\n", "s", False),
+        ("a.csv", "time,ms\n", None, False),
+        ("a.json", '{"ms": 1}', "ms", False),
+        ("data.js", samples.ACTION_SCRIPT, "fib_10 time", False),
+    ],
+)
+def test_a_column_is_one_of_the_first_line_of_a_csv(tmp_path, name, text, column, is_in):
+    path = write(tmp_path / "h", {name: text}) / name
+
+    assert is_column(path, column) is is_in
