@@ -23,6 +23,7 @@ PAGES = {
     "workloads": f"/{REPOSITORY}/workloads",
     "workload": f"/{REPOSITORY}/workloads",
     "series": f"/{REPOSITORY}/workloads/benchmarks.jax_attention:inference",
+    "machines": f"/{REPOSITORY}/machines",
     "capacity": "/capacity",
     "error": "/nothing",
 }

@@ -5,12 +5,11 @@ number is its rank among the measured ones.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
-import msgspec
 from sqlalchemy import ColumnElement, func, update
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
@@ -19,10 +18,10 @@ from perfledger.metrics import METRICS, OPTIONAL_METRICS, Metric, MetricKind, Wo
 from perfledger.records import Machine
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.planning.epochs import epoch_key
+from perfledger_service.store.fleet.machines import machines_by_hash
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED, MAX_SERIES
 from perfledger_service.store.tables import (
     BranchCommitRow,
-    EnvironmentRow,
     ObservationRow,
     RevisionRow,
     SeriesRow,
@@ -35,9 +34,6 @@ MOST_COMMITS = 200
 LARGEST = 1e290
 # Measurements of one commit so close are of one time of day.
 SAME_HOUR = timedelta(hours=1)
-
-
-_MACHINE_DECODER = msgspec.json.Decoder(Machine)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +180,7 @@ def _read_branch_series(
         .order_by(col(ObservationRow.series_id))
     )
     of_branch = [row for row in rows if row[1] in branch_position_of]
-    machines = _machines(session, {key for _, _, _, key in of_branch})
+    machines = machines_by_hash(session, {key for _, _, _, key in of_branch})
     times = _times(session, is_counted)
     for series_id, group in groupby(of_branch, key=lambda row: row[0]):
         row = rows_by_id[series_id]
@@ -222,16 +218,6 @@ def _times(
         (series_id, position): first.timestamp() if last - first <= SAME_HOUR else math.nan
         for series_id, position, first, last in rows
     }
-
-
-def _machines(session: Session, hashes: Collection[str]) -> dict[str, Machine]:
-    """Return machines by the hash of their fingerprint."""
-    rows = session.exec(
-        select(EnvironmentRow.hash, EnvironmentRow.machine).where(
-            col(EnvironmentRow.hash).in_(hashes)
-        )
-    )
-    return {key: _MACHINE_DECODER.decode(machine) for key, machine in rows}
 
 
 def _device(machine: Machine, device_class: str) -> str:

@@ -58,7 +58,7 @@ def undecided_checks(
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
         .limit(MOST_CHECKS)
     ).all()
-    return len(_uploads_with(session, newest, Outcome.UNDECIDED)), len(newest)
+    return len(uploads_with(session, newest, Outcome.UNDECIDED)), len(newest)
 
 
 def stored_gates(session: Session, project_id: int) -> tuple[StoredGate, ...]:
@@ -74,8 +74,8 @@ def stored_gates(session: Session, project_id: int) -> tuple[StoredGate, ...]:
         .limit(MOST_CHECKS)
     ).all()
     upload_ids = [upload.id for upload, _ in rows]
-    regressed = _uploads_with(session, upload_ids, Outcome.REGRESSED)
-    undecided = _uploads_with(session, upload_ids, Outcome.UNDECIDED)
+    regressed = uploads_with(session, upload_ids, Outcome.REGRESSED)
+    undecided = uploads_with(session, upload_ids, Outcome.UNDECIDED)
     detectable = _detectable_changes(session, upload_ids)
     stored = select(GateCheckRow).where(col(GateCheckRow.upload_id).in_(upload_ids))
     records = {row.upload_id: row for row in session.exec(stored)}
@@ -103,7 +103,7 @@ def stored_gates(session: Session, project_id: int) -> tuple[StoredGate, ...]:
     )
 
 
-def _uploads_with(session: Session, upload_ids: Sequence[str], outcome: Outcome) -> set[str]:
+def uploads_with(session: Session, upload_ids: Sequence[str], outcome: Outcome) -> set[str]:
     """Return the uploads with a verdict of this outcome that decides the check."""
     return set(
         session.exec(

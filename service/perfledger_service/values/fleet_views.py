@@ -1,8 +1,11 @@
-"""Holds imported files and measured utilization."""
+"""Holds imported files, measured utilization, and machines with their runners and jobs."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from perfledger.records import Machine
+from perfledger_runners.jobs.runner_job import RunnerJob
 
 
 class ImportKind(StrEnum):
@@ -62,3 +65,45 @@ class CapacityView:
 
     imports: tuple[StoredImport, ...]
     utilization: tuple[MeasuredUtilization, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineView:
+    """A machine with what its newest checks tell of it.
+
+    Devices without an id (CPUs, TPUs) cannot be told apart: those of one class and one kind of host
+    are one machine. `noise` is the median, over checks and workloads, of the standard deviation of
+    a pair's log(head / base) of step time; None without a check of two pairs or more.
+    """
+
+    device_class: str
+    uuid: str  # "" without an id
+    newest: Machine  # as its newest check found it
+    newest_check: str  # the upload's id
+    checks: int
+    undecided: int  # checks with a result that stayed undecided
+    held_s: float | None  # seconds that those checks held it which say so; None without one
+    noise: float | None
+    states: int  # of drivers, clocks, kernels and whatever else an administrator sets
+    first_at: datetime  # UTC, when its oldest and its newest check were made
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerView:
+    """A runner of the queue, and a machine class that it takes jobs of."""
+
+    name: str
+    machine_class: str
+    seen_at: datetime  # UTC, when it last asked for a job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachinesView:
+    """A project's machines by its newest checks, its runners, and the newest jobs of the queue."""
+
+    repository: str
+    machines: tuple[MachineView, ...]
+    checks: int  # that the machines are read from
+    runners: tuple[RunnerView, ...]
+    jobs: tuple[RunnerJob, ...]

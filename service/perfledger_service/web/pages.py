@@ -16,7 +16,9 @@ from perfledger_service.rendering.check.project_lists import (
 from perfledger_service.rendering.fleet.capacity_page import capacity_page
 from perfledger_service.rendering.history.branch_page import branch_page
 from perfledger_service.rendering.history.series_page import series_page
+from perfledger_service.rendering.layout.document import Document
 from perfledger_service.rendering.layout.writers import to_csv, to_json
+from perfledger_service.rendering.server.machines_page import machines_document, machines_page
 from perfledger_service.store.comments.acceptances import acceptances_of, acceptances_of_project
 from perfledger_service.store.comments.approvals import approvals_of
 from perfledger_service.store.database import read_session
@@ -37,6 +39,7 @@ from perfledger_service.usecases.history.branch_history import branch_view
 from perfledger_service.usecases.history.series_history import series_history
 from perfledger_service.usecases.pull_requests.compare_uploads import compare_uploads
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
+from perfledger_service.usecases.server.machines import machines_view
 from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.sign_in.access import page_reader
 from perfledger_service.web.uploads import UPLOAD_ID
@@ -65,6 +68,13 @@ class PageFormat(StrEnum):
     HTML = "html"
     CSV = "csv"
     JSON = "json"
+
+
+def _data(document: Document, output: PageFormat) -> Response:
+    """Return a page's data as CSV or JSON."""
+    if output is PageFormat.CSV:
+        return Response(to_csv(document), media_type="text/csv")
+    return Response(to_json(document), media_type="application/json")
 
 
 @router.get("/")
@@ -177,14 +187,24 @@ def compare(
             project = project_named(session, f"{owner}/{name}")
             return HTMLResponse(compare_page(project.repository, None))
         comparison = compare_uploads(session, f"{owner}/{name}", base=a, head=b)
-    document = compare_page_document(comparison)
-    match output:
-        case PageFormat.CSV:
-            return Response(to_csv(document), media_type="text/csv")
-        case PageFormat.JSON:
-            return Response(to_json(document), media_type="application/json")
-        case PageFormat.HTML:
-            return HTMLResponse(compare_page(comparison.repository, comparison))
+    if output is PageFormat.HTML:
+        return HTMLResponse(compare_page(comparison.repository, comparison))
+    return _data(compare_page_document(comparison), output)
+
+
+@router.get("/{owner}/{name}/machines")
+def machines(
+    state: CurrentAppState,
+    owner: Name,
+    name: Name,
+    output: Annotated[PageFormat, Query(alias="format")] = PageFormat.HTML,
+) -> Response:
+    """Show a project's machines, its runners and the newest jobs of the queue."""
+    with read_session(state.engine) as session:
+        view = machines_view(session, f"{owner}/{name}")
+    if output is PageFormat.HTML:
+        return HTMLResponse(machines_page(view))
+    return _data(machines_document(view), output)
 
 
 @router.get("/{owner}/{name}")

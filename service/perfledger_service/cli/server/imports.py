@@ -114,7 +114,7 @@ def list_imports(*, output: DocumentOutput) -> None:
 
     with open_store() as engine:
         from perfledger_service.store.database import read_session
-        from perfledger_service.store.imports import imports
+        from perfledger_service.store.fleet.imports import imports
 
         with read_session(engine) as session:
             stored = imports(session)
@@ -135,7 +135,7 @@ def remove(
     """Remove an imported file."""
     with open_store() as engine:
         from perfledger_service.store.database import write_session
-        from perfledger_service.store.imports import remove_import
+        from perfledger_service.store.fleet.imports import remove_import
 
         with write_session(engine) as session:
             remove_import(session, number)

@@ -8,6 +8,9 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.store.jobs.job_tables import RunnerRow
 from perfledger_service.store.uploads import add_if_new
+from perfledger_service.values.fleet_views import RunnerView
+
+MAX_RUNNERS = 200  # of a project, on its page
 
 
 def record_runner(
@@ -34,3 +37,17 @@ def served_classes(session: Session, project_id: int, *, since: datetime) -> tup
         col(RunnerRow.project_id) == project_id, col(RunnerRow.seen_at) >= since
     )
     return tuple(session.exec(classes.distinct().order_by(RunnerRow.machine_class)))
+
+
+def project_runners(session: Session, project_id: int) -> tuple[RunnerView, ...]:
+    """Return the runners that asked for jobs of a project, last seen first."""
+    rows = session.exec(
+        select(RunnerRow)
+        .where(col(RunnerRow.project_id) == project_id)
+        .order_by(col(RunnerRow.seen_at).desc(), col(RunnerRow.name), col(RunnerRow.machine_class))
+        .limit(MAX_RUNNERS)
+    )
+    return tuple(
+        RunnerView(name=row.name, machine_class=row.machine_class, seen_at=row.seen_at)
+        for row in rows
+    )

@@ -15,8 +15,8 @@ from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_service.store.branch_commits import branch_lengths
-from perfledger_service.store.device_utilization import StoredUtilization, stored_utilization
-from perfledger_service.store.imports import imports
+from perfledger_service.store.fleet.device_utilization import StoredUtilization, stored_utilization
+from perfledger_service.store.fleet.imports import imports
 from perfledger_service.store.page_queries import upload_counts
 from perfledger_service.usecases.inputs.stored_bundles import StoredWorkloads, read_fields
 from perfledger_service.values.fleet_views import CapacityView, MeasuredUtilization

@@ -20,7 +20,7 @@ from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_service.errors import ConflictError, NotFoundError, TooLargeError, UsageError
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.imports import (
+from perfledger_service.store.fleet.imports import (
     NewImport,
     add_import,
     import_content,

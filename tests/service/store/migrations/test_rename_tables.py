@@ -8,8 +8,8 @@ from sqlmodel import select as select_model
 from perfledger_baselines.history.commits.confirmation_state import Alert
 from perfledger_service.store.comments.approvals import approvals_of
 from perfledger_service.store.database import read_session
+from perfledger_service.store.fleet.imports import import_content
 from perfledger_service.store.github_posts import posted_ids
-from perfledger_service.store.imports import import_content
 from perfledger_service.store.tables import AlertRow, StoreRow
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.store.uploads import upload_by_id

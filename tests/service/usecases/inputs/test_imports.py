@@ -7,7 +7,7 @@ import pytest
 from perfledger_cost_models.serving.load_curve import LoadCurve, LoadMode, LoadPoint
 from perfledger_service.errors import ConflictError, NotFoundError, TooLargeError, UsageError
 from perfledger_service.store.database import read_session
-from perfledger_service.store.imports import imports
+from perfledger_service.store.fleet.imports import imports
 from perfledger_service.usecases.inputs import imports as importing
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.inputs.imports import (

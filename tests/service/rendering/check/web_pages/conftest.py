@@ -14,10 +14,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from perfledger.profile import MemoryPoint
-from perfledger.records import Side
+from perfledger.records import Device, Machine, Side
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_cost_models.change.cost_policy import PolicyEvaluation, PolicyOutcome
 from perfledger_cost_models.quote import QueueEffect, SummedPrice
+from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_service.rendering.check import web_pages
 from perfledger_service.rendering.check.project_lists import (
     pull_requests_page,
@@ -25,7 +26,9 @@ from perfledger_service.rendering.check.project_lists import (
     workloads_page,
 )
 from perfledger_service.rendering.history.series_page import series_page
+from perfledger_service.rendering.server.machines_page import machines_page
 from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.fleet_views import MachinesView, MachineView, RunnerView
 from perfledger_service.values.upload_views import (
     IndexView,
     MissingClassView,
@@ -195,6 +198,47 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
                             machine_class=change("tpu:TPU v4:4"), deadline=NOON, is_overdue=late
                         )
                         for late in (False, True)
+                    ),
+                )
+            ),
+            "/acme/models/machines": machines_page(
+                MachinesView(
+                    repository=change("acme/models"),
+                    machines=tuple(
+                        MachineView(
+                            device_class=line.device_class,
+                            uuid=uuid,
+                            newest=Machine(
+                                device=Device.CUDA, model=change("H100"), driver=change("570.1")
+                            ),
+                            newest_check="1" * 32,
+                            checks=12,
+                            undecided=2,
+                            held_s=5400.0,
+                            noise=0.0123,
+                            states=2,
+                            first_at=NOON,
+                            last_at=NOON,
+                        )
+                        for uuid in ("", change("GPU-1"))
+                    ),
+                    checks=24,
+                    runners=(
+                        RunnerView(
+                            name=change("box-1"), machine_class=change("cuda:*"), seen_at=NOON
+                        ),
+                    ),
+                    jobs=(
+                        RunnerJob(
+                            id="7" * 32,
+                            repository=change("acme/models"),
+                            kind=RunnerJobKind.CANARY,
+                            machine_class=change("cuda:*"),
+                            runner=change("box-1"),
+                            reason=change("the lease ended"),
+                            created_at=NOON,
+                            due_at=NOON,
+                        ),
                     ),
                 )
             ),

@@ -5,7 +5,7 @@ import pytest
 
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.imports import (
+from perfledger_service.store.fleet.imports import (
     NewImport,
     add_import,
     import_content,

@@ -1,0 +1,85 @@
+"""Renders the page of a project's machines, runners and jobs, and its data."""
+
+from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.layout import number_format, provenance_facts
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    Table,
+    display,
+    fact,
+    facts,
+    figure,
+    name,
+    notes,
+    table,
+    title,
+)
+from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.server.job import jobs_document
+from perfledger_service.values.fleet_views import MachinesView, MachineView, RunnerView
+
+WHAT_NOISE_IS = (
+    "Noise: how much head / base of step time varies from pair to pair of the same check, in the "
+    "median. A machine that is noisier than its siblings needs more pairs for the same answer."
+)
+WHAT_STATES_ARE = (
+    "States: how many settings the machine was measured in (driver, clocks, power cap, kernel, "
+    "governor and the like). With a new one the history of its series begins anew."
+)
+NO_ID = "no id: machines of this kind count as one"
+
+
+def machines_page(view: MachinesView) -> str:
+    """Return the page of a project's machines."""
+    return render(
+        "html/machines.html.j2",
+        view=view,
+        machines=[(one, provenance_facts.machine_facts(one.newest)) for one in view.machines],
+        runners=_runners(view),
+        jobs=jobs_document(view.repository, view.jobs).keyed_tables[0],
+        notes=(WHAT_NOISE_IS, WHAT_STATES_ARE),
+        no_id=NO_ID,
+        device=stored_verdict_rows.device,
+        held=number_format.duration,
+        noise=number_format.share,
+        moment=number_format.moment,
+    )
+
+
+def machines_document(view: MachinesView) -> Document:
+    """Return the page's data."""
+    return Document(
+        name="perfledger-machines",
+        facts={"repository": view.repository, "checks": view.checks},
+        blocks=(
+            title(f"Machines of {view.repository}"),
+            table(_MACHINE_COLUMNS, view.machines, key="machines"),
+            _runners(view),
+            *jobs_document(view.repository, view.jobs).blocks,
+            *notes([WHAT_NOISE_IS, WHAT_STATES_ARE]),
+        ),
+    )
+
+
+def _runners(view: MachinesView) -> Table:
+    return table(_RUNNER_COLUMNS, view.runners, key="runners")
+
+
+_MACHINE_COLUMNS: tuple[Column[MachineView], ...] = (
+    fact("machine_class", lambda one: one.device_class),
+    fact("uuid", lambda one: one.uuid or None),
+    display("machine", lambda one: stored_verdict_rows.device(one.device_class)),
+    figure("checks", "checks", lambda one: one.checks),
+    figure("undecided", "undecided", lambda one: one.undecided),
+    figure("noise", "noise", lambda one: one.noise, number_format.share),
+    figure("held_s", "held", lambda one: one.held_s, number_format.duration),
+    figure("states", "states", lambda one: one.states),
+    *facts("first_at", "newest_check"),
+    figure("last_at", "last check", lambda one: one.last_at, number_format.moment),
+)
+_RUNNER_COLUMNS: tuple[Column[RunnerView], ...] = (
+    name("runner", "Runner", lambda one: one.name, limit=60),
+    name("machine_class", "Takes jobs of", lambda one: one.machine_class, limit=60),
+    figure("seen_at", "Last seen", lambda one: one.seen_at, number_format.moment),
+)

@@ -1,0 +1,24 @@
+"""Collects what is known of a project's machines: their checks, runners and jobs."""
+
+from sqlmodel import Session
+
+from perfledger_service.store.fleet.machines import project_machines
+from perfledger_service.store.jobs.runner_jobs import newest_runner_jobs
+from perfledger_service.store.jobs.runners import project_runners
+from perfledger_service.store.projects import project_named
+from perfledger_service.values.fleet_views import MachinesView
+
+MAX_JOBS = 30  # on the page; `perfledger server job list` lists more
+
+
+def machines_view(session: Session, repository: str) -> MachinesView:
+    """Return a project's machines, runners and newest jobs; raise NotFoundError without one."""
+    project = project_named(session, repository)
+    machines, checks = project_machines(session, project.id)
+    return MachinesView(
+        repository=project.repository,
+        machines=machines,
+        checks=checks,
+        runners=project_runners(session, project.id),
+        jobs=newest_runner_jobs(session, project.id, limit=MAX_JOBS),
+    )
