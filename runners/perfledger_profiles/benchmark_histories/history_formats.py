@@ -75,11 +75,18 @@ _READERS: Mapping[HistoryFormat, _Reader] = {
     HistoryFormat.OTAVA: _Reader(is_otava_csv, _for_each(read_otava_csv)),
 }
 
+# The formats whose files may be lists of objects.
+_OF_LISTS = (HistoryFormat.PYTORCH,)
+
 
 def history_format(file: HistoryText) -> HistoryFormat | None:
-    """Return the format of a file by its content, None for an unknown one."""
-    matches = (format_ for format_, reader in _READERS.items() if reader.is_one(file))
-    return next(matches, None)
+    """Return the format of a file by its content, None for an unknown one.
+
+    A list of objects is a plain table, whatever its columns are called, but for nested records.
+    """
+    is_list = any(isinstance(document, list) for document in file.documents)
+    formats = _OF_LISTS if is_list else _READERS
+    return next((format_ for format_ in formats if _READERS[format_].is_one(file)), None)
 
 
 def read_results(files: Sequence[HistoryText], format_: HistoryFormat) -> list[BenchmarkResult]:

@@ -30,8 +30,7 @@ _SIGNS = ("mean_ttft_ms", "request_throughput", "requests_per_second", "avg_late
 def is_vllm(file: HistoryText) -> bool:
     """Return whether this is a result of `vllm bench`."""
     first = file.first_object()
-    is_table = any(isinstance(document, list) for document in file.documents)
-    return not is_table and any(isinstance(first.get(sign), int | float) for sign in _SIGNS)
+    return any(isinstance(first.get(sign), int | float) for sign in _SIGNS)
 
 
 def read_vllm_history(file: HistoryText) -> Iterator[BenchmarkResult]:

@@ -75,6 +75,19 @@ def test_any_other_content_is_of_no_format(content):
     assert history_format(parsed(content)) is None
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"commit": "a", "request_throughput": 3.0},
+        {"machine": "a", "version": 1, "ms": 3.0},
+        {"version": 1, "git_hash": "a", "results": 3.0},
+        {"name": "a", "unit": "ms", "value": 3.0},
+    ],
+)
+def test_a_table_is_of_no_format_whatever_its_columns_are_called(columns):
+    assert history_format(parsed([columns, columns])) is None
+
+
 @pytest.mark.parametrize("format_", [one for one in FORMATS if one is not HistoryFormat.PYTORCH])
 def test_every_sample_is_a_history(format_):
     history = read(text_of(format_), format_)
