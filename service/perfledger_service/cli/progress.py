@@ -25,6 +25,8 @@ from perfledger.records import Side
 from perfledger_service.rendering.bench.load import load_name, rate
 from perfledger_service.rendering.layout.escape import clean
 
+_BAR_WIDTH = 20  # columns
+
 
 class _Bar:
     """A line on a terminal, shown within its context."""
@@ -95,7 +97,7 @@ class PairsBar(_Bar):
         self._console = console
         progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=_BAR_WIDTH),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
             console=console,
@@ -130,7 +132,7 @@ class DownloadBar(_Bar):
         self._console = console
         progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=_BAR_WIDTH),
             DownloadColumn(),
             TransferSpeedColumn(),
             console=console,
@@ -158,7 +160,7 @@ class TableBar(_Bar):
     def __init__(self, console: Console) -> None:
         progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=_BAR_WIDTH),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             console=console,
