@@ -68,12 +68,14 @@ def test_a_given_spread_has_rows_for_the_usual_numbers():
     assert spread["sd"] == pytest.approx(0.01)
 
 
-def test_the_pairs_needed_detect_the_change_that_they_were_computed_for():
-    (needed,) = document("--spread-percent", "1", "--change-percent", "1")["spreads"][0]["needed"]
+@pytest.mark.parametrize("percent", ["1", "7.3", "8"])
+def test_the_pairs_needed_detect_the_change_that_they_were_computed_for(percent):
+    spread = ("--spread-percent", percent)
+    (needed,) = document(*spread, "--change-percent", "1")["spreads"][0]["needed"]
     pairs = needed["pairs"]
 
     found = [
-        document("--spread-percent", "1", "--pairs", count)["spreads"][0]["detectable"][0]["change"]
+        document(*spread, "--pairs", count)["spreads"][0]["detectable"][0]["change"]
         for count in (pairs - 1, pairs)
     ]
 
@@ -245,6 +247,7 @@ def test_both_a_table_and_json_can_be_written_to_a_file(tmp_path):
         (("--spread-percent", "1", "--pairs", "1000000"), "a test needs 4 to 10,000 pairs"),
         (("--spread-percent", "1", "--change-percent", "0"), "percent above 0"),
         (("--spread-percent", "1", "--change-percent", "nan"), "percent above 0"),
+        (("--spread-percent", "1", "--change-percent", "1001"), "percent above 0"),
         (("--spread-percent", "1", "--tests", "0"), "--tests 0"),
         (
             ("--spread-percent", "1", "--alpha", "0.5"),
@@ -257,6 +260,12 @@ def test_both_a_table_and_json_can_be_written_to_a_file(tmp_path):
 def test_what_makes_no_sense_is_refused(arguments, message):
     with pytest.raises(UsageError, match=message):
         power(*arguments)
+
+
+def test_a_change_to_eleven_times_is_the_largest_that_is_looked_for():
+    (spread,) = document("--spread-percent", "1", "--change-percent", "1000")["spreads"]
+
+    assert spread["needed"] == [{"change": 10.0, "pairs": 4}]
 
 
 def test_a_bundle_has_no_columns(tmp_path, make_bundle):

@@ -27,9 +27,10 @@ def with_samples(run, **samples):
     return replace(run, samples=step_time | {name: (value,) for name, value in samples.items()})
 
 
-def test_readings_that_were_left_out_are_named_once_for_all_processes(notes_of):
+@pytest.mark.parametrize("count", [1, 25])
+def test_readings_that_were_left_out_are_named_once_for_all_processes(notes_of, count):
     def short(run):
-        return replace(run, left_out={"cpu_time: too short": 25, "none": 0})
+        return replace(run, left_out={"cpu_time: too short": count, "none": 0})
 
     assert notes_of(short, ratio=1.0) == ("readings left out (cpu_time: too short): gpt:step",)
 
