@@ -33,7 +33,7 @@ def read_pytorch_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
             benchmark=_name(record),
             metric=metric.text("name"),
             value=median(measured) if measured else math.nan,
-            machine=runner.optional_text("type") or runner.optional_text("name"),
+            machine=f"{runner.optional_text('name')} {runner.optional_text('type')}".strip(),
             commit=record.optional_text("head_sha"),
             time=_timestamp(record),
             samples=tuple(measured) if len(measured) > 1 else (),
@@ -56,8 +56,9 @@ def _name(record: JsonObject) -> str:
         "mode": benchmark.optional_text("mode"),
         "dtype": benchmark.optional_text("dtype"),
     }
-    for key, value in sorted(benchmark.child("extra_info").fields.items()):
-        if isinstance(value, str | int | float) and len(str(value)) <= _MAX_SETTING:
-            settings.setdefault(key, str(value))
+    for part in (benchmark, model, record.child("metric")):
+        for key, value in sorted(part.child("extra_info").fields.items()):
+            if isinstance(value, str | int | float) and len(str(value)) <= _MAX_SETTING:
+                settings.setdefault(key, str(value))
     words += [f"{key}={value}" for key, value in settings.items() if value and key != "description"]
     return " ".join(word for word in words if word)

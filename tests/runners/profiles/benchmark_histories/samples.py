@@ -111,7 +111,7 @@ PYTORCH_V3: list[dict[str, Any]] = [
             "extra_info": {"is_dynamic": False, "device": "cuda", "description": "adds nodes"},
         },
         "model": {"name": "add_loop_eager", "type": "add_loop", "backend": "eager"},
-        "runners": [{"name": "linux.aws.h100", "type": "NVIDIA H100 80GB HBM3"}],
+        "runners": [{"name": "cuda", "type": "NVIDIA H100 80GB HBM3"}],
         "metric": {"name": "compile_time_instruction_count", "benchmark_values": [3, 1, 2]},
     }
     for day, commit in enumerate(COMMITS)
