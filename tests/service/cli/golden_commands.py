@@ -33,7 +33,7 @@ COMMANDS = {
     ),
     "cost_project": (
         "cost project training/bert --source-device A100-80GB --units-per-second 1200",
-        ("svg",),
+        PICTURES,
     ),
     "cost_change": ("cost change bundle.json --config fleet.toml", PICTURES),
     "fleet_hours": ("fleet hours usage.csv --config fleet.toml", (*TEXTS, "toml")),
