@@ -62,6 +62,12 @@ PAGES = {
         """Longer texts are shortened. Longer tables show their first rows and how many more there
         are. A chart with too many rows or points shows the largest, or fewer points.""",
     ),
+    "trace-reports": (
+        "what is shown of a trace",
+        "service/perfledger_service/rendering/trace",
+        """Longer texts are shortened. Longer tables show their first rows and how many more there
+        are. A picture with too many rows or points shows the largest, or fewer points.""",
+    ),
     "sdk": (
         "the SDK in a workload's process",
         "runners/perfledger",
