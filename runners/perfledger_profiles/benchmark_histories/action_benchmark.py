@@ -68,15 +68,21 @@ def _suite(suites: JsonObject, suite: str, prefix: str) -> Iterator[BenchmarkRes
 
 def _result(bench: JsonObject, *, tool: str) -> BenchmarkResult:
     unit = base_unit(bench.optional_text("unit"))
-    worse = unit.worse
-    if tool in _BIGGER_IS_BETTER:
-        worse = WorseDirection.LOWER
-    elif tool in _SMALLER_IS_BETTER:
-        worse = WorseDirection.HIGHER
     return BenchmarkResult(
         benchmark=bench.text("name"),
         metric={"s": "time", "B": "memory"}.get(unit.name, "value"),
         value=bench.number("value") * unit.factor,
         unit=unit.name,
-        worse=worse,
+        worse=_direction(tool, unit.worse),
     )
+
+
+def _direction(tool: str, of_unit: WorseDirection | None) -> WorseDirection | None:
+    """Return what is worse by the tool, or by the unit; None where they contradict each other."""
+    if tool in _BIGGER_IS_BETTER:
+        of_tool = WorseDirection.LOWER
+    elif tool in _SMALLER_IS_BETTER:
+        of_tool = WorseDirection.HIGHER
+    else:
+        return of_unit
+    return None if of_unit not in (None, of_tool) else of_tool

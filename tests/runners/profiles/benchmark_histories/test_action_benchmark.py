@@ -35,6 +35,8 @@ def test_the_script_and_its_json_are_the_same_history(parsed, content):
     [
         ("pytest", "iter/sec", WorseDirection.LOWER),
         ("customBiggerIsBetter", "score", WorseDirection.LOWER),
+        ("customBiggerIsBetter", "ms", None),  # a time, of which less is better: a mistake
+        ("customSmallerIsBetter", "tokens/s", None),
         ("customSmallerIsBetter", "score", WorseDirection.HIGHER),
         ("go", "allocs/op", WorseDirection.HIGHER),
         ("benchmarkjsInverse", "secs/op", WorseDirection.HIGHER),  # of a fork: by the unit
