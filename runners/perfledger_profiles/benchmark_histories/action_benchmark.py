@@ -7,7 +7,7 @@ from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
-from perfledger_profiles.benchmark_histories.result_units import base_unit
+from perfledger_profiles.benchmark_histories.result_units import BaseUnit, base_unit
 
 # As `biggerIsBetter` of its src/write.ts has it.
 _BIGGER_IS_BETTER = frozenset({"benchmarkjs", "pytest", "customBiggerIsBetter"})
@@ -17,6 +17,7 @@ _SMALLER_IS_BETTER = frozenset(
         *("benchmarkdotnet", "customSmallerIsBetter"),
     }
 )
+_CUSTOM = frozenset({"customBiggerIsBetter", "customSmallerIsBetter"})  # the user's own word
 
 
 def is_action_benchmark(file: HistoryText) -> bool:
@@ -73,16 +74,19 @@ def _result(bench: JsonObject, *, tool: str) -> BenchmarkResult:
         metric={"s": "time", "B": "memory"}.get(unit.name, "value"),
         value=bench.number("value") * unit.factor,
         unit=unit.name,
-        worse=_direction(tool, unit.worse),
+        worse=_direction(tool, unit),
     )
 
 
-def _direction(tool: str, of_unit: WorseDirection | None) -> WorseDirection | None:
+def _direction(tool: str, unit: BaseUnit) -> WorseDirection | None:
     """Return what is worse by the tool, or by the unit; None where they contradict each other."""
     if tool in _BIGGER_IS_BETTER:
         of_tool = WorseDirection.LOWER
     elif tool in _SMALLER_IS_BETTER:
         of_tool = WorseDirection.HIGHER
     else:
-        return of_unit
-    return None if of_unit not in (None, of_tool) else of_tool
+        return unit.worse
+    is_rate = unit.name.endswith("/s") and unit.worse is None  # such as Go's MB/s beside its ns/op
+    if unit.worse not in (None, of_tool) or (is_rate and tool not in _CUSTOM):
+        return None
+    return of_tool

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.benchmark_results import (
@@ -54,7 +55,7 @@ class OrderedHistory:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass
 class _Point:
     """The results of a commit, or of a time where commits have no names."""
 
@@ -63,9 +64,9 @@ class _Point:
         default_factory=dict[tuple[str, str, str, str], list[BenchmarkResult]]
     )
 
-    @property
+    @cached_property
     def count(self) -> int:
-        """Return how often its most measured series was measured."""
+        """Return how often its most measured series was measured, once all results are in."""
         return max(map(len, self.results.values()))
 
 

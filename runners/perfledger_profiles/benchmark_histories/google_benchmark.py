@@ -21,6 +21,7 @@ _NO_COUNTERS = frozenset(
         *("family_index", "per_family_instance_index", "repetitions", "repetition_index"),
         *("threads", "iterations", "time_unit", "aggregate_name", "aggregate_unit", "rms"),
         *("cpu_coefficient", "real_coefficient", "big_o", "error_occurred", "error_message"),
+        *("skipped", "skip_message"),
         *("allocs_per_iter", "max_bytes_used", "total_allocated_bytes", "net_heap_growth"),
         *_TIMES,
     }
@@ -78,11 +79,16 @@ def _repetitions(entries: Sequence[JsonObject]) -> list[JsonObject]:
     return single
 
 
+def _is_without_result(entry: JsonObject) -> bool:
+    """Return whether a benchmark failed or was skipped: its times are then 0."""
+    return entry.flag("error_occurred") or entry.flag("skipped")
+
+
 def _results(entries: Sequence[JsonObject], origin: BenchmarkResult) -> Iterator[BenchmarkResult]:
     if not entries:
         return
-    runs = [one for one in entries if not one.flag("error_occurred")]
-    failed = [one for one in entries if one.flag("error_occurred")]
+    runs = [one for one in entries if not _is_without_result(one)]
+    failed = [one for one in entries if _is_without_result(one)]
     if not runs and failed:
         yield replace(origin, metric="real_time", unit="s", worse=WorseDirection.HIGHER)
         return

@@ -66,6 +66,8 @@ def _results(test: JsonObject, origin: BenchmarkResult) -> Iterator[BenchmarkRes
         if metric in _NO_METRICS or metric.endswith("_status") or isinstance(value, str):
             continue
         readings = test.numbers(metric) if isinstance(value, list) else (test.number(metric),)
+        if test.fields.get(f"{metric.removesuffix('_time')}_status") not in (None, 0, "0", [0]):
+            readings = ()  # it failed: its time is then 0
         measured = tuple(reading for reading in readings if not math.isnan(reading))
         unit, worse = _METRICS.get(metric, ("", None))
         yield replace(

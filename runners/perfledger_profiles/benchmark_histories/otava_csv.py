@@ -47,7 +47,9 @@ def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
     metrics = [
         place
         for place, cell in enumerate(first[: len(header)])
-        if place not in times and place not in commits and (_is_number(cell) or not cell.strip())
+        if place not in times
+        and place not in commits
+        and (_is_number(cell) or cell.strip().lower() in _GAPS)
     ]
     branches = [place for place, name in enumerate(header) if name.lower() == _BRANCH]
     names: set[str] = set()

@@ -51,7 +51,7 @@ def read_vllm_history(file: HistoryText) -> Iterator[BenchmarkResult]:
 def _name(run: JsonObject) -> str:
     model = run.optional_text("model_id") or run.optional_text("model") or "vllm"
     settings = [f"{key}={run.fields[key]}" for key in _IDENTITY if _is_setting(run.fields.get(key))]
-    return f"{model} {', '.join(settings)}"[:200].strip()
+    return f"{model} {', '.join(settings)}".strip()
 
 
 def _is_setting(value: object) -> bool:

@@ -250,6 +250,8 @@ def _time_by_annotations(
     where the last one ends is unknown.
     """
     on_busiest = work.where(_is_on_busiest(work))
+    if on_busiest.lane.size == 0:  # nothing took any time
+        return None
     begins = _annotation_begins(trace, int(on_busiest.lane[0]), marker_names)
     places = np.flatnonzero(begins != NO_CALL)
     begin = begins[places]

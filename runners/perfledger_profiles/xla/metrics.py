@@ -116,10 +116,8 @@ def _host_copies(
             # A TPU records asynchronous copies for some of its cores only.
             number += each.windows.owner.size if copies else 0
             busy_ns += intersection(union_of(copies), each.windows).length_ns()
-            begun = (
-                each.calls_in_steps(calls) if work.has_streams else began_in(calls, each.windows)
-            )
-            moved_bytes += [_copied_bytes(call) for call in begun if _direction(call) is direction]
+            # Bytes and time are of the same copies, whichever step launched them.
+            moved_bytes += [_copied_bytes(call) for call in began_in(copies, each.windows)]
         if busy_ns:
             seconds = busy_ns / NS_PER_S
             source = "union of copies, from start to done"

@@ -69,6 +69,7 @@ def _runners(view: MachinesView) -> Table:
 _MACHINE_COLUMNS: tuple[Column[MachineView], ...] = (
     fact("machine_class", lambda one: one.device_class),
     fact("uuid", lambda one: one.uuid or None),
+    *facts("cpu_model", "cores", of="newest"),
     display("machine", lambda one: stored_verdict_rows.device(one.device_class)),
     figure("checks", "checks", lambda one: one.checks),
     figure("undecided", "undecided", lambda one: one.undecided),

@@ -45,8 +45,9 @@ def search(
     """
     histories: tuple[MeasuredSeries, ...] = ()
     is_other_tools = clone is not None or format_ is not None or is_one_machine
+    is_pipe = path.exists() and not (path.is_file() or path.is_dir())  # it is read but once
     if (epoch, error, time) == (None, None, None) and (
-        is_other_tools or not is_column(path, column)
+        is_other_tools or not (is_pipe or is_column(path, column))
     ):
         histories = read_benchmark_histories(
             path, format_=format_, clone=clone, is_one_machine=is_one_machine

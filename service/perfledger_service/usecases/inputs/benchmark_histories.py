@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -192,6 +193,13 @@ def _commit_in(name: str, line: CommitLine) -> str:
 
 def _measured_series(history: OrderedHistory) -> tuple[MeasuredSeries, ...]:
     machines = {one.machine for one in history.series}
+    homonyms = Counter((one.benchmark, one.metric, one.machine) for one in history.series)
+    series = [
+        replace(one, benchmark=f"{one.benchmark} ({one.unit or 'without a unit'})")
+        if homonyms[one.benchmark, one.metric, one.machine] > 1
+        else one
+        for one in history.series
+    ]
     labels = tuple(commit[:SHA_DIGITS] for commit in history.commits)
     ordered = f"commits are in the order {history.order}"
     return tuple(
@@ -204,7 +212,7 @@ def _measured_series(history: OrderedHistory) -> tuple[MeasuredSeries, ...]:
             series=_identity(one),
             notes=(ordered, *history.notes),
         )
-        for one in history.series
+        for one in series
     )
 
 

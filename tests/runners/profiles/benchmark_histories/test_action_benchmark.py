@@ -37,6 +37,8 @@ def test_the_script_and_its_json_are_the_same_history(parsed, content):
         ("customBiggerIsBetter", "score", WorseDirection.LOWER),
         ("customBiggerIsBetter", "ms", None),  # a time, of which less is better: a mistake
         ("customSmallerIsBetter", "tokens/s", None),
+        ("go", "MB/s", None),  # beside ns/op, of which less is better
+        ("customSmallerIsBetter", "MB/s", WorseDirection.HIGHER),
         ("customSmallerIsBetter", "score", WorseDirection.HIGHER),
         ("go", "allocs/op", WorseDirection.HIGHER),
         ("benchmarkjsInverse", "secs/op", WorseDirection.HIGHER),  # of a fork: by the unit

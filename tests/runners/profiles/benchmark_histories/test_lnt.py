@@ -1,5 +1,7 @@
 """Reports of LNT, in the shape of its documentation."""
 
+import math
+
 import pytest
 
 from perfledger.metrics import WorseDirection
@@ -39,3 +41,17 @@ def test_an_older_report_is_known_and_an_error(parsed):
     assert is_lnt(file)
     with pytest.raises(HistoryFileError, match="'format_version' is not '2'"):
         list(read_lnt(file))
+
+
+def test_the_time_of_a_test_that_failed_is_a_gap(parsed):
+    machine, run = (
+        {"name": "m"},
+        {"start_time": "2026-01-01T00:00:00", "llvm_project_revision": "7"},
+    )
+    test = {"name": "t", "execution_time": 0.0, "execution_status": 1, "compile_time": 2.0}
+    file = {"format_version": "2", "machine": machine, "run": run, "tests": [test]}
+
+    results = {one.metric: one.value for one in read_lnt(parsed(file))}
+
+    assert math.isnan(results["execution_time"])
+    assert results["compile_time"] == 2.0

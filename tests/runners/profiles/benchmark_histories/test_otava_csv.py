@@ -61,3 +61,9 @@ def test_a_csv_of_too_many_cells_is_an_error(parsed, monkeypatch):
 
     with pytest.raises(HistoryFileError, match="more than 3 cells"):
         list(read_otava_csv(parsed(OTAVA_CSV)))
+
+
+def test_a_column_that_begins_with_a_gap_is_read(parsed):
+    results = read_otava_csv(parsed("time,commit,a,b\n1,x1,nan,1\n2,x2,5,1\n"))
+
+    assert {one.benchmark for one in results} == {"a", "b"}

@@ -51,3 +51,14 @@ def test_a_result_is_known_by_its_rates(parsed):
 def test_a_latency_that_is_a_text_is_named(parsed):
     with pytest.raises(HistoryFileError, match="'median_ttft_ms' is not a number"):
         list(read_vllm_history(parsed(VLLM_SERVE | {"median_ttft_ms": "20"})))
+
+
+def test_loads_of_a_model_with_a_long_path_stay_apart(parsed):
+    long = VLLM_SERVE | {"model_id": "m" * 190}
+    names = {
+        one.benchmark
+        for load in (1, 128)
+        for one in read_vllm_history(parsed(long | {"max_concurrency": load}))
+    }
+
+    assert len(names) == 2

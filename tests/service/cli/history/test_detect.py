@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
+import threading
 from xml.etree import ElementTree
 
 import numpy as np
@@ -177,3 +179,17 @@ def test_the_command_itself_exits_with_2_for_what_it_cannot_read(tmp_path):
 
     assert done.returncode == NotFoundError.exit_code == 2
     assert done.stderr.startswith("perfledger: there is no file absent.csv")
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(as_csv(a_history()),))
+    writer.start()
+    try:
+        done = CliRunner().invoke(app, ["history", "detect", str(pipe), "--json"])
+    finally:
+        writer.join()
+
+    (searched,) = json.loads(done.stdout)["series"]
+    assert [change["index"] for change in searched["changes"]] == [50]

@@ -109,6 +109,8 @@ def test_the_data_has_raw_values(job):
         {
             "machine_class": GPU.device_class,
             "uuid": "GPU-1",
+            "cpu_model": "",
+            "cores": 1,
             "checks": 12,
             "undecided": 2,
             "noise": 0.0123,

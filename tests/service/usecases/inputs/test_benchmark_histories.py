@@ -234,3 +234,31 @@ def test_a_column_is_one_of_the_first_line_of_a_csv(tmp_path, name, text, column
     path = write(tmp_path / "h", {name: text}) / name
 
     assert is_column(path, column) is is_in
+
+
+def test_a_benchmark_whose_unit_changes_is_two_series(tmp_path):
+    runs = [
+        {
+            "commit": {"id": f"{number:040x}", "timestamp": "2026-01-01T00:00:00Z"},
+            "date": number,
+            "tool": "customSmallerIsBetter",
+            "benches": [{"name": "n", "unit": unit, "value": 1}],
+        }
+        for number, unit in enumerate(["widgets", "widgets", "gadgets"])
+    ]
+    file = {"lastUpdate": 1, "entries": {"s": runs}}
+    path = write(tmp_path / "h", {"data.json": file}) / "data.json"
+
+    series = read_benchmark_histories(path)
+
+    assert {one.name for one in series} == {"n (widgets)", "n (gadgets)"}
+    assert len({one.series for one in series}) == 2
+
+
+def test_a_skipped_benchmark_was_not_measured(tmp_path):
+    skipped = google_run(0.0)
+    skipped["benchmarks"][0] |= {"skipped": True, "skip_message": "no GPU"}
+    path = write(tmp_path / "h", {"r.json": skipped}) / "r.json"
+
+    with pytest.raises(UsageError, match="every result failed or was skipped"):
+        read_benchmark_histories(path)
