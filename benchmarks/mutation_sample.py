@@ -305,7 +305,7 @@ def judge_side_by_side(
         results = list(pool.map(judge_sites, roots, shares, repeat(rounds)))
     for name in sorted(set().union(*(set_aside for _, set_aside in results))):
         print(f"fails without a mutant, and was set aside: {name}")
-    return sum((counts for counts, _ in results), Counter())
+    return sum((counts for counts, _ in results), Counter[MutantOutcome]())
 
 
 def noticed_share(counts: Counter[MutantOutcome]) -> float:
@@ -324,7 +324,7 @@ def main() -> None:
     arguments = parser.parse_args()
     counts: dict[SiteKind, Counter[MutantOutcome]] = {}
     with tempfile.TemporaryDirectory(prefix="perfledger-mutants-") as name:
-        roots = [Path(name) / f"copy-{number}" for number in range(arguments.jobs)]
+        roots = [Path(name) / f"copy-{number}" for number in range(max(1, arguments.jobs))]
         for root in roots:
             root.mkdir()
             copy_last_commit(root)

@@ -3,13 +3,13 @@
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
+from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 
 # Some 1,000 runs of 300 benchmarks in the data.js of github-action-benchmark.
 MAX_HISTORY_BYTES = 64 * 2**20
@@ -83,7 +83,7 @@ def _documents(text: str, start: int, source: str) -> Iterator[object]:
             "fewer benchmarks"
         )
         raise HistoryFileError(msg)
-    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+    decoder = json.JSONDecoder(object_pairs_hook=object_of_unique_keys, parse_constant=_constant)
     position = _skip(text, start)
     while position < len(text):
         try:
@@ -99,16 +99,6 @@ def _documents(text: str, start: int, source: str) -> Iterator[object]:
 def _skip(text: str, position: int) -> int:
     space = _SPACE.match(text, position)
     return space.end() if space else position
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        twice = next(key for key, count in counts.items() if count > 1)
-        msg = f"the key {twice[:40]!r} is there twice"
-        raise ValueError(msg)
-    return fields
 
 
 def _constant(constant: str) -> float:

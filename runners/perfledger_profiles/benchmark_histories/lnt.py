@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from statistics import median
+from typing import cast
 
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
@@ -66,8 +67,8 @@ def _results(test: JsonObject, origin: BenchmarkResult) -> Iterator[BenchmarkRes
         if metric in _NO_METRICS or metric.endswith("_status") or isinstance(value, str):
             continue
         readings = test.numbers(metric) if isinstance(value, list) else (test.number(metric),)
-        if test.fields.get(f"{metric.removesuffix('_time')}_status") not in (None, 0, "0", [0]):
-            readings = ()  # it failed: its time is then 0
+        if _has_failed(test, metric):
+            readings = ()  # the time of a failure is 0
         measured = tuple(reading for reading in readings if not math.isnan(reading))
         unit, worse = _METRICS.get(metric, ("", None))
         yield replace(
@@ -78,3 +79,10 @@ def _results(test: JsonObject, origin: BenchmarkResult) -> Iterator[BenchmarkRes
             worse=worse,
             samples=measured if len(measured) > 1 else (),
         )
+
+
+def _has_failed(test: JsonObject, metric: str) -> bool:
+    """Return whether a test's state for a metric, such as execution_status, is not 0."""
+    state = test.fields.get(f"{metric.removesuffix('_time')}_status", 0)
+    states = cast("list[object]", state) if isinstance(state, list) else [state]
+    return any(str(one) not in {"0", "None"} for one in states)

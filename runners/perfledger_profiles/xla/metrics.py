@@ -47,7 +47,7 @@ def readings_of(
         *_share("gpu_busy", busy_ns, kept_ns, "union of device events / step"),
         *_duty(works, windows, has_steps=profile.has_steps),
         *_communication(works, windows),
-        *_host_copies(works, steps),
+        *_host_copies(works, windows),
         *_input(profile),
         *_model_flops(works, steps),
         *_module_runs(works, windows, has_steps=profile.has_steps),
@@ -104,25 +104,27 @@ def _communication(
 
 
 def _host_copies(
-    works: Sequence[DeviceWork], steps: Sequence[XlaSteps]
+    works: Sequence[DeviceWork], windows: Sequence[TimeSegments]
 ) -> Iterator[ProfileReading]:
     """Yield the time of copies from and to the host, and their bandwidth."""
     for direction in CopyDirection:
-        number, busy_ns = 0, 0
+        steps, busy_ns = 0, 0
         moved_bytes: list[float | None] = []
-        for work, each in zip(works, steps, strict=True):
-            calls = work.calls if work.has_streams else work.asynchronous
-            copies = [call for call in calls if _direction(call) is direction]
+        for work, device_windows in zip(works, windows, strict=True):
+            copies = [
+                call
+                for call in (work.calls if work.has_streams else work.asynchronous)
+                if _direction(call) is direction
+            ]
             # A TPU records asynchronous copies for some of its cores only.
-            number += each.windows.owner.size if copies else 0
-            busy_ns += intersection(union_of(copies), each.windows).length_ns()
-            # Bytes and time are of the same copies, whichever step launched them.
-            moved_bytes += [_copied_bytes(call) for call in began_in(copies, each.windows)]
+            steps += device_windows.owner.size if copies else 0
+            busy_ns += intersection(union_of(copies), device_windows).length_ns()
+            moved_bytes += [_copied_bytes(call) for call in began_in(copies, device_windows)]
         if busy_ns:
             seconds = busy_ns / NS_PER_S
             source = "union of copies, from start to done"
             name = f"{direction}_time"
-            yield ProfileReading(name=name, value=seconds / number, unit="s", source=source)
+            yield ProfileReading(name=name, value=seconds / steps, unit="s", source=source)
             if (total := _sum_of(moved_bytes)) is not None:
                 name = f"{direction}_bw"
                 yield ProfileReading(name=name, value=total / seconds, unit="B/s", source=source)

@@ -4,7 +4,6 @@ import json
 import os
 import tempfile
 import zlib
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from perfledger.bundle import BUNDLE_FORMAT, BUNDLE_VERSION, Bundle
+from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_runners.bundles.bundle_checks import check_bundle
 from perfledger_runners.bundles.value_checks import BundleError, check_values
 
@@ -106,7 +106,9 @@ def parse(data: bytes) -> Document:
         raise BundleError(msg)
     try:
         document = json.loads(
-            data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant
+            data.decode("utf-8"),
+            object_pairs_hook=object_of_unique_keys,
+            parse_constant=_refuse_constant,
         )
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
@@ -138,16 +140,6 @@ def upgrade(
         raise BundleError(msg)
     for old in range(version, current):
         document = upgrades[old](document) | {"version": old + 1}
-    return document
-
-
-def _object(pairs: list[tuple[str, Any]]) -> Document:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        twice = next(key for key, count in counts.items() if count > 1)
-        msg = f"the key {twice[:80]!r} is a duplicate"
-        raise ValueError(msg)
     return document
 
 

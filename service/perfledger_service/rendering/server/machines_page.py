@@ -6,14 +6,11 @@ from perfledger_service.rendering.layout.document import (
     Column,
     Document,
     Table,
-    display,
     fact,
     facts,
     figure,
     name,
-    notes,
     table,
-    title,
 )
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.server.job import jobs_document
@@ -37,7 +34,7 @@ def machines_page(view: MachinesView) -> str:
         view=view,
         machines=[(one, provenance_facts.machine_facts(one.newest)) for one in view.machines],
         runners=_runners(view),
-        jobs=jobs_document(view.repository, view.jobs).keyed_tables[0],
+        jobs=_jobs(view),
         notes=(WHAT_NOISE_IS, WHAT_STATES_ARE),
         no_id=NO_ID,
         device=stored_verdict_rows.device,
@@ -53,11 +50,9 @@ def machines_document(view: MachinesView) -> Document:
         name="perfledger-machines",
         facts={"repository": view.repository, "checks": view.checks},
         blocks=(
-            title(f"Machines of {view.repository}"),
             table(_MACHINE_COLUMNS, view.machines, key="machines"),
             _runners(view),
-            *jobs_document(view.repository, view.jobs).blocks,
-            *notes([WHAT_NOISE_IS, WHAT_STATES_ARE]),
+            _jobs(view),
         ),
     )
 
@@ -66,18 +61,17 @@ def _runners(view: MachinesView) -> Table:
     return table(_RUNNER_COLUMNS, view.runners, key="runners")
 
 
+def _jobs(view: MachinesView) -> Table:
+    (jobs,) = jobs_document(view.repository, view.jobs).keyed_tables
+    return jobs
+
+
 _MACHINE_COLUMNS: tuple[Column[MachineView], ...] = (
     fact("machine_class", lambda one: one.device_class),
     fact("uuid", lambda one: one.uuid or None),
     *facts("cpu_model", "cores", of="newest"),
-    display("machine", lambda one: stored_verdict_rows.device(one.device_class)),
-    figure("checks", "checks", lambda one: one.checks),
-    figure("undecided", "undecided", lambda one: one.undecided),
-    figure("noise", "noise", lambda one: one.noise, number_format.share),
-    figure("held_s", "held", lambda one: one.held_s, number_format.duration),
-    figure("states", "states", lambda one: one.states),
-    *facts("first_at", "newest_check"),
-    figure("last_at", "last check", lambda one: one.last_at, number_format.moment),
+    *facts("checks", "undecided", "noise", "held_s", "states"),
+    *facts("first_at", "last_at", "newest_check"),
 )
 _RUNNER_COLUMNS: tuple[Column[RunnerView], ...] = (
     name("runner", "Runner", lambda one: one.name, limit=60),

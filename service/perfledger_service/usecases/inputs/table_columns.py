@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
 
+from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 
@@ -198,7 +199,7 @@ def parse_json(text: str, source: str) -> object:
     _check_cells(sum(text.count(mark) for mark in ",[{"), source)
     try:
         return json.loads(
-            text, object_pairs_hook=_object, parse_int=float, parse_constant=_constant
+            text, object_pairs_hook=object_of_unique_keys, parse_int=float, parse_constant=_constant
         )
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
@@ -301,16 +302,6 @@ def _check_cells(cells: int, source: str) -> None:
     if cells > MAX_CELLS:
         msg = f"{source} has more than {MAX_CELLS:,} cells: keep the columns that matter"
         raise TooLargeError(msg)
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        twice = next(key for key, count in counts.items() if count > 1)
-        msg = f"the key {quote_text(twice)} is a duplicate"
-        raise ValueError(msg)
-    return fields
 
 
 def _constant(constant: str) -> float:

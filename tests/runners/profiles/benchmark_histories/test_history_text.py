@@ -47,7 +47,7 @@ def test_nan_is_a_gap():
         (b'{"a": 1', "not whole JSON: Expecting"),
         (b'{"a": 1} {"a":', "not whole JSON"),
         (b"window.BENCHMARK_DATA = {", "not whole JSON"),
-        (b'{"a": 1, "a": 2}', "the key 'a' is there twice"),
+        (b'{"a": 1, "a": 2}', "the key 'a' is a duplicate"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a":' * 100_000, "nested too deeply"),
         (b'{"a": ' + b"9" * 5000 + b"}", "not whole JSON"),

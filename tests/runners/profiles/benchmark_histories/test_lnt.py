@@ -43,15 +43,18 @@ def test_an_older_report_is_known_and_an_error(parsed):
         list(read_lnt(file))
 
 
-def test_the_time_of_a_test_that_failed_is_a_gap(parsed):
+@pytest.mark.parametrize(
+    ("status", "is_gap"), [(0, False), ([0, 0], False), (1, True), ([0, 1], True)]
+)
+def test_the_time_of_a_test_that_failed_is_a_gap(parsed, status, is_gap):
     machine, run = (
         {"name": "m"},
         {"start_time": "2026-01-01T00:00:00", "llvm_project_revision": "7"},
     )
-    test = {"name": "t", "execution_time": 0.0, "execution_status": 1, "compile_time": 2.0}
+    test = {"name": "t", "execution_time": 0.0, "execution_status": status, "compile_time": 2.0}
     file = {"format_version": "2", "machine": machine, "run": run, "tests": [test]}
 
     results = {one.metric: one.value for one in read_lnt(parsed(file))}
 
-    assert math.isnan(results["execution_time"])
+    assert math.isnan(results["execution_time"]) == is_gap
     assert results["compile_time"] == 2.0
