@@ -121,6 +121,8 @@ class UploadWorkflow:
                 application_version=WORKFLOW_VERSION,
                 executor_id=self._executor_id,
                 log_level="WARNING",
+                # Nothing here is sent to a workflow: this only bounds how long closing takes.
+                notification_listener_polling_interval_sec=POLL_S,
                 db_engine_kwargs=_engine_options(self._url),
             )
         )

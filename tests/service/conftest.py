@@ -4,10 +4,8 @@ import importlib
 import io
 import logging
 import shutil
-import socket
 import ssl
 import sys
-import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +16,6 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-import uvicorn
 from typer.testing import CliRunner
 
 from perfledger.bundle import Bundle, Plan
@@ -39,6 +36,8 @@ from perfledger_service.usecases.pull_requests.uploads import judge_upload, rece
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.logs import configure_logging
+from tests.service.engine_files import EngineFiles
+from tests.service.prompt_server import serving
 from tests.service.recording_jobs import RecordingJobs
 from tests.service.shared_engines import SharedEngines
 from tests.service.short_runs import short_runs
@@ -198,6 +197,17 @@ def run():
     return run
 
 
+@pytest.fixture(scope="session")
+def engine_files(tmp_path_factory):
+    return EngineFiles(tmp_path_factory.mktemp("engine"))
+
+
+@pytest.fixture
+def engine_url(engine_files, tmp_path):
+    """The URL of the workflow engine's own database, without any work in it."""
+    return engine_files.copy_to(tmp_path / "jobs.db")
+
+
 @pytest.fixture
 def now():
     return NOW
@@ -320,22 +330,6 @@ def github(stand_in):
     api = GitHubApi(stand_in.url, write_interval_s=0.0)
     yield GitHub(api, TokenAuthentication(api, GITHUB_TOKEN))
     api.close()
-
-
-@contextmanager
-def serving(app):
-    """Serve an application on a free loopback port; yields its URL."""
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()  # before the server: whoever connects too early waits, and does not fail
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 class Site:

@@ -88,9 +88,9 @@ def steps():
 
 
 @pytest.fixture
-def launched(tmp_path):
+def launched(engine_url):
     @contextmanager
-    def launch(steps, *, url=f"sqlite:///{tmp_path / 'jobs.db'}", closing_s=30.0):
+    def launch(steps, *, url=engine_url, closing_s=30.0):
         jobs = UploadWorkflow(url, functions_of(steps), retry_interval_s=0.001, closing_s=closing_s)
         jobs.launch()
         try:
@@ -348,9 +348,10 @@ def test_closing_does_not_wait_for_ever_and_the_work_goes_on_after_the_next_laun
 
 @pytest.mark.slow
 def test_the_engines_file_has_a_write_ahead_log(steps, launched, tmp_path):
-    with launched(steps) as jobs:
+    file = tmp_path / "new.db"
+    with launched(steps, url=f"sqlite:///{file}") as jobs:
         assert jobs.is_launched
-        with closing(sqlite3.connect(tmp_path / "jobs.db")) as connection:
+        with closing(sqlite3.connect(file)) as connection:
             assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
     assert not jobs.is_launched
 

@@ -29,7 +29,7 @@ def next_call(calls):
 
 
 @pytest.fixture
-def launched(tmp_path, calls):
+def launched(engine_url, calls):
     """Launch the workflow with a step that carries out commands."""
     launched_jobs = []
 
@@ -44,8 +44,7 @@ def launched(tmp_path, calls):
             carry_out=carry_out,
             fail_command=lambda command_id, reason: calls.put(("failed", command_id, reason)),
         )
-        url = f"sqlite:///{tmp_path / 'jobs.db'}"
-        jobs = UploadWorkflow(url, steps, retry_interval_s=0.001, closing_s=30.0)
+        jobs = UploadWorkflow(engine_url, steps, retry_interval_s=0.001, closing_s=30.0)
         jobs.launch()
         launched_jobs.append(jobs)
         return jobs

@@ -191,7 +191,7 @@ class Refusing(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def refusing_service():
     server = HTTPServer(("127.0.0.1", 0), Refusing)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
