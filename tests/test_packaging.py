@@ -1,12 +1,9 @@
 import json
-import os
 import re
 import subprocess
 import sys
 import tomllib
-import venv
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 
@@ -25,87 +22,6 @@ def test_the_supported_pythons_are_documented_and_in_the_workflow():
     for name in ("README.md", "CONTRIBUTING.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert f"Python {versions[0]} to {versions[-1]}" in text
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The wheel of this tree."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    [wheel] = folder.glob("perfledger-*.whl")
-    return wheel
-
-
-@pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """The `bin` of an environment that has the wheel and what it depends on, not this tree."""
-    home = tmp_path_factory.mktemp("installed") / "venv"
-    venv.create(home)
-    [own] = home.glob("lib/python*/site-packages")
-    pip = [sys.executable, "-m", "pip", "--python", str(home), "install", "--no-deps", "--no-index"]
-    subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
-    # Folders that such a file names are on the path, but the one there that leads to this tree is
-    # not read.
-    others = [path for path in sys.path if path.endswith("-packages")]
-    (own / "dependencies.pth").write_text("\n".join(others), encoding="utf-8")
-    return home / "bin"
-
-
-def test_the_wheel_has_every_file_of_the_packages(wheel):
-    with ZipFile(wheel) as archive:
-        names = set(archive.namelist())
-    packages = {name.split("/")[0] for name in names if ".dist-info" not in name}
-    tracked = subprocess.run(
-        ["git", "ls-files", *(f"*/{package}/*" for package in sorted(packages))],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split()
-    in_packages = {path.partition("/")[2] for path in tracked if not path.startswith("tests/")}
-
-    assert {"perfledger", "perfledger_service", "perfledger_templates"} <= packages
-    assert in_packages <= names
-
-
-@pytest.mark.slow(ci_only=True)
-def test_the_wheel_alone_checks_a_project_elsewhere(installed, tmp_path):
-    project = tmp_path / "project"
-    project.mkdir()
-
-    def run(*command, codes=(0,)):
-        done = subprocess.run(
-            command,
-            cwd=project,
-            env={
-                "PATH": f"{installed}:{os.environ['PATH']}",
-                "HOME": str(tmp_path),
-                "PERFLEDGER_PYTHON": str(installed / "python"),
-                "PERFLEDGER_LOCK_FOLDER": str(tmp_path),
-                "PERFLEDGER_DATABASE_URL": f"sqlite:///{tmp_path}/store.db",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode in codes, done.stdout + done.stderr
-        return done.stdout
-
-    run("git", "init", "-q")
-    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.example")
-    where = "import perfledger, perfledger_service as s; print(perfledger.__file__, s.__file__)"
-    for path in run("python", "-c", where).split():
-        assert Path(path).is_relative_to(installed.parent)
-    run("perfledger", "init")
-    run("git", "add", "-A")
-    run(*git, "commit", "-qm", "workloads")
-    # Undecided, or unchanged already: a short check of the same code on any machine.
-    options = ("--base", "HEAD", "--budget", "2s", "--json")
-    report = run("perfledger", "check", *options, codes=(0, 3))
-    run("perfledger", "server", "db", "upgrade")
-
-    assert json.loads(report)["workloads"]
 
 
 def test_help_imports_nothing_heavy():
