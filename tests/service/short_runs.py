@@ -1,5 +1,7 @@
 """Checks that measure for a twentieth of the usual time, for tests that need few or large steps.
 
+They look at the machine itself for a fifth of the usual time.
+
 As a program it is the command line of perfledger: for tests that end a check from outside.
 """
 
@@ -10,6 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from perfledger.protocol import MeasuringEffort
+from perfledger_runners.machine import core_speed, host_load
 from perfledger_service.__main__ import main
 from perfledger_service.usecases.bench import doctor
 from perfledger_service.usecases.check import child_requests
@@ -25,6 +28,8 @@ def short_runs() -> Generator[None]:
     with (
         patch.multiple(child_requests, MeasuringEffort=brief, INTERLEAVED_SECONDS=0.04),
         patch.object(doctor, "BUILT_IN_STEP", small_step),
+        patch.object(host_load, "WINDOW_S", 0.1),
+        patch.dict(core_speed.read_core_speed.__kwdefaults__, seconds=0.1),
     ):
         yield
 

@@ -17,6 +17,8 @@ from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, NotMeasuredError, UsageError
 from perfledger_service.usecases.bench.load import LoadRequest, measure_load, read_arrivals
 
+pytestmark = pytest.mark.usefixtures("short_runs")
+
 WORKLOADS = """
 import time
 import perfledger

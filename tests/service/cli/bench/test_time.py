@@ -15,6 +15,8 @@ from perfledger_service.rendering.layout.writers import plain_lines, to_markdown
 from perfledger_service.usecases.bench.time import TimeRequest
 from perfledger_service.values.timed_statement import TimedProcess, TimedStatement
 
+pytestmark = pytest.mark.usefixtures("short_runs")
+
 FAST = TimedProcess(
     typical_s=1.2e-8, p5_s=1e-8, p25_s=1.1e-8, p75_s=1.4e-8, p95_s=2e-8, readings=250
 )

@@ -98,7 +98,7 @@ def test_a_job_is_checked_as_a_person_would_and_its_bundle_is_its_result(
     site, clone, queued, work_off
 ):
     head, base = clone.git("rev-parse", "HEAD"), clone.git("rev-parse", "HEAD^")
-    queued(base_sha=base, head_sha=head, workloads=("benchmarks.sums:sums",), max_pairs=4)
+    queued(base_sha=base, head_sha=head, workloads=("benchmarks.sums:sums",), max_pairs=2)
     (job,) = work_off()
 
     assert (job.state, job.reason) == ("done", "")
