@@ -16,6 +16,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.usecases.check import runner
 from perfledger_service.usecases.check.runner import (
     JobCommands,
     child_environment,
@@ -24,6 +25,7 @@ from perfledger_service.usecases.check.runner import (
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job
 from tests.service.git_history import GitHistory
+from tests.service.short_runs import PROGRAM
 
 ROOT = Path(__file__).parents[4]
 TOKEN = "pl_0123abcd_" + "s" * 43
@@ -80,8 +82,9 @@ def machine_class():
 
 
 @pytest.fixture
-def work_off(run, site):
-    """Run `perfledger runner` until the queue is empty, and return the jobs."""
+def work_off(run, site, monkeypatch):
+    """Run `perfledger runner` until the queue is empty, with short checks, and return the jobs."""
+    monkeypatch.setattr(runner, "PERFLEDGER", (sys.executable, *PROGRAM))
 
     def work_off(*words):
         words = ("runner", "--until-idle", "--upload-url", site.url, *words)
@@ -98,7 +101,7 @@ def test_a_job_is_checked_as_a_person_would_and_its_bundle_is_its_result(
     site, clone, queued, work_off
 ):
     head, base = clone.git("rev-parse", "HEAD"), clone.git("rev-parse", "HEAD^")
-    queued(base_sha=base, head_sha=head, workloads=("benchmarks.sums:sums",), max_pairs=2)
+    queued(base_sha=base, head_sha=head, workloads=("benchmarks.sums:sums",), max_pairs=4)
     (job,) = work_off()
 
     assert (job.state, job.reason) == ("done", "")
