@@ -22,11 +22,14 @@ READMES = sorted(path for source in SOURCES for path in (ROOT / source).rglob("*
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 # What other tools' commands on these pages take.
 FOREIGN_COMMANDS = re.compile(
-    r"`[^`]*(bwrap|sacct|kubectl|nsys|ncu|nvidia-smi|vllm|pip|python|git|uv|poetry|pdm) [^`]*`"
+    r"`[^`]*(systemd-run|bwrap|sacct|kubectl|nsys|ncu|nvidia-smi|vllm|pip|python|git|uv|poetry|pdm)"
+    r" [^`]*`"
 )
 FOREIGN_OPTIONS = {
     "--nproc-per-node",
     "--standalone",
+    "--system",
+    "--now",
     "--loop",
     "--query-gpu",
     "--request-distribution",

@@ -95,14 +95,16 @@ def test_what_is_installed_by_hash_is_what_is_pinned(file):
     assert different == {}, "make requirements"
 
 
-def test_the_container_copies_what_is_here_installs_by_hash_and_is_not_root():
-    text = (ROOT / "service" / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+@pytest.mark.parametrize("folder", ["service", "runners"])
+def test_a_container_copies_what_is_here_installs_by_hash_and_is_not_root(folder):
+    text = (ROOT / folder / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     copied = [path for word, *paths in lines if word == "COPY" for path in paths[:-1]]
-    installs = [" ".join(words) for words in lines if words[:3] == ["RUN", "pip", "install"]]
+    installs = re.findall(r"pip install ([^&\n]*)", text)
     users = [words[1] for words in lines if words[0] == "USER"]
 
     assert [path for path in copied if not (ROOT / path).exists()] == []
-    assert all("--require-hashes" in each or "--no-deps" in each for each in installs)
+    assert f"--require-hashes -r {folder}/requirements.txt" in installs[0]
+    assert "--no-deps" in installs[1]
     assert len(installs) == 2
     assert users == ["perfledger"]
