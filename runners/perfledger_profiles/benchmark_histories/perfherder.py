@@ -12,7 +12,7 @@ from perfledger_profiles.benchmark_histories.benchmark_results import (
 )
 from perfledger_profiles.benchmark_histories.history_text import HistoryText, parse_history
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
-from perfledger_profiles.benchmark_histories.result_units import base_unit
+from perfledger_profiles.benchmark_histories.result_units import BaseUnit, base_unit
 
 _MARK = "PERFHERDER_DATA:"
 
@@ -25,7 +25,8 @@ def is_perfherder(file: HistoryText) -> bool:
 def read_perfherder(file: HistoryText) -> Iterator[BenchmarkResult]:
     """Yield the values of all suites and subtests; the replicates are samples.
 
-    Lower is better unless stated otherwise, as Perfherder has it. There is no commit and no time.
+    Lower is better unless stated otherwise, as Perfherder has it; where that default contradicts
+    the unit, the direction is unknown. There is no commit and no time.
     """
     for item in _objects(file):
         framework = item.child("framework").text("name")
@@ -63,13 +64,19 @@ def _options(suite: JsonObject) -> list[str]:
 
 def _result(test: JsonObject) -> BenchmarkResult:
     unit = base_unit(test.optional_text("unit"))
-    is_lower_better = test.flag("lowerIsBetter", default=True)
     replicates = test.numbers("replicates")
     return BenchmarkResult(
         benchmark="",
         metric={"s": "time", "B": "memory"}.get(unit.name, "value"),
         value=test.number("value") * unit.factor,
         unit=unit.name,
-        worse=WorseDirection.HIGHER if is_lower_better else WorseDirection.LOWER,
+        worse=_direction(test, unit),
         samples=tuple(one * unit.factor for one in replicates if not math.isnan(one)),
     )
+
+
+def _direction(test: JsonObject, unit: BaseUnit) -> WorseDirection | None:
+    is_lower_better = test.flag("lowerIsBetter", default=True)
+    worse = WorseDirection.HIGHER if is_lower_better else WorseDirection.LOWER
+    is_stated = test.fields.get("lowerIsBetter") is not None
+    return worse if is_stated or unit.worse in (None, worse) else None

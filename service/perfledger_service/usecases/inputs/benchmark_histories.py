@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -45,8 +45,28 @@ MAX_HISTORY_FOLDER_BYTES = 256 * 2**20
 MAX_HEADER_BYTES = 2**16  # of a CSV with a thousand columns
 
 _SUFFIXES = frozenset({".json", ".jsonl", ".js", ".log", ".txt", ".out", ".csv"})
+_MAX_NAMES = 5  # of files that a note lists
 _HEAD_BYTES = 2000  # a bundle's first field is its format
 _HASH = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HistoryFiles:
+    """Files of one format, and the names of the others that are beside them."""
+
+    texts: Sequence[HistoryText]
+    format: HistoryFormat
+    left_out: Sequence[str] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what there is to say of the files that are left out."""
+        if not self.left_out:
+            return ()
+        names = ", ".join(self.left_out[:_MAX_NAMES])
+        more = len(self.left_out) - _MAX_NAMES
+        rest = f" and {more:,} more" if more > 0 else ""
+        return (f"files that are not of {self.format}, which are left out: {names}{rest}",)
 
 
 def format_named(name: str) -> HistoryFormat:
@@ -73,15 +93,15 @@ def read_benchmark_histories(
     and UsageError.
     """
     with translate_errors():
-        files, found_format = _files_at(path, format_)
-        if found_format is None:
+        files = _files_at(path, format_)
+        if files is None:
             return ()
         line = None if clone is None else CommitLine(branch_of_clone(clone))
-        results = _results(files, found_format, line)
+        results = _results(files, line)
         if is_one_machine:
             results = [replace(one, machine="") for one in results]
         history = order_history(results, line=line)
-    return _measured_series(history)
+    return _measured_series(replace(history, notes=(*history.notes, *files.notes)))
 
 
 def is_column(path: Path, name: str | None) -> bool:
@@ -96,23 +116,22 @@ def is_column(path: Path, name: str | None) -> bool:
     return name in [cell.strip().strip('"') for cell in cells]
 
 
-def _files_at(
-    path: Path, format_: HistoryFormat | None
-) -> tuple[list[HistoryText], HistoryFormat | None]:
-    """Return the files of one format, and the format; None if it is not known."""
+def _files_at(path: Path, format_: HistoryFormat | None) -> _HistoryFiles | None:
+    """Return the files of one format; None if it is not known."""
     if not path.is_dir():
         if format_ is None and read_head(path, len(GZIP_MAGIC)) == GZIP_MAGIC:
-            return [], None
+            return None
         named = read_named(path, most_bytes=MAX_HISTORY_BYTES)
         try:
             file = parse_history(named.data, clean(named.name))
         except HistoryFileError:
             if format_ is None and not named.data.lstrip().startswith(b"window."):
-                return [], None  # the reader of tables names what is wrong in it
+                return None  # the reader of tables names what is wrong in it
             raise
-        return [file], format_ or history_format(file)
+        one_format = format_ or history_format(file)
+        return None if one_format is None else _HistoryFiles(texts=[file], format=one_format)
     if format_ is None and _has_bundles(path):
-        return [], None
+        return None
     return _of_one_format(_files_in(path), format_, clean(path.name or str(path)))
 
 
@@ -149,14 +168,14 @@ def _files_in(folder: Path) -> list[HistoryText | HistoryFileError]:
 
 def _of_one_format(
     files: Sequence[HistoryText | HistoryFileError], format_: HistoryFormat | None, folder: str
-) -> tuple[list[HistoryText], HistoryFormat | None]:
+) -> _HistoryFiles | None:
     texts = [file for file in files if isinstance(file, HistoryText)]
     matches = [
         (file, found_format) for file in texts if (found_format := history_format(file)) is not None
     ]
     formats = {one for _, one in matches} if format_ is None else {format_}
     if not formats:
-        return [], None
+        return None
     if len(formats) > 1:
         msg = f"{folder} has files of {', '.join(sorted(formats))}: choose one with --from"
         raise UsageError(msg)
@@ -167,18 +186,19 @@ def _of_one_format(
     for file in files:
         if isinstance(file, HistoryFileError):
             raise file
-    return [file for file, one in matches if one is chosen] or texts, chosen
+    of_format = [file for file, one in matches if one is chosen] or texts
+    names = {file.source for file in of_format}
+    left_out = [file.source for file in texts if file.source not in names]
+    return _HistoryFiles(texts=of_format, format=chosen, left_out=left_out)
 
 
-def _results(
-    files: Sequence[HistoryText], format_: HistoryFormat, line: CommitLine | None
-) -> list[BenchmarkResult]:
+def _results(files: _HistoryFiles, line: CommitLine | None) -> list[BenchmarkResult]:
     """Return the results; with a clone, a file without a commit has the one of its name."""
-    if format_ is HistoryFormat.ASV:
-        return read_results(files, format_)
+    if files.format is HistoryFormat.ASV:
+        return read_results(files.texts, files.format)
     results: list[BenchmarkResult] = []
-    for file in files:
-        read = read_results([file], format_)
+    for file in files.texts:
+        read = read_results([file], files.format)
         if line is not None and not any(one.commit for one in read):
             read = [replace(one, commit=_commit_in(file.source, line)) for one in read]
         results += read

@@ -22,12 +22,24 @@ def test_suites_and_subtests_are_series(parsed, content):
     assert suite.commit == ""
 
 
-def test_lower_is_better_unless_stated_otherwise(parsed):
-    suites = [{"name": "s", "value": 1, "subtests": []}]
+@pytest.mark.parametrize(
+    ("stated", "worse"),
+    [
+        ({}, WorseDirection.HIGHER),
+        ({"lowerIsBetter": False}, WorseDirection.LOWER),
+        ({"unit": "ms"}, WorseDirection.HIGHER),
+        ({"unit": "ms", "lowerIsBetter": False}, WorseDirection.LOWER),
+        ({"unit": "tokens/s"}, None),
+        ({"unit": "tokens/s", "lowerIsBetter": True}, WorseDirection.HIGHER),
+        ({"unit": "tokens/s", "lowerIsBetter": False}, WorseDirection.LOWER),
+    ],
+)
+def test_lower_is_better_unless_stated_otherwise_or_against_the_unit(parsed, stated, worse):
+    suites = [{"name": "s", "value": 1, "subtests": []} | stated]
 
     (result,) = read_perfherder(parsed({"framework": {"name": "f"}, "suites": suites}))
 
-    assert result.worse is WorseDirection.HIGHER
+    assert result.worse is worse
 
 
 @pytest.mark.parametrize(

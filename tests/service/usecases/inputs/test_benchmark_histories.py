@@ -171,6 +171,25 @@ def test_files_of_several_tools_need_a_choice(tmp_path):
     assert read_benchmark_histories(folder, format_=HistoryFormat.LNT)
 
 
+def test_files_that_are_left_out_of_a_history_are_named(tmp_path):
+    files = {"data.js": samples.ACTION_SCRIPT, "b.json": samples.LNT}
+    others = {f"{place}.json": {"x": 1} for place in range(5)}
+    folder = write(tmp_path / "h", files | others)
+
+    series = read_benchmark_histories(folder, format_=HistoryFormat.ACTION_BENCHMARK)
+
+    assert series[0].notes[-1] == (
+        "files that are not of github-action-benchmark, which are left out: "
+        "0.json, 1.json, 2.json, 3.json, 4.json and 1 more"
+    )
+
+
+def test_no_file_of_asv_is_left_out():
+    (series, *_) = read_benchmark_histories(RECORDINGS / "asv")
+
+    assert not any("files" in note for note in series.notes)
+
+
 def test_a_damaged_file_of_a_history_is_an_error_and_not_left_out(tmp_path):
     shutil.copytree(RECORDINGS / "pytest_benchmark", tmp_path / "h")
     (tmp_path / "h" / "0003.json").write_text('{"machine_info": ')
