@@ -5,6 +5,7 @@ check runs, answers and refuses like GitHub, and is controlled under /_stand_in/
 
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
 POST /_stand_in/permissions  {"repository": "o/r", "login": "mallory", "permission": "read"}
+POST /_stand_in/browser   {"login": "alice"}: who signs in (`github_oauth.py`)
 POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
 POST /_stand_in/deliveries  {"guid": "…", "event": "issue_comment", "status_code": 502}
 POST /_stand_in/faults    {"count": 2, "method": "POST", "path": "/comments", "status": 502,
@@ -29,6 +30,7 @@ from pathlib import Path
 from socket import socket
 from urllib.parse import parse_qs, urlsplit
 
+from github_oauth import authorize, exchange, get_user, set_browser
 from github_state import Answer, Comment, Document, Reply, State, refuse
 
 SLUG = "perfledger"
@@ -121,7 +123,8 @@ def add_reaction(state: State, request: "Handler", name: str, comment: str) -> R
 
 def get_permission(state: State, _request: "Handler", name: str, login: str) -> Reply:
     permission = state.repository(name)["permissions"].get(login) or refuse(404, "Not Found")
-    return 200, {"permission": permission, "role_name": permission, "user": {"login": login}}
+    user = {"login": login, "id": state.account_id(login)}
+    return 200, {"permission": permission, "role_name": permission, "user": user}
 
 
 def create_check(state: State, request: "Handler", name: str) -> Reply:
@@ -195,7 +198,9 @@ def handle_late(state: State, _request: "Handler") -> Reply:
 # A handler takes the state, the request and its pattern's groups.
 REPOSITORY = r"/repos/([\w.-]+/[\w.-]+)"
 ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
-    ("GET", r"/user", lambda _, __: (200, {"login": LOGIN, "type": "Bot"})),
+    ("GET", r"/user", lambda state, request: get_user(state, request, LOGIN)),
+    ("GET", r"/login/oauth/authorize", authorize),
+    ("POST", r"/login/oauth/access_token", exchange),
     ("GET", r"/app", get_app),
     ("GET", r"/app/hook/deliveries", list_deliveries),
     ("POST", r"/app/hook/deliveries/(\d+)/attempts", repeat_delivery),
@@ -215,6 +220,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", REPOSITORY + r"/commits/([0-9a-f]+)/check-runs", list_checks),
     ("POST", r"/_stand_in/pulls", set_pull),
     ("POST", r"/_stand_in/permissions", set_permission),
+    ("POST", r"/_stand_in/browser", set_browser),
     ("POST", r"/_stand_in/comments", post_comment),
     ("POST", r"/_stand_in/deliveries", lambda state, r: (201, state.add_delivery(r.document))),
     ("POST", r"/_stand_in/faults", add_fault),
@@ -268,6 +274,7 @@ class Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         self.query = parse_qs(url.query)
         self.credential = self.headers.get("Authorization", "").partition(" ")[2]
+        self.reply_headers: dict[str, str] = {}
         state = self.server.state
         with state.lock:
             fault = self.next_fault(state, url.path)
@@ -292,7 +299,7 @@ class Handler(BaseHTTPRequestHandler):
         if dropped:
             self.close_connection = True
         else:
-            self.answer(status, body, headers)
+            self.answer(status, body, self.reply_headers | headers)
 
     def next_fault(self, state: State, path: str) -> Document:
         for fault in state.faults:
@@ -307,7 +314,9 @@ class Handler(BaseHTTPRequestHandler):
         if not path.startswith("/_stand_in/"):
             version = self.headers.get("X-GitHub-Api-Version", "")
             state.requests.append({"method": self.command, "path": path, "api_version": version})
-            if not self.credential or self.credential == "wrong":
+            if not path.startswith("/login/") and (
+                not self.credential or self.credential == "wrong"
+            ):
                 refuse(401, "Requires authentication")
         try:
             self.document: Document = json.loads(data) if data else {}

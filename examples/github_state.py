@@ -54,6 +54,10 @@ class State:
         self.granted = {"metadata", "contents", "checks", "pull_requests"}  # rights of the App
         self.deliveries: list[Document] = []  # of webhooks, newest first
         self.repeated_status = 200
+        self.accounts: dict[str, int] = {}  # numbers by login
+        self.browser: Document = {}  # who is signed in there
+        self.codes: dict[str, dict[str, str]] = {}
+        self.user_tokens: dict[str, str] = {}  # logins
         self.late: list[Callable[[], object]] = []
         self.next_id = FIRST_ID
         # Called with method and path after a request was handled and before it is answered.
@@ -72,6 +76,9 @@ class State:
     def new_id(self) -> int:
         self.next_id += 1
         return self.next_id
+
+    def account_id(self, login: str) -> int:
+        return self.accounts.setdefault(login, FIRST_ID + len(self.accounts))
 
     def repository(self, name: str, *, create: bool = False) -> Repository:
         if create:

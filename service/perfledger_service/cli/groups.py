@@ -162,7 +162,17 @@ ROOT = Group(
                         "triage": "server.event:triage",
                     },
                 ),
-                "token": Group("Manage upload tokens.", {"revoke": "server.token:revoke"}),
+                "token": Group("Manage tokens.", {"revoke": "server.token:revoke"}),
+                "person": Group(
+                    "Manage people who signed in, and their roles.",
+                    {
+                        "list": "server.person:list_people",
+                        "grant": "server.person:grant",
+                        "revoke": "server.person:revoke",
+                        "sign-out": "server.person:sign_out",
+                    },
+                ),
+                "audit": "server.audit:audit",
                 "import": Group(
                     "Import files about the fleet into the database.",
                     {

@@ -7,6 +7,7 @@ from pydantic import SecretStr
 from requests import Response
 
 from perfledger_service.errors import GitHubError, SettingsError
+from perfledger_service.github.account_permissions import AccountPermission
 from perfledger_service.github.api import GitHubApi
 from perfledger_service.github.authentication import (
     AppAuthentication,
@@ -103,14 +104,20 @@ class GitHub:
 
     def permission(self, repository: str, login: str) -> str:
         """Return what a person may do with a repository, in GitHub's words; "none" for nobody."""
+        return self.account_permission(repository, login).permission
+
+    def account_permission(self, repository: str, login: str) -> AccountPermission:
+        """Return what the account with a login may do with a repository."""
         path = f"collaborators/{quote(login, safe='')}/permission"
         try:
-            return decode_answer(self._call("GET", repository, path), PERMISSION).permission
+            document = decode_answer(self._call("GET", repository, path), PERMISSION)
         except GitHubError as error:
             if error.github_status == NOT_FOUND:
                 self._require_repository(repository)
-                return "none"
+                return AccountPermission(permission="none", account_id=None)
             raise
+        account_id = None if document.user is None else document.user.id
+        return AccountPermission(permission=document.permission, account_id=account_id)
 
     def check_runs(self, repository: str, sha: str, name: str) -> tuple[int, ...]:
         """Return the ids of our check runs by that name on a commit, newest first.

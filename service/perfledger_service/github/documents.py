@@ -94,10 +94,25 @@ class RepositoryDocument(msgspec.Struct):
     default_branch: str
 
 
+class GitHubAccount(msgspec.Struct):
+    """An account with its number, which no renaming changes."""
+
+    id: int
+    login: str
+
+
 class RepositoryPermission(msgspec.Struct):
-    """What a person may do with a repository."""
+    """What a person may do with a repository; `user` is whose login it is now."""
 
     permission: str
+    user: GitHubAccount | None = None
+
+
+class UserToken(msgspec.Struct):
+    """A token by which an App acts for a person; without one, `error` says why."""
+
+    access_token: str = ""
+    error: str = ""
 
 
 class CommitComparison(msgspec.Struct):
@@ -120,6 +135,8 @@ class InstallationToken(msgspec.Struct):
 
 
 # Created here, since msgspec crashes where several threads are the first to decode a type.
+ACCOUNT = msgspec.json.Decoder(GitHubAccount)
+USER_TOKEN = msgspec.json.Decoder(UserToken)
 USER = msgspec.json.Decoder(GitHubUser)
 PULL_REQUEST = msgspec.json.Decoder(PullRequestDocument)
 COMMENTS = msgspec.json.Decoder(tuple[IssueComment, ...])

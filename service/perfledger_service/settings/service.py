@@ -24,6 +24,18 @@ class ServiceSettings(BaseSettings):
         "https://token.actions.githubusercontent.com",
         description="who signs the tokens of GitHub Actions runs",
     )
+    github_client_id: str = Field("", description="the App's client id: people sign in with GitHub")
+    github_client_secret: SecretStr | None = Field(None, description="the App's client secret")
+    proxy_header: str = Field(
+        "", description="the header in which a proxy names the person who signed in there"
+    )
+    proxy_addresses: str = Field(
+        "", description="addresses or networks of that proxy, separated by commas"
+    )
+    session_idle_hours: float = Field(
+        12.0, gt=0, le=24 * 366, description="a session that is unused for so long ends"
+    )
+    session_days: float = Field(7.0, gt=0, le=366, description="every session ends after so long")
     webhook_secret: SecretStr | None = Field(None, description="GitHub signs its webhooks with it")
     previous_webhook_secret: SecretStr | None = Field(
         None, description="accepted as well, while GitHub gets a new secret"

@@ -35,6 +35,7 @@ class StoredToken:
     revoked_at: datetime | None
     scope: TokenScope
     expires_at: datetime | None  # None: never
+    person_id: int | None = None  # whose own it is; None: the project's
 
 
 _PROJECT_DECODER = msgspec.json.Decoder(Project)
@@ -134,9 +135,10 @@ def add_token(
     sha256: str,
     scope: TokenScope,
     expires_at: datetime | None,
+    person_id: int | None = None,
     now: datetime,
 ) -> None:
-    """Store a token's hash."""
+    """Store a token's hash; it is a person's own, or the project's."""
     session.add(
         TokenRow(
             project_id=project.id,
@@ -144,6 +146,7 @@ def add_token(
             sha256=sha256,
             scope=scope,
             expires_at=expires_at,
+            person_id=person_id,
             created_at=now,
         )
     )
@@ -158,11 +161,13 @@ def token_of_prefix(session: Session, prefix: str) -> StoredToken | None:
     return None if row is None else _token(*row)
 
 
-def tokens(session: Session) -> tuple[StoredToken, ...]:
-    """Return all tokens, by project and age."""
+def tokens(session: Session, *, person_id: int | None = None) -> tuple[StoredToken, ...]:
+    """Return the tokens of all or of one person, by project and age."""
+    is_listed = () if person_id is None else (col(TokenRow.person_id) == person_id,)
     rows = session.exec(
         select(TokenRow, ProjectRow)
         .join(ProjectRow)
+        .where(*is_listed)
         .order_by(col(ProjectRow.repository_key), col(TokenRow.id))
     )
     return tuple(_token(token, project) for token, project in rows)

@@ -64,10 +64,23 @@ class ProjectRow(StoreRow, table=True):
     actions_branch: str = ""
 
 
+class PersonRow(StoreRow, table=True):
+    """A person who signed in, by the provider's own name for the account; `login` may change."""
+
+    __table_args__ = (UniqueConstraint("provider", "subject"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    provider: str
+    subject: str
+    login: str = Field(index=True)
+    created_at: datetime = Field(sa_type=UtcTime)
+
+
 class TokenRow(StoreRow, table=True):
     """A project's token: only its hash, and a prefix by which people tell tokens apart.
 
-    `scope` is what it may do; from `expires_at` on it may nothing.
+    `scope` is what it may do; from `expires_at` on it may nothing. A person's own token never does
+    more than the person may.
     """
 
     id: int | None = Field(default=None, primary_key=True)
@@ -78,6 +91,7 @@ class TokenRow(StoreRow, table=True):
     revoked_at: datetime | None = Field(default=None, sa_type=UtcTime)
     scope: str = "upload"
     expires_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    person_id: int | None = Field(default=None, foreign_key="person.id", index=True)
 
 
 class ActionsTokenRow(StoreRow, table=True):

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
+from typing import Final
 
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
@@ -45,7 +46,9 @@ from perfledger_service.web.headers import SecurityHeaders
 from perfledger_service.web.metrics import metrics
 from perfledger_service.web.metrics.request_times import RequestTimes
 from perfledger_service.web.metrics.service_metrics import metrics_registry
+from perfledger_service.web.project_pages import audit_page, event_pages
 from perfledger_service.web.repeated_task import RepeatedTask
+from perfledger_service.web.sign_in import account, routes
 from perfledger_service.web.sign_in.access import access_by_route
 
 # A release may change a file without renaming it: browsers keep the old one for up to an hour.
@@ -53,6 +56,11 @@ STATIC_SECONDS = 3600
 # Between looks for posts that are due, and for replicas that died.
 SWEEP_S = 30.0
 TAKE_OVER_S = 1.0
+# In the order in which a path is looked for: the pages' `/{owner}/{name}` fits most.
+ROUTED: Final = (
+    *(uploads, priors, ab_requests, checks, events, jobs, webhooks, health, metrics),
+    *(routes, account, event_pages, audit_page, pages),
+)
 
 
 class CachedFiles(StaticFiles):
@@ -90,17 +98,9 @@ def create_app(state: AppState) -> FastAPI:
     app.state.service = state
     app.state.is_finished = True
     app.state.metrics = metrics_registry(state)
-    app.include_router(uploads.router)
-    app.include_router(priors.router)
-    app.include_router(ab_requests.router)
-    app.include_router(checks.router)
-    app.include_router(events.router)
-    app.include_router(jobs.router)
-    app.include_router(webhooks.router)
-    app.include_router(health.router)
-    app.include_router(metrics.router)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")
-    app.include_router(pages.router)
+    for module in ROUTED:
+        app.include_router(module.router)
     access_by_route(app)  # a route without a rule is a bug that is not served
     app.add_middleware(BodySizeLimit)
     app.add_middleware(AllowedHosts, public_url=state.public_url)

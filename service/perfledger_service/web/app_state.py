@@ -11,16 +11,19 @@ from pydantic import SecretStr
 from sqlalchemy import Engine
 
 from perfledger_service.errors import RefusedError
+from perfledger_service.github.account_permissions import AccountPermissions
 from perfledger_service.github.actions_tokens import ActionsRun, ActionsTokens
 from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.store.projects import Project
 from perfledger_service.store.replicas import ReplicaLock
+from perfledger_service.usecases.people.sign_in import SignInOptions
+from perfledger_service.usecases.people.tokens import token_holder
 from perfledger_service.usecases.pull_requests.actions_runs import project_of_run
-from perfledger_service.usecases.pull_requests.projects import project_of, token_name
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.token_scope import TokenScope
+from perfledger_service.web.loopback import is_address, is_within
 from perfledger_service.web.page_cache import PageCache
 from perfledger_service.workflows import UploadWorkflow
 
@@ -48,6 +51,8 @@ class AppState:
     replica: ReplicaLock | None = None  # None: the only process of a SQLite file
     metrics_token: SecretStr | None = None  # None: only this machine reads the metrics
     github_requests: RequestCounts | None = None  # None: GitHub is not asked
+    sign_in: SignInOptions | None = None  # None: whoever reaches the service reads its pages
+    permissions: AccountPermissions | None = None  # None: people have granted roles alone
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)
 
@@ -58,6 +63,22 @@ def app_state_of(request: Request) -> AppState:
 
 
 CurrentAppState = Annotated[AppState, Depends(app_state_of)]
+
+
+def client_address(request: Request, state: CurrentAppState) -> str:
+    """Return the address that a request came from, for the audit log.
+
+    A declared proxy adds the address of its client to the end of X-Forwarded-For.
+    """
+    peer = request.client.host if request.client else ""
+    if state.sign_in is not None and is_within(peer, state.sign_in.proxy_addresses):
+        forwarded = request.headers.getlist("x-forwarded-for")
+        last = ",".join(forwarded).rpartition(",")[2].strip()
+        return last if is_address(last) else peer
+    return peer
+
+
+CurrentAddress = Annotated[str, Depends(client_address)]
 _bearer = HTTPBearer(
     auto_error=False, description="a project's token: `perfledger server project add`"
 )
@@ -69,7 +90,7 @@ class Caller:
 
     project: Project
     run: ActionsRun | None = None  # None: the holder of a project's token
-    token: str = ""  # the part of the token that may be shown
+    name: str = ""  # of the token, the part that may be shown, with its person
 
 
 def caller_that_reads(
@@ -128,5 +149,5 @@ def _caller(
             msg = "a run of GitHub Actions decides nothing: use a token that may maintain"
             raise RefusedError(msg)
         return Caller(project_of_run(state.engine, run), run)
-    project = project_of(state.engine, token, now=state.now(), scope=scope)
-    return Caller(project, token=token_name(token))
+    holder = token_holder(state.engine, token, state.permissions, now=state.now(), scope=scope)
+    return Caller(holder.project, name=holder.name)

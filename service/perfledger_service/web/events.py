@@ -18,7 +18,13 @@ from perfledger_service.usecases.events.event import (
     set_event,
 )
 from perfledger_service.values.branch_views import EventHistory, EventView
-from perfledger_service.web.app_state import CurrentAppState, CurrentMaintainer, CurrentReader
+from perfledger_service.values.people import Actor
+from perfledger_service.web.app_state import (
+    CurrentAddress,
+    CurrentAppState,
+    CurrentMaintainer,
+    CurrentReader,
+)
 from perfledger_service.web.uploads import CALLER_PROBLEMS, PROBLEMS
 
 router = APIRouter(prefix="/api/v1/events", tags=["events"])
@@ -139,6 +145,7 @@ def get_event(
 def put_event_state(
     state: CurrentAppState,
     caller: CurrentMaintainer,
+    address: CurrentAddress,
     event_id: EventNumber,
     request: EventStateRequest,
 ) -> EventHistoryResponse:
@@ -148,7 +155,7 @@ def put_event_state(
         caller.project,
         event_id,
         request.state,
-        author=caller.token,
+        actor=Actor(name=caller.name, address=address),
         reason=request.reason,
         owner=request.owner,
         until=request.until,

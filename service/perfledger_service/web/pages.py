@@ -1,9 +1,9 @@
-"""Serves the web pages, which need no login in this version (see service/README.md)."""
+"""Serves the web pages, each to those who may view its project."""
 
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import HTMLResponse
 
 from perfledger_service.rendering.check import web_pages
@@ -21,7 +21,6 @@ from perfledger_service.rendering.layout.writers import to_csv, to_json
 from perfledger_service.rendering.server.machines_page import machines_document, machines_page
 from perfledger_service.store.comments.acceptances import acceptances_of, acceptances_of_project
 from perfledger_service.store.comments.approvals import approvals_of
-from perfledger_service.store.database import read_session
 from perfledger_service.store.page_queries import (
     PULL_REQUESTS_PER_PAGE,
     WORKLOADS_PER_PAGE,
@@ -41,14 +40,10 @@ from perfledger_service.usecases.pull_requests.compare_uploads import compare_up
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.usecases.server.machines import machines_view
 from perfledger_service.web.app_state import CurrentAppState
-from perfledger_service.web.sign_in.access import page_reader
+from perfledger_service.web.sign_in.readers import CurrentPageReader
 from perfledger_service.web.uploads import UPLOAD_ID
 
-router = APIRouter(
-    default_response_class=HTMLResponse,
-    include_in_schema=False,
-    dependencies=[Depends(page_reader)],
-)
+router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 Number = Annotated[int, Path(ge=1, le=MAX_PULL_REQUEST)]
 # Of a filter by name; and what no database stores in a text.
 MAX_NAME = 200
@@ -78,25 +73,34 @@ def _data(document: Document, output: PageFormat) -> Response:
 
 
 @router.get("/")
-def index(state: CurrentAppState) -> str:
+def index(reader: CurrentPageReader) -> str:
     """Show the newest uploads and all series."""
-    with read_session(state.engine) as session:
+    reader.require_project()
+    with reader.session() as session:
         view = index_view(session)
     return web_pages.index_page(view)
 
 
 @router.get("/capacity")
-def capacity(state: CurrentAppState) -> str:
-    """Show imported files and the device utilization that checks measured."""
-    with read_session(state.engine) as session:
-        version = fleet_version(session)
+def capacity(state: CurrentAppState, reader: CurrentPageReader) -> str:
+    """Show imported files and the device utilization that checks measured.
+
+    Imported files are about the fleet: whoever may view a project sees them.
+    """
+    reader.require_project()
+    with reader.session() as session:
+        version = (fleet_version(session), reader.project_ids)
         return state.pages.page(version, lambda: capacity_page(capacity_view(session)))
 
 
 @router.get("/runs/{upload_id}")
-def run(state: CurrentAppState, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]) -> HTMLResponse:
+def run(
+    state: CurrentAppState,
+    reader: CurrentPageReader,
+    upload_id: Annotated[str, Path(pattern=UPLOAD_ID)],
+) -> HTMLResponse:
     """Show one upload."""
-    with read_session(state.engine) as session:
+    with reader.session() as session:
         view = upload_view(session, upload_id)
         upload = upload_by_id(session, upload_id)
         today = state.now().date()
@@ -113,9 +117,11 @@ def run(state: CurrentAppState, upload_id: Annotated[str, Path(pattern=UPLOAD_ID
 
 
 @router.get("/runs/{upload_id}/bundle.json", response_class=Response)
-def bundle(state: CurrentAppState, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]) -> Response:
+def bundle(
+    reader: CurrentPageReader, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]
+) -> Response:
     """Return an upload's bundle as an attachment, which a browser saves and never shows."""
-    with read_session(state.engine) as session:
+    with reader.session() as session:
         content = bundle_content(session, upload_by_id(session, upload_id).bundle_sha256)
     headers = {
         "Content-Encoding": "gzip",
@@ -125,47 +131,49 @@ def bundle(state: CurrentAppState, upload_id: Annotated[str, Path(pattern=UPLOAD
 
 
 @router.get("/series/{series_id}")
-def series(state: CurrentAppState, series_id: Number, page: PageNumber = 1) -> str:
+def series(reader: CurrentPageReader, series_id: Number, page: PageNumber = 1) -> str:
     """Show one series over commits."""
-    with read_session(state.engine) as session:
+    with reader.session() as session:
         history = series_history(session, series_id)
     return series_page(history, page=page)
 
 
 @router.get("/{owner}/{name}/pull/{number}")
-def pull_request(state: CurrentAppState, owner: Name, name: Name, number: Number) -> str:
+def pull_request(
+    state: CurrentAppState, reader: CurrentPageReader, owner: Name, name: Name, number: Number
+) -> str:
     """Show one pull request's uploads."""
-    with read_session(state.engine) as session:
+    with reader.session() as session:
         view = pull_request_view(session, f"{owner}/{name}", number, now=state.now())
     return web_pages.pull_request_page(view)
 
 
 @router.get("/{owner}/{name}/pulls")
-def pull_requests(state: CurrentAppState, owner: Name, name: Name, page: PageNumber = 1) -> str:
+def pull_requests(reader: CurrentPageReader, owner: Name, name: Name, page: PageNumber = 1) -> str:
     """Show a project's pull requests."""
-    with read_session(state.engine) as session:
+    with reader.session() as session:
         view = pull_requests_view(session, f"{owner}/{name}", page=page)
     return pull_requests_page(view, size=PULL_REQUESTS_PER_PAGE)
 
 
 @router.get("/{owner}/{name}/workloads")
 def workloads(
-    state: CurrentAppState,
+    reader: CurrentPageReader,
     owner: Name,
     name: Name,
     page: PageNumber = 1,
     text: Annotated[str, Query(max_length=MAX_NAME)] = "",
 ) -> str:
     """Show a project's workloads whose names hold a text."""
-    with read_session(state.engine) as session:
+    with reader.session() as session:
         view = workloads_view(session, f"{owner}/{name}", text=text.replace(NUL, ""), page=page)
     return workloads_page(view, size=WORKLOADS_PER_PAGE)
 
 
 @router.get("/{owner}/{name}/workloads/{workload:path}")
-def workload(state: CurrentAppState, owner: Name, name: Name, workload: str) -> str:
+def workload(reader: CurrentPageReader, owner: Name, name: Name, workload: str) -> str:
     """Show one workload on all its machines."""
-    with read_session(state.engine) as session:
+    with reader.session() as session:
         view = workload_view(session, f"{owner}/{name}", workload.replace(NUL, ""))
         acceptances = acceptances_of_project(session, project_named(session, view.repository).id)
     return workload_page(view, acceptances)
@@ -173,7 +181,7 @@ def workload(state: CurrentAppState, owner: Name, name: Name, workload: str) -> 
 
 @router.get("/{owner}/{name}/compare")
 def compare(
-    state: CurrentAppState,
+    reader: CurrentPageReader,
     owner: Name,
     name: Name,
     *,
@@ -182,7 +190,7 @@ def compare(
     output: Annotated[PageFormat, Query(alias="format")] = PageFormat.HTML,
 ) -> Response:
     """Compare the head commits of two checks, or ask for them."""
-    with read_session(state.engine) as session:
+    with reader.session() as session:
         if not (a and b):
             project = project_named(session, f"{owner}/{name}")
             return HTMLResponse(compare_page(project.repository, None))
@@ -194,13 +202,13 @@ def compare(
 
 @router.get("/{owner}/{name}/machines")
 def machines(
-    state: CurrentAppState,
+    reader: CurrentPageReader,
     owner: Name,
     name: Name,
     output: Annotated[PageFormat, Query(alias="format")] = PageFormat.HTML,
 ) -> Response:
     """Show a project's machines, its runners and the newest jobs of the queue."""
-    with read_session(state.engine) as session:
+    with reader.session() as session:
         view = machines_view(session, f"{owner}/{name}")
     if output is PageFormat.HTML:
         return HTMLResponse(machines_page(view))
@@ -208,8 +216,10 @@ def machines(
 
 
 @router.get("/{owner}/{name}")
-def branch(state: CurrentAppState, owner: Name, name: Name, page: PageNumber = 1) -> str:
+def branch(
+    state: CurrentAppState, reader: CurrentPageReader, owner: Name, name: Name, page: PageNumber = 1
+) -> str:
     """Show the confirmed and suspected changes of a project's default branch."""
-    with read_session(state.engine) as session:
+    with reader.session() as session:
         view = branch_view(session, project_named(session, f"{owner}/{name}"))
     return branch_page(view, url=state.public_url, page=page)

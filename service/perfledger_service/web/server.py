@@ -21,6 +21,7 @@ from perfledger_service.store.upgrade import open_current
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.comments.comment_commands import carry_out, fail_command
+from perfledger_service.usecases.people.sign_in import SignInOptions
 from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
 from perfledger_service.usecases.pull_requests.machine_classes import deadline_work, head_of_work
 from perfledger_service.usecases.pull_requests.retry import defer_upload
@@ -31,6 +32,7 @@ from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState, utc_now
 from perfledger_service.web.logs import configure_logging
 from perfledger_service.web.loopback import is_loopback
+from perfledger_service.web.sign_in.configuration import sign_in_options
 from perfledger_service.workflows import UploadWorkflow, WorkflowSteps, workflow_database_url
 
 
@@ -39,17 +41,19 @@ def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
 
     Raises SettingsError for a database that is not reachable or not up to date, for invalid
     credentials, for an address that cannot be listened on, and for one that others reach unless
-    everybody may read.
+    people sign in or everybody may read.
     """
     configure_logging(sys.stderr)
-    if not (settings.public_read or is_loopback(host)):
+    if not (settings.public_read or is_loopback(host) or sign_in_options(settings)):
         msg = (
-            f"{host} is reachable by others and pages have no login: listen on 127.0.0.1 behind a "
-            "proxy with one, or set PERFLEDGER_PUBLIC_READ=true to let everybody read all projects"
+            f"{host} is reachable by others and nobody signs in: set up signing in "
+            "(docs/how-to/sign-in.md), or PERFLEDGER_PUBLIC_READ=true to let everybody read"
         )
         raise SettingsError(msg)
     with build_app(settings) as app, _listening(host, port) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+        # Whose request it is, is read from the connection: uvicorn would believe X-Forwarded-For.
+        config = uvicorn.Config(app, log_config=None, access_log=False, proxy_headers=False)
+        server = uvicorn.Server(config)
         bound_host, bound_port = listener.getsockname()[:2]
         print(f"perfledger listens on http://{bound_host}:{bound_port}", flush=True)  # noqa: T201 - for the operator
         # uvicorn raises the interruption again once all is closed: a service ends this way.
@@ -74,15 +78,20 @@ def build_app(settings: ServiceSettings) -> Generator[FastAPI]:
         app_id=settings.github_app_id,
         private_key=settings.github_private_key,
     )
+    sign_in = sign_in_options(settings)
     with open_current(settings.database_url) as engine:
         try:
-            yield create_app(_app_state(settings, engine, github))
+            yield create_app(_app_state(settings, engine, github, sign_in))
         finally:
             if github is not None:
                 github.close()
+            if sign_in is not None and sign_in.github is not None:
+                sign_in.github.close()
 
 
-def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None) -> AppState:
+def _app_state(
+    settings: ServiceSettings, engine: Engine, github: GitHub | None, sign_in: SignInOptions | None
+) -> AppState:
     public_url = settings.public_url.rstrip("/")
     reports = UploadReports(build_report, takes_commands=bool(github and settings.webhook_secret))
 
@@ -150,6 +159,8 @@ def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None)
         replica=replica,
         metrics_token=settings.metrics_token,
         github_requests=github.requests if github else None,
+        sign_in=sign_in,
+        permissions=github,
     )
 
 

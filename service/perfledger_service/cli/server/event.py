@@ -9,6 +9,7 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import DAY, argument, how, what
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
+from perfledger_service.values.people import Actor
 
 Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
 EventId = Annotated[int, argument("its number, as `list` prints it", metavar="EVENT")]
@@ -107,7 +108,7 @@ def set_event(
             project_of_name(engine, repository),
             event,
             state,
-            author=getuser(),
+            actor=Actor(name=getuser()),
             reason=reason,
             owner=owner,
             until=until.date() if until else None,

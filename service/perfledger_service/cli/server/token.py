@@ -1,4 +1,4 @@
-"""Revokes upload tokens."""
+"""Revokes tokens."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -21,7 +21,7 @@ def revoke(
         str, argument("beginning of the token: pl_ and 8 characters", metavar="PREFIX")
     ],
 ) -> None:
-    """Revoke an upload token."""
+    """Revoke a token, of a project or of a person."""
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.projects import revoke_token
 

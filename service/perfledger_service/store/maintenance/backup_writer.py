@@ -20,6 +20,7 @@ from perfledger_service.store.comments import comment_tables
 from perfledger_service.store.events import event_tables
 from perfledger_service.store.jobs import job_tables
 from perfledger_service.store.maintenance.backup_rows import kind_of, to_line
+from perfledger_service.store.people import people_tables
 from perfledger_service.store.tables import StoreRow
 from perfledger_service.values.backups.backup_manifest import (
     FORMAT,
@@ -31,7 +32,7 @@ from perfledger_service.values.backups.backup_manifest import (
 )
 
 # The metadata has their tables once they are imported.
-TABLE_MODULES = (comment_tables, event_tables, job_tables)
+TABLE_MODULES = (comment_tables, event_tables, job_tables, people_tables)
 MANIFEST = "manifest.json"
 # Rows that are in memory at a time: those with a bundle or a file may have 32 MiB each.
 ROWS, LARGE_ROWS = 1000, 2

@@ -19,6 +19,7 @@ from perfledger_service.store.events.tracked_events import (
     notes_since,
     save_event,
 )
+from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, project_named
 from perfledger_service.values.branch_views import (
     EventHistory,
@@ -26,6 +27,7 @@ from perfledger_service.values.branch_views import (
     EventView,
     TriageReport,
 )
+from perfledger_service.values.people import Actor, AuditAction
 
 MOST_EVENTS = 100
 MAX_EVENT_ID = 2**31 - 1  # a larger one fits no column
@@ -73,13 +75,13 @@ def set_event(
     event_id: int,
     state: EventState,
     *,
-    author: str,
+    actor: Actor,
     reason: str,
     owner: str = "",
     until: date | None = None,
     now: datetime,
 ) -> EventHistory:
-    """Set an event to a state and return it; `author` is who says so.
+    """Set an event to a state and return it; `actor` is who says so.
 
     Raises NotFoundError for no such event, and UsageError for a state that nobody can set or that
     lacks its reason, owner or last day.
@@ -90,10 +92,18 @@ def set_event(
         lock_project(session, project.id)
         event = event_by_id(session, project.id, event_id).event
         changed_event = event.with_state(
-            state, set_by=author, reason=reason, owner=owner, until=until
+            state, set_by=actor.name, reason=reason, owner=owner, until=until
         )
         update = EventUpdate(changed_event, _note(changed_event))
-        save_event(session, project.id, update, now=now, author=author)
+        save_event(session, project.id, update, now=now, author=actor.name)
+        add_audit_entry(
+            session,
+            AuditAction.SET_EVENT,
+            actor,
+            project_id=project.id,
+            detail=f"event {event_id} to {state}: {update.note}",
+            now=now,
+        )
         session.commit()
     return event_history(engine, project, event_id)
 
@@ -112,7 +122,7 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
     regressions = sorted(filter(_is_regression, unsettled), key=_size, reverse=True)
     soon = now.date() + timedelta(days=EXPIRING_DAYS)
     return TriageReport(
-        repository=project.repository,
+        repository=repository,
         since=since,
         now=now,
         to_decide=_in_state(regressions, EventState.OPEN),

@@ -82,7 +82,7 @@ def add_project(
             session,
             project,
             prefix=match[1],
-            sha256=_hash(token),
+            sha256=token_hash(token),
             scope=scope,
             expires_at=None if lifetime is None else now + lifetime,
             now=now,
@@ -196,7 +196,19 @@ def list_tokens(engine: Engine) -> tuple[StoredToken, ...]:
 def project_of(
     engine: Engine, token: str, *, now: datetime, scope: TokenScope = TokenScope.UPLOAD
 ) -> Project:
-    """Return the project whose token this is; raise RefusedError (401) for any other text.
+    """Return the project whose token this is; raise RefusedError for any other text.
+
+    A person's own token is another text: what it may do depends on the person's role.
+    """
+    stored = valid_token(engine, token, now=now, scope=scope)
+    if stored.person_id is not None:
+        msg = f"the token {stored.prefix}_… is a person's: use a token of the project"
+        raise RefusedError(msg)
+    return stored.project
+
+
+def valid_token(engine: Engine, token: str, *, now: datetime, scope: TokenScope) -> StoredToken:
+    """Return the token that is stored by its hash; raise RefusedError (401) for any other text.
 
     Raises RefusedError (403) where the token's scope is less than `scope`.
     """
@@ -204,17 +216,17 @@ def project_of(
     with read_session(engine) as session:
         stored = token_of_prefix(session, match[1]) if match else None
     # Always compared, so that the time taken does not reveal which prefixes exist.
-    is_same = hmac.compare_digest(_hash(token), stored.sha256 if stored else _hash(""))
+    is_same = hmac.compare_digest(token_hash(token), stored.sha256 if stored else token_hash(""))
     if stored is None or not is_same or stored.revoked_at is not None:
         msg = "no valid project token: send `Authorization: Bearer pl_…`"
         raise RefusedError(msg, status=401)
     if stored.expires_at is not None and now >= stored.expires_at:
-        msg = f"the token {stored.prefix}_… expired: perfledger server project add makes another"
+        msg = f"the token {stored.prefix}_… expired: make another one"
         raise RefusedError(msg, status=401)
     if not stored.scope.includes(scope):
         msg = f"the token {stored.prefix}_… may only {stored.scope}: use one that may {scope}"
         raise RefusedError(msg)
-    return stored.project
+    return stored
 
 
 def token_name(token: str) -> str:
@@ -223,11 +235,12 @@ def token_name(token: str) -> str:
     return match[1] if match else ""
 
 
+def token_hash(token: str) -> str:
+    """Return the hash by which a token is stored."""
+    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def _check_name(repository: str) -> None:
     if not REPOSITORY.fullmatch(repository):
         msg = f"{repository[:200]!r} is not owner/name, as GitHub writes it"
         raise UsageError(msg)
-
-
-def _hash(token: str) -> str:
-    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -16,7 +16,9 @@ from perfledger_service.web.app_state import (
     caller_that_uploads,
     runner_that_asks,
 )
+from perfledger_service.web.sign_in.forms import own_form, page_maintainer
 from perfledger_service.web.sign_in.metrics_readers import metrics_reader
+from perfledger_service.web.sign_in.readers import page_admin, page_reader, signed_in
 from perfledger_service.web.webhooks import signed_body
 
 
@@ -24,7 +26,11 @@ class Access(StrEnum):
     """Who may use a route."""
 
     ANYONE = "anyone who can reach the service; nothing of a project is shown"
-    PAGE_READER = "anyone who may read pages"
+    PAGE_READER = "anyone who may view the project, by a role in it, or where pages are open"
+    SIGNED_IN = "a person who is signed in"
+    OWN_FORM = "a person who is signed in, by a form of the service"
+    PAGE_MAINTAINER = "a maintainer of the project, by a form of the service"
+    PAGE_ADMIN = "an admin of the project"
     READ_TOKEN = "a token of the project, of any scope"  # noqa: S105 - a rule, no token
     UPLOAD_TOKEN = "a token of the project that may upload, or a run of its GitHub Actions"  # noqa: S105
     RUNNER_TOKEN = "a token of the project that may upload"  # noqa: S105
@@ -37,13 +43,13 @@ def anyone() -> None:
     """Let whoever reaches the service use a route."""
 
 
-def page_reader() -> None:
-    """Let whoever reaches the service read a page: `perfledger server run` limits who does."""
-
-
 _RULES: dict[Callable[..., object], Access] = {
     anyone: Access.ANYONE,
     page_reader: Access.PAGE_READER,
+    signed_in: Access.SIGNED_IN,
+    own_form: Access.OWN_FORM,
+    page_maintainer: Access.PAGE_MAINTAINER,
+    page_admin: Access.PAGE_ADMIN,
     caller_that_reads: Access.READ_TOKEN,
     caller_that_uploads: Access.UPLOAD_TOKEN,
     runner_that_asks: Access.RUNNER_TOKEN,

@@ -23,6 +23,7 @@ from perfledger_service.usecases.events.event import (
     set_event,
     triage,
 )
+from perfledger_service.values.people import Actor
 
 SERIES = ChangedSeries(
     workload="m:f",
@@ -60,7 +61,7 @@ def save(engine, project, now):
 @pytest.fixture
 def decide(engine, project, now):
     def decide(number, state, **values):
-        defaults = {"author": "alice", "reason": "safer math", "now": now}
+        defaults = {"actor": Actor(name="alice"), "reason": "safer math", "now": now}
         return set_event(engine, project, number, state, **defaults | values)
 
     return decide

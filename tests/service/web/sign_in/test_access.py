@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends
 from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.web.app import create_app
-from perfledger_service.web.sign_in.access import Access, access_by_route, anyone, page_reader
+from perfledger_service.web.sign_in.access import Access, access_by_route, anyone
+from perfledger_service.web.sign_in.readers import page_reader
 
 READ_TOKEN = "pl_4444dddd_" + "r" * 43
 UPLOAD_TOKEN = "pl_5555eeee_" + "u" * 43
@@ -35,6 +36,17 @@ RULES = {
     ("GET", "/{owner}/{name}/pulls"): Access.PAGE_READER,
     ("GET", "/{owner}/{name}/workloads"): Access.PAGE_READER,
     ("GET", "/{owner}/{name}/workloads/{workload:path}"): Access.PAGE_READER,
+    ("GET", "/{owner}/{name}/triage"): Access.PAGE_READER,
+    ("GET", "/{owner}/{name}/events/{event_id}"): Access.PAGE_READER,
+    ("POST", "/{owner}/{name}/events/{event_id}/state"): Access.PAGE_MAINTAINER,
+    ("GET", "/{owner}/{name}/audit"): Access.PAGE_ADMIN,
+    ("GET", "/account"): Access.SIGNED_IN,
+    ("POST", "/account/tokens"): Access.OWN_FORM,
+    ("POST", "/account/tokens/{prefix}/revoke"): Access.OWN_FORM,
+    ("POST", "/sign-out"): Access.OWN_FORM,
+    ("GET", "/sign-in"): Access.ANYONE,
+    ("GET", "/sign-in/callback"): Access.ANYONE,
+    ("GET", "/signed-out"): Access.ANYONE,
     ("GET", "/healthz"): Access.ANYONE,
     ("GET", "/healthz/webhooks"): Access.ANYONE,
     ("GET", "/readyz"): Access.ANYONE,

@@ -1,0 +1,31 @@
+"""Lists what people did."""
+
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import what
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.server_modules import open_store
+
+
+@command(
+    examples=(
+        "perfledger server audit",
+        "perfledger server audit --repository octo/models --most 50",
+        "perfledger server audit --json",
+    )
+)
+def audit(
+    *,
+    repository: Annotated[str, what("only what is about this project", metavar="OWNER/NAME")] = "",
+    most: Annotated[int, what("number of entries to list", metavar="COUNT", minimum=1)] = 200,
+    output: DocumentOutput,
+) -> None:
+    """List what people did, newest first: sign-ins, tokens, roles and states of events."""
+    from perfledger_service.rendering.server.audit import audit_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.people.audit import audit_log
+
+        entries = audit_log(engine, repository=repository, most=most)
+    output.write_document(entries, audit_document)

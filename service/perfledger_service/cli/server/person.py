@@ -1,0 +1,93 @@
+"""Lists who signed in, grants them roles, and signs them out."""
+
+from datetime import UTC, datetime
+from getpass import getuser
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.server_modules import open_store
+from perfledger_service.values.people import Actor, Role
+
+Name = Annotated[
+    str, argument("login on GitHub, or proxy: and the name that the proxy sends", metavar="PERSON")
+]
+Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
+
+
+@command(examples=("perfledger server person list", "perfledger server person list --json"))
+def list_people(*, output: DocumentOutput) -> None:
+    """List who signed in, and the roles that were granted to them.
+
+    Roles by a repository's permissions on GitHub are not listed: GitHub knows them.
+    """
+    from perfledger_service.rendering.server.person import people_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.people.roles import list_grants
+        from perfledger_service.usecases.people.sign_in import list_persons
+
+        people, grants = list_persons(engine), list_grants(engine)
+    output.write_document(people, lambda rows: people_document(rows, grants))
+
+
+@command(
+    examples=(
+        "perfledger server person grant alice octo/models maintainer",
+        "perfledger server person grant proxy:bob octo/models viewer",
+    )
+)
+def grant(
+    name: Name,
+    repository: Repository,
+    role: Annotated[Role, argument("viewer, maintainer or admin", metavar="ROLE")],
+) -> None:
+    """Grant a role in a project to a person who signed in once.
+
+    A person has the greater of this role and the one by the repository's permissions on GitHub.
+    """
+    with open_store() as engine:
+        from perfledger_service.usecases.people.roles import grant_role
+
+        actor = Actor(name=getuser())
+        grant_role(engine, name, repository, role, actor=actor, now=datetime.now(UTC))
+    typer.echo(f"{name} is {role} of {repository}")
+
+
+@command(
+    examples=(
+        "perfledger server person revoke alice octo/models",
+        "perfledger server person revoke proxy:bob octo/models",
+    )
+)
+def revoke(name: Name, repository: Repository) -> None:
+    """Take back the role that was granted to a person in a project.
+
+    A role by the repository's permissions on GitHub is taken back there, within five minutes.
+    """
+    with open_store() as engine:
+        from perfledger_service.usecases.people.roles import revoke_role
+
+        actor = Actor(name=getuser())
+        revoke_role(engine, name, repository, actor=actor, now=datetime.now(UTC))
+    typer.echo(f"{name} has no granted role in {repository}")
+
+
+@command(
+    examples=(
+        "perfledger server person sign-out alice",
+        "perfledger server person sign-out proxy:bob",
+    )
+)
+def sign_out(name: Name) -> None:
+    """End all sessions of a person, on every browser."""
+    with open_store() as engine:
+        from perfledger_service.usecases.people.sign_in import sign_out_everywhere
+
+        count = sign_out_everywhere(
+            engine, name, actor=Actor(name=getuser()), now=datetime.now(UTC)
+        )
+    typer.echo(f"{count} {'session' if count == 1 else 'sessions'} of {name} ended")

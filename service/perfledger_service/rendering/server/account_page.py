@@ -1,0 +1,23 @@
+"""Renders who is signed in, with their roles and tokens, and the page after a session ended."""
+
+from perfledger_service.rendering.layout.environment import render
+from perfledger_service.values.people import AccountView
+from perfledger_service.values.token_scope import TokenScope
+
+DEFAULT_DAYS = 90
+
+
+def account_page(view: AccountView, *, new_token: str = "") -> str:
+    """Return the page of who is signed in; a new token is shown this once."""
+    return render(
+        "html/account.html.j2",
+        view=view,
+        scopes=tuple(TokenScope),
+        default_days=DEFAULT_DAYS,
+        new_token=new_token,
+    )
+
+
+def signed_out_page() -> str:
+    """Return the page after a session ended."""
+    return render("html/signed_out.html.j2")

@@ -1,0 +1,38 @@
+"""Presents who signed in, and the roles that were granted to them."""
+
+from collections.abc import Sequence
+
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    fact,
+    figure,
+    name,
+    table,
+)
+from perfledger_service.values.people import Person, ProjectRole
+
+_MAX_NAME = 200
+_PERSON_COLUMNS: tuple[Column[Person], ...] = (
+    name("name", "person", lambda person: person.name, limit=_MAX_NAME),
+    figure("provider", "by", lambda person: person.provider.value),
+    fact("subject", lambda person: person.subject),
+)
+_GRANT_COLUMNS: tuple[Column[ProjectRole], ...] = (
+    name("person", "person", lambda grant: grant.person, limit=_MAX_NAME),
+    name("repository", "project", lambda grant: grant.repository, limit=_MAX_NAME),
+    figure("role", "role", lambda grant: grant.role.value),
+    name("granted_by", "granted by", lambda grant: grant.granted_by, limit=_MAX_NAME),
+    figure("granted_on", "on", lambda grant: grant.granted_at.date().isoformat()),
+)
+
+
+def people_document(people: Sequence[Person], grants: Sequence[ProjectRole]) -> Document:
+    """Return who signed in, and what was granted to them."""
+    return Document(
+        name="perfledger-people",
+        blocks=(
+            table(_PERSON_COLUMNS, people, key="people"),
+            table(_GRANT_COLUMNS, grants, key="grants"),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Owns the rows of people: persons, sessions, roles and the audit log."""

@@ -1,0 +1,186 @@
+"""Resolves people's roles: what GitHub says of a repository, or what was granted, if it is more.
+
+GitHub's answer is stored and holds for ROLE_FRESH. While GitHub does not answer, the last answer
+holds until it is ROLE_STALE old: then a person has no role but those that were granted.
+"""
+
+from datetime import datetime, timedelta
+
+import structlog
+from sqlalchemy import Engine
+
+from perfledger_service.errors import GitHubError, NotFoundError
+from perfledger_service.github.account_permissions import AccountPermissions
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.people.audit import add_audit_entry
+from perfledger_service.store.people.persons import person_named
+from perfledger_service.store.people.roles import (
+    RepositoryRole,
+    all_grants,
+    grant_role as store_grant,
+    granted_roles,
+    remove_grant,
+    repository_roles,
+    save_repository_role,
+)
+from perfledger_service.store.projects import Project, project_named, projects
+from perfledger_service.values.people import (
+    Actor,
+    AuditAction,
+    Person,
+    PersonProvider,
+    ProjectRole,
+    Role,
+)
+
+ROLE_FRESH = timedelta(minutes=5)
+ROLE_STALE = timedelta(hours=1)
+# Between two questions for a role while GitHub does not answer, so that pages do not wait for it.
+ROLE_RETRY = timedelta(minutes=1)
+# GitHub's words; a role of an organisation's own counts as the one that it is based on.
+ROLE_OF_PERMISSION = {
+    "admin": Role.ADMIN,
+    "maintain": Role.MAINTAINER,
+    "write": Role.MAINTAINER,
+    "triage": Role.VIEWER,
+    "read": Role.VIEWER,
+}
+
+_log = structlog.stdlib.get_logger(__name__)
+
+
+def roles_of(
+    engine: Engine,
+    person: Person,
+    permissions: AccountPermissions | None,
+    *,
+    repository: str = "",
+    now: datetime,
+) -> dict[int, Role]:
+    """Return a person's roles by project: in all projects, or in the one of a repository.
+
+    Only people who signed in with GitHub have GitHub's permissions: the names of a proxy's people
+    may be those of others there.
+    """
+    with read_session(engine) as session:
+        stored = repository_roles(session, person.id)
+        granted = granted_roles(session, person.id)
+        asked = [
+            one for one in projects(session) if repository.lower() in {"", one.repository.lower()}
+        ]
+    if person.provider is PersonProvider.GITHUB and permissions is not None:
+        stored |= _refreshed(engine, person, permissions, asked, stored, now=now)
+    roles: dict[int, Role] = {}
+    for project in asked:
+        candidates = [
+            _valid_role(stored.get(project.id), now=now),
+            granted.get(project.id),
+        ]
+        held = [role for role in candidates if role is not None]
+        if held:
+            roles[project.id] = max(held, key=tuple(Role).index)
+    return roles
+
+
+def grant_role(
+    engine: Engine, name: str, repository: str, role: Role, *, actor: Actor, now: datetime
+) -> None:
+    """Give a person who signed in once a role in a project; raise NotFoundError for neither."""
+    with write_session(engine) as session:
+        project, person = project_named(session, repository), person_named(session, name)
+        store_grant(session, person, project.id, role, by=actor.name, now=now)
+        detail = f"{role} to {person.name}"
+        add_audit_entry(
+            session, AuditAction.GRANT_ROLE, actor, project_id=project.id, detail=detail, now=now
+        )
+        session.commit()
+
+
+def revoke_role(engine: Engine, name: str, repository: str, *, actor: Actor, now: datetime) -> None:
+    """Take back a role that a person was granted; raise NotFoundError where none was."""
+    with write_session(engine) as session:
+        project, person = project_named(session, repository), person_named(session, name)
+        if not remove_grant(session, person, project.id):
+            msg = (
+                f"{person.name} was granted no role in {project.repository}: a role by GitHub's "
+                "permissions is taken back there"
+            )
+            raise NotFoundError(msg)
+        add_audit_entry(
+            session,
+            AuditAction.REVOKE_ROLE,
+            actor,
+            project_id=project.id,
+            detail=f"of {person.name}",
+            now=now,
+        )
+        session.commit()
+
+
+def list_grants(engine: Engine) -> tuple[ProjectRole, ...]:
+    """Return the roles that were granted, by project and person."""
+    with read_session(engine) as session:
+        return all_grants(session)
+
+
+def _refreshed(
+    engine: Engine,
+    person: Person,
+    permissions: AccountPermissions,
+    asked: list[Project],
+    stored: dict[int, RepositoryRole],
+    *,
+    now: datetime,
+) -> dict[int, RepositoryRole]:
+    """Ask GitHub for the roles that are due, until it fails, and store its answers."""
+    answers: dict[int, RepositoryRole] = {}
+    for project in asked:
+        if not _is_due(stored.get(project.id), now=now):
+            continue
+        try:
+            role = _role_at_github(permissions, project.repository, person)
+        except GitHubError as error:
+            _log.warning("a role is not known", repository=project.repository, reason=str(error))
+            before = stored.get(project.id)
+            answers[project.id] = RepositoryRole(
+                project_id=project.id,
+                role=before.role if before else None,
+                asked_at=now,
+                checked_at=before.checked_at if before else None,
+            )
+            if error.is_transient and error.github_status is None:
+                break  # nobody answers: others would wait as long
+        else:
+            answers[project.id] = RepositoryRole(
+                project_id=project.id, role=role, asked_at=now, checked_at=now
+            )
+    if answers:
+        with write_session(engine) as session:
+            for answer in answers.values():
+                save_repository_role(session, person.id, answer)
+            session.commit()
+    return answers
+
+
+def _role_at_github(
+    permissions: AccountPermissions, repository: str, person: Person
+) -> Role | None:
+    """Return a person's role by GitHub's permissions; none where another account has the login."""
+    answer = permissions.account_permission(repository, person.login)
+    if str(answer.account_id) != person.subject:
+        return None
+    return ROLE_OF_PERMISSION.get(answer.permission)
+
+
+def _is_due(known: RepositoryRole | None, *, now: datetime) -> bool:
+    if known is None:
+        return True
+    is_fresh = known.checked_at is not None and now - known.checked_at < ROLE_FRESH
+    return not is_fresh and now - known.asked_at >= ROLE_RETRY
+
+
+def _valid_role(known: RepositoryRole | None, *, now: datetime) -> Role | None:
+    """Return what GitHub said, None where that is too long ago."""
+    if known is None or known.checked_at is None or now - known.checked_at >= ROLE_STALE:
+        return None
+    return known.role

@@ -1,0 +1,150 @@
+"""Tells who reads a page, which projects they see, and what they may do there."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import Depends, HTTPException, Request
+from sqlmodel import Session
+
+from perfledger_service.errors import NotFoundError, RefusedError
+from perfledger_service.store.people.project_scope import scoped_session
+from perfledger_service.store.projects import Project, project_named
+from perfledger_service.usecases.people.roles import roles_of
+from perfledger_service.usecases.people.sign_in import BrowserSession, SignInOptions, session_of
+from perfledger_service.values.people import PersonProvider, Role
+from perfledger_service.web.app_state import AppState, CurrentAppState
+from perfledger_service.web.sign_in.cookies import SESSION, cookie_of
+from perfledger_service.web.sign_in.proxy_names import proxy_name
+
+SEE_OTHER = 303
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageReader:
+    """Who reads a page; `project_ids` are the projects that they see, None for all.
+
+    `browser` is None for somebody who is not signed in, where pages are open.
+    """
+
+    state: AppState
+    project_ids: frozenset[int] | None = None
+    browser: BrowserSession | None = None
+    roles: Mapping[int, Role] = field(default_factory=dict[int, Role])
+
+    @contextmanager
+    def session(self) -> Generator[Session]:
+        """Open a session that reads what they may see, whatever is queried."""
+        with scoped_session(self.state.engine, self.project_ids) as session:
+            yield session
+
+    def require_project(self) -> None:
+        """Raise RefusedError for somebody who may view no project at all."""
+        if self.project_ids is not None and not self.project_ids:
+            msg = (
+                "you may view no project here: ask for access to its repository on GitHub, or have "
+                "a role granted to you (perfledger server person grant)"
+            )
+            raise RefusedError(msg)
+
+    def may(self, role: Role, project_id: int) -> bool:
+        """Return whether they have a role in a project."""
+        held = self.roles.get(project_id)
+        return held is not None and held.includes(role)
+
+
+def page_reader(request: Request, state: CurrentAppState) -> PageReader:
+    """Return who reads a page; send a browser that has to sign in there first.
+
+    A page of a project needs the role in this project alone.
+    """
+    options = state.sign_in
+    if options is None:
+        return PageReader(state=state)
+    browser = _session(request, state, options)
+    if browser is None:
+        if options.is_public:
+            return PageReader(state=state)
+        raise _sign_in_first(request)
+    owner, name = request.path_params.get("owner"), request.path_params.get("name")
+    roles = roles_of(
+        state.engine,
+        browser.person,
+        state.permissions,
+        repository=f"{owner}/{name}" if owner and name else "",
+        now=state.now(),
+    )
+    project_ids = None if options.is_public else frozenset(roles)
+    return PageReader(state=state, project_ids=project_ids, browser=browser, roles=roles)
+
+
+CurrentPageReader = Annotated[PageReader, Depends(page_reader)]
+
+
+def signed_in(reader: CurrentPageReader) -> PageReader:
+    """Return who is signed in; raise NotFoundError where nobody can be, RefusedError else."""
+    require_browser(reader)
+    return reader
+
+
+def page_admin(reader: CurrentPageReader, owner: str, name: str) -> Project:
+    """Return the project of a page that its admins read; raise RefusedError for others."""
+    return project_with_role(reader, f"{owner}/{name}", Role.ADMIN)
+
+
+CurrentSignedIn = Annotated[PageReader, Depends(signed_in)]
+CurrentAdminProject = Annotated[Project, Depends(page_admin)]
+
+
+def require_browser(reader: PageReader) -> BrowserSession:
+    """Return the session of a reader who is signed in."""
+    if reader.state.sign_in is None:
+        msg = "nobody can sign in here: set it up (docs/how-to/sign-in.md), or use a token"
+        raise NotFoundError(msg)
+    if reader.browser is None:
+        msg = "you are not signed in: open /sign-in"
+        raise RefusedError(msg, status=401)
+    return reader.browser
+
+
+def project_with_role(reader: PageReader, repository: str, role: Role) -> Project:
+    """Return a project in which a reader has a role.
+
+    Raises NotFoundError for a project that the reader does not see, as for none, and RefusedError
+    for less than the role.
+    """
+    require_browser(reader)
+    with reader.session() as session:
+        project = project_named(session, repository)
+    if not reader.may(role, project.id):
+        msg = f"this needs the role {role} in {project.repository}"
+        raise RefusedError(msg)
+    return project
+
+
+def _session(request: Request, state: AppState, options: SignInOptions) -> BrowserSession | None:
+    """Return the session of a browser; behind a proxy only that of the person whom it names."""
+    subject = proxy_name(request, options) if options.proxy_header else ""
+    secret = cookie_of(request, SESSION, public_url=state.public_url)
+    browser = session_of(state.engine, secret, options, now=state.now()) if secret else None
+    if browser is None:
+        return None
+    if options.proxy_header:
+        is_same = (browser.person.provider, browser.person.subject) == (
+            PersonProvider.PROXY,
+            subject,
+        )
+    else:
+        is_same = browser.person.provider is PersonProvider.GITHUB
+    return browser if is_same else None
+
+
+def _sign_in_first(request: Request) -> Exception:
+    """Return what leads a browser to the sign-in, and refuses other programs."""
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        location = f"/sign-in?next={quote(target, safe='')}"
+        return HTTPException(SEE_OTHER, "sign in first", headers={"Location": location})
+    return RefusedError("sign in first, with a browser, or use the API with a token", status=401)
