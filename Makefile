@@ -1,5 +1,6 @@
 # make demo: set up, then the main job on real input.   make test: set up, then the tests.
 # make demo SERVE=1: pages with a made history of 60 commits, without measuring.
+# make site: the documentation as a site, in build/site/site.
 # make screenshots: pictures of all pages of that history, in docs/pages.
 # make test-pythons: the quick tests on every other Python that is installed here.
 # make check: format, lint, types, import contracts.    make bench: ratios, no gate.
@@ -13,7 +14,7 @@ EXTRAS := service,postgres,gpu,torch,jax,numba,review,parquet,dev
 # A process uses what another one compiled: without this, each would rewrite a thousand test files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo screenshots test test-pythons check bench docs format requirements migration clean
+.PHONY: demo screenshots test test-pythons check bench docs site format requirements migration clean
 
 demo: $(VENV)/.ready-demo
 	$(BIN)/python examples/demo.py $(if $(SERVE),--history)
@@ -36,6 +37,9 @@ check: $(VENV)/.ready-dev
 
 docs: $(VENV)/.ready-demo
 	$(BIN)/python -m perfledger_service.cli.reference docs/reference/commands
+
+site: $(VENV)/.ready-dev
+	$(BIN)/python docs/build_site.py build/site
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/harness_overhead.py
