@@ -66,15 +66,23 @@ class BranchOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BranchSearch:
+    """The changes that a search of a default branch's series found."""
+
+    commits: tuple[str, ...]  # measured ones, oldest first: places in the changes count them
+    grouped_changes: GroupedChanges
+    watched: int  # series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BranchView:
     """A project's default branch: confirmed and suspected changes, and events of its series."""
 
     repository: str
-    commits: tuple[str, ...]  # oldest first: places in requests, alerts and events count them
+    search: BranchSearch
+    is_search_due: bool  # the history changed since the search
     alerts: tuple[AlertView, ...]  # newest first
     requests: tuple[AbRequestView, ...]  # the most promising first
-    grouped_changes: GroupedChanges
-    watched: int  # series
     gates: tuple[GateView, ...]
     acceptances: tuple[Acceptance, ...] = ()  # newest first
 

@@ -30,7 +30,7 @@ def branch_page(view: BranchView, *, url: str, page: int = 1) -> str:
         events=page_of(triage_rows(view), page, size=EVENTS_PER_PAGE),
         alerts=alert_rows(unmatched),
         ab_requests=ab_request_rows(view.requests[:MAX_REQUESTS], url=url),
-        doubtful_events=doubtful_events_sentence(view.grouped_changes),
+        doubtful_events=doubtful_events_sentence(view.search.grouped_changes),
         gates=gate_rows(view.gates),
         short_sha=provenance_facts.short_sha,
         label=vocabulary.metric_label,

@@ -30,9 +30,9 @@ class TriageRow:
 
 def triage_rows(view: BranchView) -> tuple[TriageRow, ...]:
     """Return the significant events, the newest first."""
-    names = [provenance_facts.short_sha(sha)[:10] for sha in view.commits]
+    names = [provenance_facts.short_sha(sha)[:10] for sha in view.search.commits]
     rows: list[tuple[CommitRange, TriageRow]] = []
-    for event in view.grouped_changes.events:
+    for event in view.search.grouped_changes.events:
         alone = GroupedChanges(events=(event,), environment_changes=())
         confirming = confirming_alerts(view, event)
         rows += [
@@ -52,7 +52,7 @@ def triage_rows(view: BranchView) -> tuple[TriageRow, ...]:
             )
             for row in event_rows(alone, names)
         ]
-    for change in view.grouped_changes.environment_changes:
+    for change in view.search.grouped_changes.environment_changes:
         alone = GroupedChanges(events=(), environment_changes=(change,))
         rows += [
             (change.commits, TriageRow(event=row, state="", checks=()))
@@ -81,14 +81,14 @@ def confirming_alerts(view: BranchView, event: ChangeEvent) -> tuple[AlertView, 
 
 def other_alerts(view: BranchView) -> tuple[AlertView, ...]:
     """Return the alerts of no significant event, the newest first."""
-    events = [event for event in view.grouped_changes.events if event.is_significant]
+    events = [event for event in view.search.grouped_changes.events if event.is_significant]
     matched = {one.upload_id for event in events for one in confirming_alerts(view, event)}
     return tuple(one for one in view.alerts if one.upload_id not in matched)
 
 
 def _places(view: BranchView, alert: AlertView) -> Iterator[CommitRange]:
     """Return the commits of an alert by their places, nothing if they are not on the branch."""
-    places = {sha: place for place, sha in enumerate(view.commits)}
+    places = {sha: place for place, sha in enumerate(view.search.commits)}
     if alert.last_sha in places:
         last = places[alert.last_sha]
         yield CommitRange(min(places.get(alert.after_sha, last - 1) + 1, last), last)

@@ -39,11 +39,15 @@ class EventNoteRow(StoreRow, table=True):
 
 
 class EventSearchRow(StoreRow, table=True):
-    """How many changes of a project's history there were, and how many of them were searched."""
+    """How many changes of a project's history there were, and how many of them were searched.
+
+    `content` is the newest search, a BranchSearch as MessagePack.
+    """
 
     project_id: int = Field(foreign_key="project.id", primary_key=True)
     changes: int
     searched: int = 0
+    content: bytes | None = None
 
 
 class MergeRow(StoreRow, table=True):

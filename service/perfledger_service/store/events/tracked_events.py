@@ -19,7 +19,7 @@ from perfledger_service.store.events.event_tables import (
     EventSearchRow,
     TrackedEventRow,
 )
-from perfledger_service.values.branch_views import EventNote, EventView
+from perfledger_service.values.branch_views import BranchSearch, EventNote, EventView
 
 # Newest events of a project that are compared with a search, besides those whose expectation is
 # over: others of long ago are history.
@@ -28,6 +28,7 @@ MOST_NOTES = 500
 
 
 _EVENT_DECODER = msgspec.msgpack.Decoder(TrackedEvent)
+_SEARCH_DECODER = msgspec.msgpack.Decoder(BranchSearch)
 _NOTE_DECODER = msgspec.json.Decoder(EventNote)
 
 
@@ -72,13 +73,27 @@ def searched_changes(session: Session, project_id: int) -> int:
     return session.exec(searched_count).first() or 0
 
 
-def set_searched(session: Session, project_id: int, changes: int) -> None:
-    """Record that so many changes of a project's history were searched."""
+def set_searched(session: Session, project_id: int, changes: int, search: BranchSearch) -> None:
+    """Store a search of a project's history, and of how many of its changes it is."""
     session.exec(
         update(EventSearchRow)
         .where(col(EventSearchRow.project_id) == project_id)
-        .values(searched=changes)
+        .values(searched=changes, content=msgspec.msgpack.encode(search))
     )
+
+
+def newest_search(session: Session, project_id: int) -> tuple[BranchSearch, bool] | None:
+    """Return the newest search of a project's history, and whether another one is due.
+
+    None where there is none, or another version of the program wrote it.
+    """
+    row = session.get(EventSearchRow, project_id)
+    if row is None or row.content is None:
+        return None
+    try:
+        return _SEARCH_DECODER.decode(row.content), row.searched < row.changes
+    except msgspec.MsgspecError:
+        return None
 
 
 def tracked_events(session: Session, project_id: int, *, today: date) -> tuple[TrackedEvent, ...]:

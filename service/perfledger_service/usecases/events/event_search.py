@@ -28,6 +28,7 @@ from perfledger_service.store.events.tracked_events import (
 )
 from perfledger_service.store.projects import lock_project
 from perfledger_service.usecases.history.branch_history import observed_series
+from perfledger_service.values.branch_views import BranchSearch
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -61,7 +62,12 @@ def search_project(engine: Engine, due: DueSearch, *, now: datetime) -> bool:
         events = tracked_events(session, due.project_id, today=now.date())
         for update in track_events(events, history, today=now.date()):
             save_event(session, due.project_id, update, now=now)
-        set_searched(session, due.project_id, due.changes)
+        search = BranchSearch(
+            commits=history.commits,
+            grouped_changes=history.changes,
+            watched=len(history.series),
+        )
+        set_searched(session, due.project_id, due.changes, search)
         session.commit()
     return True
 

@@ -15,21 +15,29 @@ from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
 from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
+from perfledger_service.store.events.tracked_events import newest_search
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.history.gate_health import gates_of
-from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
+from perfledger_service.values.branch_views import (
+    AbRequestView,
+    AlertView,
+    BranchSearch,
+    BranchView,
+)
 
 
 def branch_view(session: Session, project: Project) -> BranchView:
-    """Return the view of a project's default branch."""
-    series = branch_series(session, project.id)
+    """Return the view of a project's default branch, with its newest search.
+
+    A search takes seconds where the history is long; the service makes it beside the requests.
+    """
+    search, is_due = newest_search(session, project.id) or (_searched(session, project.id), False)
     return BranchView(
         repository=project.repository,
-        commits=commits_of_branch(session, project.id),
+        search=search,
+        is_search_due=is_due,
         alerts=_latest(alerts_of(session, project.id)),
         requests=requested_ab_runs(session, project.id),
-        grouped_changes=group_changes(observed_series(series)),
-        watched=len(series),
         gates=gates_of(session, project.id),
         acceptances=acceptances_of_project(session, project.id),
     )
@@ -63,6 +71,15 @@ def observed_series(series: Sequence[BranchSeries]) -> list[ObservedSeries]:
         )
         for one, history in zip(series, histories, strict=True)
     ]
+
+
+def _searched(session: Session, project_id: int) -> BranchSearch:
+    series = branch_series(session, project_id)
+    return BranchSearch(
+        commits=commits_of_branch(session, project_id),
+        grouped_changes=group_changes(observed_series(series)),
+        watched=len(series),
+    )
 
 
 def _suspects(state: ConfirmationState, request: AbRequest) -> tuple[AbCandidate, ...]:

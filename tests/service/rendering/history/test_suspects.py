@@ -20,7 +20,12 @@ from perfledger_service.rendering.history.suspects import (
     suspects_script,
 )
 from perfledger_service.rendering.layout.writers import to_json
-from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
+from perfledger_service.values.branch_views import (
+    AbRequestView,
+    AlertView,
+    BranchSearch,
+    BranchView,
+)
 from tests.service.suspects import MACHINE, SHAS, a_candidate, a_request, an_alert
 
 URL = "https://perf.example"
@@ -35,11 +40,14 @@ RUN = RequestedAbRun(
 )
 VIEW = BranchView(
     repository="octo/models",
-    commits=SHAS,
+    search=BranchSearch(
+        commits=SHAS,
+        grouped_changes=GroupedChanges(events=(), environment_changes=()),
+        watched=2,
+    ),
+    is_search_due=False,
     alerts=(),
     requests=(),
-    grouped_changes=GroupedChanges(events=(), environment_changes=()),
-    watched=2,
     gates=(),
 )
 

@@ -11,7 +11,7 @@ from perfledger_service.rendering.history.triage import (
     other_alerts,
     triage_rows,
 )
-from perfledger_service.values.branch_views import AlertView, BranchView
+from perfledger_service.values.branch_views import AlertView, BranchSearch, BranchView
 from tests.service.suspects import an_alert
 
 SHAS = tuple(f"{place + 10:x}" * 20 for place in range(40))
@@ -26,11 +26,14 @@ def event(make_events):
 def view(event):
     return BranchView(
         repository="octo/models",
-        commits=SHAS,
+        search=BranchSearch(
+            commits=SHAS,
+            grouped_changes=GroupedChanges(events=(event,), environment_changes=()),
+            watched=2,
+        ),
+        is_search_due=False,
         alerts=(),
         requests=(),
-        grouped_changes=GroupedChanges(events=(event,), environment_changes=()),
-        watched=2,
         gates=(),
     )
 
@@ -79,6 +82,6 @@ def test_an_alert_of_a_commit_that_left_the_branch_is_shown_alone(view, event):
 
 
 def test_a_change_of_the_machine_has_no_state(view, grouped_changes):
-    rows = triage_rows(replace(view, grouped_changes=grouped_changes))
+    rows = triage_rows(replace(view, search=replace(view.search, grouped_changes=grouped_changes)))
 
     assert {row.state for row in rows if row.event.what == "machine changed"} == {""}

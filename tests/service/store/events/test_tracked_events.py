@@ -8,6 +8,7 @@ import pytest
 
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_baselines.history.commits.grouping import GroupedChanges
 from perfledger_baselines.history.commits.tracked_event import (
     ChangedSeries,
     EventOccurrence,
@@ -32,6 +33,7 @@ from perfledger_service.store.events.tracked_events import (
     tracked_events,
 )
 from perfledger_service.store.projects import project_for
+from perfledger_service.values.branch_views import BranchSearch
 
 SERIES = ChangedSeries(
     workload="m:f",
@@ -46,6 +48,10 @@ SERIES = ChangedSeries(
 EVENT = TrackedEvent(
     harm=Harm.WORSE,
     occurrences=(EventOccurrence(after_sha="a" * 40, last_sha="b" * 40, series=(SERIES,)),),
+)
+
+NOTHING = BranchSearch(
+    commits=(), grouped_changes=GroupedChanges(events=(), environment_changes=()), watched=0
 )
 
 
@@ -163,11 +169,11 @@ def test_a_search_is_due_until_all_changes_are_searched(any_engine, project_id, 
     write(mark_search_due)
     write(mark_search_due)
     assert due() == [(project_id, 2)]
-    write(set_searched, 1)
+    write(set_searched, 1, NOTHING)
     with read_session(any_engine) as session:
         assert searched_changes(session, project_id) == 1
     assert due() == [(project_id, 2)]
-    write(set_searched, 2)
+    write(set_searched, 2, NOTHING)
     assert due() == []
 
 
@@ -175,7 +181,7 @@ def test_a_search_is_due_where_an_expectation_ended(any_engine, project_id, save
     save(EVENT.with_state(EventState.EXPECTED, until=now.date()))
     with write_session(any_engine) as session:
         mark_search_due(session, project_id)
-        set_searched(session, project_id, 1)
+        set_searched(session, project_id, 1, NOTHING)
         session.commit()
 
     with read_session(any_engine) as session:

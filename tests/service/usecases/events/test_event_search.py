@@ -14,6 +14,7 @@ from perfledger_baselines.history.commits.tracked_event import EventUpdate
 from perfledger_service.store.branch_commits import put_places
 from perfledger_service.store.confirmation_state import confirmation_state_of
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.events.event_tables import EventSearchRow
 from perfledger_service.store.events.tracked_events import (
     due_searches,
     events_of_pull_request,
@@ -21,7 +22,7 @@ from perfledger_service.store.events.tracked_events import (
     save_event,
     tracked_events,
 )
-from perfledger_service.store.projects import project_for
+from perfledger_service.store.projects import project_for, project_named
 from perfledger_service.store.tables import SeriesRow
 from perfledger_service.usecases.events.event_search import (
     places_of_commits,
@@ -29,6 +30,7 @@ from perfledger_service.usecases.events.event_search import (
     search_project,
 )
 from perfledger_service.usecases.events.pull_request_events import merge_events
+from perfledger_service.usecases.history.branch_history import branch_view
 
 PROJECT = 1
 
@@ -139,6 +141,36 @@ def test_a_commit_that_was_not_measured_is_where_the_next_one_is(any_engine, che
 
         places = places_of_commits(session, project.id)
     assert places == {sha(1): 0, sha(2): 1, sha(3): 2, sha(5): 2, sha(6): 3}
+
+
+def test_a_page_shows_the_newest_search_and_that_another_one_is_due(any_engine, check, search):
+    def view():
+        with read_session(any_engine) as session:
+            return branch_view(session, project_named(session, "octo/models"))
+
+    check(2)
+    assert not view().is_search_due  # of a history that was never searched
+    search()
+    first = view()
+    check(3)
+    second = view()
+    search()
+
+    assert first.search.commits == (sha(1), sha(2))
+    assert (second.search, second.is_search_due) == (first.search, True)
+    assert (view().search.commits, view().is_search_due) == ((sha(1), sha(2), sha(3)), False)
+
+
+def test_a_search_that_another_version_stored_is_made_again(any_engine, check, search):
+    check(2)
+    search()
+    with write_session(any_engine) as session:
+        session.exec(update(EventSearchRow).values(content=b"\x80"))
+        session.commit()
+
+    with read_session(any_engine) as session:
+        view = branch_view(session, project_named(session, "octo/models"))
+    assert view.search.commits == (sha(1), sha(2))
 
 
 def test_of_two_replicas_that_search_a_project_at_once_one_stores_it(any_engine, check, now):

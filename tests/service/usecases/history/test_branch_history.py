@@ -65,7 +65,8 @@ def test_a_project_without_commits_has_an_empty_view(received, make_bundle, engi
     found = view()
 
     assert found.repository == "octo/models"
-    assert (found.commits, found.alerts, found.requests, found.watched) == ((), (), (), 0)
+    assert (found.search.commits, found.alerts, found.requests) == ((), (), ())
+    assert found.search.watched == 0
     assert found.gates == ()
 
 
@@ -74,7 +75,7 @@ def test_the_view_has_commits_requests_and_alerts(suspect, view):
 
     found = view()
 
-    assert found.commits == SHAS
+    assert found.search.commits == SHAS
     (request,) = found.requests
     assert (request.base_sha, request.head_sha) == SHAS
     assert request.suspects == (a_candidate(),)
@@ -92,7 +93,8 @@ def test_another_project_has_nothing_of_it(suspect, view, received, engine, make
 
     found = view("octo/other")
 
-    assert (found.commits, found.alerts, found.requests, found.watched) == ((), (), (), 0)
+    assert (found.search.commits, found.alerts, found.requests) == ((), (), ())
+    assert found.search.watched == 0
 
 
 def test_an_alert_that_a_later_one_narrows_down_is_not_in_the_view(suspect, view):
@@ -135,8 +137,8 @@ def test_the_series_of_judged_checks_are_watched(judged, engine, make_bundle, vi
 
     found = view()
 
-    assert found.commits == SHAS
-    assert found.watched == 2  # the step time and the memory of one workload
+    assert found.search.commits == SHAS
+    assert found.search.watched == 2  # the step time and the memory of one workload
 
 
 def test_a_bisections_request_has_the_suspects_that_were_confirmed(suspect, engine):

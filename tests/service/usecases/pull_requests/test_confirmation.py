@@ -122,7 +122,7 @@ def test_a_backfill_of_old_commits_is_no_news_of_the_branch(branch):
     for commit in range(2, 9):
         branch.check(commit - 1, commit, level=1.1)
 
-    assert [name.lstrip("0") for name in branch.view.commits] == [
+    assert [name.lstrip("0") for name in branch.view.search.commits] == [
         f"{commit:x}" for commit in range(1, 25)
     ]
     assert all(request.base < 8 for request in branch.docket.requests)
@@ -134,7 +134,7 @@ def test_two_pull_requests_with_merge_bases_in_another_order_keep_the_branchs(br
     branch.check(2, 102, pull_request=7)
     branch.check(5, 6)
 
-    assert branch.view.commits == (sha(2), sha(5), sha(6))
+    assert branch.view.search.commits == (sha(2), sha(5), sha(6))
 
 
 @pytest.mark.slow
@@ -142,8 +142,8 @@ def test_what_untrusted_runners_say_is_in_no_baseline(branch):
     branch.is_trusted = False
     branch.quiet(4)
 
-    assert branch.view.commits == ()
-    assert branch.view.watched == 0
+    assert branch.view.search.commits == ()
+    assert branch.view.search.watched == 0
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_the_state_begins_anew_where_a_commit_comes_before_another(branch):
 
     branch.check(COMMITS, COMMITS + 1)
 
-    commits = branch.view.commits
+    commits = branch.view.search.commits
     for request in branch.view.requests:
         assert commits.index(request.base_sha) < commits.index(request.head_sha)
 

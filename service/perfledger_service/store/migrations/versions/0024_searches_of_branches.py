@@ -1,0 +1,18 @@
+"""The newest search of each default branch, which its page shows.
+
+Revision: 0024, after 0023.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0024"
+down_revision = "0023"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Make the tables so."""
+    op.add_column("event_search", sa.Column("content", sa.LargeBinary(), nullable=True))
+    op.execute("update event_search set searched = 0")  # each history is searched again
