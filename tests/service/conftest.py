@@ -359,13 +359,12 @@ def start_site():
     @contextmanager
     def start(engine, **values):
         jobs = RecordingJobs()
+        defaults: dict[str, Any] = {"public_url": "https://ledger.example", "now": lambda: NOW}
         state = AppState(
             engine=engine,
             workflow=jobs,
             reports=UploadReports(build_report),
-            public_url="https://ledger.example",
-            now=lambda: NOW,
-            **values,
+            **defaults | values,
         )
         with serving(app := create_app(state)) as url:
             site = Site(app, url, engine, jobs)

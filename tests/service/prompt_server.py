@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from perfledger_service.web.server import server_config
+
 
 class PromptServer(uvicorn.Server):
     """Server that ends when it is told to, not at its next look a tenth of a second later."""
@@ -27,7 +29,7 @@ class PromptServer(uvicorn.Server):
 @contextmanager
 def serving(app):
     """Serve an application on a free loopback port; yields its URL."""
-    server = PromptServer(uvicorn.Config(app, log_config=None, access_log=False))
+    server = PromptServer(server_config(app))
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()  # before the server: whoever connects too early waits, and does not fail

@@ -57,9 +57,15 @@ def project_named(session: Session, repository: str) -> Project:
     """Return the project of a repository, ignoring case; raise NotFoundError without one."""
     row = _row(session, repository)
     if row is None:
-        msg = f"{repository} is not a project: run `perfledger server project add {repository}`"
-        raise NotFoundError(msg)
+        raise no_project(repository)
     return _project(row)
+
+
+def no_project(repository: str) -> NotFoundError:
+    """Return the error of a project that is not there, and of one that somebody may not view."""
+    return NotFoundError(
+        f"{repository} is not a project: run `perfledger server project add {repository}`"
+    )
 
 
 def set_trust(session: Session, project: Project, *, trust_runners: bool) -> None:

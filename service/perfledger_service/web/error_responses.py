@@ -18,7 +18,7 @@ from perfledger_service.web.headers import HEADERS
 MAX_REASON = 500
 # Pages below a project: its name is that of an owner and a repository.
 _PROJECT_PATH = re.compile(r"/(([\w.-]+)/[\w.-]+)/.")
-_OTHER_PAGES = frozenset({"runs", "series", "static"})
+_OTHER_PAGES = frozenset({"account", "runs", "series", "sign-in", "static"})
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -44,7 +44,13 @@ def error_response(
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": reason}, status, all_headers)
     if _is_browser(request):
-        page = error_page(status, reason, repository=_repository_of(request.url.path))
+        path = request.url.path
+        page = error_page(
+            status,
+            reason,
+            repository=_repository_of(path),
+            is_sign_in=path.startswith("/sign-in"),
+        )
         return HTMLResponse(page, status, all_headers)
     return PlainTextResponse(f"{status}: {reason}\n", status, all_headers)
 

@@ -51,9 +51,7 @@ def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
         )
         raise SettingsError(msg)
     with build_app(settings) as app, _listening(host, port) as listener:
-        # Whose request it is, is read from the connection: uvicorn would believe X-Forwarded-For.
-        config = uvicorn.Config(app, log_config=None, access_log=False, proxy_headers=False)
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(server_config(app))
         bound_host, bound_port = listener.getsockname()[:2]
         print(f"perfledger listens on http://{bound_host}:{bound_port}", flush=True)  # noqa: T201 - for the operator
         # uvicorn raises the interruption again once all is closed: a service ends this way.
@@ -64,6 +62,14 @@ def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
+
+
+def server_config(app: FastAPI) -> uvicorn.Config:
+    """Return how the application is served: who asks is read from the connection alone.
+
+    uvicorn would believe any X-Forwarded-For from this machine.
+    """
+    return uvicorn.Config(app, log_config=None, access_log=False, proxy_headers=False)
 
 
 @contextmanager

@@ -5,10 +5,11 @@ from http import HTTPStatus
 from perfledger_service.rendering.layout.environment import render
 
 
-def error_page(status: int, reason: str, *, repository: str = "") -> str:
+def error_page(status: int, reason: str, *, repository: str = "", is_sign_in: bool = False) -> str:
     """Return the page that says what failed, with links back.
 
-    `repository` is the project of the request's address, "" without one.
+    `repository` is the project of the request's address, "" without one; `is_sign_in` says that a
+    sign-in failed.
     """
     return render(
         "html/error.html.j2",
@@ -16,4 +17,5 @@ def error_page(status: int, reason: str, *, repository: str = "") -> str:
         phrase=HTTPStatus(status).phrase,
         reason=reason,
         repository=repository,
+        is_sign_in=is_sign_in,
     )

@@ -19,6 +19,7 @@ from perfledger_service.store.projects import (
     Project,
     StoredToken,
     add_token,
+    no_project,
     project_named,
     revoke_token as store_revocation,
     tokens,
@@ -75,7 +76,9 @@ def make_personal_token(
     with write_session(engine) as session:
         project = project_named(session, repository)
         role = roles.get(project.id)
-        if role is None or not role.includes(ROLE_OF_SCOPE[scope]):
+        if role is None:
+            raise no_project(repository)
+        if not role.includes(ROLE_OF_SCOPE[scope]):
             msg = f"a token that may {scope} needs the role {ROLE_OF_SCOPE[scope]} in {repository}"
             raise RefusedError(msg)
         live = [one for one in tokens(session, person_id=person.id) if _is_live(one, now=now)]

@@ -40,7 +40,8 @@ async def own_form(
     browser = require_browser(reader)
     _check_origin(request, state.public_url)
     fields = await _fields(request)
-    sent = request.headers.get(TOKEN_HEADER) or fields.pop(TOKEN_FIELD, "")
+    in_form = fields.pop(TOKEN_FIELD, "")
+    sent = request.headers.get(TOKEN_HEADER, in_form)
     if not hmac.compare_digest(sent.encode(), browser.form_token.encode()):
         msg = "the form is not of this session: load the page again and repeat"
         raise RefusedError(msg)

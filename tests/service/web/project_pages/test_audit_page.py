@@ -1,0 +1,21 @@
+def test_an_admin_reads_what_people_did_in_the_project(browser_of):
+    browser_of("alice").post("/octo/models/events/1/state", state="open", reason="look <again>")
+    page = browser_of("carol").get("/octo/models/audit").text
+
+    assert "event 1 to open: look &lt;again&gt;" in page
+    assert "alice" in page
+    assert "127.0.0.1" in page
+
+
+def test_before_anything_was_changed_the_page_says_so(browser_of):
+    assert "Nobody has changed anything yet" in browser_of("carol").get("/octo/models/audit").text
+
+
+def test_others_do_not_read_it(browser_of):
+    for login, status in (("alice", 403), ("vera", 403), ("bob", 404)):
+        assert browser_of(login).get("/octo/models/audit").status_code == status
+    assert browser_of("x", is_signed_in=False).get("/octo/models/audit").status_code == 303
+
+
+def test_where_pages_are_open_nobody_reads_it(site):
+    assert site.get("/octo/models/audit").status_code == 404

@@ -1,0 +1,68 @@
+"""Tests the pages on which events are decided, over real HTTP."""
+
+import pytest
+
+from perfledger_service.usecases.people.audit import audit_log
+
+PATH = "/octo/models/events/1"
+
+
+def test_what_is_to_decide_links_to_its_event(browser_of):
+    page = browser_of("vera").get("/octo/models/triage").text
+
+    assert f'<a href="{PATH}">Event 1</a>' in page
+    assert "gpt:step" in page
+
+
+def test_a_viewer_reads_an_event_and_has_no_form(browser_of):
+    page = browser_of("vera").get(PATH).text
+
+    assert "Event 1" in page
+    assert "gpt:step" in page
+    assert 'name="state"' not in page
+
+
+def test_a_maintainer_sets_a_state_with_name_and_address(browser_of, people_site):
+    alice = browser_of("alice")
+    fields = {"state": "expected", "reason": "safer <math>", "owner": "vera", "until": "2026-12-01"}
+    assert alice.post(f"{PATH}/state", **fields).headers["location"] == PATH
+
+    page = alice.get(PATH).text
+    assert "Safer &lt;math&gt;; owner vera; until 2026-12-01" in page
+    [entry] = audit_log(people_site.engine, repository="octo/models", most=9)
+    assert (entry.actor, entry.address) == ("alice", "127.0.0.1")
+    assert entry.detail == "event 1 to expected: safer <math>; owner vera; until 2026-12-01"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"state": "fixed", "reason": "it is"},
+        {"state": "expected", "reason": "without an owner"},
+        {"state": "acknowledged", "reason": " "},
+        {"state": "closed", "reason": "no such state"},
+        {"state": "open", "reason": "a", "until": "soon"},
+        {"state": "open", "reason": "a", "other": "field"},
+        {"reason": "no state"},
+    ],
+)
+def test_a_state_that_nobody_can_set_is_refused(browser_of, people_site, fields):
+    assert browser_of("alice").post(f"{PATH}/state", **fields).status_code == 400
+    assert audit_log(people_site.engine, repository="octo/models", most=9) == ()
+
+
+def test_an_event_of_another_project_is_not_there(browser_of):
+    alice = browser_of("alice")
+
+    assert alice.get("/octo/models/events/2").status_code == 404
+    assert alice.get("/octo/other/events/2").status_code == 404
+    sent = alice.post("/octo/models/events/2/state", state="open", reason="mine?")
+    assert sent.status_code == 404
+
+
+def test_where_pages_are_open_events_are_read(site, judged, make_bundle):
+    judged(site.engine, make_bundle(pairs=4))
+
+    assert "Event 1" in site.get(PATH).text
+    assert "Event 1" in site.get("/octo/models/triage").text
+    assert site.client.post(f"{PATH}/state", data={"state": "open"}).status_code == 404
