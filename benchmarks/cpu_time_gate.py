@@ -69,7 +69,16 @@ def check(folder: Path, case: str, *, budget: str) -> Bundle:
         commit(folder, files, message)
     bundle = folder.parent / "bundle.json"
     command = ["-m", "perfledger_service", "check", "--base", "HEAD~1", "--head", "HEAD"]
-    options = ["--budget", budget, "--json", "--save-bundle", str(bundle), "--device", "cpu"]
+    options = [
+        "--no-skip",
+        "--budget",
+        budget,
+        "--json",
+        "--save-bundle",
+        str(bundle),
+        "--device",
+        "cpu",
+    ]
     done = subprocess.run(
         [sys.executable, *command, *options],
         cwd=folder,

@@ -134,7 +134,7 @@ def control(name: str, head: str, base: str = BENCHMARK) -> FaultCase:
 
 
 CONTROLS = (
-    control("unchanged code", BENCHMARK + "# a comment\n"),
+    control("unchanged steps", BENCHMARK + "UNUSED = 1\n"),
     control("renamed local variables", BENCHMARK.replace("total", "amount").replace("number", "n")),
     control(
         "a function taken out",

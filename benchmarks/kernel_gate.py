@@ -129,6 +129,7 @@ def record(*, has_kernels: bool) -> Bundle:
         bundle = Path(scratch) / "bundle.json"
         command = ["-m", "perfledger_service", "check", "--base", "HEAD~1", "--head", "HEAD"]
         options = [
+            "--no-skip",
             "--workload",
             WORKLOAD,
             "--save-bundle",

@@ -102,7 +102,7 @@ class Checks:
         workload = WORKLOAD.format(begun=str(self.folder / "begun"))
         configuration = CONFIGURATION.format(python=sys.executable, pairs=self.pairs)
         commit(root, {"perfledger.toml": configuration, "bench/sums.py": workload}, "base")
-        (root / "bench" / "sums.py").write_text(f"{workload}# a change\n", encoding="utf-8")
+        (root / "bench" / "sums.py").write_text(f"{workload}CHANGED = True\n", encoding="utf-8")
 
     def run(self, *, is_resumed: bool, kill_after_s: float) -> int:
         """Run a check, or go on with the killed one, and kill it in time; return its status."""

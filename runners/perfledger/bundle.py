@@ -23,6 +23,7 @@ from perfledger.step_work import CountedWork
 # 1: first version. A reader accepts every version up to its own.
 BUNDLE_VERSION = 1
 BUNDLE_FORMAT = "perfledger-bundle"
+SAME_CODE = "same code"  # why a workload was skipped, in words
 # Six hours: a queue for scarce devices, and the check.
 CLASS_DEADLINE_S = 6 * 3600.0
 
@@ -177,6 +178,9 @@ class Bundle:
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     accepted_work: tuple[str, ...] = ()  # workloads (globs) whose work need not be proven
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # workload → reason
+    same_code: tuple[str, ...] = ()  # of the skipped: nothing that they run on differs
+    # Workload → what may differ in its code, where that was examined.
+    code_differences: Mapping[str, str] = field(default_factory=dict[str, str])
     unchosen: tuple[str, ...] = ()  # registered, but left out by the check's options
     profiles: tuple[Profile, ...] = ()
     repeats: tuple[Profile, ...] = ()  # more windows of the profiles' code, operations only

@@ -172,6 +172,8 @@ def _check_workloads(bundle: Bundle) -> frozenset[str]:
         require(is_share, f"{where}.margin: not between 0 and 1")
         is_possible_number = 1 <= workload.devices <= MAX_WORKLOAD_DEVICES
         require(is_possible_number, f"{where}.devices: not from 1 to {MAX_WORKLOAD_DEVICES}")
+    unmeasured = set(ids) & bundle.skipped.keys() - {run.workload for run in bundle.runs}
+    require(unmeasured.issuperset(bundle.same_code), "same_code: not a skipped workload")
     names = [metric.name for metric in bundle.metrics]
     require(len(names) <= MAX_METRICS, f"metrics: more than {MAX_METRICS}")
     require(len(set(names)) == len(names), "metrics: a duplicate name")

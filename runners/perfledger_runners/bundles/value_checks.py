@@ -11,6 +11,7 @@ MAX_LOG = 20_000
 MAX_INTEGER = 2**63 - 1
 # Names of fields, mappings and lists whose texts may be longer than a word.
 LONG_TEXTS: dict[str | int, int] = {
+    "code_differences": MAX_DETAIL,
     "detail": MAX_DETAIL,
     "kernels": MAX_DETAIL,
     "limits": MAX_DETAIL,

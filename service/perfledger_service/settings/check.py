@@ -102,6 +102,9 @@ class CheckSettings(BaseSettings):
         description="folder where the checks of one machine queue; empty: they do not",
     )
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
+    skip: bool = Field(
+        True, description="workloads that run the same code on both sides are not measured"
+    )
     launch: str = Field(
         "",
         description="command that starts the ranks of workloads with several devices ({devices})",

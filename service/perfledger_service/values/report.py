@@ -133,6 +133,8 @@ class Report:
     # Workloads of which neighbouring turns were compared.
     interleaved_workloads: tuple[str, ...] = ()
     tests: tuple[PairedTest, ...] = ()  # whose pairs decided the verdicts
+    same_code: tuple[str, ...] = ()  # of the skipped: nothing that they run on differs
+    code_differences: tuple[tuple[str, str], ...] = ()  # of workloads whose code was compared
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     options: CheckOptions = NO_OPTIONS
     held_s: float | None = None  # that the check held its machine

@@ -104,6 +104,9 @@ class MeasuringFlags:
     isolated: Annotated[bool, how("a separate environment for each side", flag="--isolated")] = (
         False
     )
+    no_skip: Annotated[
+        bool, how("also measure workloads whose code is the same", flag="--no-skip")
+    ] = False
     resume: Annotated[
         bool, how("resume the interrupted check of these revisions", flag="--resume")
     ] = False
@@ -118,6 +121,7 @@ class MeasuringFlags:
             "device": self.device,
             "build": self.build,
             "isolated": self.isolated or None,
+            "skip": False if self.no_skip else None,
             "budget": self.budget,
             "budget_usd": self.budget_usd,
             "device_price": self.device_price,

@@ -48,6 +48,10 @@ def report_json(report: Report, *, url: str = "") -> str:
         "kernels": [_kernels(judgement) for judgement in report.kernels],
         **attributes(report, "failures", "new_workloads"),
         "skipped": [{"workload": name, "reason": why} for name, why in report.skipped],
+        "same_code": report.same_code,
+        "code_differences": [
+            {"workload": name, "reason": why} for name, why in report.code_differences
+        ],
         "explanations": [explanation_record(explanation) for explanation in report.explanations],
         "advice": [
             attributes(one, "workload", "recommendations") | {"roof": roof_record(one.roof)}

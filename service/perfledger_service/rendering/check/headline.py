@@ -218,6 +218,10 @@ def _quiet_headline(rows: Sequence[VerdictTableRow], report: Report) -> str:
 
 
 def _without_verdicts(report: Report) -> str:
+    if report.same_code and not report.failures:
+        number = len(report.same_code)
+        were = "were" if number > 1 else "was"
+        return f"Same code: {_workloads(number)} {were} skipped, and nothing was measured"
     if report.new_workloads:
         return report.title if ":" in report.title else f"{report.title}: {workload_counts(report)}"
     return _not_measured(report) if report.failures else "Nothing was measured"

@@ -40,6 +40,7 @@ from perfledger_runners.measuring.kernel_windows import lost_window_notes, match
 from perfledger_runners.measuring.pair_journal import JournalHeader, PairJournal
 from perfledger_runners.measuring.paired_runs import PairedRuns, measure_pairs
 from perfledger_runners.measuring.profile_runs import profile_both
+from perfledger_runners.measuring.same_code import CodeWatch
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.change_profiles import with_profiles
@@ -52,6 +53,7 @@ from perfledger_service.usecases.check.workloads.new_workloads import (
     comparison_advice,
     other_base_workloads,
 )
+from perfledger_service.usecases.check.workloads.same_code import begin_watch, without_same_code
 from perfledger_service.usecases.check.workloads.workload_plan import WorkloadPlan, plan_workloads
 from perfledger_service.usecases.check.workloads.workload_rules import WorkloadRules, workload_rules
 from perfledger_service.usecases.inputs.known_spreads import KnownSpreads, find_known_spreads
@@ -104,19 +106,23 @@ def measure_change(
     began = site.harness.clock() - (journal.spent_s if journal else 0.0)
     site = site.ending_at(began + settings.budget)
     progress.stage("finding workloads")
-    base, head = _discover(site)
+    watch, base, head = _discover(site)
     workload_plan = plan_workloads(base, head, choice=request.choice, params=settings.params)
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(site.requests[Side.HEAD], request.choice))
     other_names, advice = _unmatched_on_base(site, workload_plan, base, request.choice)
     machine, gpu = read_machine(head.facts, requested=settings.device, environment=os.environ)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
-    if journal is not None:
-        journal.check_machine(machine, workload_plan.to_measure)
     spent_s = site.harness.clock() - began
     queue.measure_on(machine)
     began = site.harness.clock() - spent_s  # waiting for other checks costs nothing
     site = site.ending_at(began + allowance.seconds).for_workloads(workload_plan.to_measure)
+    progress.stage("comparing the code of both sides")
+    workload_plan = without_same_code(
+        workload_plan, site, watch, (base, head), device=machine.device, journal=journal
+    )
+    if journal is not None:
+        journal.check_machine(machine, workload_plan.to_measure)
     host_findings = (*read_fitness(machine.device, gpu), queue.finding)
     rules = workload_rules(base, workload_plan.to_measure, margin=settings.margin)
     plan, step_works, history_notes = _preparation(
@@ -154,6 +160,8 @@ def measure_change(
         failures=workload_plan.failures + paired_runs.failures,
         new_workloads=tuple(spec.id for spec in workload_plan.new),
         skipped={**workload_plan.skipped, **paired_runs.skipped},
+        same_code=tuple(spec.id for spec in workload_plan.same_code),
+        code_differences=workload_plan.code_differences,
         unchosen=workload_plan.unchosen,
         base_configuration=site.configuration.base_file,
         other_base_workloads=other_names,
@@ -228,13 +236,17 @@ def _preparation(
     return plan, step_works, known_spreads.notes
 
 
-def _discover(site: CheckSite) -> tuple[Discovery, Discovery]:
-    """Return the workloads of base and head, of both at once where no device can be in the way."""
+def _discover(site: CheckSite) -> tuple[CodeWatch | None, Discovery, Discovery]:
+    """Return the watch of head's code, and the workloads of base and head.
+
+    Both sides are listed at once where no device can be in the way.
+    """
+    watch = begin_watch(site)
     if may_have_accelerator():
         base, head = (site.code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
-        return base, head
+        return watch, base, head
     discoveries = on_both_sides(site.harness, site.code.discover)
-    return discoveries[Side.BASE], discoveries[Side.HEAD]
+    return watch, discoveries[Side.BASE], discoveries[Side.HEAD]
 
 
 def _unmatched_on_base(

@@ -83,6 +83,8 @@ def build_report(
         failures=bundle.failures + judgement.failures,
         new_workloads=bundle.new_workloads,
         skipped=tuple(bundle.skipped.items()),
+        same_code=bundle.same_code,
+        code_differences=tuple(bundle.code_differences.items()),
         explanations=explanations,
         advice=advice,
         unit_costs=_unit_costs(bundle, today=today) if is_priced else (),
@@ -125,7 +127,7 @@ def conclude_verdicts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> CheckCon
         conclusion = Conclusion(bundle.undecided)
         code = ExitCode.OK if conclusion is Conclusion.NEUTRAL else ExitCode.UNCERTAIN
         return CheckConclusion(conclusion, code, title)
-    if _is_first_use(bundle, verdicts):
+    if _is_first_use(bundle, verdicts) or _is_all_same_code(bundle, verdicts):
         return CheckConclusion(Conclusion.NEUTRAL, ExitCode.OK, title)
     if _is_all_new(bundle, verdicts):
         return CheckConclusion(Conclusion.FAILURE, ExitCode.UNCERTAIN, title)
@@ -142,7 +144,12 @@ def _deciding_outcomes(verdicts: tuple[Verdict, ...]) -> frozenset[Outcome]:
 
 
 def _measured_nothing(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
-    return not (verdicts or bundle.new_workloads)
+    return not (verdicts or bundle.new_workloads or bundle.same_code)
+
+
+def _is_all_same_code(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
+    """Return whether all that could be compared runs the same code, so that nothing was timed."""
+    return bool(bundle.same_code) and not verdicts
 
 
 def _is_all_new(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
@@ -184,6 +191,8 @@ def _subject(outcome: Outcome, verdicts: tuple[Verdict, ...]) -> str:
 
 
 def _title_without_verdicts(bundle: Bundle) -> str:
+    if _is_all_same_code(bundle, ()):
+        return "Same code: nothing was measured"
     if not bundle.new_workloads:
         return "Not measured"
     if _is_first_use(bundle, ()):

@@ -41,7 +41,7 @@ def command(tmp_path):
     for arguments in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "base")):
         identity = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
         subprocess.run(["git", *identity, *arguments], cwd=root, check=True)
-    (root / "bench" / "sums.py").write_text(f"{WORKLOAD}# a change\n")
+    (root / "bench" / "sums.py").write_text(f"{WORKLOAD}CHANGED = True\n")
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -109,7 +109,7 @@ def assert_is_valid(bundle):
 
 def test_another_change_is_not_resumed(command, tmp_path):
     end_after(command(), 1, signal.SIGKILL)
-    (tmp_path / "repository" / "bench" / "sums.py").write_text(f"{WORKLOAD}# another change\n")
+    (tmp_path / "repository" / "bench" / "sums.py").write_text(f"{WORKLOAD}CHANGED = False\n")
 
     again = command("--resume")
     _, errors = again.communicate()

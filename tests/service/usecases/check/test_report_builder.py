@@ -3,7 +3,7 @@ from datetime import date
 
 import pytest
 
-from perfledger.bundle import DeclaredThroughput, FleetUse, PricingConfig
+from perfledger.bundle import SAME_CODE, DeclaredThroughput, FleetUse, PricingConfig
 from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Device, Failure, FailureReason, Machine, Run, Side
@@ -21,6 +21,13 @@ from perfledger_service.values.report import Conclusion, ExitCode
 
 TODAY = date(2026, 11, 20)
 QUIET_PAIRS = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
+SAME = {"vit:step": SAME_CODE}
+SAME_CODE_ALONE = {
+    "workloads": ("vit:step",),
+    "runs": (),
+    "skipped": SAME,
+    "same_code": ("vit:step",),
+}
 ONLY_NEW = {"workloads": (), "runs": (), "new_workloads": ("gpt:new",)}
 H100 = Machine(
     device=Device.CUDA,
@@ -92,6 +99,30 @@ def failure(workload="gpt:step", why=FailureReason.RAISED):
             id="a skipped one among others",
         ),
         pytest.param(
+            SAME_CODE_ALONE, "neutral", 0, "Same code: nothing was measured", id="all same code"
+        ),
+        pytest.param(
+            {**SAME_CODE_ALONE, "new_workloads": ("gpt:new",)},
+            "neutral",
+            0,
+            "Same code: nothing was measured",
+            id="same code and new ones",
+        ),
+        pytest.param(
+            {**SAME_CODE_ALONE, "failures": (failure(),)},
+            "failure",
+            3,
+            "Not measured",
+            id="same code and a failed one",
+        ),
+        pytest.param(
+            {"ratio": 1.2, "skipped": SAME},
+            "failure",
+            1,
+            "Performance regressed",
+            id="a skipped one beside a slower one",
+        ),
+        pytest.param(
             {**ONLY_NEW, "base_configuration": "perfledger.toml"},
             "failure",
             3,
@@ -159,6 +190,15 @@ def test_a_workload_counts_once_by_its_worst_verdict(reported):
 
     assert workload_counts(report) == "1 regressed, 1 new, 1 skipped of 3 workloads"
     assert report.skipped == (("vit:step", "same kernels"),)
+
+
+def test_what_runs_the_same_code_is_in_the_headline_and_has_no_verdict(reported):
+    report = reported(**SAME_CODE_ALONE, code_differences={"gpt:step": "a.py differs"})
+
+    assert report.headline == "Same code: 1 workload was skipped, and nothing was measured"
+    assert workload_counts(report) == "1 skipped of 1 workload"
+    assert report.verdicts == ()
+    assert report.code_differences == (("gpt:step", "a.py differs"),)
 
 
 def test_less_activity_in_less_time_fails_no_check(make_bundle):

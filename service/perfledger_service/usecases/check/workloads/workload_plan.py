@@ -1,9 +1,11 @@
 """Plans which workloads a check measures, and which are new, missing or broken."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+from typing import Self
 
+from perfledger.bundle import SAME_CODE
 from perfledger.records import Failure, FailureReason, Side, WorkloadSpec
 from perfledger.workload_pattern import is_match
 from perfledger_runners.bundles.value_checks import MAX_DETAIL, MAX_WORD
@@ -18,19 +20,36 @@ class WorkloadPlan:
     to_measure: tuple[WorkloadSpec, ...]  # on both sides, as head registers them
     new: tuple[WorkloadSpec, ...]  # in head only: nothing to compare with
     failures: tuple[Failure, ...]
-    skipped: Mapping[str, str]  # benchmarks of head that cannot be measured → why
+    skipped: Mapping[str, str]  # benchmarks of head that cannot or need not be measured → why
     unchosen: tuple[str, ...] = ()  # registered by head, and left out by the check's options
     notes: tuple[str, ...] = ()  # on names that no side registers, and options that do not apply
+    same_code: tuple[WorkloadSpec, ...] = ()  # not measured, as nothing they run on differs
+    # Of workloads to measure: what may differ in their code.
+    code_differences: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def workloads(self) -> tuple[WorkloadSpec, ...]:
         """Return all workloads of the head, measured or not."""
-        return self.to_measure + self.new
+        return self.to_measure + self.same_code + self.new
 
     @property
     def is_all_new(self) -> bool:
         """Return whether nothing can be compared: base lacks all workloads of head."""
-        return bool(self.new) and not (self.to_measure or self.failures)
+        return bool(self.new) and not (self.to_measure or self.same_code or self.failures)
+
+    def without_same_code(self, code_differences: Mapping[str, str]) -> Self:
+        """Return the plan without measuring the workloads that have no difference in their code.
+
+        `code_differences` has for some of them why the code may differ, "" where it is the same.
+        """
+        same = {name for name, text in code_differences.items() if not text}
+        return replace(
+            self,
+            to_measure=tuple(spec for spec in self.to_measure if spec.id not in same),
+            same_code=tuple(spec for spec in self.to_measure if spec.id in same),
+            skipped={**self.skipped, **dict.fromkeys(sorted(same), SAME_CODE)},
+            code_differences={name: text for name, text in code_differences.items() if text},
+        )
 
 
 def plan_workloads(

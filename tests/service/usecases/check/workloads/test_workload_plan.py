@@ -30,6 +30,17 @@ def test_what_both_sides_register_is_measured():
     assert (planned.to_measure, planned.new, planned.failures) == ((A, B), (), ())
 
 
+def test_what_runs_the_same_code_is_registered_and_not_measured():
+    planned = plan_workloads(side(A, B), side(A, B), choice=WorkloadChoice())
+
+    same = planned.without_same_code({A.id: "", B.id: "b.py differs and was read"})
+
+    assert (same.to_measure, same.same_code, same.skipped) == ((B,), (A,), {A.id: "same code"})
+    assert same.workloads == (B, A)
+    assert same.code_differences == {B.id: "b.py differs and was read"}
+    assert planned.without_same_code({}) == planned
+
+
 def test_what_only_head_registers_is_new():
     planned = plan_workloads(side(A), side(A, B), choice=WorkloadChoice())
 

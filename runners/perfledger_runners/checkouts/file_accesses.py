@@ -1,0 +1,70 @@
+"""Finds the files of a checkout that were read, by whatever process and in whatever way.
+
+The kernel keeps a file's time of access. It sees what a hook in Python cannot: child processes,
+native code, memory maps and programs that were started. A file system that is mounted without
+times of access (`noatime`), or read-only, shows no access at all: then nothing may be concluded.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePath, PurePosixPath
+
+# Older than any time of change: the kernel's default (`relatime`) then records the next access.
+WATCHED_SINCE_NS = 0
+BYTECODE_FOLDER = "__pycache__"
+
+
+def watch_files(root: Path) -> dict[str, int]:
+    """Begin to watch the files below a folder; return when each was changed, in nanoseconds.
+
+    Raises OSError where their times cannot be set.
+    """
+    times: dict[str, int] = {}
+    for path in _files(root):
+        changed_at = path.lstat().st_mtime_ns
+        os.utime(path, ns=(WATCHED_SINCE_NS, changed_at), follow_symlinks=False)
+        times[str(path.relative_to(root))] = changed_at
+    return times
+
+
+def accessed_files(root: Path) -> frozenset[str]:
+    """Return the paths of the files that were read, or are new, since `watch_files`."""
+    return frozenset(
+        str(path.relative_to(root))
+        for path in _files(root)
+        if path.lstat().st_atime_ns != WATCHED_SINCE_NS
+    )
+
+
+def written_files(root: Path, times: Mapping[str, int]) -> frozenset[str]:
+    """Return the files that are new or changed since `watch_files` returned these times.
+
+    Bytecode is none of them: Python checks that it is of the source beside it.
+    """
+    return frozenset(
+        name
+        for path in _files(root)
+        if times.get(name := str(path.relative_to(root))) != path.lstat().st_mtime_ns
+        and not _is_bytecode(path)
+    )
+
+
+def loaded_sources(accesses: frozenset[str]) -> frozenset[str]:
+    """Return the Python files that were read, or whose bytecode was, pytest's included."""
+    sources = {path for path in accesses if path.endswith(".py")}
+    for path in filter(_is_bytecode, map(PurePosixPath, accesses)):
+        parts = path.stem.split(".")  # NAME.cpython-312, and NAME may have dots of its own
+        names = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+        sources |= {str(path.parent.parent / f"{name}.py") for name in names}
+    return frozenset(sources)
+
+
+def _is_bytecode(path: PurePath) -> bool:
+    return path.suffix == ".pyc" and path.parent.name == BYTECODE_FOLDER
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Yield the files below a folder, without links: what they lead to is read in its own place."""
+    for here, _, names in os.walk(root):
+        paths = (Path(here, name) for name in names)
+        yield from (path for path in paths if not path.is_symlink())

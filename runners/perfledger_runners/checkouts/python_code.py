@@ -1,0 +1,28 @@
+"""Compares the code of Python files, comments and blank lines aside."""
+
+import ast
+import re
+
+# Generated files may be larger: they are compared byte by byte.
+MAX_SOURCE_BYTES = 2 * 2**20
+# Code with such a name may work by the place of other code in its file, which comments move.
+LINE_NAMES = re.compile(rb"lineno|co_lines|co_positions|linetable|lnotab|getframeinfo|getsource")
+# Code with such a name may work by the size or time of a file whose content it does not read.
+FILE_FACT_NAMES = re.compile(rb"getsize|getmtime|getctime|getatime|st_size|st_[mca]time|\bstat\b")
+
+
+def is_same_code(base: bytes, head: bytes) -> bool:
+    """Return whether two sources have the same syntax tree, docstrings and all constants included.
+
+    Sources that this Python cannot parse, or that are too large or too deep, are not the same.
+    """
+    if max(len(base), len(head)) > MAX_SOURCE_BYTES:
+        return False
+    try:
+        return _tree(base) == _tree(head)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def _tree(source: bytes) -> str:
+    return ast.dump(ast.parse(source))

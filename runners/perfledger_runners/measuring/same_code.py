@@ -1,0 +1,247 @@
+"""Finds the workloads whose code is the same on both sides, by what their run on head reads.
+
+The files of both checkouts are compared before anything runs, and head's are watched while its
+workloads are listed and run, with as many steps as when they are measured. A process does what its
+code, its files and its environment say: if all that head's process read is the same on base, base's
+does the same. Why this is enough stands in the README.
+"""
+
+import math
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from perfledger.protocol import ChildRequest, Command
+from perfledger.records import Failure, Run, Side, WorkloadSpec
+from perfledger_runners.checkouts.checkout_difference import (
+    CheckoutDifference,
+    ContentDifference,
+    compare_checkouts,
+)
+from perfledger_runners.checkouts.file_accesses import (
+    accessed_files,
+    loaded_sources,
+    watch_files,
+    written_files,
+)
+from perfledger_runners.checkouts.source_tree import (
+    changed_dependencies,
+    changed_paths,
+    is_compiled_source,
+    listed,
+)
+from perfledger_runners.children.child_process import run_request
+from perfledger_runners.children.harness import Harness, python_of
+from perfledger_runners.children.protocol_parser import FailedMessage, RunMessage
+from perfledger_runners.measuring.code_origin import CodeOriginCheck
+from perfledger_runners.measuring.discovery import Discovery
+from perfledger_runners.measuring.measured_pair import run_of
+from perfledger_runners.safe_text import MAX_DETAIL, clean_text
+
+# Of the rest of the budget: most changes are to be measured, and the pairs need the time.
+WATCHED_SHARE = 0.1
+COMPILE_TIMEOUT_S = 60.0
+GIT_FILE = ".git"  # of a linked work tree: it leads to the commit
+NO_RUN = "its process ended without a result"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeWatch:
+    """A watch of head's checkout, from before its workloads are listed.
+
+    `doubt` is why no workload can have the same code, whatever it reads; "" if one can.
+    """
+
+    head: Path
+    difference: CheckoutDifference = field(default_factory=CheckoutDifference)
+    times: Mapping[str, int] = field(default_factory=dict[str, int])  # of change, when it began
+    doubt: str = ""
+
+    def first_difference(self) -> str:
+        """Return the first difference in what was read since the watch began, "" without one."""
+        return first_difference(self.difference, accessed_files(self.head))
+
+
+def watch_code(harness: Harness, base: ChildRequest, head: ChildRequest) -> CodeWatch:
+    """Compare the checkouts of two requests, and begin to watch head's."""
+    root = Path(head.root)
+    try:
+        difference = compare_checkouts(Path(base.root), root)
+        if difference.kinds:
+            doubt = f"{clean_text(difference.kinds[0])} is on one side alone, or of another kind"
+            return CodeWatch(head=root, doubt=doubt[:MAX_DETAIL])
+        comments = [
+            path
+            for path, how in difference.contents.items()
+            if how is ContentDifference.COMMENTS and path.isprintable()
+        ]
+        _compile(python_of(harness, head), root, comments)
+        return CodeWatch(head=root, difference=difference, times=watch_files(root))
+    except (OSError, subprocess.SubprocessError) as error:
+        doubt = f"the checkouts could not be compared: {clean_text(str(error))}"
+        return CodeWatch(head=root, doubt=doubt[:MAX_DETAIL])
+
+
+def first_difference(difference: CheckoutDifference, accesses: frozenset[str]) -> str:
+    """Return in one clause why a process that read these files may do another thing on base.
+
+    "" says that it cannot.
+    """
+    if difference.kinds:
+        return f"{difference.kinds[0]} is on one side alone, or of another kind"
+    loaded = loaded_sources(accesses)
+    if not loaded:
+        return "this file system does not record which files are read"
+    comments = {
+        path
+        for path, how in difference.contents.items()
+        if how is ContentDifference.COMMENTS and path in loaded
+    }
+    unread = difference.contents.keys() - accesses - loaded
+    clauses = (
+        *(
+            f"{path} differs and was read"
+            for path in sorted(difference.contents.keys() & (accesses | loaded) - comments)
+        ),
+        *(
+            f"{path} differs in its comments, and its text was read"
+            for path in sorted(comments & accesses)
+        ),
+        *(
+            f"{path} may work by lines of code, which differ in {min(comments)}"
+            for path in sorted(difference.line_readers & loaded)
+            if comments
+        ),
+        *_unread_clauses(difference, sorted(unread - {GIT_FILE}), accesses, loaded),
+    )
+    return clauses[0] if clauses else ""
+
+
+def _unread_clauses(
+    difference: CheckoutDifference,
+    unread: Sequence[str],
+    accesses: frozenset[str],
+    loaded: frozenset[str],
+) -> Iterable[str]:
+    """Yield why files that differ may matter though they were not read.
+
+    Their size may, and another process may read other files of one kind: shards, or one at random.
+    """
+    sizes = [path for path in unread if difference.contents[path] is not ContentDifference.CONTENT]
+    readers = sorted(difference.fact_readers & loaded)
+    if sizes and readers:
+        yield f"{readers[0]} may work by sizes of files, and that of {sizes[0]} differs"
+    kinds = {_kind_of(path): path for path in accesses if not path.endswith(".py")}
+    for path in unread:
+        if _kind_of(path) in kinds:
+            yield f"{path} differs, and {kinds[_kind_of(path)]} beside it was read"
+
+
+def _kind_of(path: str) -> tuple[PurePosixPath, str]:
+    """Return the folder and the suffix of a file: files beside each other of one kind."""
+    pure = PurePosixPath(path)
+    return pure.parent, pure.suffix
+
+
+def shared_doubt(
+    watch: CodeWatch, origin: CodeOriginCheck, base: Discovery, head: Discovery
+) -> str:
+    """Return why no workload can have the same code on both sides, "" if one can."""
+    changed = changed_paths(origin.base, origin.head)
+    compiled = [path for path in changed if is_compiled_source(path)]
+    unseen = [path for path in changed if path not in watch.difference.contents]
+    dependencies = changed_dependencies(origin.base, origin.head)
+    doubts = (
+        (watch.doubt, watch.doubt),
+        (origin.is_built, "each side runs in an environment that was built for it"),
+        (dependencies, f"{listed(dependencies)} declares other dependencies"),
+        (compiled, f"{listed(compiled)} is compiled"),
+        (unseen, f"{listed(unseen)} differs in git alone: its files are not in this clone"),
+        (base.facts is None or base.facts != head.facts, "the environments of the sides differ"),
+    )
+    return next((clean_text(text)[:MAX_DETAIL] for is_so, text in doubts if is_so), "")
+
+
+def code_differences(
+    watch: CodeWatch,
+    harness: Harness,
+    request: ChildRequest,
+    workloads: Sequence[WorkloadSpec],
+    *,
+    check_run: Callable[[Run], Failure | None],
+) -> Mapping[str, str]:
+    """Return for each workload why its code may differ on base, "" where it cannot.
+
+    The workloads run on head, where `request` is head's: all in one process, and if what they read
+    differs, those of each file apart, as long as a share of the budget allows.
+    """
+    hasty = replace(harness, ends_at=_end(harness))
+    names = tuple(spec.id for spec in workloads)
+
+    def failures_of(names: tuple[str, ...]) -> Mapping[str, str]:
+        return _run_failures(hasty, request, names, check_run)
+
+    failures: Mapping[str, str] = {}
+    reason = watch.first_difference()  # in what listing the workloads has read
+    if not reason:
+        failures = failures_of(names)
+        reason = watch.first_difference()
+    if not reason:
+        return {name: failures[name] for name in names}
+    modules = {spec.module for spec in workloads}
+    if len(modules) == 1 or written_files(watch.head, watch.times):
+        return dict.fromkeys(names, reason)
+    # What is not code may be in a cache now, which the next process reads instead.
+    data = {path for path in accessed_files(watch.head) if not path.endswith((".py", ".pyc"))}
+    differences = dict[str, str]()
+    for module in sorted(modules):
+        own_names = tuple(spec.id for spec in workloads if spec.module == module)
+        watch_files(watch.head)
+        failures = failures_of(own_names)
+        accesses = accessed_files(watch.head) | data
+        reason = first_difference(watch.difference, accesses)
+        differences |= {name: failures[name] or reason for name in own_names}
+    return differences
+
+
+def _run_failures(
+    harness: Harness,
+    request: ChildRequest,
+    workloads: tuple[str, ...],
+    check_run: Callable[[Run], Failure | None],
+) -> Mapping[str, str]:
+    """Run workloads on head; return for each why its run says nothing, "" if it was as usual."""
+    failures = dict.fromkeys(workloads, NO_RUN)
+    measuring = replace(request, command=Command.MEASURE, workloads=workloads, is_interleaved=False)
+    for message in run_request(harness, measuring):
+        match message:
+            case RunMessage(workload=name) if name in failures:
+                run = run_of(message, side=Side.HEAD, pair=0, position=0, process=0)
+                failure = check_run(run)
+                failures[name] = "" if failure is None else failure.detail
+            case FailedMessage(workload=name) if name in failures:
+                text = f"its run before the pairs failed: {message.reason}: {message.detail}"
+                failures[name] = clean_text(text)[:MAX_DETAIL]
+            case _:
+                pass
+    return failures
+
+
+def _end(harness: Harness) -> float:
+    ends_at = harness.ends_at - (1 - WATCHED_SHARE) * harness.seconds_left()
+    return ends_at if math.isfinite(ends_at) else math.inf
+
+
+def _compile(python: Path, root: Path, paths: Sequence[str]) -> None:
+    """Write the bytecode of files, so that their text is read by nothing that only imports them."""
+    if not paths:
+        return
+    subprocess.run(  # noqa: S603 - the interpreter that the user configured
+        [str(python), "-I", "-m", "py_compile", "-"],
+        input="\n".join(str(root / path) for path in paths),
+        text=True,
+        capture_output=True,
+        timeout=COMPILE_TIMEOUT_S,
+        check=False,  # a file without bytecode is read when it is imported
+    )

@@ -1,0 +1,303 @@
+"""Workloads that run the same code, found by real children; no change may hide."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.records import Failure, FailureReason, Side
+from perfledger_runners.checkouts.checkout_difference import (
+    CheckoutDifference,
+    ContentDifference,
+    compare_checkouts,
+)
+from perfledger_runners.checkouts.file_accesses import accessed_files
+from perfledger_runners.measuring.discovery import discover
+from perfledger_runners.measuring.same_code import (
+    code_differences,
+    first_difference,
+    watch_code,
+)
+from tests.runners.agent.measuring.mutated_changes import (
+    REPOSITORY,
+    SOURCES,
+    harmless_bases,
+    mutated_bases,
+    write,
+)
+
+
+def specs_of(discovery):
+    assert not discovery.broken
+    return discovery.workloads
+
+
+class Checkouts:
+    """Two checkouts, and what comes of comparing the code of their workloads."""
+
+    def __init__(self, folder, harness, request_for):
+        self.base, self.head = folder / "base", folder / "head"
+        self.harness = harness
+        self.requests = {
+            Side.BASE: request_for(self.base),
+            Side.HEAD: request_for(self.head),
+        }
+        self.runs = 0
+
+    def differences(self, *, check_run=lambda _: None):
+        watch = watch_code(self.harness, self.requests[Side.BASE], self.requests[Side.HEAD])
+        specs = specs_of(discover(self.harness, self.requests[Side.HEAD]))
+        found = code_differences(
+            watch, self.harness, self.requests[Side.HEAD], specs, check_run=check_run
+        )
+        return {name.partition(".")[2]: text for name, text in found.items()}
+
+
+@pytest.fixture
+def checkouts(tmp_path, harness, request_for):
+    return Checkouts(tmp_path, harness, request_for)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory, make_harness, request_for):
+    """What the workloads read of head, which is that of all changes: the bases are mutated."""
+    folder = tmp_path_factory.mktemp("recorded")
+    with make_harness(folder) as harness:
+        checkouts = Checkouts(folder, harness, request_for)
+        write(checkouts.head, REPOSITORY)
+        commented = {path: f"# c\n{REPOSITORY[path]}" for path in SOURCES}
+        write(checkouts.base, REPOSITORY | commented)
+        differences = checkouts.differences()
+        assert set(differences.values()) == {""}
+        yield accessed_files(checkouts.head)
+
+
+def difference_of(tmp_path, head, change):
+    base = tmp_path / "changed"
+    shutil.rmtree(base, ignore_errors=True)
+    write(base, REPOSITORY)
+    change(base)
+    return compare_checkouts(base, head)
+
+
+@pytest.mark.slow
+def test_no_mutated_change_is_hidden(recorded, tmp_path):
+    clean = write(tmp_path / "clean", REPOSITORY)
+    changes = list(mutated_bases())
+
+    hidden = [
+        name
+        for name, change in changes
+        if not first_difference(difference_of(tmp_path, clean, change), recorded)
+    ]
+
+    assert hidden == []
+    assert len(changes) >= 200
+
+
+@pytest.mark.slow
+def test_comments_layout_and_unread_files_are_the_same_code(recorded, tmp_path):
+    clean = write(tmp_path / "clean", REPOSITORY)
+
+    reasons = {
+        first_difference(difference_of(tmp_path, clean, change), recorded)
+        for change in harmless_bases()
+    }
+
+    assert reasons == {""}
+
+
+PLAIN = """import perfledger
+{}
+
+@perfledger.workload()
+def step():
+    {}
+    return lambda: sum(range(10))
+"""
+READS = {
+    "native code": ("import ctypes", "ctypes.CDLL('./data.bin')"),
+    "a child process": ("import subprocess", "subprocess.run(['cat', 'data.bin'], check=True)"),
+    "a memory map": (
+        "import mmap, os",
+        "mmap.mmap(os.open('data.bin', os.O_RDONLY), 0, prot=mmap.PROT_READ)",
+    ),
+    "a descriptor": ("import os", "os.read(os.open('data.bin', os.O_RDONLY), 1)"),
+    "an archive": ("import zipimport", "zipimport.zipimporter('data.bin')"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", READS)
+def test_a_file_that_is_read_in_any_way_is_part_of_the_code(checkouts, way):
+    heading, line = READS[way]
+    text = PLAIN.format(heading, f"try:\n        {line}\n    except Exception:\n        pass")
+    for root, content in ((checkouts.base, "one" * 9), (checkouts.head, "two" * 9)):
+        write(root, {"benchmarks/w.py": text, "data.bin": content})
+
+    assert checkouts.differences() == {"w:step": "data.bin differs and was read"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("heading", "line", "reason"),
+    [
+        ("import inspect", "print(inspect.getsource(inspect.currentframe()))", "lines of code"),
+        ("", "print(open(__file__).read())", "its text was read"),
+        ("", "print(step.__wrapped__.__code__.co_firstlineno if 0 else 0)", "by lines of code"),
+    ],
+)
+def test_comments_matter_to_code_that_reads_itself(checkouts, heading, line, reason):
+    text = PLAIN.format(heading, line)
+    write(checkouts.base, {"benchmarks/w.py": text})
+    write(checkouts.head, {"benchmarks/w.py": f"# a comment\n{text}"})
+
+    (difference,) = checkouts.differences().values()
+
+    assert reason in difference
+
+
+@pytest.mark.slow
+def test_a_module_that_a_later_step_imports_is_part_of_the_code(checkouts):
+    text = PLAIN.format("import itertools", "return lambda n=itertools.count(): late(next(n))")
+    text += "\ndef late(n):\n    if n == 1:\n        import other\n"
+    for root, number in ((checkouts.base, 1), (checkouts.head, 2)):
+        write(root, {"benchmarks/w.py": text, "other.py": f"x = {number}\n"})
+
+    assert checkouts.differences() == {"w:step": "other.py differs and was read"}
+
+
+@pytest.mark.slow
+def test_the_commit_that_code_asks_git_for_is_part_of_it(checkouts):
+    text = PLAIN.format("import subprocess", "subprocess.run(['git', 'rev-parse', 'HEAD'])")
+    for root in (checkouts.base, checkouts.head):
+        write(root, {"benchmarks/w.py": text, ".git": f"gitdir: {root}/none\n"})
+
+    assert checkouts.differences() == {"w:step": ".git differs and was read"}
+
+
+@pytest.mark.slow
+def test_what_listing_has_cached_in_the_checkout_counts_for_the_run(checkouts):
+    heading = (
+        "import pathlib\ncache = pathlib.Path('cache.txt')\n"
+        "if not cache.exists():\n    cache.write_text(open('data.bin').read())"
+    )
+    text = PLAIN.format(heading, "print(cache.read_text())")
+    other = PLAIN.format("", "")
+    for root, content in ((checkouts.base, "one"), (checkouts.head, "two")):
+        write(root, {"benchmarks/w.py": text, "benchmarks/v.py": other, "data.bin": content})
+
+    assert set(checkouts.differences().values()) == {"data.bin differs and was read"}
+
+
+@pytest.mark.slow
+def test_workloads_of_a_file_that_reads_nothing_that_differs_are_the_same_code(checkouts):
+    same = PLAIN.format("import other", "print(other.x)")
+    for root, number in ((checkouts.base, 1), (checkouts.head, 2)):
+        write(
+            root,
+            {
+                "benchmarks/v.py": same,
+                "benchmarks/w.py": PLAIN.format("import changed", "print(changed.x)"),
+                "other.py": "x = 1\n",
+                "changed.py": f"x = {number}\n",
+            },
+        )
+
+    assert checkouts.differences() == {"v:step": "", "w:step": "changed.py differs and was read"}
+
+
+@pytest.mark.slow
+def test_a_workload_that_fails_or_ran_other_code_is_to_be_measured(checkouts):
+    for root in (checkouts.base, checkouts.head):
+        write(root, {"benchmarks/w.py": PLAIN.format("", "1 / 0")})
+    assert "ZeroDivisionError" in checkouts.differences()["w:step"]
+
+    for root in (checkouts.base, checkouts.head):
+        write(root, {"benchmarks/w.py": PLAIN.format("", "")})
+
+    def is_wrong(run):
+        return Failure(
+            workload=run.workload, side=Side.HEAD, why=FailureReason.WRONG_CODE, detail="installed"
+        )
+
+    assert checkouts.differences(check_run=is_wrong) == {"w:step": "installed"}
+
+
+@pytest.mark.slow
+def test_without_time_a_workload_is_to_be_measured(checkouts):
+    for root in (checkouts.base, checkouts.head):
+        write(root, {"benchmarks/w.py": PLAIN.format("", "")})
+    watch = watch_code(checkouts.harness, *checkouts.requests.values())
+    specs = specs_of(discover(checkouts.harness, checkouts.requests[Side.HEAD]))
+    late = replace(checkouts.harness, ends_at=checkouts.harness.clock())
+
+    differences = code_differences(
+        watch, late, checkouts.requests[Side.HEAD], specs, check_run=lambda _: None
+    )
+
+    assert "budget" in differences["benchmarks.w:step"]
+
+
+def test_checkouts_that_cannot_be_read_are_a_doubt(checkouts):
+    write(checkouts.base, {"a": ""})
+    write(checkouts.head, {"a": ""}).joinpath("a").chmod(0)
+    checkouts.base.joinpath("a").unlink()
+
+    watch = watch_code(checkouts.harness, *checkouts.requests.values())
+
+    assert watch.doubt == "a is on one side alone, or of another kind"
+
+
+NAMES = ("w.py", "a.py", "pkg/b.py", "data/one.bin", "data/two.bin", "data/three.txt", "README.md")
+
+
+@st.composite
+def differences(draw):
+    contents = draw(
+        st.dictionaries(st.sampled_from(NAMES), st.sampled_from(ContentDifference), max_size=4)
+    )
+    python = {
+        path: how
+        for path, how in contents.items()
+        if how is not ContentDifference.COMMENTS or path.endswith(".py")
+    }
+    readers = st.frozensets(st.sampled_from([name for name in NAMES if name.endswith(".py")]))
+    return CheckoutDifference(
+        contents=python, line_readers=draw(readers), fact_readers=draw(readers)
+    )
+
+
+@given(differences(), st.frozensets(st.sampled_from(NAMES)))
+def test_whatever_differs_and_was_read_is_a_difference_and_more_reading_hides_none(
+    difference, accesses
+):
+    accesses |= {"w.py"} - difference.contents.keys() or {"other.py"}
+    reason = first_difference(difference, accesses)
+
+    if difference.contents.keys() & accesses:
+        assert reason
+    if reason:
+        assert first_difference(difference, accesses | {"README.md", "pkg/b.py"})
+
+
+def test_a_file_system_that_records_no_access_shows_nothing():
+    assert "does not record" in first_difference(CheckoutDifference(), frozenset())
+
+
+def test_a_shard_beside_one_that_was_read_may_be_the_next():
+    difference = CheckoutDifference(contents={"data/two.bin": ContentDifference.CONTENT})
+
+    assert first_difference(difference, frozenset({"w.py", "data/one.bin"})) == (
+        "data/two.bin differs, and data/one.bin beside it was read"
+    )
+    assert first_difference(difference, frozenset({"w.py", "data/three.txt"})) == ""
+
+
+def test_a_size_that_differs_matters_to_code_that_asks_for_sizes():
+    contents = {"big.bin": ContentDifference.SIZE}
+    difference = CheckoutDifference(contents=contents, fact_readers=frozenset({"w.py"}))
+
+    assert "may work by sizes of files" in first_difference(difference, frozenset({"w.py"}))
+    assert first_difference(difference, frozenset({"other.py"})) == ""
