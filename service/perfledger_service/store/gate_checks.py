@@ -11,8 +11,14 @@ from perfledger.metrics import STEP_TIME
 from perfledger_baselines.judging.shadow_checks import ShadowCheck
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.gate_health import DetectableChange, GateCheck
-from perfledger_service.store.page_queries import COUNTED_STATUSES
-from perfledger_service.store.tables import EnvironmentRow, GateCheckRow, UploadRow, VerdictRow
+from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED
+from perfledger_service.store.tables import (
+    BranchCommitRow,
+    EnvironmentRow,
+    GateCheckRow,
+    UploadRow,
+    VerdictRow,
+)
 
 RED_CONCLUSION = "failure"  # GitHub's conclusion of a check that blocks
 # Of a project, the newest: older ones tell of other code and other machines.
@@ -26,6 +32,15 @@ class StoredGate:
     device_class: str
     checks: tuple[GateCheck, ...]
     newest_bundle: str  # its SHA-256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchCheck:
+    """The newest check of a commit of the default branch on one machine class."""
+
+    upload_id: str
+    conclusion: str
+    measured_at: datetime
 
 
 def add_gate_check(
@@ -100,6 +115,41 @@ def stored_gates(session: Session, project_id: int) -> tuple[StoredGate, ...]:
             device_class=device_class, checks=tuple(checks), newest_bundle=bundles[device_class]
         )
         for device_class, checks in sorted(gates.items())
+    )
+
+
+def newest_branch_checks(session: Session, project_id: int) -> tuple[BranchCheck, ...]:
+    """Return the newest check on each machine class of the newest commit with a judged one.
+
+    The commit is one that the default branch is known to have, and no check of a commit against
+    itself counts, which finds nothing.
+    """
+    is_of_branch = (
+        col(UploadRow.project_id) == project_id,
+        col(UploadRow.pull_request).is_(None),
+        col(UploadRow.status).in_(COUNTED_STATUSES),
+        col(UploadRow.base_sha) != col(UploadRow.head_sha),
+        IS_BELIEVED,
+    )
+    newest_commit = session.exec(
+        select(BranchCommitRow.sha)
+        .join(UploadRow, col(UploadRow.head_sha) == BranchCommitRow.sha)
+        .where(col(BranchCommitRow.project_id) == project_id, *is_of_branch)
+        .order_by(col(BranchCommitRow.place).desc())
+        .limit(1)
+    ).first()
+    rows = session.exec(
+        select(UploadRow, EnvironmentRow.device_class)
+        .join(EnvironmentRow)
+        .where(*is_of_branch, col(UploadRow.head_sha) == newest_commit)
+        .order_by(col(UploadRow.created_at), col(UploadRow.id))
+    )
+    newest = {device_class: upload for upload, device_class in rows}
+    return tuple(
+        BranchCheck(
+            upload_id=upload.id, conclusion=upload.conclusion, measured_at=upload.measured_at
+        )
+        for upload in newest.values()
     )
 
 

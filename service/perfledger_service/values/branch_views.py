@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate, AbRequest, Alert
 from perfledger_baselines.history.commits.event_state import EventState
@@ -149,3 +150,28 @@ class TriageReport:
     def count_notes(self, state: EventState) -> int:
         """Return how many events came into a state since then."""
         return len({note.event_id for note in self.notes if note.state is state})
+
+
+class GateState(StrEnum):
+    """What the newest check of the default branch says, and the open events of its history."""
+
+    PASSING = "passing"
+    REGRESSED = "regressed"
+    FAILING = "failing"  # a limit on cost, say: no verdict is red
+    NOT_MEASURED = "not measured"
+    UNDECIDED = "undecided"
+    UNKNOWN = "unknown"  # no commit of the default branch was judged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateBadge:
+    """The state of a project's gate; `measured_at` is None where it is unknown.
+
+    A check that is stale says how the branch was, not how it is.
+    """
+
+    repository: str
+    state: GateState
+    open_regressions: int = 0
+    measured_at: datetime | None = None
+    is_stale: bool = False

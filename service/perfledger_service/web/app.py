@@ -46,7 +46,7 @@ from perfledger_service.web.headers import SecurityHeaders
 from perfledger_service.web.metrics import metrics
 from perfledger_service.web.metrics.request_times import RequestTimes
 from perfledger_service.web.metrics.service_metrics import metrics_registry
-from perfledger_service.web.project_pages import audit_page, event_pages
+from perfledger_service.web.project_pages import audit_page, event_pages, gate_badge
 from perfledger_service.web.repeated_task import RepeatedTask
 from perfledger_service.web.sign_in import account, routes
 from perfledger_service.web.sign_in.access import access_by_route
@@ -59,7 +59,7 @@ TAKE_OVER_S = 1.0
 # In the order in which a path is looked for: the pages' `/{owner}/{name}` fits most.
 ROUTED: Final = (
     *(uploads, priors, ab_requests, checks, events, jobs, webhooks, health, metrics),
-    *(routes, account, event_pages, audit_page, pages),
+    *(routes, account, event_pages, audit_page, gate_badge, pages),
 )
 
 

@@ -1,0 +1,54 @@
+"""Renders a project's badge: one line of text in a small picture."""
+
+from perfledger_service.rendering.layout.environment import render
+from perfledger_service.values.branch_views import GateBadge, GateState
+
+LABEL = "perfledger"
+# White text has a contrast of 4.5 and more on each: those of the pages' outcomes.
+_COLOURS = {
+    GateState.PASSING: "#1b7a43",
+    GateState.REGRESSED: "#b3261e",
+    GateState.FAILING: "#b3261e",
+    GateState.NOT_MEASURED: "#6a3fa0",
+    GateState.UNDECIDED: "#8a6100",
+    GateState.UNKNOWN: "#5b6169",
+}
+_STALE_COLOUR = "#5b6169"
+_CHARACTER_WIDTH = 6.6  # of 11 pixels of a sans-serif font; browsers fit the text into it
+_EDGE = 8  # left and right of a text
+
+
+def badge_svg(badge: GateBadge) -> str:
+    """Return the badge, with a title for screen readers."""
+    message = badge_text(badge)
+    return render(
+        "badge.svg.j2",
+        label=LABEL,
+        message=message,
+        title=f"{LABEL}, {badge.repository}: {message}{_date(badge)}",
+        label_width=_text_width(LABEL),
+        message_width=_text_width(message),
+        edge=_EDGE,
+        colour=_STALE_COLOUR if badge.is_stale else _COLOURS[badge.state],
+    )
+
+
+def badge_text(badge: GateBadge) -> str:
+    """Return the words of the badge: its colour says nothing more."""
+    text = badge.state.value
+    if badge.open_regressions:
+        plural = "" if badge.open_regressions == 1 else "s"
+        text = f"{badge.open_regressions} open regression{plural}"
+    if badge.is_stale and badge.measured_at is not None:
+        return f"stale: {text} on {badge.measured_at:%Y-%m-%d}"
+    return text
+
+
+def _date(badge: GateBadge) -> str:
+    if badge.measured_at is None or badge.is_stale:
+        return ""
+    return f", measured on {badge.measured_at:%Y-%m-%d}"
+
+
+def _text_width(text: str) -> int:
+    return round(len(text) * _CHARACTER_WIDTH)
