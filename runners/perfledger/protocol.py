@@ -120,6 +120,7 @@ class ChildRequest:
     load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with
     packages: tuple[SourcePackage, ...] = ()  # the revision's own: imported from it, and recorded
     statement: Statement = field(default_factory=Statement)  # of its suite
+    watched_sources: tuple[str, ...] = ()  # below root: see `keep_lines`
     environment: str = ""  # the virtual environment that was built for this side; "": the user's
     version: int = PROTOCOL_VERSION
 
@@ -148,7 +149,7 @@ def read_request(path: Path) -> ChildRequest:
             f"{PROTOCOL_VERSION}: start both from the same perfledger"
         )
         raise RequestError(msg)
-    names = ("import_paths", "paths", "workloads", "unprofiled")
+    names = ("import_paths", "paths", "workloads", "unprofiled", "watched_sources")
     fields |= {name: tuple(fields[name]) for name in names}
     fields["params"] = {
         workload: {name: tuple(values) for name, values in chosen.items()}

@@ -38,6 +38,7 @@ from perfledger.process.message_channel import MessageChannel
 from perfledger.process.package_imports import prefer_checkout
 from perfledger.process.process_state import preserved_state
 from perfledger.process.registered_workloads import collect_registered
+from perfledger.process.source_lines import keep_lines
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
 from perfledger.records import Device, FailureReason
 from perfledger.statement import STATEMENT_FILE, statement_function
@@ -65,6 +66,7 @@ def run_command(
     root = Path(request.root).resolve()
     roots = import_roots(root, request.import_paths)
     os.chdir(root)
+    keep_lines(root, request.watched_sources)
     sys.path[:0] = [str(folder) for folder in roots]
     prefer_checkout(
         root,

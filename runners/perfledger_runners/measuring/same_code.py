@@ -40,7 +40,7 @@ from perfledger_runners.measuring.measured_pair import run_of
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 # Of the rest of the budget: most changes are to be measured, and the pairs need the time.
-WATCHED_SHARE = 0.1
+WATCHED_SHARE = 0.2
 COMPILE_TIMEOUT_S = 60.0
 GIT_FILE = ".git"  # of a linked work tree: it leads to the commit
 NO_RUN = "its process ended without a result"
@@ -57,6 +57,15 @@ class CodeWatch:
     difference: CheckoutDifference = field(default_factory=CheckoutDifference)
     times: Mapping[str, int] = field(default_factory=dict[str, int])  # of change, when it began
     doubt: str = ""
+
+    def request(self, request: ChildRequest) -> ChildRequest:
+        """Return head's request for a process that is watched."""
+        comments = (
+            path
+            for path, how in self.difference.contents.items()
+            if how is ContentDifference.COMMENTS
+        )
+        return replace(request, watched_sources=tuple(comments))
 
     def first_difference(self) -> str:
         """Return the first difference in what was read since the watch began, "" without one."""
@@ -180,7 +189,7 @@ def code_differences(
     names = tuple(spec.id for spec in workloads)
 
     def failures_of(names: tuple[str, ...]) -> Mapping[str, str]:
-        return _run_failures(hasty, request, names, check_run)
+        return _run_failures(hasty, watch.request(request), names, check_run)
 
     failures: Mapping[str, str] = {}
     reason = watch.first_difference()  # in what listing the workloads has read

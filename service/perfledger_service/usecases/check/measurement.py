@@ -123,7 +123,9 @@ def measure_change(
     )
     if journal is not None:
         journal.check_machine(machine, workload_plan.to_measure)
-    host_findings = (*read_fitness(machine.device, gpu), queue.finding)
+    host_findings = (
+        (*read_fitness(machine.device, gpu), queue.finding) if workload_plan.to_measure else ()
+    )
     rules = workload_rules(base, workload_plan.to_measure, margin=settings.margin)
     plan, step_works, history_notes = _preparation(
         site,
@@ -177,7 +179,7 @@ def measure_change(
         undecided=settings.undecided,
         settings=settings.in_force(),
         logs=paired_runs.logs,
-        host_findings=(*host_findings, read_fitness_afterwards()),
+        host_findings=(*host_findings, read_fitness_afterwards()) if host_findings else (),
         notes=site.code.notes(base, head)
         + advice
         + workload_plan.notes
@@ -241,11 +243,11 @@ def _discover(site: CheckSite) -> tuple[CodeWatch | None, Discovery, Discovery]:
 
     Both sides are listed at once where no device can be in the way.
     """
-    watch = begin_watch(site)
+    watch, code = begin_watch(site)
     if may_have_accelerator():
-        base, head = (site.code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
+        base, head = (code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
         return watch, base, head
-    discoveries = on_both_sides(site.harness, site.code.discover)
+    discoveries = on_both_sides(site.harness, code.discover)
     return watch, discoveries[Side.BASE], discoveries[Side.HEAD]
 
 

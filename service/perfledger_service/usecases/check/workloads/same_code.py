@@ -1,5 +1,7 @@
 """Leaves out the workloads of a check whose code is the same on both sides."""
 
+from dataclasses import replace
+
 from perfledger.records import Device, Side
 from perfledger_runners.measuring.discovery import Discovery
 from perfledger_runners.measuring.same_code import (
@@ -11,19 +13,24 @@ from perfledger_runners.measuring.same_code import (
 from perfledger_service.usecases.check.check_journal import CheckJournal
 from perfledger_service.usecases.check.check_site import CheckSite
 from perfledger_service.usecases.check.child_requests import requests_for_device
+from perfledger_service.usecases.check.side_code import SideCode
 from perfledger_service.usecases.check.workloads.workload_plan import WorkloadPlan
 
 OTHER_DEFINITION = "base registers it in another way"
 
 
-def begin_watch(site: CheckSite) -> CodeWatch | None:
-    """Begin to watch the code that head runs; None where every workload is measured.
+def begin_watch(site: CheckSite) -> tuple[CodeWatch | None, SideCode]:
+    """Begin to watch the code that head runs; return the watch, and the code to list workloads of.
 
-    A check of one commit against itself is asked for to see the noise.
+    There is none where every workload is measured. A check of one commit against itself is asked
+    for to see the noise.
     """
+    code, requests = site.code, site.requests
     if not site.configuration.settings.skip or site.sides.base.sha == site.sides.head.sha:
-        return None
-    return watch_code(site.harness, site.requests[Side.BASE], site.requests[Side.HEAD])
+        return None, code
+    watch = watch_code(site.harness, requests[Side.BASE], requests[Side.HEAD])
+    watched = {**requests, Side.HEAD: watch.request(requests[Side.HEAD])}
+    return watch, replace(code, requests=watched)
 
 
 def without_same_code(
