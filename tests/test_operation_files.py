@@ -8,19 +8,16 @@ import tomllib
 from configparser import RawConfigParser
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
 import yaml
 from kubernetes_validate import ValidationError, validate
-from typer.main import get_command
 
-from perfledger_service.cli.app import app
-from perfledger_service.cli.groups import LazyGroup
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.service import PriceSettings, ServiceSettings, UploadSettings
+from tests.command_lines import parse
 
 ROOT = Path(__file__).parent.parent
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
@@ -46,16 +43,6 @@ SETTINGS = {
 
 def name_of(value):
     return value.name if isinstance(value, Path) else value["metadata"]["name"]
-
-
-def parse(words):
-    """Let the program read a command line without running it; it exits at what it does not know."""
-    program, *words = words
-    assert Path(program).name == "perfledger"
-    command: Any = get_command(app)
-    while isinstance(command, LazyGroup):
-        command, words = command.get_command(None, words[0]), words[1:]
-    return command.make_context(command.name, list(words)).params
 
 
 def unit_of(file):
