@@ -17,6 +17,11 @@ def main() -> None:
     except PerfledgerError as error:
         sys.stderr.write(f"perfledger: {error}\n")
         sys.exit(error.exit_code)
+    except SystemExit as ending:
+        # Where nobody reads on (`| head`), typer and rich end with 1: that would be a regression.
+        if isinstance(ending.__context__, BrokenPipeError):
+            sys.exit(128 + signal.SIGPIPE)
+        raise
     except Exception:  # a boundary: a bug ends with its traceback and exit code 4
         traceback.print_exc()
         sys.exit(4)

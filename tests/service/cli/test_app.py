@@ -1,5 +1,6 @@
 import os
 import re
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -44,3 +45,18 @@ def test_completion_can_be_shown_and_installed():
     shown = CliRunner().invoke(app, ["--help"], prog_name="perfledger").output
 
     assert re.search(r"--install-completion .*\n  --show-completion ", shown)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_result_that_nobody_reads_is_no_regression(options):
+    command = ["prices", "list", *options]
+    with subprocess.Popen(
+        [sys.executable, "-m", "perfledger_service", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stdout.close()
+        printed = process.stderr.read()
+
+    assert (process.returncode, printed) == (128 + signal.SIGPIPE, b"")
