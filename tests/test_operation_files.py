@@ -170,12 +170,14 @@ def test_ports_and_probes_are_those_of_the_service():
     assert {probe["path"] for probe in probes} == {"/healthz", "/readyz"}
 
 
-def test_the_service_may_listen_where_it_does():
+def test_people_sign_in_where_others_reach_the_service():
     *_, service = containers_of(POD_OWNERS[0])
     [configuration] = (each["data"] for each in RESOURCES if each["kind"] == "ConfigMap")
 
     assert parse(service["command"])["host"] == "0.0.0.0"
-    assert configuration["PERFLEDGER_PUBLIC_READ"] == "true"
+    assert configuration["PERFLEDGER_GITHUB_CLIENT_ID"]
+    assert "PERFLEDGER_GITHUB_CLIENT_SECRET" in variables_of(service)
+    assert "PERFLEDGER_PUBLIC_READ" not in configuration
     assert urlsplit(configuration["PERFLEDGER_PUBLIC_URL"]).scheme == "https"
 
 
@@ -219,6 +221,7 @@ def test_replicas_that_start_at_once_upgrade_one_database_and_become_ready(new_d
     here = [*service["command"][1:-1], "127.0.0.1", "--port", "0"]
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **configuration}
     environment.pop("PERFLEDGER_GITHUB_APP_ID")
+    environment["PERFLEDGER_GITHUB_CLIENT_SECRET"] = "client secret"
 
     with new_database() as url:
         environment["PERFLEDGER_DATABASE_URL"] = url
