@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from random import Random
 
+import msgspec
 from sqlalchemy import Engine, insert
 
 from perfledger.bundle import Bundle, FleetUse, Plan, PricingConfig
@@ -86,7 +87,7 @@ def fill(engine: Engine, checks: int) -> None:
                 {
                     "hash": "e",
                     "device_class": MACHINE.device_class,
-                    "machine": '{"model": "NVIDIA H100 80GB HBM3", "memory_bytes": 85520809984}',
+                    "machine": msgspec.json.encode(MACHINE).decode(),
                 }
             ],
         )

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 
 from perfledger_service.rendering.check import web_pages
 from perfledger_service.rendering.check.compare_page import compare_page, compare_page_document
@@ -16,6 +16,7 @@ from perfledger_service.rendering.check.project_lists import (
 from perfledger_service.rendering.fleet.capacity_page import capacity_page
 from perfledger_service.rendering.history.branch_page import branch_page
 from perfledger_service.rendering.history.series_page import series_page
+from perfledger_service.rendering.history.series_plot import series_data
 from perfledger_service.rendering.layout.document import Document
 from perfledger_service.rendering.layout.writers import to_csv, to_json
 from perfledger_service.rendering.server.machines_page import machines_document, machines_page
@@ -65,7 +66,7 @@ class PageFormat(StrEnum):
     JSON = "json"
 
 
-def _data(document: Document, output: PageFormat) -> Response:
+def data_response(document: Document, output: PageFormat) -> Response:
     """Return a page's data as CSV or JSON."""
     if output is PageFormat.CSV:
         return Response(to_csv(document), media_type="text/csv")
@@ -138,6 +139,14 @@ def series(reader: CurrentPageReader, series_id: Number, page: PageNumber = 1) -
     return series_page(history, page=page)
 
 
+@router.get("/series/{series_id}/points.json", response_class=Response)
+def series_points(reader: CurrentPageReader, series_id: Number) -> Response:
+    """Return the points of a series' chart."""
+    with reader.session() as session:
+        history = series_history(session, series_id)
+    return JSONResponse(series_data(history))
+
+
 @router.get("/{owner}/{name}/pull/{number}")
 def pull_request(
     state: CurrentAppState, reader: CurrentPageReader, owner: Name, name: Name, number: Number
@@ -197,7 +206,7 @@ def compare(
         comparison = compare_uploads(session, f"{owner}/{name}", base=a, head=b)
     if output is PageFormat.HTML:
         return HTMLResponse(compare_page(comparison.repository, comparison))
-    return _data(compare_page_document(comparison), output)
+    return data_response(compare_page_document(comparison), output)
 
 
 @router.get("/{owner}/{name}/machines")
@@ -212,7 +221,7 @@ def machines(
         view = machines_view(session, f"{owner}/{name}")
     if output is PageFormat.HTML:
         return HTMLResponse(machines_page(view))
-    return _data(machines_document(view), output)
+    return data_response(machines_document(view), output)
 
 
 @router.get("/{owner}/{name}")

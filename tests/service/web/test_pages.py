@@ -47,6 +47,15 @@ def test_the_pull_requests_page_says_the_verdict(site, upload):
     assert f"/runs/{upload['id']}" in page
 
 
+def test_the_chart_of_a_series_has_its_points_from_an_address_of_their_own(site, upload):
+    page, answer = site.get("/series/1").text, site.get("/series/1/points.json")
+
+    assert 'data-points="/series/1/points.json"' in page
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["links"] == [f"/runs/{upload['id']}"] * 2
+    assert site.get("/series/99/points.json").status_code == 404
+
+
 def test_only_a_checks_page_may_speak_to_a_window_that_it_opens(site, upload):
     found = {
         path: answer.headers["cross-origin-opener-policy"]

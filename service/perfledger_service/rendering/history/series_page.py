@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from perfledger.metrics import WorseDirection
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.history import stored_verdict_rows
-from perfledger_service.rendering.history.series_plot import series_chart, series_data
+from perfledger_service.rendering.history.series_plot import series_chart
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.paging import page_of
@@ -42,7 +42,6 @@ def series_page(history: SeriesHistory, *, page: int = 1) -> str:
         branch_commits=sum(one.is_on_branch for one in history.commits),
         heads=sum(not one.is_on_branch for one in history.commits),
         svg="" if chart is None else embedded_svg(chart, label=spoken),
-        data=series_data(history),
         changes=change_rows(history),
         new_machines=[provenance_facts.short_sha(sha)[:10] for sha in history.new_machines],
         commits=page_of(tuple(reversed(history.commits)), page, size=COMMITS_PER_PAGE),

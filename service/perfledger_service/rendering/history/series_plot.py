@@ -24,6 +24,8 @@ from perfledger_service.values.upload_views import SeriesCommit, SeriesHistory
 
 _MARGIN = 0.1  # of the range, above and below
 _MAX_LABELS = 10
+# In the drawing without a script the line has all commits; dots of more would cover each other.
+MAX_DOTS = 300
 _COLUMNS = ("center", "low", "high")
 
 
@@ -72,7 +74,7 @@ def series_chart(history: SeriesHistory) -> Chart | None:
         ),
         LineMark(points=tuple((p.x, p.commit.center * factor) for p in branch)),
     ]
-    for one in placed:
+    for one in placed[-MAX_DOTS:]:
         commit, tone = one.commit, _tone(one.commit)
         if not commit.is_on_branch or len(branch) == 1:  # a band needs two
             ends = (one.x, commit.low * factor), (one.x, commit.high * factor)
@@ -81,7 +83,7 @@ def series_chart(history: SeriesHistory) -> Chart | None:
         marks.append(DotMark(x=one.x, y=commit.center * factor, tone=tone, title=title))
     marks += [
         RuleMark(x=x - 0.5, is_dashed=True, tone=Tone.RED, title=label, label=label)
-        for x, label in change_places(history)
+        for x, label in change_places(history, placed)
     ]
     return Chart(
         x=_commits_axis(placed),
@@ -110,17 +112,17 @@ def series_data(history: SeriesHistory) -> Mapping[str, object]:
         "labels": [_name(one.commit) for one in placed],
         "links": [f"/runs/{one.commit.upload_id}" for one in placed],
         "commits": [provenance_facts.short_sha(one.commit.sha)[:7] for one in branch],
-        "changes": [{"x": x - 0.5, "label": label} for x, label in change_places(history)],
+        "changes": [{"x": x - 0.5, "label": label} for x, label in change_places(history, placed)],
         "machines": [bar.x for bar in _machine_bars(history, branch)],
         **columns,
     }
 
 
-def change_places(history: SeriesHistory) -> tuple[tuple[float, str], ...]:
+def change_places(
+    history: SeriesHistory, placed: Iterable[PlacedCommit]
+) -> tuple[tuple[float, str], ...]:
     """Return the place and the size of each change whose commit is drawn."""
-    places = {
-        one.commit.sha: one.x for one in placed_commits(history.commits) if one.commit.is_on_branch
-    }
+    places = {one.commit.sha: one.x for one in placed if one.commit.is_on_branch}
     return tuple(
         (places[change.sha], number_format.percent(change.change))
         for change in history.changes

@@ -1,8 +1,8 @@
 """States how a verdict was reached: machine, revisions and plan."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from string import hexdigits
 
 from perfledger.bundle import Plan
 from perfledger.metrics import KERNELS
@@ -15,6 +15,7 @@ from perfledger_service.values.report import Report
 
 _MAX_OWN = 4  # workloads that are named for a rule of their own
 _SHA_SHOWN = 12
+_NOT_HEXADECIMAL = re.compile(r"[^0-9a-fA-F]")
 _SHORTEST_NAME = 3  # shorter names are found inside other words
 
 
@@ -191,7 +192,7 @@ def _leaning(report: Report) -> tuple[str, ...]:
 
 def short_sha(sha: str) -> str:
     """Return the start of a commit hash, with hexadecimal digits only."""
-    return "".join(character for character in sha if character in hexdigits)[:_SHA_SHOWN]
+    return _NOT_HEXADECIMAL.sub("", sha)[:_SHA_SHOWN]
 
 
 def _machine_facts(machine: Machine) -> Iterator[ProvenanceFact]:

@@ -14,6 +14,7 @@ from perfledger_service.rendering.chart.marks import (
 )
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.history.series_plot import (
+    MAX_DOTS,
     change_places,
     placed_commits,
     series_chart,
@@ -43,6 +44,19 @@ def test_the_branch_is_a_line_with_a_band_and_heads_are_bars_beside_it(history, 
     assert chart.y.title == "ms"
 
 
+def test_of_a_long_history_the_line_has_all_commits_and_the_newest_have_dots(history, marks_of):
+    branch, _ = sides(history)
+    count = MAX_DOTS + 2
+    commits = tuple(replace(branch[0], sha=f"{number:040x}") for number in range(count))
+
+    chart = series_chart(replace(history, commits=commits))
+
+    assert chart is not None
+    (line,) = marks_of(chart, LineMark)
+    assert len(line.points) == count
+    assert [dot.x for dot in marks_of(chart, DotMark)] == list(range(2, count))
+
+
 def test_a_commit_of_the_branch_has_a_whole_place_and_a_head_one_behind_its_base(history):
     placed = placed_commits(history.commits)
 
@@ -63,7 +77,7 @@ def test_a_change_is_a_rule_before_its_commit(history, marks_of):
     assert chart is not None
     (rule,) = marks_of(chart, RuleMark)
     assert (rule.x, rule.label) == (6.5, "+14.6\u00a0%")
-    assert change_places(history) == ((7, "+14.6\u00a0%"),)
+    assert change_places(history, placed_commits(history.commits)) == ((7, "+14.6\u00a0%"),)
 
 
 def test_every_second_state_of_the_machine_is_shaded(history, marks_of):

@@ -29,6 +29,7 @@ RULES = {
     ("GET", "/runs/{upload_id}"): Access.PAGE_READER,
     ("GET", "/runs/{upload_id}/bundle.json"): Access.PAGE_READER,
     ("GET", "/series/{series_id}"): Access.PAGE_READER,
+    ("GET", "/series/{series_id}/points.json"): Access.PAGE_READER,
     ("GET", "/{owner}/{name}"): Access.PAGE_READER,
     ("GET", "/{owner}/{name}/badge.svg"): Access.PAGE_READER,
     ("GET", "/{owner}/{name}/compare"): Access.PAGE_READER,

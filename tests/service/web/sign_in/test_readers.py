@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from perfledger_service.usecases.people.roles import ROLE_FRESH, ROLE_STALE, grant_role, revoke_role
-from perfledger_service.values.people import Actor, Role
+from perfledger_service.values.people.person import Actor, Role
 from perfledger_service.web.sign_in.access import Access, access_by_route
 
 OTHER_UPLOAD = "2" * 32
@@ -26,6 +26,7 @@ MODELS_PATHS = {
     "/runs/{upload_id}": f"/runs/{'1' * 32}",
     "/runs/{upload_id}/bundle.json": f"/runs/{'1' * 32}/bundle.json",
     "/series/{series_id}": "/series/1",
+    "/series/{series_id}/points.json": "/series/1/points.json",
 }
 OPEN_TO_ALL = {"/", "/capacity"}
 

@@ -1,5 +1,6 @@
 """Every page, made of views and a bundle by hand, and a server under the service's policy."""
 
+import json
 import mimetypes
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,7 @@ from perfledger_service.rendering.check.project_lists import (
     workloads_page,
 )
 from perfledger_service.rendering.history.series_page import series_page
+from perfledger_service.rendering.history.series_plot import series_data
 from perfledger_service.rendering.server.machines_page import machines_page
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.fleet_views import MachinesView, MachineView, RunnerView
@@ -130,6 +132,17 @@ def ruled(report):
     )
 
 
+class PagesByPath(dict[str, str]):
+    """Pages by their paths, and beside them the points of their charts."""
+
+    def __init__(self, histories):
+        super().__init__()
+        self.points = {
+            f"/series/{one.series.id}/points.json": json.dumps(series_data(one))
+            for one in histories
+        }
+
+
 @pytest.fixture(scope="session")
 def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping[str, str]]:
     """Return a function that renders every page, its texts put through another function."""
@@ -185,7 +198,13 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
             accepted_at=NOON,
             until=None,
         )
-        pages = {
+        histories = (
+            moved,
+            SeriesHistory(series=replace(line, id=2), commits=moved.commits[:1]),
+            SeriesHistory(series=replace(line, id=3), commits=()),
+        )
+        pages = PagesByPath(histories)
+        pages |= {
             "/": web_pages.index_page(IndexView(repositories=(line.repository,), uploads=every)),
             "/empty": web_pages.index_page(IndexView(repositories=(), uploads=())),
             "/acme/models/pull/41": web_pages.pull_request_page(
@@ -255,10 +274,8 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
             "/acme/models/workloads/one": workload_page(
                 replace(workloads, text=line.workload), (accepted,)
             ),
-            "/series/1": series_page(moved),
+            **{f"/series/{one.series.id}": series_page(one) for one in histories},
             "/series/1/older": series_page(moved, page=2),
-            "/series/2": series_page(SeriesHistory(series=line, commits=moved.commits[:1])),
-            "/series/3": series_page(SeriesHistory(series=line, commits=())),
         }
         for report, upload in zip(named, uploads, strict=True):
             profiled = bundle_of(report, rewrite(profiles, change))
@@ -285,6 +302,8 @@ def served(pages) -> Iterator[str]:
             if name != self.path:
                 content = (web_pages.static_folder() / name).read_bytes()
                 kind = mimetypes.guess_type(name)[0] or "text/plain"
+            elif self.path in pages.points:
+                content, kind = pages.points[self.path].encode(), "application/json"
             else:
                 content, kind = pages[self.path].encode(), "text/html; charset=utf-8"
             self.send_response(200)

@@ -210,9 +210,9 @@ def test_a_check_without_a_price_says_what_is_not_known(pages):
     assert "unavailable on this device: measured on a CPU, which is not on the price sheet" in text
 
 
-def test_the_series_is_drawn_without_a_script_and_its_data_is_beside_it(pages, series):
+def test_the_series_is_drawn_without_a_script_and_its_script_has_all_points(pages, series):
     page = Page(pages["/series/1"])
-    data = json.loads(page.data)
+    data = json.loads(pages.points["/series/1/points.json"])
 
     assert page.tags.count("circle") == len(series.points)
     assert data["unit"] == "ms"

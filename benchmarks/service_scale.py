@@ -1,0 +1,142 @@
+"""How fast the service judges and answers on a store of 20 million samples.
+
+    python benchmarks/service_scale.py [--observations 1000000]
+
+Fills a fresh SQLite database with a quarter of checks. Uploads of 2,000 series are received and
+judged on it, and the history is searched, by the functions that the service calls. Then it is
+served on loopback: for each page the 95th percentile of the time to the last byte, the processor
+time of one answer, and its size. Goals: pages 100 ms, judging 300 ms.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import httpx
+import numpy as np
+from filled_store import OBSERVATIONS, PER_CHECK, REPOSITORY, SAMPLES, START, fill
+from upload import TOKEN, bundle, perfledger
+
+from perfledger_service.store.database import open_engine
+from perfledger_service.store.upgrade import upgrade
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.events.event_search import search_events
+from perfledger_service.usecases.pull_requests.projects import add_project, project_of
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle
+
+PAGE_GOAL_MS, JUDGING_GOAL_MS = 100.0, 300.0
+REQUESTS = 40  # of each page; the first of each is not counted, as its caches are empty
+UPLOADS = 20
+MANY_WORKLOADS, FEW_WORKLOADS = 1000, 25  # two metrics each
+SMALL_UPLOAD = f"{2**65:032x}"
+
+
+def upload_id(number: int) -> str:
+    return f"{2**64 + number:032x}"
+
+
+def pages(checks: int) -> dict[str, str]:
+    last = checks - 1
+    pull_request = last if last % 5 else last - 1
+    return {
+        "newest uploads": "/",
+        "default branch": f"/{REPOSITORY}",
+        "workloads": f"/{REPOSITORY}/workloads",
+        "one workload": f"/{REPOSITORY}/workloads/bench.w7:step",
+        "pull requests": f"/{REPOSITORY}/pulls",
+        "a pull request": f"/{REPOSITORY}/pull/{pull_request}",
+        "check, 50 series": f"/runs/{SMALL_UPLOAD}",
+        "check, 2,000 series": f"/runs/{upload_id(UPLOADS)}",
+        "a series": "/series/1",
+        "machines": f"/{REPOSITORY}/machines",
+        "capacity": "/capacity",
+    }
+
+
+def processor_s(process: subprocess.Popen[str]) -> float:
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure_pages(service: subprocess.Popen[str], url: str, checks: int) -> None:
+    print(f"{'page':20}{'p95 ms':>9}{'processor ms':>14}{'kB':>8}")
+    with httpx.Client(base_url=url, timeout=600) as client:
+        for name, path in pages(checks).items():
+            size = len(client.get(path).raise_for_status().content)
+            times_s: list[float] = []
+            before_s = processor_s(service)
+            for _ in range(REQUESTS):
+                start = time.perf_counter()
+                client.get(path).raise_for_status()
+                times_s.append(time.perf_counter() - start)
+            used_ms = 1000 * (processor_s(service) - before_s) / REQUESTS
+            p95_ms = 1000 * float(np.quantile(times_s, 0.95))
+            mark = "" if p95_ms <= PAGE_GOAL_MS else "  over the goal"
+            print(f"{name:20}{p95_ms:9.1f}{used_ms:14.1f}{size / 1000:8.0f}{mark}")
+
+
+def measure_judging(url: str) -> None:
+    engine, reports = open_engine(url), UploadReports(build_report)
+    project = project_of(engine, TOKEN, now=START)
+    receive = partial(receive_bundle, engine, project=project, now=START, reports=reports)
+    judging_ms: list[float] = []
+    for number in range(1, UPLOADS + 1):
+        upload = receive(bundle(number, MANY_WORKLOADS), upload_id=upload_id(number))
+        start = time.process_time()
+        judge_upload(engine, upload.id, reports=reports, now=START)
+        judging_ms.append(1000 * (time.process_time() - start))
+    upload = receive(bundle(UPLOADS + 1, FEW_WORKLOADS), upload_id=SMALL_UPLOAD)
+    judge_upload(engine, upload.id, reports=reports, now=START)
+    start = time.process_time()
+    search_events(engine, now=START)
+    search_s = time.process_time() - start
+    engine.dispose()
+    print(
+        f"judging {2 * MANY_WORKLOADS:,} series, processor time: median "
+        f"{statistics.median(judging_ms[1:]):.0f} ms, p95 {np.quantile(judging_ms[1:], 0.95):.0f} "
+        f"ms (goal {JUDGING_GOAL_MS:.0f} ms)\n"
+        f"searching the history of the default branch: {search_s:.1f} s\n"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--observations", type=int, default=OBSERVATIONS)
+    checks = parser.parse_args().observations // PER_CHECK
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder) / 'perfledger.db'}"
+        upgrade(url)
+        engine = open_engine(url)
+        fill(engine, checks)
+        add_project(engine, REPOSITORY, token=TOKEN, now=START)
+        engine.dispose()
+        size = (Path(folder) / "perfledger.db").stat().st_size / 2**20
+        print(
+            f"{checks:,} checks, {checks * PER_CHECK * SAMPLES:,} samples, "
+            f"{size:,.0f} MiB of SQLite"
+        )
+        measure_judging(url)
+        service = subprocess.Popen(
+            perfledger("server", "run", "--port", "0"),
+            env=os.environ | {"PERFLEDGER_DATABASE_URL": url},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            assert service.stdout is not None
+            measure_pages(service, service.stdout.readline().split()[-1], checks)
+        finally:
+            service.terminate()
+            service.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
