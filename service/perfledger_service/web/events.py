@@ -18,7 +18,7 @@ from perfledger_service.usecases.events.event import (
     set_event,
 )
 from perfledger_service.values.branch_views import EventHistory, EventView
-from perfledger_service.values.people import Actor
+from perfledger_service.values.people.person import Actor
 from perfledger_service.web.app_state import (
     CurrentAddress,
     CurrentAppState,

@@ -217,17 +217,27 @@ def test_an_address_that_others_reach_is_refused_unless_everybody_may_read(
         serve(settings_for(database_url), host=host, port=0)
 
 
+SIGN_IN = {"github_client_id": "Iv1.a", "github_client_secret": SecretStr("b")}
+
+
 @pytest.mark.usefixtures("log")
 @pytest.mark.parametrize(
-    ("host", "public_read"), [("127.0.0.1", False), ("127.8.8.8", False), ("0.0.0.0", True)]
+    ("host", "values"),
+    [
+        ("127.0.0.1", {}),
+        ("127.8.8.8", {}),
+        ("0.0.0.0", {"public_read": True}),
+        ("0.0.0.0", SIGN_IN),
+        ("0.0.0.0", {"proxy_header": "X-User", "proxy_addresses": "192.0.2.7"}),
+    ],
 )
-def test_loopback_and_what_everybody_may_read_is_listened_on(
-    settings_for, database_url, host, public_read
+def test_loopback_and_where_people_sign_in_or_everybody_may_read_is_listened_on(
+    settings_for, database_url, host, values
 ):
     with socket.socket() as taken:  # so that it gets that far, and no further
         taken.bind((host, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        settings = settings_for(database_url, public_read=public_read)
+        settings = settings_for(database_url, **values)
         with pytest.raises(SettingsError, match="cannot listen on"):
             serve(settings, host=host, port=port)

@@ -9,7 +9,7 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import DAY, argument, how, what
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
-from perfledger_service.values.people import Actor
+from perfledger_service.values.people.person import Actor
 
 Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
 EventId = Annotated[int, argument("its number, as `list` prints it", metavar="EVENT")]

@@ -10,7 +10,7 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
-from perfledger_service.values.people import Actor, Role
+from perfledger_service.values.people.person import Actor, Role
 
 Name = Annotated[
     str, argument("login on GitHub, or proxy: and the name that the proxy sends", metavar="PERSON")

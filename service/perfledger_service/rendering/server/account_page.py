@@ -1,7 +1,7 @@
 """Renders who is signed in, with their roles and tokens, and the page after a session ended."""
 
 from perfledger_service.rendering.layout.environment import render
-from perfledger_service.values.people import AccountView
+from perfledger_service.values.people.person import AccountView
 from perfledger_service.values.token_scope import TokenScope
 
 DEFAULT_DAYS = 90

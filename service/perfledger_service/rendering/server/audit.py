@@ -13,7 +13,7 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.environment import render
-from perfledger_service.values.people import AuditEntry
+from perfledger_service.values.people.person import AuditEntry
 
 _MAX_NAME = 200
 _MAX_DETAIL = 400

@@ -10,7 +10,7 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
-from perfledger_service.values.people import Person, ProjectRole
+from perfledger_service.values.people.person import Person, ProjectRole
 
 _MAX_NAME = 200
 _PERSON_COLUMNS: tuple[Column[Person], ...] = (

@@ -7,7 +7,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.store.people.people_tables import AuditEntryRow
 from perfledger_service.store.tables import ProjectRow
-from perfledger_service.values.people import Actor, AuditAction, AuditEntry
+from perfledger_service.values.people.person import Actor, AuditAction, AuditEntry
 
 _ENTRY_DECODER = msgspec.json.Decoder(AuditEntry)
 

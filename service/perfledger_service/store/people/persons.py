@@ -7,7 +7,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.tables import PersonRow
-from perfledger_service.values.people import Person, PersonProvider
+from perfledger_service.values.people.person import Person, PersonProvider
 
 PROXY_PREFIX = f"{PersonProvider.PROXY}:"
 _PERSON_DECODER = msgspec.json.Decoder(Person)

@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.store.people.people_tables import RepositoryRoleRow, RoleGrantRow
 from perfledger_service.store.tables import PersonRow, ProjectRow
-from perfledger_service.values.people import Person, ProjectRole, Role
+from perfledger_service.values.people.person import Person, ProjectRole, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +41,15 @@ def repository_roles(session: Session, person_id: int) -> dict[int, RepositoryRo
     }
 
 
-def save_repository_role(session: Session, person_id: int, known: RepositoryRole) -> None:
+def save_repository_role(session: Session, person_id: int, answer: RepositoryRole) -> None:
     """Store what GitHub said of a person's role in a project."""
     session.merge(
         RepositoryRoleRow(
             person_id=person_id,
-            project_id=known.project_id,
-            role=known.role or "",
-            asked_at=known.asked_at,
-            checked_at=known.checked_at,
+            project_id=answer.project_id,
+            role=answer.role or "",
+            asked_at=answer.asked_at,
+            checked_at=answer.checked_at,
         )
     )
     session.flush()

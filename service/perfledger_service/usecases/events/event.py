@@ -27,7 +27,7 @@ from perfledger_service.values.branch_views import (
     EventView,
     TriageReport,
 )
-from perfledger_service.values.people import Actor, AuditAction
+from perfledger_service.values.people.person import Actor, AuditAction
 
 MOST_EVENTS = 100
 MAX_EVENT_ID = 2**31 - 1  # a larger one fits no column

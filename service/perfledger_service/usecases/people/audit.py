@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 from perfledger_service.store.database import read_session
 from perfledger_service.store.people.audit import audit_entries
 from perfledger_service.store.projects import project_named
-from perfledger_service.values.people import AuditEntry
+from perfledger_service.values.people.person import AuditEntry
 
 MOST_ENTRIES = 200
 

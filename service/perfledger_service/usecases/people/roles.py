@@ -24,7 +24,7 @@ from perfledger_service.store.people.roles import (
     save_repository_role,
 )
 from perfledger_service.store.projects import Project, project_named, projects
-from perfledger_service.values.people import (
+from perfledger_service.values.people.person import (
     Actor,
     AuditAction,
     Person,
@@ -37,6 +37,7 @@ ROLE_FRESH = timedelta(minutes=5)
 ROLE_STALE = timedelta(hours=1)
 # Between two questions for a role while GitHub does not answer, so that pages do not wait for it.
 ROLE_RETRY = timedelta(minutes=1)
+SERVER_ERROR = 500  # and above
 # GitHub's words; a role of an organisation's own counts as the one that it is based on.
 ROLE_OF_PERMISSION = {
     "admin": Role.ADMIN,
@@ -65,20 +66,17 @@ def roles_of(
     with read_session(engine) as session:
         stored = repository_roles(session, person.id)
         granted = granted_roles(session, person.id)
-        asked = [
+        relevant = [
             one for one in projects(session) if repository.lower() in {"", one.repository.lower()}
         ]
     if person.provider is PersonProvider.GITHUB and permissions is not None:
-        stored |= _refreshed(engine, person, permissions, asked, stored, now=now)
+        stored |= _refreshed(engine, person, permissions, relevant, stored, now=now)
     roles: dict[int, Role] = {}
-    for project in asked:
-        candidates = [
-            _valid_role(stored.get(project.id), now=now),
-            granted.get(project.id),
-        ]
-        held = [role for role in candidates if role is not None]
-        if held:
-            roles[project.id] = max(held, key=tuple(Role).index)
+    for project in relevant:
+        sources = (_valid_role(stored.get(project.id), now=now), granted.get(project.id))
+        candidates = [role for role in sources if role is not None]
+        if candidates:
+            roles[project.id] = max(candidates, key=tuple(Role).index)
     return roles
 
 
@@ -127,20 +125,22 @@ def _refreshed(
     engine: Engine,
     person: Person,
     permissions: AccountPermissions,
-    asked: list[Project],
+    relevant: list[Project],
     stored: dict[int, RepositoryRole],
     *,
     now: datetime,
 ) -> dict[int, RepositoryRole]:
     """Ask GitHub for the roles that are due, until it fails, and store its answers."""
     answers: dict[int, RepositoryRole] = {}
-    for project in asked:
+    for project in relevant:
         if not _is_due(stored.get(project.id), now=now):
             continue
         try:
             role = _role_at_github(permissions, project.repository, person)
         except GitHubError as error:
-            _log.warning("a role is not known", repository=project.repository, reason=str(error))
+            _log.warning(
+                "GitHub did not say a role", repository=project.repository, reason=str(error)
+            )
             before = stored.get(project.id)
             answers[project.id] = RepositoryRole(
                 project_id=project.id,
@@ -148,8 +148,8 @@ def _refreshed(
                 asked_at=now,
                 checked_at=before.checked_at if before else None,
             )
-            if error.is_transient and error.github_status is None:
-                break  # nobody answers: others would wait as long
+            if error.github_status is None or error.github_status >= SERVER_ERROR:
+                break  # GitHub is away: asking for other projects would take as long
         else:
             answers[project.id] = RepositoryRole(
                 project_id=project.id, role=role, asked_at=now, checked_at=now
@@ -172,15 +172,15 @@ def _role_at_github(
     return ROLE_OF_PERMISSION.get(answer.permission)
 
 
-def _is_due(known: RepositoryRole | None, *, now: datetime) -> bool:
-    if known is None:
+def _is_due(answer: RepositoryRole | None, *, now: datetime) -> bool:
+    if answer is None:
         return True
-    is_fresh = known.checked_at is not None and now - known.checked_at < ROLE_FRESH
-    return not is_fresh and now - known.asked_at >= ROLE_RETRY
+    is_fresh = answer.checked_at is not None and now - answer.checked_at < ROLE_FRESH
+    return not is_fresh and now - answer.asked_at >= ROLE_RETRY
 
 
-def _valid_role(known: RepositoryRole | None, *, now: datetime) -> Role | None:
+def _valid_role(answer: RepositoryRole | None, *, now: datetime) -> Role | None:
     """Return what GitHub said, None where that is too long ago."""
-    if known is None or known.checked_at is None or now - known.checked_at >= ROLE_STALE:
+    if answer is None or answer.checked_at is None or now - answer.checked_at >= ROLE_STALE:
         return None
-    return known.role
+    return answer.role

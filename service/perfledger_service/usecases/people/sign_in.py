@@ -31,7 +31,7 @@ from perfledger_service.store.people.sessions import (
     session_of_hash,
     take_attempt,
 )
-from perfledger_service.values.people import Actor, AuditAction, Person, PersonProvider
+from perfledger_service.values.people.person import Actor, AuditAction, Person, PersonProvider
 
 ATTEMPT_LIFETIME = timedelta(minutes=10)
 # Between two records of a session's use, so that reading pages does not write each time.

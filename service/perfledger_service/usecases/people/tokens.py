@@ -31,7 +31,7 @@ from perfledger_service.usecases.pull_requests.projects import (
     token_name,
     valid_token,
 )
-from perfledger_service.values.people import Actor, AuditAction, Person, PersonalToken, Role
+from perfledger_service.values.people.person import Actor, AuditAction, Person, PersonalToken, Role
 from perfledger_service.values.token_scope import TokenScope
 
 MAX_PERSONAL_DAYS = 366
@@ -128,8 +128,8 @@ def revoke_personal_token(
 ) -> None:
     """Revoke a person's own token; raise NotFoundError for any other."""
     with write_session(engine) as session:
-        own = {one.prefix: one for one in tokens(session, person_id=person.id)}
-        if prefix not in own:
+        own_tokens = {one.prefix: one for one in tokens(session, person_id=person.id)}
+        if prefix not in own_tokens:
             msg = f"you have no token {prefix[:20]!r}"
             raise NotFoundError(msg)
         store_revocation(session, prefix, now=now)
@@ -137,7 +137,7 @@ def revoke_personal_token(
             session,
             AuditAction.REVOKE_TOKEN,
             Actor(name=person.name, address=address),
-            project_id=own[prefix].project.id,
+            project_id=own_tokens[prefix].project.id,
             detail=prefix,
             now=now,
         )

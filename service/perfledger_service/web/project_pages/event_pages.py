@@ -18,7 +18,7 @@ from perfledger_service.usecases.events.event import (
     set_event,
     triage,
 )
-from perfledger_service.values.people import Actor, Role
+from perfledger_service.values.people.person import Actor, Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState
 from perfledger_service.web.pages import Name
 from perfledger_service.web.sign_in.forms import CurrentForm, CurrentMaintainedProject

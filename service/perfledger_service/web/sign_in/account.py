@@ -15,7 +15,7 @@ from perfledger_service.usecases.people.tokens import (
     personal_tokens,
     revoke_personal_token,
 )
-from perfledger_service.values.people import AccountView
+from perfledger_service.values.people.person import AccountView
 from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState
 from perfledger_service.web.sign_in.forms import CurrentForm

@@ -13,7 +13,7 @@ from fastapi import Depends, Request
 
 from perfledger_service.errors import RefusedError, TooLargeError, UsageError
 from perfledger_service.store.projects import Project
-from perfledger_service.values.people import Role
+from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.sign_in.readers import (

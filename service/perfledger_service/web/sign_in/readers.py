@@ -14,7 +14,7 @@ from perfledger_service.store.people.project_scope import scoped_session
 from perfledger_service.store.projects import Project, project_named
 from perfledger_service.usecases.people.roles import roles_of
 from perfledger_service.usecases.people.sign_in import BrowserSession, SignInOptions, session_of
-from perfledger_service.values.people import PersonProvider, Role
+from perfledger_service.values.people.person import PersonProvider, Role
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.sign_in.cookies import SESSION, cookie_of
 from perfledger_service.web.sign_in.proxy_names import proxy_name
@@ -51,8 +51,8 @@ class PageReader:
 
     def may(self, role: Role, project_id: int) -> bool:
         """Return whether they have a role in a project."""
-        held = self.roles.get(project_id)
-        return held is not None and held.includes(role)
+        role_there = self.roles.get(project_id)
+        return role_there is not None and role_there.includes(role)
 
 
 def page_reader(request: Request, state: CurrentAppState) -> PageReader:

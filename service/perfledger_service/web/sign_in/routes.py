@@ -19,7 +19,7 @@ from perfledger_service.usecases.people.sign_in import (
     sign_out,
     start_session,
 )
-from perfledger_service.values.people import PersonProvider
+from perfledger_service.values.people.person import PersonProvider
 from perfledger_service.web.app_state import AppState, CurrentAddress, CurrentAppState
 from perfledger_service.web.sign_in.access import anyone
 from perfledger_service.web.sign_in.cookies import (

@@ -23,7 +23,7 @@ from perfledger_service.usecases.events.event import (
     set_event,
     triage,
 )
-from perfledger_service.values.people import Actor
+from perfledger_service.values.people.person import Actor
 
 SERIES = ChangedSeries(
     workload="m:f",

@@ -11,7 +11,7 @@ from perfledger_service.errors import RefusedError
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.people.roles import grant_role
 from perfledger_service.usecases.people.sign_in import SignInOptions, list_persons
-from perfledger_service.values.people import Actor, Role
+from perfledger_service.values.people.person import Actor, Role
 from perfledger_service.web.sign_in.proxy_names import proxy_name
 
 HEADER = "X-Forwarded-User"

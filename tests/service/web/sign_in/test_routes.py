@@ -7,7 +7,7 @@ import pytest
 
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.people.sign_in import ATTEMPT_LIFETIME
-from perfledger_service.values.people import AuditAction
+from perfledger_service.values.people.person import AuditAction
 
 
 def test_a_page_leads_through_github_and_back_to_itself(browser_of):

@@ -1,0 +1,145 @@
+from datetime import timedelta
+
+import pytest
+
+from perfledger_service.errors import NotFoundError
+from perfledger_service.usecases.people.audit import audit_log
+from perfledger_service.usecases.people.roles import (
+    ROLE_FRESH,
+    ROLE_RETRY,
+    ROLE_STALE,
+    grant_role,
+    list_grants,
+    revoke_role,
+    roles_of,
+)
+from perfledger_service.values.people.person import Actor, Role
+
+ROOT = Actor(name="root")
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture
+def ask(any_engine, alice, permissions, project_ids, now):
+    """Return the names of alice's roles by repository, after some time."""
+
+    def ask(after=timedelta(0), *, person=alice, github=permissions, **values):
+        roles = roles_of(any_engine, person, github, now=now + after, **values)
+        return {name: roles[number] for name, number in project_ids.items() if number in roles}
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("permission", "role"),
+    [
+        ("admin", Role.ADMIN),
+        ("maintain", Role.MAINTAINER),
+        ("write", Role.MAINTAINER),
+        ("triage", Role.VIEWER),
+        ("read", Role.VIEWER),
+        ("none", None),
+        ("owner of all", None),
+        ("", None),
+    ],
+)
+def test_a_role_is_what_github_permits(ask, permissions, permission, role):
+    permissions.permissions["octo/models"] = permission
+
+    assert ask() == ({"octo/models": role} if role else {})
+
+
+def test_only_the_project_that_is_asked_for_is_asked_of_github(ask, permissions):
+    permissions.permissions = {"octo/models": "write", "octo/other": "read"}
+
+    assert ask(repository="Octo/Other") == {"octo/other": Role.VIEWER}
+    assert permissions.asked == ["octo/other alice"]
+    assert ask(repository="octo/nothing") == {}
+
+
+def test_an_answer_holds_for_minutes(ask, permissions):
+    permissions.permissions["octo/models"] = "write"
+    ask()
+    permissions.permissions["octo/models"] = "none"
+
+    assert ask(ROLE_FRESH - SECOND) == {"octo/models": Role.MAINTAINER}
+    assert len(permissions.asked) == 2
+    assert ask(ROLE_FRESH) == {}
+    assert len(permissions.asked) == 4
+
+
+def test_an_account_with_the_login_and_another_number_has_no_role(ask, permissions):
+    permissions.permissions["octo/models"] = "admin"
+    for other in (8, None):
+        permissions.account_id = other
+        assert ask(ROLE_FRESH * (other or 1)) == {}
+
+
+def test_while_github_fails_the_last_answer_holds_for_an_hour(ask, permissions):
+    permissions.permissions["octo/models"] = "write"
+    ask()
+    permissions.fail()
+
+    assert ask(ROLE_STALE - SECOND) == {"octo/models": Role.MAINTAINER}
+    assert ask(ROLE_STALE) == {}
+
+
+def test_while_nobody_answers_one_request_a_minute_waits(ask, permissions):
+    permissions.fail()
+
+    for after in (timedelta(0), SECOND, ROLE_RETRY - SECOND):
+        assert ask(after, repository="octo/models") == {}
+    assert permissions.asked == ["octo/models alice"]
+    ask(ROLE_RETRY)
+    assert permissions.asked[1:] == ["octo/models alice"]  # and not for the other one
+
+
+def test_one_repository_without_the_app_does_not_hide_another(ask, permissions):
+    permissions.fail(status=404)
+
+    assert ask() == {}
+    assert len(permissions.asked) == 2
+
+
+def test_the_greater_of_both_roles_counts(any_engine, ask, permissions, now):
+    permissions.permissions = {"octo/models": "admin"}
+    for repository in ("octo/models", "octo/other"):
+        grant_role(any_engine, "alice", repository, Role.VIEWER, actor=ROOT, now=now)
+
+    assert ask() == {"octo/models": Role.ADMIN, "octo/other": Role.VIEWER}
+    grant_role(any_engine, "alice", "octo/other", Role.MAINTAINER, actor=ROOT, now=now)
+    assert ask()["octo/other"] is Role.MAINTAINER
+
+
+def test_githubs_permissions_are_not_those_of_a_proxys_names(ask, permissions, alice_of_proxy):
+    permissions.permissions = {"octo/models": "admin"}
+
+    assert ask(person=alice_of_proxy) == {}
+    assert permissions.asked == []
+
+
+def test_without_an_app_only_grants_count(any_engine, ask, now):
+    grant_role(any_engine, "alice", "octo/models", Role.ADMIN, actor=ROOT, now=now)
+
+    assert ask(github=None) == {"octo/models": Role.ADMIN}
+
+
+def test_grants_are_listed_revoked_and_audited(any_engine, ask, now):
+    grant_role(any_engine, "alice", "octo/models", Role.ADMIN, actor=ROOT, now=now)
+    assert [(one.person, one.role) for one in list_grants(any_engine)] == [("alice", Role.ADMIN)]
+    revoke_role(any_engine, "alice", "octo/models", actor=ROOT, now=now)
+
+    assert ask() == {}
+    assert [(one.action.value, one.actor, one.detail) for one in audit_log(any_engine, most=9)] == [
+        ("revoke role", "root", "of alice"),
+        ("grant role", "root", "admin to alice"),
+    ]
+    with pytest.raises(NotFoundError, match="was granted no role in octo/models"):
+        revoke_role(any_engine, "alice", "octo/models", actor=ROOT, now=now)
+
+
+@pytest.mark.parametrize(("name", "repository"), [("bob", "octo/models"), ("alice", "octo/no")])
+def test_nobody_and_nothing_get_no_role(any_engine, ask, now, name, repository):
+    with pytest.raises(NotFoundError):
+        grant_role(any_engine, name, repository, Role.ADMIN, actor=ROOT, now=now)
+    assert ask() == {}
