@@ -6,7 +6,7 @@ import re
 from rich.console import Console
 
 from perfledger.records import Side
-from perfledger_service.cli.progress import PairsBar, TerminalProgress
+from perfledger_service.cli.progress import DownloadBar, PairsBar, TerminalProgress
 
 
 def test_at_80_columns_a_long_name_is_cut_and_not_how_long_it_may_take():
@@ -20,6 +20,17 @@ def test_at_80_columns_a_long_name_is_cut_and_not_how_long_it_may_take():
     line = re.split(r"[\r\n]", shown.getvalue())[-3]
     assert "pair 4, head: benchmarks.jax_transfor" in line
     assert "4 undecided, at most 3 min more" in line
+
+
+def test_a_download_is_named_by_the_start_of_its_address():
+    shown = io.StringIO()
+    console = Console(file=shown, width=200, force_terminal=True, color_system=None)
+
+    with DownloadBar(console) as bar:
+        bar.began("https://" + "a" * 60, total_bytes=10)
+
+    (name,) = set(re.findall(r"a{5,}", shown.getvalue()))
+    assert name == "a" * 47
 
 
 def test_a_known_number_of_pairs_has_a_bar_and_the_time_left():

@@ -102,7 +102,7 @@ def _moving_medians(levels: FloatArray, length: int) -> FloatArray:
     """Return the median of each `length` levels in a row; of two levels, the one closer to 0."""
     windows = np.sort(sliding_window_view(levels, length), axis=1)
     low, high = windows[:, (length - 1) // 2], windows[:, length // 2]
-    if length > 2:  # noqa: PLR2004 - from three on one odd observation moves no median
+    if length != 2:  # noqa: PLR2004 - from three on one odd observation moves no median
         return (low + high) / 2
     nearer: FloatArray = np.where(np.abs(low) < np.abs(high), low, high)
     return np.where(low * high > 0, nearer, 0.0)

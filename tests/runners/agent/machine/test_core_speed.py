@@ -3,7 +3,7 @@ from itertools import count
 
 import pytest
 
-from perfledger_runners.machine.core_speed import CoreSpeed, read_core_speed
+from perfledger_runners.machine.core_speed import MAX_CORES, CoreSpeed, read_core_speed
 
 # No system has them: the test's thread stays where it is.
 FAR_CORES = (100_000, 100_001, 100_002, 100_003)
@@ -57,9 +57,15 @@ def test_a_clock_that_stands_and_too_few_readings_of_a_core_tell_nothing(times_s
 def test_this_machine_is_read_on_its_cores_and_left_as_it_was():
     before = os.sched_getaffinity(0)
 
-    visits = count()
-    speed = read_core_speed(before, seconds=60, wall=lambda: next(visits))
+    visits, visited_cores = count(), set()
 
+    def work():
+        visited_cores.add(frozenset(os.sched_getaffinity(0)))
+        sum(range(1000))
+
+    speed = read_core_speed(before, seconds=60, wall=lambda: next(visits), work=work)
+
+    assert visited_cores == {frozenset({core}) for core in sorted(before)[-MAX_CORES:]}
     assert os.sched_getaffinity(0) == before
     assert isinstance(speed, CoreSpeed)
     assert 0 < speed.low_s <= speed.high_s
