@@ -5,6 +5,7 @@
 # make test-pythons: the quick tests on every other Python that is installed here.
 # make check: format, lint, types, import contracts.    make bench: ratios, no gate.
 # make requirements: the locked requirements with hashes, after a change of pyproject.toml or constraints.txt.
+# make sbom: what the service and a runner are installed from, as CycloneDX, in build/sbom.
 # make migration NAME="owners of uploads": the migration that a change of the store's tables needs.
 PYTHON ?= python3
 VENV := .venv
@@ -14,7 +15,7 @@ EXTRAS := service,postgres,gpu,torch,jax,numba,review,parquet,dev
 # A process uses what another one compiled: without this, each would rewrite a thousand test files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo screenshots test test-pythons check bench docs site format requirements migration clean
+.PHONY: demo screenshots test test-pythons check bench docs site format requirements sbom migration clean
 
 demo: $(VENV)/.ready-demo
 	$(BIN)/python examples/demo.py $(if $(SERVE),--history)
@@ -75,6 +76,13 @@ LOCK := $(BIN)/uv pip compile pyproject.toml - -c constraints.txt --generate-has
 requirements: $(VENV)/.ready-dev
 	echo hatchling | $(LOCK) --extra service --extra postgres --extra review -o service/requirements.txt
 	echo hatchling | $(LOCK) --extra gpu -o runners/requirements.txt
+
+SBOM := $(BIN)/uv tool run --from cyclonedx-bom==7.5.0 cyclonedx-py requirements --pyproject pyproject.toml \
+	--output-reproducible --output-format JSON
+sbom: $(VENV)/.ready-dev
+	mkdir -p build/sbom
+	$(SBOM) --output-file build/sbom/service.cdx.json service/requirements.txt
+	$(SBOM) --output-file build/sbom/runner.cdx.json runners/requirements.txt
 
 migration: $(VENV)/.ready-dev
 	$(BIN)/python -m perfledger_service.store.new_migration "$$NAME"

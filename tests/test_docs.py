@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from perfledger.metrics import METRICS, OPTIONAL_METRICS
 from perfledger_service import errors
 from perfledger_service.cli.groups import ROOT as COMMANDS, Group
 from perfledger_service.settings.check import CheckSettings
@@ -13,6 +14,7 @@ from perfledger_service.settings.service import PriceSettings, ServiceSettings, 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SETTINGS = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
+BUNDLE = (DOCS / "reference" / "bundle.md").read_text(encoding="utf-8")
 ERRORS = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
 COMMAND_PAGES = sorted((DOCS / "reference" / "commands").glob("*.md"))
 REFERENCE = "\n".join(path.read_text(encoding="utf-8") for path in COMMAND_PAGES)
@@ -60,6 +62,11 @@ def test_every_setting_of_a_check_is_on_the_page_of_settings(setting):
 )
 def test_every_setting_of_the_service_is_on_the_page_of_settings(setting):
     assert f"`PERFLEDGER_{setting.upper()}`" in SETTINGS
+
+
+@pytest.mark.parametrize("metric", [*METRICS, *OPTIONAL_METRICS])
+def test_every_metric_has_its_name_and_meaning_on_the_page_of_settings_or_bundles(metric):
+    assert f"`{metric}`" in SETTINGS + BUNDLE
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Tests what Prometheus reads, with its own parser."""
 
+import re
+from pathlib import Path
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
@@ -10,6 +13,7 @@ from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.web.app import create_app
 
 METRICS_TOKEN = "m" * 32
+OPERATING = (Path(__file__).parents[4] / "docs" / "how-to" / "operating.md").read_text("utf-8")
 PROJECT_TOKEN = "pl_8888eeee_" + "e" * 43
 HOSTILE = 'octo/x"}\n# HELP evil'
 
@@ -44,6 +48,24 @@ def test_prometheus_reads_what_the_service_holds(
     assert metrics["perfledger_database_up",] == 1
     assert metrics["perfledger_workflow_running",] == 1
     assert metrics["process_resident_memory_bytes",] > 1e6
+
+
+def test_every_metric_with_its_labels_is_in_the_operators_guide(site):
+    families = [
+        family
+        for family in text_string_to_metric_families(site.get("/metrics").text)
+        # Of every process, and the times at which counting began.
+        if not (family.name.startswith("process_") or family.name.endswith("_created"))
+    ]
+    labels = {label for family in families for one in family.samples for label in one.labels}
+
+    # The parser leaves out the endings.
+    assert [
+        family.name
+        for family in families
+        if not re.search(rf"`{family.name}(_total|_info)?`", OPERATING)
+    ] == []
+    assert {label for label in labels if f"`{label}`" not in OPERATING} == {"le"}  # a histogram's
 
 
 def test_requests_are_measured_by_the_template_of_their_route(site):
