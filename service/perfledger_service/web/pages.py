@@ -41,7 +41,7 @@ from perfledger_service.usecases.pull_requests.compare_uploads import compare_up
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.usecases.server.machines import machines_view
 from perfledger_service.web.app_state import CurrentAppState
-from perfledger_service.web.sign_in.readers import CurrentPageReader
+from perfledger_service.web.sign_in.readers import NAME, CurrentPageReader
 from perfledger_service.web.uploads import UPLOAD_ID
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
@@ -51,8 +51,7 @@ MAX_NAME = 200
 NUL = "\0"
 # A number past the end is the last page.
 PageNumber = Annotated[int, Query(ge=1, le=MAX_PULL_REQUEST)]
-# Of an owner or a repository, as in a bundle.
-Name = Annotated[str, Path(pattern=r"^[\w.-]+$")]
+Name = Annotated[str, Path(pattern=NAME)]
 
 # Of a side of a comparison: an upload's id, or the start of a commit's SHA.
 CheckName = Annotated[str, Query(pattern=r"^([0-9a-f]{7,64})?$")]

@@ -18,6 +18,7 @@ from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.sign_in.readers import (
     CurrentPageReader,
+    ProjectPart,
     project_with_role,
     require_browser,
 )
@@ -54,8 +55,8 @@ CurrentForm = Annotated[Mapping[str, str], Depends(own_form)]
 def page_maintainer(
     reader: CurrentPageReader,
     form: CurrentForm,  # noqa: ARG001 - checked before anything is changed
-    owner: str,
-    name: str,
+    owner: ProjectPart,
+    name: ProjectPart,
 ) -> Project:
     """Return the project that a maintainer changes by a form; raise RefusedError for others."""
     return project_with_role(reader, f"{owner}/{name}", Role.MAINTAINER)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import Depends, HTTPException, Request
+from fastapi import Depends, HTTPException, Path, Request
 from sqlmodel import Session
 
 from perfledger_service.errors import NotFoundError, RefusedError
@@ -20,6 +20,9 @@ from perfledger_service.web.sign_in.cookies import SESSION, cookie_of
 from perfledger_service.web.sign_in.proxy_names import proxy_name
 
 SEE_OTHER = 303
+# Of an owner or a repository, as in a bundle.
+NAME = r"^[\w.-]+$"
+ProjectPart = Annotated[str, Path(pattern=NAME)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,7 @@ def signed_in(reader: CurrentPageReader) -> PageReader:
     return reader
 
 
-def page_admin(reader: CurrentPageReader, owner: str, name: str) -> Project:
+def page_admin(reader: CurrentPageReader, owner: ProjectPart, name: ProjectPart) -> Project:
     """Return the project of a page that its admins read; raise RefusedError for others."""
     return project_with_role(reader, f"{owner}/{name}", Role.ADMIN)
 

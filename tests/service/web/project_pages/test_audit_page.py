@@ -19,3 +19,10 @@ def test_others_do_not_read_it(browser_of):
 
 def test_where_pages_are_open_nobody_reads_it(site):
     assert site.get("/octo/models/audit").status_code == 404
+
+
+def test_a_name_that_no_database_stores_is_not_found(browser_of):
+    carol = browser_of("carol")
+
+    assert carol.get("/octo%00/models/audit").status_code == 404
+    assert carol.post("/octo/mod%00els/events/1/state", state="open").status_code == 404
