@@ -23,6 +23,7 @@ class PerfledgerError(Exception):
 
     exit_code = 4
     status = 500
+    problem = "internal"  # its name in the API's answers: programs depend on it
 
 
 class UsageError(PerfledgerError):
@@ -30,18 +31,21 @@ class UsageError(PerfledgerError):
 
     exit_code = 2
     status = 400
+    problem = "usage"
 
 
 class NotFoundError(UsageError):
     """A named thing that does not exist."""
 
     status = 404
+    problem = "not-found"
 
 
 class SettingsError(PerfledgerError):
     """A setting that is missing or wrong."""
 
     exit_code = 2
+    problem = "settings"
 
 
 class RefusedError(PerfledgerError):
@@ -49,6 +53,7 @@ class RefusedError(PerfledgerError):
 
     exit_code = 2
     status = 403
+    problem = "refused"
 
     def __init__(self, message: str, *, status: int = 403) -> None:
         super().__init__(message)
@@ -60,6 +65,7 @@ class TooLargeError(PerfledgerError):
 
     exit_code = 2
     status = 413
+    problem = "too-large"
 
 
 class ConflictError(PerfledgerError):
@@ -67,6 +73,7 @@ class ConflictError(PerfledgerError):
 
     exit_code = 2
     status = 409
+    problem = "conflict"
 
 
 class TooManyRequestsError(PerfledgerError):
@@ -74,18 +81,21 @@ class TooManyRequestsError(PerfledgerError):
 
     exit_code = 2
     status = 429
+    problem = "too-many-requests"
 
 
 class NotMeasuredError(PerfledgerError):
     """A check that could measure nothing, because no interpreter can run the workloads."""
 
     exit_code = 3
+    problem = "not-measured"
 
 
 class PriceServiceError(PerfledgerError):
     """A provider's price service that refused, did not answer, or sent something unexpected."""
 
     status = 502
+    problem = "price-service"
 
 
 class GitHubError(PerfledgerError):
@@ -96,6 +106,7 @@ class GitHubError(PerfledgerError):
     """
 
     status = 502
+    problem = "github"
 
     def __init__(
         self,

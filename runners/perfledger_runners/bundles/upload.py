@@ -52,7 +52,15 @@ class UploadReceipt:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceProblem:
+    """What a service's answer to a failed request says."""
+
+    detail: str
+
+
 _UPLOAD_RECEIPT_DECODER = msgspec.json.Decoder(UploadReceipt)
+_PROBLEM_DECODER = msgspec.json.Decoder(ServiceProblem)
 
 
 class HttpResponse(Protocol):
@@ -171,13 +179,21 @@ def _send(request: Request, opener: UrlOpener) -> UploadReceipt:
 def _complaint(error: HTTPError, token: str) -> str:
     with error:
         try:
-            words = error.read(MAX_ANSWER_BYTES).decode(errors="replace")
+            words = _detail(error.read(MAX_ANSWER_BYTES))
         except (OSError, HTTPException):
             words = ""
     if error.code in range(300, 400):
         words = f"it redirects to {error.headers.get('Location')!r}: set the URL to the right one"
     excerpt = clean_text(words.replace(token, "***")).strip()[:MAX_MESSAGE]
     return f"{error.code} {error.reason}: {excerpt}"
+
+
+def _detail(answer: bytes) -> str:
+    """Return what a problem document says (RFC 9457), and any other answer as it is."""
+    try:
+        return _PROBLEM_DECODER.decode(answer).detail
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return answer.decode(errors="replace")
 
 
 def _retry_after(headers: Message) -> float | None:

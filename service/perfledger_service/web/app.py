@@ -39,6 +39,7 @@ from perfledger_service.web import (
     webhooks,
 )
 from perfledger_service.web.allowed_hosts import AllowedHosts
+from perfledger_service.web.api.description import complete_description
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
 from perfledger_service.web.error_responses import add_error_responses
@@ -107,6 +108,7 @@ def create_app(state: AppState) -> FastAPI:
     app.add_middleware(SecurityHeaders)
     app.add_middleware(RequestTimes, registry=app.state.metrics)
     add_error_responses(app)
+    complete_description(app)
     return app
 
 

@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect
 
 from perfledger_service.errors import INTERNAL, PerfledgerError
 from perfledger_service.rendering.server.error_page import error_page
+from perfledger_service.web.api.problems import PROBLEM_MEDIA_TYPE, problem_of
 from perfledger_service.web.headers import HEADERS
 
 # Of invalid queries: a request may have thousands of them.
@@ -33,18 +34,27 @@ def add_error_responses(app: FastAPI) -> None:
 
 
 def error_response(
-    request: Request, status: int, reason: str, *, headers: Mapping[str, str] | None = None
+    request: Request,
+    status: int,
+    reason: str,
+    *,
+    problem: str | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return JSON to programs of the API, a page to browsers and plain text to all others."""
+    """Return a problem document from the API, a page to browsers and plain text to all others.
+
+    `problem` is the name of one of our errors in its type.
+    """
     all_headers = {**HEADERS, **(headers or {})}  # a bug's answer passes no middleware
     if status == 401:  # noqa: PLR2004 - HTTP requires the authentication scheme
         all_headers["WWW-Authenticate"] = "Bearer"
     if status == 413:  # noqa: PLR2004 - the rest of the body is not read
         all_headers["Connection"] = "close"
-    if request.url.path.startswith("/api/"):
-        return JSONResponse({"error": reason}, status, all_headers)
+    path = request.url.path
+    if path.startswith("/api/"):
+        document = problem_of(status, reason, name=problem, path=path)
+        return JSONResponse(document.model_dump(), status, all_headers, PROBLEM_MEDIA_TYPE)
     if _is_browser(request):
-        path = request.url.path
         page = error_page(
             status,
             reason,
@@ -69,7 +79,7 @@ def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, PerfledgerError)  # noqa: S101 - what it is registered for
     if error.status >= 500:  # noqa: PLR2004 - ours or GitHub's fault, so it is worth a line
         _log.error("request failed", path=request.url.path, reason=str(error))
-    return error_response(request, error.status, str(error))
+    return error_response(request, error.status, str(error), problem=error.problem)
 
 
 def _http(request: Request, error: Exception) -> Response:

@@ -29,6 +29,7 @@ from perfledger_service.usecases.jobs.runner_queue import (
     take_job,
 )
 from perfledger_service.usecases.pull_requests.uploads import is_waiting, receive_bundle, work_on
+from perfledger_service.web.api.problems import Problem
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader, CurrentRunner
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.checks import MachineClass
@@ -36,7 +37,6 @@ from perfledger_service.web.uploads import (
     BUNDLE_BODY,
     CALLER_PROBLEMS,
     PROBLEMS,
-    Problem,
     UploadResponse,
     upload_response,
 )

@@ -7,8 +7,9 @@ from pydantic import BaseModel, StringConstraints
 
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.pull_requests.spread_priors import history_on_devices
+from perfledger_service.web.api.problems import Problem
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader
-from perfledger_service.web.uploads import CALLER_PROBLEMS, Problem
+from perfledger_service.web.uploads import CALLER_PROBLEMS
 
 router = APIRouter(prefix="/api/v1/priors", tags=["uploads"])
 # A machine's devices, in any number of them, and its processor.

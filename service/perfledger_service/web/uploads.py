@@ -13,6 +13,7 @@ from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import StoredUpload, upload_by_id
 from perfledger_service.usecases.pull_requests.uploads import is_waiting, receive_bundle, work_on
 from perfledger_service.values.upload_views import UploadStatus
+from perfledger_service.web.api.problems import Problem
 from perfledger_service.web.app_state import (
     AppState,
     CurrentAppState,
@@ -40,12 +41,6 @@ class UploadResponse(BaseModel):
     headline: str
     created_at: datetime
     url: str
-
-
-class Problem(BaseModel):
-    """Reason why a request failed."""
-
-    error: str
 
 
 PROBLEMS: dict[int | str, dict[str, object]] = {

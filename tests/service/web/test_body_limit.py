@@ -83,7 +83,7 @@ def answer_after_all(site, body, *, token=TOKEN, is_chunked=False):
     with closing(connection):
         connection.request("POST", "/api/v1/uploads", body, headers, encode_chunked=is_chunked)
         answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())["error"], answer.getheader("connection")
+        return answer.status, json.loads(answer.read())["detail"], answer.getheader("connection")
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_a_gzip_bomb_is_refused(site, megabytes):
     answer = site.upload(bomb)
 
     assert answer.status_code == 400
-    assert "unpacks to more than" in answer.json()["error"]
+    assert "unpacks to more than" in answer.json()["detail"]
 
 
 def test_a_bomb_in_a_bomb_is_no_bundle(site):

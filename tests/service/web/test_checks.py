@@ -86,7 +86,7 @@ def test_a_project_announces_only_so_many_commits_in_an_hour(site, monkeypatch):
     heads = [announce(site, head_sha=f"{number:040x}", class_deadline_s=1) for number in (1, 2, 3)]
 
     assert [answer.status_code for answer in heads] == [202, 202, 429]
-    assert "2 commits of octo/models are announced" in heads[-1].json()["error"]
+    assert "2 commits of octo/models are announced" in heads[-1].json()["detail"]
     assert announce(site, head_sha=f"{1:040x}").status_code == 202
     other = announce(site, token="pl_4567cdef_" + "t" * 43, head_sha=f"{3:040x}")
     assert other.status_code == 202

@@ -66,7 +66,8 @@ def test_an_error_is_its_status_and_its_sentence(error, status):
 
     assert (page.status_code, page.text) == (status, f"{status}: say how\n")
     assert page.headers["content-type"] == "text/plain; charset=utf-8"
-    assert (api.status_code, api.json()) == (status, {"error": "say how"})
+    assert (api.status_code, api.json()["detail"]) == (status, "say how")
+    assert api.headers["content-type"] == "application/problem+json"
 
 
 def test_a_browser_gets_a_page_that_leads_back():
@@ -89,7 +90,13 @@ def test_a_page_that_is_of_no_project_leads_back_to_all_checks(path):
 def test_the_api_answers_a_browser_with_json():
     shown = answer(NotFoundError("say how"), "/api/v1/things", **BROWSER)
 
-    assert shown.json() == {"error": "say how"}
+    assert shown.json() == {
+        "type": "urn:perfledger:problem:not-found",
+        "title": "Not Found",
+        "status": 404,
+        "detail": "say how",
+        "instance": "/api/v1/things",
+    }
 
 
 def test_markup_in_an_error_stays_text():
@@ -169,8 +176,8 @@ def test_a_query_that_is_invalid_is_named():
     shown = get(app, "/api/series?newest=many")
 
     assert shown.status_code == 422
-    assert shown.json()["error"].startswith("newest: Input should be a valid integer")
-    assert "side: Field required" in shown.json()["error"]
+    assert shown.json()["detail"].startswith("newest: Input should be a valid integer")
+    assert "side: Field required" in shown.json()["detail"]
 
 
 def test_of_very_many_invalid_queries_the_first_are_named():
@@ -184,4 +191,4 @@ def test_of_very_many_invalid_queries_the_first_are_named():
     shown = get(app, "/api/series?" + "&".join(["number=x"] * 1000))
 
     assert shown.status_code == 422
-    assert len(shown.json()["error"]) == 500
+    assert len(shown.json()["detail"]) == 500

@@ -72,7 +72,7 @@ def test_the_same_result_again_is_the_same_upload_and_another_one_is_not_stored(
 
     assert again.json()["id"] == first.json()["id"]
     assert second.status_code == 409
-    assert "has a result already" in second.json()["error"]
+    assert "has a result already" in second.json()["detail"]
     assert site.upload(other).json()["id"] != first.json()["id"]
 
 
@@ -100,7 +100,7 @@ def test_a_result_of_something_else_is_refused(site, queued, make_bundle, values
     answer = send(site, job_id, make_bundle(pull_request=None))
 
     assert answer.status_code == 400
-    assert "upload another" in answer.json()["error"]
+    assert "upload another" in answer.json()["detail"]
     (listed,) = site.get(ROUTE, token=TOKEN).json()["jobs"]
     assert listed["state"] == "queued"
 
@@ -138,7 +138,7 @@ def test_who_does_not_hold_a_job_is_told_to_stop(site, queued):
     answer = post(site, f"/{job_id}/heartbeat", {"lease": "2" * 32})
 
     assert answer.status_code == 409
-    assert "stop working on it" in answer.json()["error"]
+    assert "stop working on it" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("path", ["heartbeat", "result", "finish", "fail", "return", "cancel"])

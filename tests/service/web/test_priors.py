@@ -55,7 +55,7 @@ def test_nobody_is_told_without_a_token(known, token):
     answer = known.get(ROUTE, token=token)
 
     assert answer.status_code == 401
-    assert "error" in answer.json()
+    assert "detail" in answer.json()
 
 
 def test_a_question_about_no_class_is_about_all(known):
@@ -69,7 +69,7 @@ def test_a_question_about_impossible_classes_is_invalid(known, query):
     answer = known.get(f"/api/v1/priors?{query}", token=TOKEN)
 
     assert answer.status_code == 422
-    assert answer.json()["error"].startswith("device_class")
+    assert answer.json()["detail"].startswith("device_class")
 
 
 def test_a_runner_with_a_wrong_token_knows_nothing(site):

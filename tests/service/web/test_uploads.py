@@ -131,7 +131,7 @@ def test_without_the_token_nothing_is_taken_in_or_told(site, make_bundle, header
     for answer in (posted, read):
         assert answer.status_code == 401
         assert answer.headers["WWW-Authenticate"] == "Bearer"
-        assert "token" in answer.json()["error"]
+        assert "token" in answer.json()["detail"]
         assert TOKEN[12:] not in answer.text
     assert stored(site) == 0
 
@@ -146,7 +146,7 @@ def test_another_projects_token_does_not_help(site, make_bundle):
     answer = site.upload(make_bundle(), token=OTHER_TOKEN)
 
     assert answer.status_code == 403
-    assert "the token is for octo/other" in answer.json()["error"]
+    assert "the token is for octo/other" in answer.json()["detail"]
     assert stored(site) == 0
 
 
@@ -177,7 +177,7 @@ def test_what_is_no_bundle_is_refused_with_a_reason(site, body):
     answer = site.upload(body)
 
     assert answer.status_code == 400
-    assert len(answer.json()["error"]) > 10
+    assert len(answer.json()["detail"]) > 10
     assert stored(site) == 0
 
 
@@ -202,7 +202,7 @@ def test_an_id_that_cannot_be_is_not_found(site, path):
     answer = site.get(path, token=TOKEN)
 
     assert answer.status_code == 404
-    assert "error" in answer.json()
+    assert "detail" in answer.json()
 
 
 def test_a_project_uploads_only_so_many_bundles_in_an_hour(site, make_bundle, monkeypatch):
@@ -210,7 +210,7 @@ def test_a_project_uploads_only_so_many_bundles_in_an_hour(site, make_bundle, mo
     answers = [site.upload(make_bundle(seed=seed)) for seed in (1, 2, 3)]
 
     assert [answer.status_code for answer in answers] == [202, 202, 429]
-    assert "octo/models uploaded 2 bundles within an hour" in answers[-1].json()["error"]
+    assert "octo/models uploaded 2 bundles within an hour" in answers[-1].json()["detail"]
     again = site.upload(make_bundle(seed=1))
     assert (again.status_code, again.json()["id"]) == (202, answers[0].json()["id"])
     other = make_bundle(seed=3, repository="octo/other")

@@ -279,3 +279,13 @@ def test_a_token_may_go_by_tls_or_stay_on_this_machine(url):
 def test_anywhere_else_it_may_not(url):
     with pytest.raises(UploadError, match="upload URL"):
         check_url(url)
+
+
+def test_of_a_problem_document_the_sentence_is_shown(service, spooled, naps):
+    document = '{"type": "urn:perfledger:problem:refused", "detail": "this token may only read"}'
+    server = service((403, {}, document))
+
+    with pytest.raises(UploadError, match="this token may only read") as caught:
+        upload(spooled, server.url, TOKEN, sleep=naps.append)
+
+    assert "urn:" not in str(caught.value)

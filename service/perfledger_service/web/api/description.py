@@ -1,0 +1,69 @@
+"""Completes the OpenAPI description: every error of every route with its media type."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import FastAPI
+
+from perfledger_service.web.api.problems import PROBLEM_MEDIA_TYPE, Problem
+
+API: str = "/api/"
+_PROBLEM = {"$ref": "#/components/schemas/Problem"}
+_FASTAPIS_OWN = ("HTTPValidationError", "ValidationError")
+_EVERYWHERE = {
+    "421": "sent to a name that is not the service's",
+    "422": "a query or a body that is not as described",
+    "500": "an internal error of the service",
+}
+_WITH_BODY = {"400": "a body that cannot be read", "413": "more bytes than the limit"}
+_WITH_PATH = {"404": "nothing has this name"}
+
+
+def complete_description(app: FastAPI) -> None:
+    """Let an application describe its errors as it answers them."""
+    generate = app.openapi
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            _complete(generate())
+        return generate()  # kept since the first time
+
+    app.openapi = described  # type: ignore[method-assign] - FastAPI's own way to extend it
+
+
+def _complete(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    for name in _FASTAPIS_OWN:
+        schemas.pop(name, None)
+    schemas["Problem"] = Problem.model_json_schema()
+    for path, operation in _operations(document):
+        responses = operation["responses"]
+        if not path.startswith(API):
+            _describe_texts(responses)
+            continue
+        expected = dict(_EVERYWHERE)
+        if "requestBody" in operation:
+            expected |= _WITH_BODY
+        if "{" in path:
+            expected |= _WITH_PATH
+        for status, description in expected.items():
+            responses.setdefault(status, {"description": description})
+        for status, response in responses.items():
+            if int(status) >= 400:  # noqa: PLR2004 - errors
+                if status == "422":
+                    response["description"] = _EVERYWHERE[status]
+                response["content"] = {PROBLEM_MEDIA_TYPE: {"schema": _PROBLEM}}
+
+
+def _describe_texts(responses: dict[str, Any]) -> None:
+    """Describe the errors of routes outside the API, which are one sentence of plain text."""
+    for response in responses.values():
+        schema = response.get("content", {}).get("application/json", {}).get("schema")
+        if schema == _PROBLEM:
+            response["content"] = {"text/plain": {"schema": {"type": "string"}}}
+
+
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            yield path, operation
