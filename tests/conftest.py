@@ -16,6 +16,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 
+from tests.kubernetes_api import kubernetes_api, rules_of_guide
 from tests.slurm_cluster import slurm_cluster
 from tests.tries import IS_CI, is_ci_only, tries
 
@@ -129,6 +130,15 @@ def slurm(started_slurm, monkeypatch):
     """The Slurm that this process's sbatch and squeue find."""
     monkeypatch.setenv("SLURM_CONF", str(started_slurm.configuration))
     return started_slurm
+
+
+@pytest.fixture
+def kubernetes(require_system, tmp_path_factory, monkeypatch):
+    """The API server that this process's kubectl finds, with the rights of the guide."""
+    require_system("kubectl", package="kubernetes-client")
+    with kubernetes_api(tmp_path_factory.mktemp("kubernetes"), rules_of_guide()) as api:
+        monkeypatch.setenv("KUBECONFIG", str(api.kubeconfig))
+        yield api
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,10 @@ MAX_TOOL_ANSWER_BYTES = 4 * 2**20
 MAX_TOOL_ERROR = 500  # characters of what a program says when it fails
 
 
+class ToolTimeoutError(LauncherError):
+    """A program that did not answer in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
     """What a program answered, and its exit status."""
@@ -34,6 +38,7 @@ def ask_tool(
     text: bytes = b"",
     environment: Mapping[str, str] | None = None,
     max_bytes: int = MAX_TOOL_ANSWER_BYTES,
+    max_error: int = MAX_TOOL_ERROR,
 ) -> ToolAnswer:
     """Run a program with `text` as its input, and return its answer whatever its exit status.
 
@@ -52,7 +57,7 @@ def ask_tool(
             )
         except subprocess.TimeoutExpired:
             msg = f"{words[0]} did not answer within {TOOL_TIMEOUT_S:.0f} s"
-            raise LauncherError(msg) from None
+            raise ToolTimeoutError(msg) from None
         except (OSError, ValueError) as error:
             msg = f"{words[0]} does not start: {error}"
             raise LauncherError(msg) from error
@@ -63,7 +68,7 @@ def ask_tool(
             raise LauncherError(msg)
         errors.seek(0)
         complaint = errors.read(MAX_TOOL_ANSWER_BYTES).decode(errors="replace")
-    return ToolAnswer(done.returncode, answer, tail_of_text(complaint.strip(), MAX_TOOL_ERROR))
+    return ToolAnswer(done.returncode, answer, tail_of_text(complaint.strip(), max_error))
 
 
 def run_tool(

@@ -15,6 +15,13 @@ from typing import Annotated
 import msgspec
 
 from perfledger_runners.launchers.command_template import CommandTemplate
+from perfledger_runners.launchers.kubernetes.job_launcher import KubernetesLauncher
+from perfledger_runners.launchers.kubernetes.job_manifest import (
+    ContextName,
+    DnsLabel,
+    KubernetesJobSettings,
+)
+from perfledger_runners.launchers.kubernetes.kubectl import Kubectl
 from perfledger_runners.launchers.launcher import Launcher, LauncherError, SubmissionLimits
 from perfledger_runners.launchers.local_processes import LocalProcesses
 from perfledger_runners.launchers.slurm import SlurmLauncher
@@ -34,6 +41,13 @@ class LauncherTable(
 
     wait_limit_minutes: Minutes = DEFAULT_WAIT_MINUTES
     time_limit_minutes: Minutes = DEFAULT_TIME_MINUTES
+
+    @property
+    def limits(self) -> SubmissionLimits:
+        """Return how long a job may wait and run."""
+        return SubmissionLimits(
+            wait_s=60.0 * self.wait_limit_minutes, run_s=60.0 * self.time_limit_minutes
+        )
 
 
 class LocalTable(LauncherTable, frozen=True, kw_only=True, tag="local"):
@@ -66,7 +80,20 @@ class SlurmTable(LauncherTable, frozen=True, kw_only=True, tag="slurm"):
         return SlurmLauncher(options=self.options, time_limit_minutes=self.time_limit_minutes)
 
 
-AnyTable = LocalTable | ExecTable | SlurmTable
+class KubernetesTable(LauncherTable, frozen=True, kw_only=True, tag="kubernetes"):
+    """Jobs of a namespace of the Kubernetes cluster that kubectl knows."""
+
+    namespace: DnsLabel
+    job: KubernetesJobSettings
+    context: ContextName = ""
+
+    def launcher(self) -> Launcher:
+        """Return the launcher; raise LauncherError for pods that could not measure."""
+        kubectl = Kubectl(namespace=self.namespace, context=self.context)
+        return KubernetesLauncher(settings=self.job, limits=self.limits, kubectl=kubectl)
+
+
+AnyTable = LocalTable | ExecTable | SlurmTable | KubernetesTable
 # Created here, since msgspec crashes where several threads are the first to decode a type.
 LAUNCHER_DECODER = msgspec.json.Decoder(AnyTable)
 
@@ -99,7 +126,6 @@ def read_launcher_file(path: Path) -> LauncherChoice:
     except (ValueError, msgspec.ValidationError, RecursionError, LauncherError) as error:
         msg = f"{path}: {error}"
         raise LauncherError(msg) from error
-    limits = SubmissionLimits(
-        wait_s=60.0 * table.wait_limit_minutes, run_s=60.0 * table.time_limit_minutes
+    return LauncherChoice(
+        launcher=launcher, limits=table.limits, is_local=isinstance(table, LocalTable)
     )
-    return LauncherChoice(launcher=launcher, limits=limits, is_local=isinstance(table, LocalTable))

@@ -1,0 +1,1 @@
+"""Runs submissions as Jobs of Kubernetes: manifests, requests with kubectl, and states."""

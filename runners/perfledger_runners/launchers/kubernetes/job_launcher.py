@@ -1,0 +1,160 @@
+"""Runs submissions as Jobs of Kubernetes.
+
+A Job has the name of its submission: creating it again finds it, so a lost answer and a runner that
+was killed measure nothing twice. The bundle comes back on a volume that runner and pods share,
+the exit status and the end of the log through the API server.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from perfledger_runners.launchers.kubernetes.api_records import KubernetesPod
+from perfledger_runners.launchers.kubernetes.job_manifest import (
+    GRACE_S,
+    KubernetesJobSettings,
+    check_job_settings,
+    job_manifest,
+)
+from perfledger_runners.launchers.kubernetes.job_states import start_problem, submission_status
+from perfledger_runners.launchers.kubernetes.kubectl import Kubectl, KubernetesError
+from perfledger_runners.launchers.launcher import (
+    LauncherError,
+    Submission,
+    SubmissionLimits,
+    SubmissionState,
+    SubmissionStatus,
+)
+
+POLL_S = 5.0  # an API server answers many users: none asks it in a tight loop
+# Between attempts of a request that got no answer, or a busy server's.
+RETRY_WAITS_S = (1.0, 2.0, 4.0, 8.0)
+# A registry that is away comes back; a wrong image or Secret does not.
+START_WAIT_S = 600.0
+# A client of NFS may look at a folder of a minute ago.
+RESULT_WAIT_S = 90.0
+# A pod that is asked to end has its grace, and the kubelet some time to say so.
+DELETION_WAIT_S = GRACE_S + 60.0
+MAX_LOG_LINES = 10_000
+MAX_LOG_BYTES = 2 * 2**20
+# Exit statuses of a check that leaves a bundle.
+STATUSES_WITH_BUNDLE = frozenset({0, 1})
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(slots=True, kw_only=True)
+class KubernetesLauncher:
+    """Jobs of one namespace, found by the names of their submissions."""
+
+    settings: KubernetesJobSettings
+    limits: SubmissionLimits
+    kubectl: Kubectl
+    poll_s: float = POLL_S
+    outlives_runner: bool = True
+    clock: Callable[[], float] = time.monotonic
+    wait: Callable[[float], None] = time.sleep
+    _since: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+
+    def __post_init__(self) -> None:
+        """Raise LauncherError for settings with which no pod measures."""
+        check_job_settings(self.settings)
+
+    def submit(self, submission: Submission) -> None:
+        """Create a Job, unless there is one of this name."""
+        manifest = job_manifest(submission, self.settings, self.limits)
+        self._ask_again(lambda: self._create(submission.name, manifest))
+
+    def status(self, submission: Submission) -> SubmissionStatus:
+        """Return the Job's state; one that cannot start ends after some minutes."""
+        job = self.kubectl.job(submission.name)
+        pod = None if job is None else self.kubectl.newest_pod(submission.name)
+        status = submission_status(job, pod)
+        if status.state is SubmissionState.WAITING:
+            return self._waiting_status(submission.name, pod, status)
+        is_missing = status.exit_status in STATUSES_WITH_BUNDLE and not _is_file_there(submission)
+        if is_missing and self._elapsed_s(submission.name, "result") < RESULT_WAIT_S:
+            return SubmissionStatus(state=SubmissionState.RUNNING, place=status.place)
+        return status
+
+    def collect(self, submission: Submission) -> None:
+        """Write the end of the pod's log; the bundle is on the volume that is shared."""
+        try:
+            pod = self.kubectl.newest_pod(submission.name)
+            if pod is None:
+                log = b"Its pod is gone, and its log with it.\n"
+            else:
+                log = self.kubectl.log(pod, max_lines=MAX_LOG_LINES, max_bytes=MAX_LOG_BYTES)
+        except LauncherError as error:  # the result does not depend on it
+            log = f"Its log cannot be read: {error}\n".encode()
+        try:
+            submission.log.write_bytes(log)
+        except OSError as error:
+            msg = f"{submission.log} cannot be written: {error.strerror}"
+            raise LauncherError(msg) from error
+
+    def cancel(self, name: str) -> None:
+        """Delete the Job and wait until its pod has ended, which could still write a bundle."""
+        for key in [key for key in self._since if key[0] == name]:
+            del self._since[key]
+        self._ask_again(lambda: self.kubectl.delete_job(name))
+        until = self.clock() + DELETION_WAIT_S
+        while self._ask_again(lambda: self.kubectl.job(name)) is not None:
+            if self.clock() >= until:
+                msg = f"its pod has not ended {DELETION_WAIT_S:.0f} s after its Job was deleted"
+                raise LauncherError(msg)
+            self.wait(min(self.poll_s, 1.0))
+
+    def _create(self, name: str, manifest: bytes) -> None:
+        """Create a Job or find the one that an earlier attempt created."""
+        try:
+            self.kubectl.create_job(manifest)
+        except KubernetesError as error:
+            if error.reason != "AlreadyExists":
+                raise
+            job = self.kubectl.job(name)
+            if job is None or job.is_being_deleted:
+                msg = f"the Job {name} of an earlier attempt is still being deleted"
+                raise KubernetesError(msg) from error
+
+    def _waiting_status(
+        self, name: str, pod: KubernetesPod | None, status: SubmissionStatus
+    ) -> SubmissionStatus:
+        """Return the state of a Job that has not begun, with a reason where there is one."""
+        problem = start_problem(pod)
+        if not problem:
+            self._since.pop((name, "start"), None)
+        elif self._elapsed_s(name, "start") >= START_WAIT_S:
+            reason = f"its container did not start within {START_WAIT_S / 60:.0f} minutes"
+            return SubmissionStatus(state=SubmissionState.ENDED, reason=f"{reason} ({problem})")
+        if pod is None and not status.reason:
+            with suppress(LauncherError):  # events are a hint: not everybody may read them
+                warning = self.kubectl.last_warning(name)
+                return SubmissionStatus(state=SubmissionState.WAITING, reason=warning)
+        return status
+
+    def _elapsed_s(self, name: str, what: str) -> float:
+        """Return for how long a submission has been seen like this."""
+        now = self.clock()
+        return now - self._since.setdefault((name, what), now)
+
+    def _ask_again(self, request: Callable[[], Answer]) -> Answer:
+        """Send a request that may be repeated, until it is answered or refused."""
+        for wait_s in RETRY_WAITS_S:
+            try:
+                return request()
+            except KubernetesError as error:
+                if error.is_refusal:
+                    raise
+                self.wait(wait_s)
+        return request()
+
+
+def _is_file_there(submission: Submission) -> bool:
+    """Return whether the bundle is there; listing a folder makes a client of NFS look again."""
+    try:
+        return submission.bundle in [*submission.bundle.parent.iterdir()]
+    except OSError:
+        return False
