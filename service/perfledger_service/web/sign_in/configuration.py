@@ -19,11 +19,11 @@ def sign_in_options(settings: ServiceSettings) -> SignInOptions | None:
 
     Raises SettingsError for half of the App's or the proxy's settings, and for both of them.
     """
-    with_github = _both(
+    with_github = _is_pair_set(
         ("PERFLEDGER_GITHUB_CLIENT_ID", settings.github_client_id),
         ("PERFLEDGER_GITHUB_CLIENT_SECRET", settings.github_client_secret),
     )
-    with_proxy = _both(
+    with_proxy = _is_pair_set(
         ("PERFLEDGER_PROXY_HEADER", settings.proxy_header),
         ("PERFLEDGER_PROXY_ADDRESSES", settings.proxy_addresses),
     )
@@ -50,7 +50,7 @@ def sign_in_options(settings: ServiceSettings) -> SignInOptions | None:
     )
 
 
-def _both(*pair: tuple[str, object]) -> bool:
+def _is_pair_set(*pair: tuple[str, object]) -> bool:
     """Return whether both settings are set; raise SettingsError for one alone."""
     missing = [name for name, value in pair if not value]
     if len(missing) == 1:
