@@ -181,6 +181,7 @@ class Bundle:
     same_code: tuple[str, ...] = ()  # of the skipped: nothing that they run on differs
     # Workload → what may differ in its code, where that was examined.
     code_differences: Mapping[str, str] = field(default_factory=dict[str, str])
+    fail_on: tuple[str, ...] = ()  # limits on the work of a step; see `work_limit`
     unchosen: tuple[str, ...] = ()  # registered, but left out by the check's options
     profiles: tuple[Profile, ...] = ()
     repeats: tuple[Profile, ...] = ()  # more windows of the profiles' code, operations only

@@ -11,6 +11,7 @@ from typing import NoReturn, assert_never
 
 from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reason
 from perfledger.measuring.rank_link import RankLink
+from perfledger.measuring.source_lines import keep_lines
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters import process_memory
 from perfledger.meters.device_meter import DeviceMeter
@@ -38,7 +39,6 @@ from perfledger.process.message_channel import MessageChannel
 from perfledger.process.package_imports import prefer_checkout
 from perfledger.process.process_state import preserved_state
 from perfledger.process.registered_workloads import collect_registered
-from perfledger.process.source_lines import keep_lines
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
 from perfledger.records import Device, FailureReason
 from perfledger.statement import STATEMENT_FILE, statement_function

@@ -18,6 +18,7 @@ from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
+from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger.workload_faults import MAX_WORKLOAD_DEVICES
 from perfledger.workload_pattern import is_match
 from perfledger_runners.bundles.kernel_checks import check_kernel_plan, check_kernels
@@ -94,6 +95,7 @@ def check_bundle(bundle: Bundle) -> None:
             check_profile(f"{name}[{index}]", profile, ids)
     check_kernels(bundle, ids)
     _check_work(bundle.work, ids)
+    _check_limits(bundle.fail_on)
     _check_pricing(bundle.pricing)
 
 
@@ -271,6 +273,16 @@ def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:
         for count in each.work.counts:
             is_count = 0 <= count.value <= MAX_READING
             require(is_count, f"{where}.work.counts: {count.name[:80]!r} is not a count")
+
+
+def _check_limits(limits: Collection[str]) -> None:
+    require(len(limits) <= MAX_WORK_LIMITS, f"fail_on: more than {MAX_WORK_LIMITS}")
+    try:
+        for limit in limits:
+            parse_work_limit(limit)
+    except ValueError as error:
+        msg = f"fail_on: {error}"
+        raise BundleError(msg) from error
 
 
 def weights_problem(pattern: str, weights: Mapping[str, float]) -> str:

@@ -25,6 +25,7 @@ from perfledger.bundle import (
     PricingConfig,
 )
 from perfledger.records import Param
+from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger_runners.bundles import bundle_checks as limits
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.children.child_variables import named_variable_error
@@ -101,6 +102,9 @@ class CheckSettings(BaseSettings):
         "/tmp",  # noqa: S108 - every user's checks meet there; see CheckQueue
         description="folder where the checks of one machine queue; empty: they do not",
     )
+    fail_on: Annotated[tuple[str, ...], Field(max_length=MAX_WORK_LIMITS)] = Field(
+        (), description="limits on a step's counted work that fail a check before any timing"
+    )
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
     skip: bool = Field(
         True, description="workloads that run the same code on both sides are not measured"
@@ -163,6 +167,11 @@ class CheckSettings(BaseSettings):
             if error := named_variable_error(name):
                 raise ValueError(error)
         return names
+
+    @field_validator("fail_on")
+    @classmethod
+    def _are_limits(cls, limits: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(parse_work_limit(limit).text for limit in limits)
 
     @field_validator("sandbox")
     @classmethod

@@ -10,6 +10,7 @@ from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.estimation.work_counts import WorkComparison
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.judging.work_limits import JudgedLimit, LimitOutcome
 from perfledger_baselines.planning.sample_size import PairsNeeded
 from perfledger_cost_models.change.cost_policy import PolicyEvaluation
 from perfledger_cost_models.quote import ChangePrice, QueueEffect, SummedPrice, UnitCost
@@ -135,6 +136,7 @@ class Report:
     tests: tuple[PairedTest, ...] = ()  # whose pairs decided the verdicts
     same_code: tuple[str, ...] = ()  # of the skipped: nothing that they run on differs
     code_differences: tuple[tuple[str, str], ...] = ()  # of workloads whose code was compared
+    limits: tuple[JudgedLimit, ...] = ()  # on the work of a step
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     options: CheckOptions = NO_OPTIONS
     held_s: float | None = None  # that the check held its machine
@@ -145,6 +147,11 @@ class Report:
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome is outcome)
+
+    @property
+    def exceeded_limits(self) -> tuple[JudgedLimit, ...]:
+        """Return the limits on the work of a step that are exceeded."""
+        return tuple(each for each in self.limits if each.outcome is LimitOutcome.EXCEEDED)
 
     def speed_verdict(self, workload: str) -> Verdict | None:
         """Return the verdict on a workload's step time, if there is one."""

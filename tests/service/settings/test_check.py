@@ -96,6 +96,9 @@ def test_the_environment_is_read_by_who_keeps_origins_and_not_behind_its_back(mo
         ({"commitment": [POOL | {"job_hours": 0}]}, "'commitment"),
         ({"commitment": [POOL, POOL]}, "add their devices up"),
         ({"usage": [{"match": {}, "workload": "x", "where": "y"}]}, "'usage"),
+        ({"fail_on": ["flops < 5 %"]}, "write COUNT > THRESHOLD, such as `flops > 5 %`"),
+        ({"fail_on": ["speed > 5 %"]}, "there are flops, bytes, operators"),
+        ({"fail_on": ["flops > 5 %"] * 21}, "'fail_on'"),
     ],
 )
 def test_a_wrong_value_names_the_setting(values, message):
@@ -112,6 +115,12 @@ def test_a_build_is_a_command_that_the_bundle_can_hold():
     assert in_force["build_timeout"] == 3600.0
     with pytest.raises(SettingsError, match="build"):
         check_settings(build="x" * 301)
+
+
+def test_limits_are_kept_as_they_are_written_less_spare_blanks():
+    settings = check_settings(fail_on=["flops  >  5 %", "compiled_memory > device"])
+
+    assert settings.fail_on == ("flops > 5 %", "compiled_memory > device")
 
 
 def test_variables_are_named_whole_or_by_a_prefix():

@@ -12,6 +12,7 @@ from perfledger_baselines.estimation.work_counts import WorkComparison
 from perfledger_baselines.judging.explanation import explain_verdict
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.verdict import Verdict
+from perfledger_baselines.judging.work_limits import JudgedLimit
 from perfledger_cost_models.quote import UnitCost
 from perfledger_service.rendering.cost.change_json import (
     Record,
@@ -52,6 +53,7 @@ def report_json(report: Report, *, url: str = "") -> str:
         "code_differences": [
             {"workload": name, "reason": why} for name, why in report.code_differences
         ],
+        "limits": [_limit(judged) for judged in report.limits],
         "explanations": [explanation_record(explanation) for explanation in report.explanations],
         "advice": [
             attributes(one, "workload", "recommendations") | {"roof": roof_record(one.roof)}
@@ -97,6 +99,11 @@ def _kernels(judgement: KernelJudgement) -> Record:
     return attributes(
         judgement, *names, "detectable", "step_detectable", "common_change", "findings", "tested"
     )
+
+
+def _limit(judged: JudgedLimit) -> Record:
+    names = ("workload", "outcome", "unit", "base", "head", "threshold", "reason")
+    return {"limit": judged.limit.text, **attributes(judged, *names)}
 
 
 def _unit_cost(cost: UnitCost) -> Record:

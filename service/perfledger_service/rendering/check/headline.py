@@ -12,6 +12,7 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckConfidence
 from perfledger_profiles.diff.cause import Cause, ChangeKind, StepTimeExplanation
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
+from perfledger_service.rendering.layout.limit_sentences import exceeded_sentences
 from perfledger_service.rendering.layout.number_format import NBSP
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
@@ -27,7 +28,7 @@ _ARROW = "\N{RIGHTWARDS ARROW}"
 def headline(report: Report) -> str:
     """Return what the check found in one line."""
     rows = telling_rows(report, verdict_rows.verdict_rows(report))
-    if not rows:
+    if not rows or report.exceeded_limits:
         return _without_verdicts(report)
     if rows[0].is_warning:
         return f"No regression, but a warning: {_result_phrase(rows[0])}{_more(rows)}"
@@ -218,6 +219,9 @@ def _quiet_headline(rows: Sequence[VerdictTableRow], report: Report) -> str:
 
 
 def _without_verdicts(report: Report) -> str:
+    if report.exceeded_limits:
+        first, *more = exceeded_sentences(report.exceeded_limits)
+        return f"Above a limit: {first}{f', and {len(more)} more' if more else ''}"
     if report.same_code and not report.failures:
         number = len(report.same_code)
         were = "were" if number > 1 else "was"

@@ -162,6 +162,7 @@ def conclusion_mark(report: Report) -> str:
                 evaluation.outcome is PolicyOutcome.FAILS
                 for evaluation in report.policy_evaluations
             )
+            is_red = is_red or bool(report.exceeded_limits)
             return mark(Outcome.REGRESSED if is_red else Outcome.NOT_MEASURED)
         case Conclusion.NEUTRAL if report.acceptances:
             return mark(Outcome.REGRESSED, is_warning=True)

@@ -54,6 +54,7 @@ from perfledger_service.usecases.check.workloads.new_workloads import (
     other_base_workloads,
 )
 from perfledger_service.usecases.check.workloads.same_code import begin_watch, without_same_code
+from perfledger_service.usecases.check.workloads.work_limits import stop_over_limits
 from perfledger_service.usecases.check.workloads.workload_plan import WorkloadPlan, plan_workloads
 from perfledger_service.usecases.check.workloads.workload_rules import WorkloadRules, workload_rules
 from perfledger_service.usecases.inputs.known_spreads import KnownSpreads, find_known_spreads
@@ -136,6 +137,7 @@ def measure_change(
         history=history,
         resumed=journal.resumed if journal else None,
     )
+    workload_plan = stop_over_limits(workload_plan, settings.fail_on, step_works, machine)
     progress.stage("measuring pairs of base and head")
     paired_runs = _pairs(
         site,
@@ -164,6 +166,7 @@ def measure_change(
         skipped={**workload_plan.skipped, **paired_runs.skipped},
         same_code=tuple(spec.id for spec in workload_plan.same_code),
         code_differences=workload_plan.code_differences,
+        fail_on=settings.fail_on,
         unchosen=workload_plan.unchosen,
         base_configuration=site.configuration.base_file,
         other_base_workloads=other_names,
@@ -196,9 +199,15 @@ def measure_change(
         + lost_window_notes(bundle.kernels, paired_runs.windows)
         + budget_notes(bundle, paired_runs),
     )
-    requests = requests_for_device(site.requests, machine.device)
+    bundle = _add_profiles(site, bundle, progress)
+    return replace(bundle, held_s=site.harness.clock() - began)
+
+
+def _add_profiles(site: CheckSite, bundle: Bundle, progress: CheckProgress) -> Bundle:
+    """Return the bundle with the profiles of its changed workloads."""
+    requests = requests_for_device(site.requests, bundle.machine.device)
     lines_of = partial(changed_lines, site.repository.root, bundle.base.sha, bundle.head.sha)
-    bundle = with_profiles(
+    return with_profiles(
         bundle,
         profile=lambda specs: mark_changed_lines(
             profile_both(site.harness, requests, specs), lines_of
@@ -206,7 +215,6 @@ def measure_change(
         stage=progress.stage,
         has_time=lambda: site.harness.seconds_left() > 0,
     )
-    return replace(bundle, held_s=site.harness.clock() - began)
 
 
 def _preparation(

@@ -12,6 +12,7 @@ from perfledger_baselines.estimation.pairing import match_runs
 from perfledger_baselines.estimation.work_counts import work_comparisons
 from perfledger_baselines.judging.judge import is_trade, judgement_of
 from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.judging.work_limits import LimitOutcome, limits_of
 from perfledger_baselines.planning.sample_size import pairs_for_margin
 from perfledger_baselines.significance.spread_prior import Priors
 from perfledger_cost_models.change.cost_policy import Approval
@@ -84,6 +85,7 @@ def build_report(
         new_workloads=bundle.new_workloads,
         skipped=tuple(bundle.skipped.items()),
         same_code=bundle.same_code,
+        limits=limits_of(bundle),
         code_differences=tuple(bundle.code_differences.items()),
         explanations=explanations,
         advice=advice,
@@ -119,7 +121,7 @@ def build_report(
 def conclude_verdicts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> CheckConclusion:
     """Return the check's conclusion: it fails closed, and a regression goes before uncertainty."""
     outcomes, title = _deciding_outcomes(verdicts), _title(bundle, verdicts)
-    if Outcome.REGRESSED in outcomes:
+    if Outcome.REGRESSED in outcomes or _is_above_limit(bundle):
         return CheckConclusion(Conclusion.FAILURE, ExitCode.REGRESSION, title)
     if Outcome.NOT_MEASURED in outcomes or _measured_nothing(bundle, verdicts):
         return CheckConclusion(Conclusion.FAILURE, ExitCode.UNCERTAIN, title)
@@ -132,6 +134,10 @@ def conclude_verdicts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> CheckCon
     if _is_all_new(bundle, verdicts):
         return CheckConclusion(Conclusion.FAILURE, ExitCode.UNCERTAIN, title)
     return CheckConclusion(Conclusion.SUCCESS, ExitCode.OK, title)
+
+
+def _is_above_limit(bundle: Bundle) -> bool:
+    return any(each.outcome is LimitOutcome.EXCEEDED for each in limits_of(bundle))
 
 
 def _deciding_outcomes(verdicts: tuple[Verdict, ...]) -> frozenset[Outcome]:
@@ -163,6 +169,8 @@ def _is_first_use(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
 
 
 def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
+    if _is_above_limit(bundle):
+        return "Above a limit on the work of a step"
     if not verdicts:
         return _title_without_verdicts(bundle)
     outcomes = _deciding_outcomes(verdicts)

@@ -18,15 +18,23 @@ from perfledger_baselines.judging.decision import LOADED_SHARE
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_evidence import huge_gains
+from perfledger_baselines.judging.work_limits import limits_of
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior, priors_of_plan
+from perfledger_service.rendering.layout.limit_sentences import (
+    exceeded_sentences,
+    unknown_sentences,
+)
 
 # Relative: a spread that went through JSON is the same.
 SAME_SPREAD = 1e-9
 
 
 def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return notes on huge gains, noise, devices and ranks, readings left out, and CPU activity."""
+    """Return notes on limits, huge gains, noise, devices and ranks, lost readings, and the CPU."""
+    limits = limits_of(bundle)
     return (
+        *exceeded_sentences(limits),
+        *unknown_sentences(limits),
         *huge_gains(verdicts),
         *_noise_advice(bundle, verdicts),
         *_other_device_notes(bundle),

@@ -24,13 +24,14 @@ class WorkloadPlan:
     unchosen: tuple[str, ...] = ()  # registered by head, and left out by the check's options
     notes: tuple[str, ...] = ()  # on names that no side registers, and options that do not apply
     same_code: tuple[WorkloadSpec, ...] = ()  # not measured, as nothing they run on differs
+    untimed: tuple[WorkloadSpec, ...] = ()  # as a limit on the work of a step was exceeded
     # Of workloads to measure: what may differ in their code.
     code_differences: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def workloads(self) -> tuple[WorkloadSpec, ...]:
         """Return all workloads of the head, measured or not."""
-        return self.to_measure + self.same_code + self.new
+        return self.to_measure + self.same_code + self.untimed + self.new
 
     @property
     def is_all_new(self) -> bool:
@@ -49,6 +50,16 @@ class WorkloadPlan:
             same_code=tuple(spec for spec in self.to_measure if spec.id in same),
             skipped={**self.skipped, **dict.fromkeys(sorted(same), SAME_CODE)},
             code_differences={name: text for name, text in code_differences.items() if text},
+        )
+
+    def without_timing(self, reason: str) -> Self:
+        """Return the plan with all workloads that were to be measured skipped for this reason."""
+        names = [spec.id for spec in self.to_measure]
+        return replace(
+            self,
+            to_measure=(),
+            untimed=self.to_measure,
+            skipped={**self.skipped, **dict.fromkeys(names, reason)},
         )
 
 

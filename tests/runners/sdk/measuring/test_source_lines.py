@@ -7,8 +7,8 @@ import traceback
 
 import pytest
 
+from perfledger.measuring.source_lines import keep_lines
 from perfledger.process.loaded_packages import PackageRecorder
-from perfledger.process.source_lines import keep_lines
 
 SOURCE = "import traceback\n\n\ndef stack():\n    return traceback.format_stack()\n"
 
