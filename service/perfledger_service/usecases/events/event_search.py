@@ -63,7 +63,7 @@ def search_project(engine: Engine, due: DueSearch, *, now: datetime) -> bool:
         for update in track_events(events, history, today=now.date()):
             save_event(session, due.project_id, update, now=now)
         search = BranchSearch(
-            commits=history.commits,
+            commits=tuple(history.commits),
             grouped_changes=history.changes,
             watched=len(history.series),
         )
