@@ -39,6 +39,7 @@ from perfledger_service.web import (
     webhooks,
 )
 from perfledger_service.web.allowed_hosts import AllowedHosts
+from perfledger_service.web.api import reads
 from perfledger_service.web.api.description import complete_description
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
@@ -59,7 +60,8 @@ SWEEP_S = 30.0
 TAKE_OVER_S = 1.0
 # In the order in which a path is looked for: the pages' `/{owner}/{name}` fits most.
 ROUTED: Final = (
-    *(uploads, priors, ab_requests, checks, events, jobs, webhooks, health, metrics),
+    *(uploads, priors, ab_requests, checks, events, reads, jobs),
+    *(webhooks, health, metrics),
     *(routes, account, event_pages, audit_page, gate_badge, pages),
 )
 

@@ -1,13 +1,14 @@
 """Completes the OpenAPI description: every error of every route with its media type."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from fastapi import FastAPI
 
 from perfledger_service.web.api.problems import PROBLEM_MEDIA_TYPE, Problem
 
-API: str = "/api/"
+API: Final = "/api/"
+FIRST_ERROR: Final = 400
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 _FASTAPIS_OWN = ("HTTPValidationError", "ValidationError")
 _EVERYWHERE = {
@@ -28,7 +29,7 @@ def complete_description(app: FastAPI) -> None:
             _complete(generate())
         return generate()  # kept since the first time
 
-    app.openapi = described  # type: ignore[method-assign] - FastAPI's own way to extend it
+    app.openapi = described  # type: ignore[method-assign]  # FastAPI's own way to extend it
 
 
 def _complete(document: dict[str, Any]) -> None:
@@ -37,22 +38,26 @@ def _complete(document: dict[str, Any]) -> None:
         schemas.pop(name, None)
     schemas["Problem"] = Problem.model_json_schema()
     for path, operation in _operations(document):
-        responses = operation["responses"]
-        if not path.startswith(API):
-            _describe_texts(responses)
-            continue
-        expected = dict(_EVERYWHERE)
-        if "requestBody" in operation:
-            expected |= _WITH_BODY
-        if "{" in path:
-            expected |= _WITH_PATH
-        for status, description in expected.items():
-            responses.setdefault(status, {"description": description})
-        for status, response in responses.items():
-            if int(status) >= 400:  # noqa: PLR2004 - errors
-                if status == "422":
-                    response["description"] = _EVERYWHERE[status]
-                response["content"] = {PROBLEM_MEDIA_TYPE: {"schema": _PROBLEM}}
+        if path.startswith(API):
+            _describe_problems(path, operation)
+        else:
+            _describe_texts(operation["responses"])
+
+
+def _describe_problems(path: str, operation: dict[str, Any]) -> None:
+    """Describe the errors of a route of the API, also those that every such route has."""
+    responses = operation["responses"]
+    expected = dict(_EVERYWHERE)
+    if "requestBody" in operation:
+        expected |= _WITH_BODY
+    if "{" in path:
+        expected |= _WITH_PATH
+    for status, description in expected.items():
+        responses.setdefault(status, {"description": description})
+    responses["422"]["description"] = _EVERYWHERE["422"]
+    for status, response in responses.items():
+        if int(status) >= FIRST_ERROR:
+            response["content"] = {PROBLEM_MEDIA_TYPE: {"schema": _PROBLEM}}
 
 
 def _describe_texts(responses: dict[str, Any]) -> None:

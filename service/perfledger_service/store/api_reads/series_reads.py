@@ -1,0 +1,143 @@
+"""Reads a project's series, and the points of one of them."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, select as columns, tuple_
+from sqlalchemy.sql.selectable import Select
+from sqlmodel import Session, col, select
+
+from perfledger.metrics import WorseDirection
+from perfledger.records import Side
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.api_reads.keysets import page_of
+from perfledger_service.store.page_queries import COUNTED_STATUSES
+from perfledger_service.store.tables import (
+    BranchCommitRow,
+    ObservationRow,
+    RevisionRow,
+    SeriesRow,
+    UploadRow,
+)
+from perfledger_service.values.api_reads import Key, KeysetPage, PointRead, SeriesRead
+from perfledger_service.values.upload_views import UploadSender
+
+_POINT_COLUMNS: tuple[Any, ...] = (
+    *map(col, (ObservationRow.position, ObservationRow.upload_id, ObservationRow.side)),
+    *map(col, (ObservationRow.processes, ObservationRow.center)),
+    *map(col, (ObservationRow.low, ObservationRow.high)),
+    *map(col, (UploadRow.pull_request, UploadRow.measured_at, UploadRow.sender)),
+    *map(col, (RevisionRow.sha, RevisionRow.is_claimed, RevisionRow.committed_at)),
+    col(BranchCommitRow.place),
+)
+_IS_ON_BRANCH = col(RevisionRow.is_claimed) & col(BranchCommitRow.place).is_not(None)
+
+
+def series_page(
+    session: Session,
+    project_id: int,
+    *,
+    workload: str | None = None,
+    metric: str | None = None,
+    machine_class: str | None = None,
+    is_on_branch: bool = False,
+    after: Key | None = None,
+    most: int,
+) -> KeysetPage[SeriesRead]:
+    """Return a project's series in the order in which they were first measured.
+
+    With `is_on_branch` those alone that were measured at a commit of the default branch.
+    """
+    query = select(SeriesRow).where(col(SeriesRow.project_id) == project_id)
+    wanted = {
+        SeriesRow.workload: workload,
+        SeriesRow.metric: metric,
+        SeriesRow.device_class: machine_class,
+    }
+    for column, value in wanted.items():
+        if value is not None:
+            query = query.where(col(column) == value)
+    if is_on_branch:
+        points = _points(col(ObservationRow.series_id) == SeriesRow.id, project_id, _IS_ON_BRANCH)
+        query = query.where(points.correlate(SeriesRow).exists())
+    if after is not None:
+        query = query.where(col(SeriesRow.id) > after[0])
+    rows = session.exec(query.order_by(col(SeriesRow.id)).limit(most + 1)).all()
+    return page_of(rows, most=most, key=lambda row: (row.id or 0,), read=_series)
+
+
+def series_by_id(session: Session, project_id: int, series_id: int) -> SeriesRead:
+    """Return a project's series; raise NotFoundError if it has none with this id."""
+    row = session.get(SeriesRow, series_id)
+    if row is None or row.project_id != project_id:
+        msg = f"no series {series_id}"
+        raise NotFoundError(msg)
+    return _series(row)
+
+
+def points_page(
+    session: Session,
+    project_id: int,
+    series_id: int,
+    *,
+    is_on_branch: bool = False,
+    after: Key | None = None,
+    most: int,
+) -> KeysetPage[PointRead]:
+    """Return points of a project's series, in the order in which their commits were first seen."""
+    conditions = (_IS_ON_BRANCH,) if is_on_branch else ()
+    query = _points(col(ObservationRow.series_id) == series_id, project_id, *conditions)
+    key = (col(ObservationRow.position), col(ObservationRow.upload_id))
+    if after is not None:
+        query = query.where(tuple_(*key) > after)
+    rows = session.connection().execute(query.order_by(*key).limit(most + 1)).all()
+    return page_of(rows, most=most, key=lambda row: (row.position, row.upload_id), read=_point)
+
+
+def _points(
+    is_of_series: ColumnElement[bool], project_id: int, *conditions: ColumnElement[bool]
+) -> Select[*tuple[Any, ...]]:
+    return (
+        columns(*_POINT_COLUMNS)
+        .select_from(ObservationRow)
+        .join(UploadRow)
+        .join(
+            RevisionRow,
+            (col(RevisionRow.position) == col(ObservationRow.position))
+            & (col(RevisionRow.project_id) == project_id),
+        )
+        .outerjoin(
+            BranchCommitRow,
+            (col(BranchCommitRow.sha) == col(RevisionRow.sha))
+            & (col(BranchCommitRow.project_id) == project_id),
+        )
+        .where(is_of_series, col(UploadRow.status).in_(COUNTED_STATUSES), *conditions)
+    )
+
+
+def _series(row: SeriesRow) -> SeriesRead:
+    return SeriesRead(
+        id=row.id or 0,
+        workload=row.workload,
+        metric=row.metric,
+        unit=row.unit,
+        worse=WorseDirection(row.worse),
+        machine_class=row.device_class,
+    )
+
+
+def _point(row: Any) -> PointRead:  # noqa: ANN401 - a row of columns has no type
+    place = row.place if row.is_claimed else None
+    return PointRead(
+        sha=row.sha,
+        side=Side(row.side),
+        run_id=row.upload_id,
+        pull_request=row.pull_request,
+        processes=row.processes,
+        center=row.center,
+        low=row.low,
+        high=row.high,
+        measured_at=row.measured_at,
+        committed_at=row.committed_at,
+        branch_place=place,
+        is_attested=row.sender != UploadSender.OTHER_RUN and not (row.is_claimed and place is None),
+    )

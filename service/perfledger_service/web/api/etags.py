@@ -1,0 +1,44 @@
+"""Gives answers strong ETags, so that a client does not receive again what it has (RFC 9110)."""
+
+from collections.abc import Callable, Coroutine
+from hashlib import sha256
+from typing import Any, Final
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+NOT_MODIFIED: Final[dict[int | str, dict[str, object]]] = {
+    304: {"description": "the client has this already: `If-None-Match`"}
+}
+# A client may keep an answer and asks each time whether it is still the same.
+_CACHE_CONTROL: Final = "private, no-cache"
+_OK: Final = 200
+
+
+class EtagRoute(APIRoute):
+    """A route whose answers have the hash of their body as an ETag."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return a handler that answers 304 to a client that names the body's ETag."""
+        handler = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            response = await handler(request)
+            if response.status_code != _OK:
+                return response
+            etag = f'"{sha256(response.body).hexdigest()[:32]}"'
+            headers = {"ETag": etag, "Cache-Control": _CACHE_CONTROL, "Vary": "Authorization"}
+            if "link" in response.headers:
+                headers["Link"] = response.headers["link"]
+            if _has(request.headers.getlist("if-none-match"), etag):
+                return Response(status_code=304, headers=headers)
+            response.headers.update(headers)
+            return response
+
+        return answer
+
+
+def _has(values: list[str], etag: str) -> bool:
+    """Return whether If-None-Match names an ETag; the comparison is the weak one."""
+    named = [one.strip().removeprefix("W/") for value in values for one in value.split(",")]
+    return etag in named or "*" in named
