@@ -86,7 +86,7 @@ class OwnershipFlags:
     def request(self, books: "PriceBooks") -> "CostRequest":
         """Return the request as of today; raises UsageError for impossible values."""
         from perfledger_cost_models.tco.onprem import Ownership
-        from perfledger_service.usecases.cost.purchase_options import CostRequest
+        from perfledger_service.usecases.cost.purchase_options import CostRequest, use_of
         from perfledger_service.usecases.inputs.error_translation import translate_errors
 
         with translate_errors():
@@ -96,14 +96,5 @@ class OwnershipFlags:
                 availability=self.availability_percent / 100,
                 drawn_kw=self.mean_kw,
             )
-            use, assumed = self._use(books)
+            use, assumed = use_of(books, self.allocated_share)
         return CostRequest(use=use, assumed=assumed, today=today(), terms=terms)
-
-    def _use(self, books: "PriceBooks") -> tuple[float, tuple[str, ...]]:
-        """Return the useful share of hours, and the assumption about it in words."""
-        from perfledger_cost_models.tco.onprem import UTILIZATION
-
-        if self.allocated_share is not None:
-            return self.allocated_share / 100, ()
-        usual = books.parameters.find(UTILIZATION)
-        return float(usual.mode), (usual.label,) if usual.is_assumed else ()

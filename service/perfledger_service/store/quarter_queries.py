@@ -81,11 +81,11 @@ def stored_quarter(session: Session, *, start: datetime, end: datetime) -> Store
     )
     base, head = col(UploadRow.base_sha), col(UploadRow.head_sha)
     is_of_pull_request = col(UploadRow.pull_request).is_not(None)
-    is_branch = ~is_of_pull_request & _has_place(head) & IS_BELIEVED
+    is_branch = ~is_of_pull_request & has_place(head) & IS_BELIEVED
     is_unattested = (
         ~IS_BELIEVED
-        | (_is_claimed(base) & ~_has_place(base))
-        | (_is_claimed(head) & ~_has_place(head))
+        | (_is_claimed(base) & ~has_place(base))
+        | (_is_claimed(head) & ~has_place(head))
     )
     uploads = select(func.count()).select_from(UploadRow).where(*within)
     observations = select(func.count()).select_from(ObservationRow).join(UploadRow).where(*within)
@@ -101,7 +101,7 @@ def stored_quarter(session: Session, *, start: datetime, end: datetime) -> Store
     )
 
 
-def _has_place(sha: Mapped[str]) -> ColumnElement[bool]:
+def has_place(sha: Mapped[str]) -> ColumnElement[bool]:
     """Return whether an upload's commit is known to be on the default branch."""
     return exists().where(
         col(BranchCommitRow.project_id) == col(UploadRow.project_id),

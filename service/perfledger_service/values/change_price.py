@@ -1,9 +1,10 @@
 """Holds what changes cost a year."""
 
 from dataclasses import dataclass
+from datetime import date
 
 from perfledger_cost_models.change.cost_policy import PolicyEvaluation
-from perfledger_cost_models.quote import PricedChanges
+from perfledger_cost_models.quote import ChangePrice, PricedChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +13,26 @@ class ChangePriceView:
 
     prices: PricedChanges
     policy_evaluations: tuple[PolicyEvaluation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedCheck:
+    """The yearly prices of the changes of step time that a check found, as of its verdict."""
+
+    upload_id: str
+    head_sha: str
+    subject: str
+    pull_request: int | None
+    is_on_branch: bool  # the head is known to be on the default branch
+    device_class: str
+    judged_on: date
+    prices: tuple[ChangePrice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceHistory:
+    """The newest checks of a project that found a change, newest first."""
+
+    repository: str
+    checks: tuple[PricedCheck, ...]
+    has_older: bool  # checks that are not among them

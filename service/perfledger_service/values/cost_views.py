@@ -1,5 +1,6 @@
 """Holds what hours and work cost on each purchase option."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from perfledger_cost_models.energy.carbon_footprint import CarbonFootprint
@@ -185,3 +186,39 @@ class PaymentView:
     schedule: PaymentSchedule
     price: Price
     warnings: tuple[str, ...] = ()  # of its age, and of a rejected newer row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostForm:
+    """The texts of the what-if form of the page of costs; "" is the usual value.
+
+    A field's name is that of the command's option, and of the parameter in the page's address.
+    """
+
+    allocated_share: str = ""  # percent
+    years: str = ""
+    job_hours: str = ""
+    interruptions_per_hour: str = ""  # of a spot job
+    checkpoint_minutes: str = ""
+    at: tuple[str, ...] = ()
+    shows_all: bool = False
+
+
+# The fields of a CostForm that hold one number.
+COST_NUMBERS = (
+    *("allocated_share", "years", "job_hours"),
+    *("interruptions_per_hour", "checkpoint_minutes"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfView:
+    """The comparison that a what-if form asks for, or what is wrong with it by field."""
+
+    form: CostForm
+    places: tuple[str, ...]  # to choose from
+    command: tuple[str, ...]  # that computes the same
+    use: float | None = None  # as given, or the usual one; None where it is invalid
+    comparison: CostView | None = None  # None where a field is invalid
+    owning: OwningView | None = None  # None where nothing is owned
+    problems: Mapping[str, str]

@@ -18,6 +18,7 @@ from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.store.projects import Project
 from perfledger_service.store.replicas import ReplicaLock
+from perfledger_service.usecases.cost.upload_prices import UploadPrices
 from perfledger_service.usecases.people.sign_in import SignInOptions
 from perfledger_service.usecases.people.tokens import token_holder
 from perfledger_service.usecases.pull_requests.actions_runs import project_of_run
@@ -55,6 +56,7 @@ class AppState:
     permissions: AccountPermissions | None = None  # None: people have granted roles alone
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)
+    prices: UploadPrices = field(default_factory=UploadPrices)
 
 
 def app_state_of(request: Request) -> AppState:

@@ -75,7 +75,7 @@ def costs_document(view: CostView) -> Document:
             ),
             table(_columns(), view.rows, key="options"),
             *switches_blocks(view.answer),
-            *_owning_blocks(rows),
+            *owning_blocks(rows),
             *notes(notes_of(view), names=names),
         ),
     )
@@ -197,6 +197,20 @@ def break_even_phrase(break_even: BreakEven | None) -> str:
     return "never" if break_even.p50 is None else number_format.whole_share(break_even.p50)
 
 
+def owning_blocks(rows: Sequence[CostRow]) -> Iterator[Block]:
+    """Yield a table for each server: the value of owning it instead of each option."""
+    owners = dict.fromkeys(row.owner for row in rows if row.investment is not None)
+    for owner in owners:
+        investments = [
+            (doubted(row.cost.name, row), row.price, row.investment)
+            for row in rows
+            if row.owner == owner and row.price is not None and row.investment is not None
+        ]
+        years = investments[0][2].years
+        yield heading(f"Owning {owner} instead of renting, over {years} years", names=[owner])
+        yield owning_table(investments)
+
+
 def notes_of(view: CostView) -> Iterator[str]:
     """Yield notes about the figures, a sentence or two each."""
     yield "Medians and, in brackets, the 5 % and 95 % quantiles of 20,000 draws."
@@ -244,20 +258,6 @@ def age_notes(warnings: Iterable[tuple[str, str]]) -> Iterator[str]:
 def doubted(option: str, row: CostRow | RentalOption) -> str:
     """Return a name, marked if its price is of low confidence."""
     return f"{option} {DOUBT}" if row.is_doubtful else option
-
-
-def _owning_blocks(rows: Sequence[CostRow]) -> Iterator[Block]:
-    """Yield a table for each server: the value of owning it instead of each option."""
-    owners = dict.fromkeys(row.owner for row in rows if row.investment is not None)
-    for owner in owners:
-        investments = [
-            (doubted(row.cost.name, row), row.price, row.investment)
-            for row in rows
-            if row.owner == owner and row.price is not None and row.investment is not None
-        ]
-        years = investments[0][2].years
-        yield heading(f"Owning {owner} instead of renting, over {years} years", names=[owner])
-        yield owning_table(investments)
 
 
 def origin_of(price: Price) -> str:

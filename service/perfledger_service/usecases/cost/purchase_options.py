@@ -29,7 +29,12 @@ from perfledger_cost_models.tco.buy_vs_rent import (
     worked_option,
 )
 from perfledger_cost_models.tco.npv import Horizon, Investment, npv_of_owning
-from perfledger_cost_models.tco.onprem import DEFAULT_OWNERSHIP, Ownership, ServerSpec
+from perfledger_cost_models.tco.onprem import (
+    DEFAULT_OWNERSHIP,
+    UTILIZATION,
+    Ownership,
+    ServerSpec,
+)
 from perfledger_cost_models.tco.purchase_modes import (
     Payment,
     PurchaseError,
@@ -129,6 +134,14 @@ class AcceleratorOptions:
     owner: ServerSpec | None
     options: tuple[AcceleratorOption, ...]
     unknown: tuple[str, ...]  # options on the sheet without a usable price, in words
+
+
+def use_of(books: PriceBooks, percent: float | None) -> tuple[float, tuple[str, ...]]:
+    """Return the useful share of hours, the usual one if none is given, and what is assumed."""
+    if percent is not None:
+        return percent / 100, ()
+    usual = books.parameters.find(UTILIZATION)
+    return float(usual.mode), (usual.label,) if usual.is_assumed else ()
 
 
 def accelerator_options(

@@ -1,1 +1,1 @@
-"""Owns the pages of a project on which people decide: its events, and the log of what they did."""
+"""Owns the pages of a project that have data of their own: events, costs and audit log."""

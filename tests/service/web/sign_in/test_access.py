@@ -33,6 +33,8 @@ RULES = {
     ("GET", "/{owner}/{name}"): Access.PAGE_READER,
     ("GET", "/{owner}/{name}/badge.svg"): Access.PAGE_READER,
     ("GET", "/{owner}/{name}/compare"): Access.PAGE_READER,
+    ("GET", "/{owner}/{name}/costs"): Access.PAGE_READER,
+    ("GET", "/{owner}/{name}/costs/changes"): Access.PAGE_READER,
     ("GET", "/{owner}/{name}/machines"): Access.PAGE_READER,
     ("GET", "/{owner}/{name}/pull/{number}"): Access.PAGE_READER,
     ("GET", "/{owner}/{name}/pulls"): Access.PAGE_READER,

@@ -1,0 +1,1 @@
+"""Owns the queries of what changes cost."""

@@ -1,0 +1,167 @@
+"""Compares purchase options as the what-if form of the page of costs asks for."""
+
+import math
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date
+from functools import lru_cache
+from threading import Lock
+
+from perfledger_cost_models.tco.npv import Horizon
+from perfledger_cost_models.tco.spot_interruption import InterruptionModel
+from perfledger_cost_models.units import HOURS_PER_YEAR, MINUTES_PER_HOUR
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.cost.compare import compare_costs
+from perfledger_service.usecases.cost.places import ON_PREM, accelerators_at
+from perfledger_service.usecases.cost.purchase_options import CostRequest, use_of
+from perfledger_service.usecases.cost.tco import cost_of_owning
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.price_books import PriceBooks
+from perfledger_service.values.cost_views import (
+    COST_NUMBERS,
+    CostForm,
+    CostView,
+    OwningView,
+    WhatIfView,
+)
+
+PLACES = (ON_PREM, "p4d", "p5", "tpu-v4")
+RESTART_MINUTES = 5.0  # until an interrupted job resumes, as of the command
+# Comparisons that are kept; one takes half a second to compute.
+MAX_COMPARISONS = 64
+
+_Comparison = tuple[CostView, OwningView | None]
+# A comparison keeps a core busy: somebody who asks for many at once keeps one busy, not all.
+_one_at_a_time = Lock()
+
+
+class _FieldError(Exception):
+    """An invalid field of the form: its name, and what to do."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def what_if(books: PriceBooks, form: CostForm, *, today: date) -> WhatIfView:
+    """Return the comparison of a form; an invalid field is named instead, with what is wrong."""
+    problems: dict[str, str] = {}
+    try:
+        request = _request(books, form, today=today)
+        comparison, owning = _compare(books, request)
+    except _FieldError as error:
+        problems[error.field] = str(error)
+        request, comparison, owning = None, None, None
+    return WhatIfView(
+        form=form,
+        places=PLACES,
+        command=("perfledger", "cost", "compare", *_options(form)),
+        use=None if request is None else request.use,
+        comparison=comparison,
+        owning=owning,
+        problems=problems,
+    )
+
+
+def _request(books: PriceBooks, form: CostForm, *, today: date) -> CostRequest:
+    """Return the request of a form; raise _FieldError for its first invalid field."""
+    use, assumed = use_of(books, _number(form, "allocated_share"))
+    with _blaming("allocated_share"):
+        request = CostRequest(use=use, assumed=assumed, today=today, shows_all=form.shows_all)
+    with _blaming("at"):
+        places = form.at or PLACES
+        accelerators = accelerators_at(books.sheet, books.servers, places)
+    years, job_h = _years(form), _number(form, "job_hours")
+    if job_h is not None and job_h > years * HOURS_PER_YEAR:
+        msg = (
+            f"a job of {job_h:,.0f} hours does not end within {years:d} years "
+            f"({years * HOURS_PER_YEAR:,.0f} hours): shorten it, or choose more years"
+        )
+        raise _FieldError(msg, field="job_hours")
+    with _blaming("job_hours"):
+        request = replace(request, job_h=job_h)
+    return replace(
+        request,
+        places=places,
+        accelerators=accelerators,
+        years=years,
+        interruptions=_interruptions(form),
+    )
+
+
+def _years(form: CostForm) -> Horizon:
+    if not form.years:
+        return Horizon.FIVE
+    if form.years not in {str(int(each)) for each in Horizon}:
+        horizons = " or ".join(str(int(each)) for each in Horizon)
+        msg = f"a horizon of {form.years} years: give {horizons}, which have a residual value"
+        raise _FieldError(msg, field="years")
+    return Horizon(int(form.years))
+
+
+def _interruptions(form: CostForm) -> InterruptionModel | None:
+    per_hour = _number(form, "interruptions_per_hour")
+    minutes = _number(form, "checkpoint_minutes")
+    if per_hour is None and minutes is None:
+        return None
+    if minutes is None:
+        msg = (
+            "how often spot jobs are interrupted is given: give the time to save a checkpoint, too"
+        )
+        raise _FieldError(msg, field="checkpoint_minutes")
+    if per_hour is None:
+        msg = "the time to save a checkpoint is given: give how often jobs are interrupted, too"
+        raise _FieldError(msg, field="interruptions_per_hour")
+    with _blaming("interruptions_per_hour"), translate_errors():
+        return InterruptionModel(
+            per_hour=per_hour,
+            save_h=minutes / MINUTES_PER_HOUR,
+            restart_h=RESTART_MINUTES / MINUTES_PER_HOUR,
+        )
+
+
+def _number(form: CostForm, field: str) -> float | None:
+    """Return a field's number, None if it is empty; raise _FieldError for anything else."""
+    text = str(getattr(form, field)).strip()
+    if not text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        msg = f"{text!r} is no number: give one such as 60 or 2.5"
+        raise _FieldError(msg, field=field)
+    return number
+
+
+@contextmanager
+def _blaming(field: str) -> Generator[None]:
+    """Raise errors of the input as those of a field."""
+    try:
+        yield
+    except (NotFoundError, UsageError) as error:
+        raise _FieldError(str(error), field=field) from error
+
+
+@lru_cache(maxsize=MAX_COMPARISONS)
+def _compare(books: PriceBooks, request: CostRequest) -> _Comparison:
+    """Return the comparison, and the cost of owning the server that the answer is about."""
+    field = "at" if request.interruptions is None else "checkpoint_minutes"
+    with _one_at_a_time, _blaming(field):
+        comparison = compare_costs(books, request)
+        answer = comparison.answer
+        if answer is None or answer.owned is None:
+            return comparison, None
+        return comparison, cost_of_owning(books, answer.owned.cost.name, request)
+
+
+def _options(form: CostForm) -> Iterator[str]:
+    """Yield the options of the command that computes the same."""
+    yield from ("--at", ",".join(form.at or PLACES))
+    for field in COST_NUMBERS:
+        if text := str(getattr(form, field)).strip():
+            yield from (f"--{field.replace('_', '-')}", text)
+    if form.shows_all:
+        yield "--all"

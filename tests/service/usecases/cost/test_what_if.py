@@ -1,0 +1,61 @@
+"""The comparison that a what-if form asks for."""
+
+import shlex
+from datetime import date
+
+import pytest
+
+from perfledger_service.settings.service import PriceSettings
+from perfledger_service.usecases.cost.what_if import PLACES, what_if
+from perfledger_service.usecases.inputs.price_books import read_price_books
+from perfledger_service.values.cost_views import CostForm
+
+TODAY = date(2026, 11, 20)
+
+
+@pytest.fixture(scope="module")
+def books():
+    return read_price_books(PriceSettings(prices="", overrides="", contract=""), today=TODAY)
+
+
+def test_a_place_without_a_server_has_no_cost_of_owning(books):
+    view = what_if(books, CostForm(at=("tpu-v4",)), today=TODAY)
+
+    assert view.comparison.accelerators == ("TPU-v4",)
+    assert view.owning is None
+    assert view.problems == {}
+
+
+def test_without_a_share_the_usual_one_is_assumed_and_said(books):
+    usual = what_if(books, CostForm(at=("tpu-v4",)), today=TODAY)
+    given = what_if(books, CostForm(at=("tpu-v4",), allocated_share="40"), today=TODAY)
+
+    assert usual.use == given.use == 0.4
+    assert usual.comparison.rows == given.comparison.rows
+
+
+def test_spot_prices_rank_once_their_interruptions_are_given(books):
+    form = CostForm(at=("tpu-v4",), interruptions_per_hour="0.1", checkpoint_minutes="2")
+    view = what_if(books, form, today=TODAY)
+
+    spot = {row.cost.name: row.may_rank for row in view.comparison.rows}
+    assert spot["gcp:tpu-v4/spot"]
+
+
+def test_the_same_form_is_computed_once(books):
+    form = CostForm(at=("tpu-v4",))
+
+    first, second = (what_if(books, form, today=TODAY) for _ in range(2))
+
+    assert first.comparison is second.comparison
+
+
+def test_the_command_has_an_option_for_each_field_that_is_given(books):
+    form = CostForm(allocated_share="x y", at=("a b",), shows_all=True)
+    view = what_if(books, form, today=TODAY)
+
+    assert shlex.join(view.command) == (
+        "perfledger cost compare --at 'a b' --allocated-share 'x y' --all"
+    )
+    assert view.places == PLACES
+    assert list(view.problems) == ["allocated_share"]
