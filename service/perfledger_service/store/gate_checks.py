@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func
+from sqlalchemy import exists, func
 from sqlmodel import Session, col, select
 
 from perfledger.metrics import STEP_TIME
@@ -23,6 +23,8 @@ from perfledger_service.store.tables import (
 RED_CONCLUSION = "failure"  # GitHub's conclusion of a check that blocks
 # Of a project, the newest: older ones tell of other code and other machines.
 MOST_CHECKS = 100
+# One whose workloads were all skipped or failed neither decided nor left anything undecided.
+_HAS_VERDICTS = exists().where(col(VerdictRow.upload_id) == col(UploadRow.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,7 @@ def undecided_checks(
             col(UploadRow.status).in_(COUNTED_STATUSES),
             col(UploadRow.created_at) < before,
             col(EnvironmentRow.device_class) == device_class,
+            _HAS_VERDICTS,
         )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
         .limit(MOST_CHECKS)
@@ -84,7 +87,11 @@ def stored_gates(session: Session, project_id: int) -> tuple[StoredGate, ...]:
     rows = session.exec(
         select(UploadRow, EnvironmentRow.device_class)
         .join(EnvironmentRow)
-        .where(col(UploadRow.project_id) == project_id, col(UploadRow.status).in_(COUNTED_STATUSES))
+        .where(
+            col(UploadRow.project_id) == project_id,
+            col(UploadRow.status).in_(COUNTED_STATUSES),
+            _HAS_VERDICTS,
+        )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
         .limit(MOST_CHECKS)
     ).all()

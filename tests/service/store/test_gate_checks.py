@@ -91,6 +91,17 @@ def test_a_check_has_its_shadow_its_time_and_what_it_finds(check, gates, engine)
     assert found.pairs == 4
 
 
+def test_a_check_whose_workloads_were_skipped_tells_nothing(check, gates, engine):
+    check(1, skipped={"gpt:step": "same code"}, same_code=("gpt:step",), runs=())
+    assert gates() == ()
+
+    check(2)
+    (gate,) = gates()
+    assert len(gate.checks) == 1
+    with read_session(engine) as session:
+        assert undecided_checks(session, 1, gate.device_class, before=LATER)[1] == 1
+
+
 def test_each_machine_class_is_a_gate(check, gates, make_bundle):
     other = make_bundle().machine
     check(1)
