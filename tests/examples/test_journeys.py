@@ -119,6 +119,7 @@ def test_every_kind_of_page_is_reached_by_links(addresses):
         *("/", "/capacity", "/acme/models", "/acme/models/pulls", "/acme/models/pull/*"),
         *(
             "/acme/models/compare",
+            "/acme/models/costs",
             "/acme/models/machines",
             "/acme/models/workloads",
             "/acme/models/workloads/*",

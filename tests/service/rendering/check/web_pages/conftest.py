@@ -26,10 +26,16 @@ from perfledger_service.rendering.check.project_lists import (
     workload_page,
     workloads_page,
 )
+from perfledger_service.rendering.cost.costs_page import costs_page
 from perfledger_service.rendering.history.series_page import series_page
 from perfledger_service.rendering.history.series_plot import series_data
 from perfledger_service.rendering.server.machines_page import machines_page
+from perfledger_service.settings.service import PriceSettings
+from perfledger_service.usecases.cost.what_if import what_if
+from perfledger_service.usecases.inputs.price_books import read_price_books
 from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.change_price import PricedCheck, PriceHistory
+from perfledger_service.values.cost_views import CostForm
 from perfledger_service.values.fleet_views import MachinesView, MachineView, RunnerView
 from perfledger_service.values.upload_views import (
     IndexView,
@@ -153,6 +159,10 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
         make.profile(Side.HEAD),
     )
 
+    books = read_price_books(
+        PriceSettings(prices="", overrides="", contract="", exchange_rates=""), today=NOON.date()
+    )
+
     def make_all(change=lambda text: text):
         named = rewrite((*reports.values(), ruled(reports["regressed"])), change)
         uploads = tuple(
@@ -260,6 +270,32 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
                         ),
                     ),
                 )
+            ),
+            "/acme/models/costs": costs_page(
+                change("acme/models"),
+                what_if(books, CostForm(), today=NOON.date()),
+                PriceHistory(
+                    repository=change("acme/models"),
+                    checks=tuple(
+                        PricedCheck(
+                            upload_id=report.bundle_id,
+                            head_sha=report.head.sha,
+                            subject=report.head.subject,
+                            pull_request=41,
+                            is_on_branch=False,
+                            device_class=report.machine.device_class,
+                            judged_on=NOON.date(),
+                            prices=report.change_prices,
+                        )
+                        for report in named
+                    ),
+                    has_older=True,
+                ),
+            ),
+            "/acme/models/costs/wrong": costs_page(
+                change("acme/models"),
+                what_if(books, CostForm(years=change("4"), at=(change("p5"),)), today=NOON.date()),
+                PriceHistory(repository=change("acme/models"), checks=(), has_older=False),
             ),
             "/acme/models/pull/1": web_pages.pull_request_page(
                 PullRequestView(repository=change("acme/models"), number=1, uploads=())
