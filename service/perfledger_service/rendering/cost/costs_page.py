@@ -72,12 +72,12 @@ def _comparison_values(view: WhatIfView, comparison: CostView) -> dict[str, obje
             answer_blocks(comparison.answer, use=comparison.use, piece=comparison.piece)
         ),
         "rows": rows,
-        "option": lambda row: doubted(row.cost.name, row),
+        "option": _option,
         "origin": _origin,
-        "usd": lambda row: usd_text(shown_cost(row).p50_usd),
-        "interval": lambda row: amount_interval(shown_cost(row)),
+        "usd": _usd,
+        "interval": _interval,
         "chance": chance_cheapest,
-        "break_even": lambda row: break_even_phrase(row.break_even),
+        "break_even": _break_even,
         "break_even_svg": _svg(break_even_chart(curves), "Cost of a useful hour by allocated share")
         if curves
         else "",
@@ -97,6 +97,22 @@ def _comparison_values(view: WhatIfView, comparison: CostView) -> dict[str, obje
 
 def _svg(chart: Chart, label: str) -> str:
     return embedded_svg(chart, label=label)
+
+
+def _option(row: CostRow) -> str:
+    return doubted(row.cost.name, row)
+
+
+def _usd(row: CostRow) -> str:
+    return usd_text(shown_cost(row).p50_usd)
+
+
+def _interval(row: CostRow) -> str:
+    return amount_interval(shown_cost(row))
+
+
+def _break_even(row: CostRow) -> str:
+    return break_even_phrase(row.break_even)
 
 
 def _origin(row: CostRow) -> tuple[str, str]:
