@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -94,6 +94,7 @@ class KubernetesApi:
     faults: list[Fault] = field(default_factory=list)
     requests: list[tuple[str, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    at_request: Callable[[str, str], None] = lambda *_: None  # called before it is fulfilled
     runs_pods: bool = False
     began: int = 0  # pods
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
@@ -115,6 +116,7 @@ class KubernetesApi:
         verb = "list" if method == "GET" and match["name"] is None else VERBS[method]
         with self.lock:
             self.requests.append((verb, resource))
+            self.at_request(verb, resource)
             if not self.is_allowed(verb, resource):
                 return status(403, "Forbidden", f'{resource} is forbidden: cannot "{verb}"')
             fault = next((f for f in self.faults if (f.verb, f.resource) == (verb, resource)), None)

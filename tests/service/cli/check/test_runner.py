@@ -1,6 +1,7 @@
 """Tests `perfledger runner` with a real service, real repositories, real checks and SIGKILL."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -125,6 +126,77 @@ def test_a_job_of_a_cluster_is_a_batch_job(clone, queued, work_off, machine_clas
     words = ["squeue", "--noheader", "--states=all", "--format=%T %j"]
     jobs = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert re.search("COMPLETED perfledger-[0-9a-f]{16}", jobs)
+
+
+RUNNER = """
+import sys
+from perfledger_service.__main__ import main
+from perfledger_runners.launchers.kubernetes import job_launcher
+from perfledger_service.usecases.check import runner
+from tests.service.short_runs import PROGRAM
+job_launcher.POLL_S = 0.1
+runner.PERFLEDGER = (sys.executable, *PROGRAM)
+main()
+"""
+
+
+@pytest.fixture
+def start_runner(site, kubernetes, tmp_path, machine_class):
+    """Return a function that starts a runner of a cluster, which runs its pods here."""
+    kubernetes.runs_pods = True
+    file = tmp_path / "kubernetes.toml"
+    file.write_text(
+        'kind = "kubernetes"\nnamespace = "perfledger"\n[job]\nimage = "a:1"\n'
+        f'claims = {{"{tmp_path}" = "work"}}\nresources = {{cpu = 1, memory = "1Gi"}}\n'
+        f'environment = {{HOME = "{tmp_path}", XDG_STATE_HOME = "{tmp_path}/state"}}\n'
+    )
+    words = ["--until-idle", "--upload-url", site.url, "--machine-class", machine_class]
+    command = [sys.executable, "-c", RUNNER, "runner", *words, "--launcher", file]
+    environment = os.environ | {"PERFLEDGER_UPLOAD_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
+
+    def start_runner():
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe)
+
+    return start_runner
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.usefixtures("clone")
+@pytest.mark.parametrize(
+    "moments",
+    [
+        (("create", "jobs"), ("get", "jobs"), ("list", "pods"), ("get", "pods/log")),
+        (("create", "jobs"), ("create", "jobs"), ("delete", "jobs")),
+    ],
+    ids=["until the log", "until the end"],
+)
+def test_a_runner_killed_in_any_request_of_its_job_measures_and_uploads_once(
+    site, queued, kubernetes, start_runner, moments
+):
+    """A check that ends while there is no runner leaves the last moments out."""
+    queued(kind=RunnerJobKind.NIGHTLY, max_pairs=4)
+    left, runners, printed = [*moments], [], None
+
+    def kill_at_the_moment(verb, resource):
+        if left and left[0] == (verb, resource):
+            left.pop(0)
+            runners[-1].kill()
+
+    kubernetes.at_request = kill_at_the_moment
+    while not runners or runners[-1].returncode != 0:
+        assert len(runners) <= len(moments), printed
+        with kubernetes.lock:  # no request before it can be killed
+            runners.append(start_runner())
+        printed = runners[-1].communicate()
+
+    with read_session(site.engine) as session:
+        project = project_named(session, "octo/models")
+    (job,) = jobs_of_project(site.engine, project)
+    assert (job.state, job.reason) == ("done", "")
+    assert len(runners) > 1
+    assert kubernetes.began == 1
+    assert [work.upload_id for work in site.jobs.works] == [job.upload_id]
 
 
 @pytest.mark.slow(ci_only=True)
