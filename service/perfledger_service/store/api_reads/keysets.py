@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from perfledger_service.values.api_reads import Item, Key, KeysetPage
+from perfledger_service.store.api_reads.read_values import Item, Key, KeysetPage
 
 Row = TypeVar("Row")
 

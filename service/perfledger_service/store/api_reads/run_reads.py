@@ -10,9 +10,9 @@ from perfledger.metrics import WorseDirection
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.api_reads.keysets import page_of
+from perfledger_service.store.api_reads.read_values import Key, KeysetPage, RunRead, VerdictRead
 from perfledger_service.store.tables import EnvironmentRow, UploadRow, VerdictRow
 from perfledger_service.store.uploads import verdict_of
-from perfledger_service.values.api_reads import Key, KeysetPage, RunRead, VerdictRead
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
 _NEWEST_FIRST = (col(UploadRow.created_at).desc(), col(UploadRow.id).desc())

@@ -10,6 +10,7 @@ from perfledger.metrics import WorseDirection
 from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.api_reads.keysets import page_of
+from perfledger_service.store.api_reads.read_values import Key, KeysetPage, PointRead, SeriesRead
 from perfledger_service.store.page_queries import COUNTED_STATUSES
 from perfledger_service.store.tables import (
     BranchCommitRow,
@@ -18,7 +19,6 @@ from perfledger_service.store.tables import (
     SeriesRow,
     UploadRow,
 )
-from perfledger_service.values.api_reads import Key, KeysetPage, PointRead, SeriesRead
 from perfledger_service.values.upload_views import UploadSender
 
 _POINT_COLUMNS: tuple[Any, ...] = (

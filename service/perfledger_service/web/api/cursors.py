@@ -14,7 +14,7 @@ import msgspec
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
-from perfledger_service.values.api_reads import Key
+from perfledger_service.store.api_reads.read_values import Key
 
 MAX_CURSOR: Final = 400
 _CHECKSUM_BYTES: Final = 12

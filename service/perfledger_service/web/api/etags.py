@@ -7,9 +7,6 @@ from typing import Any, Final
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-NOT_MODIFIED: Final[dict[int | str, dict[str, object]]] = {
-    304: {"description": "the client has this already: `If-None-Match`"}
-}
 # A client may keep an answer and asks each time whether it is still the same.
 _CACHE_CONTROL: Final = "private, no-cache"
 _OK: Final = 200

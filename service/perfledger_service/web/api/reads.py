@@ -6,6 +6,14 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints
 
 from perfledger_baselines.judging.verdict import Outcome
+from perfledger_service.store.api_reads.read_values import (
+    Key,
+    KeysetPage,
+    PointRead,
+    RunRead,
+    SeriesRead,
+    VerdictRead,
+)
 from perfledger_service.store.api_reads.run_reads import run_by_id, runs_page, verdicts_page
 from perfledger_service.store.api_reads.series_reads import (
     points_page,
@@ -14,17 +22,9 @@ from perfledger_service.store.api_reads.series_reads import (
 )
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
-from perfledger_service.values.api_reads import (
-    Key,
-    KeysetPage,
-    PointRead,
-    RunRead,
-    SeriesRead,
-    VerdictRead,
-)
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web.api.cursors import MAX_CURSOR, read_cursor, write_cursor
-from perfledger_service.web.api.etags import NOT_MODIFIED, EtagRoute
+from perfledger_service.web.api.etags import EtagRoute
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader
 from perfledger_service.web.uploads import CALLER_PROBLEMS, UPLOAD_ID
 
@@ -39,8 +39,15 @@ PullRequest = Annotated[int, Field(ge=1, le=MAX_PULL_REQUEST)]
 SeriesId = Annotated[int, Path(ge=1, le=MAX_SERIES_ID)]
 RunId = Annotated[str, Path(pattern=UPLOAD_ID)]
 
-router = APIRouter(prefix="/api/v1", tags=["reads"], route_class=EtagRoute)
-_RESPONSES: dict[int | str, dict[str, object]] = {**CALLER_PROBLEMS, **NOT_MODIFIED}
+router = APIRouter(
+    prefix="/api/v1",
+    tags=["reads"],
+    route_class=EtagRoute,
+    responses={
+        **CALLER_PROBLEMS,
+        304: {"description": "the client has this already: `If-None-Match`"},
+    },
+)
 
 
 class Listing(BaseModel, Generic[Item]):
@@ -98,7 +105,7 @@ class Paging:
 CurrentPaging = Annotated[Paging, Depends()]
 
 
-@router.get("/series", responses=_RESPONSES)
+@router.get("/series")
 def get_series(
     state: CurrentAppState,
     caller: CurrentReader,
@@ -129,7 +136,7 @@ def get_series(
     )
 
 
-@router.get("/series/{series_id}/points", responses=_RESPONSES)
+@router.get("/series/{series_id}/points")
 def get_points(
     state: CurrentAppState,
     caller: CurrentReader,
@@ -161,7 +168,7 @@ def get_points(
     )
 
 
-@router.get("/runs", responses=_RESPONSES)
+@router.get("/runs")
 def get_runs(
     state: CurrentAppState,
     caller: CurrentReader,
@@ -189,7 +196,7 @@ def get_runs(
     )
 
 
-@router.get("/runs/{run_id}", responses=_RESPONSES)
+@router.get("/runs/{run_id}")
 def get_run(state: CurrentAppState, caller: CurrentReader, run_id: RunId) -> RunResponse:
     """Return one of the project's runs with its verdicts."""
     with read_session(state.engine) as session:
@@ -197,7 +204,7 @@ def get_run(state: CurrentAppState, caller: CurrentReader, run_id: RunId) -> Run
     return RunResponse(repository=caller.project.repository, run=run, verdicts=verdicts)
 
 
-@router.get("/verdicts", responses=_RESPONSES)
+@router.get("/verdicts")
 def get_verdicts(
     state: CurrentAppState,
     caller: CurrentReader,
