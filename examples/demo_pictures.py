@@ -24,6 +24,7 @@ PAGES = {
     "workload": f"/{REPOSITORY}/workloads",
     "series": f"/{REPOSITORY}/workloads/benchmarks.jax_attention:inference",
     "machines": f"/{REPOSITORY}/machines",
+    "costs": f"/{REPOSITORY}/costs",
     "capacity": "/capacity",
     "error": "/nothing",
 }
