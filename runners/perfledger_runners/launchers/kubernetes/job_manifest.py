@@ -224,14 +224,14 @@ def _labels(name: str) -> dict[str, str]:
 
 
 def _variables(settings: KubernetesJobSettings) -> list[dict[str, object]]:
-    plain: list[dict[str, object]] = [
+    values: list[dict[str, object]] = [
         {"name": name, "value": literal_word(value)} for name, value in settings.environment.items()
     ]
-    secret: list[dict[str, object]] = [
+    references: list[dict[str, object]] = [
         {"name": name, "valueFrom": {"secretKeyRef": {"name": one.name, "key": one.key}}}
         for name, one in settings.secret_environment.items()
     ]
-    return [*plain, *secret]
+    return [*values, *references]
 
 
 def _toleration(toleration: PodToleration) -> dict[str, str]:

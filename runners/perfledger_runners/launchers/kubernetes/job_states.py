@@ -38,7 +38,7 @@ CONTAINER_REASONS = {
 def submission_status(job: KubernetesJob | None, pod: KubernetesPod | None) -> SubmissionStatus:
     """Return where the submission of a Job and its newest pod stands."""
     if job is None:
-        return _ended("somebody deleted its Job in Kubernetes")
+        return _ended_status("somebody deleted its Job in Kubernetes")
     if job.condition("Complete") is not None:
         place = "" if pod is None else pod.node
         return SubmissionStatus(state=SubmissionState.ENDED, exit_status=0, place=place)
@@ -69,7 +69,7 @@ def _waiting_reason(pod: KubernetesPod | None) -> str:
 
 def _unfinished_job(job: KubernetesJob, pod: KubernetesPod | None) -> SubmissionStatus:
     if pod is not None and _is_lost(pod):
-        return _ended(DISRUPTIONS["DeletionByTaintManager"], pod.node)
+        return _ended_status(DISRUPTIONS["DeletionByTaintManager"], pod.node)
     if job.spec.suspend and not job.is_being_deleted:
         condition = job.condition("Suspended")
         why = "" if condition is None else condition.text
@@ -95,15 +95,15 @@ def _is_lost(pod: KubernetesPod) -> bool:
 def _failed_job(failure: ApiCondition, pod: KubernetesPod | None) -> SubmissionStatus:
     """Return how a Job failed, as its pod says it, else as the Job does."""
     if failure.reason == "DeadlineExceeded":
-        return _ended("it did not end within its wait and time limits")
+        return _ended_status("it did not end within its wait and time limits")
     if pod is None:
-        return _ended("its pod is gone", failure.text)
+        return _ended_status("its pod is gone", failure.text)
     reason, details = _outside_cause(pod)
     if reason:
-        return _ended(reason, details, pod.node)
+        return _ended_status(reason, details, pod.node)
     terminated = pod.container.terminated
     if terminated is None or not terminated.exit_code:
-        return _ended("Kubernetes says that it failed", failure.text, pod.node)
+        return _ended_status("Kubernetes says that it failed", failure.text, pod.node)
     return SubmissionStatus(
         state=SubmissionState.ENDED, exit_status=terminated.exit_code, place=pod.node
     )
@@ -125,7 +125,7 @@ def _outside_cause(pod: KubernetesPod) -> tuple[str, str]:
     return "", ""
 
 
-def _ended(reason: str, *details: str) -> SubmissionStatus:
+def _ended_status(reason: str, *details: str) -> SubmissionStatus:
     """Return an end without an exit status of the check."""
     text = ", ".join(detail_text(each) for each in details if each)
     return SubmissionStatus(
