@@ -1,11 +1,14 @@
 """Prices the changes that stored checks found, each check once."""
 
 from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import date
 from threading import Lock
 
 from sqlmodel import Session
 
 from perfledger.metrics import STEP_TIME
+from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_service.store.costs.changed_uploads import ChangedUpload, changed_uploads
@@ -39,13 +42,17 @@ class UploadPrices:
         """Return the newest checks of a project that found a change; raise NotFoundError."""
         project = project_named(session, repository)
         uploads = changed_uploads(session, project.id, most=MAX_CHECKS + 1)
+        days = {_day(one.upload) for one in uploads}
+        sheets = {day: current_sheet(today=day) for day in days}
         return PriceHistory(
             repository=project.repository,
-            checks=tuple(self._priced(session, one) for one in uploads[:MAX_CHECKS]),
+            checks=tuple(self._priced(session, one, sheets) for one in uploads[:MAX_CHECKS]),
             has_older=len(uploads) > MAX_CHECKS,
         )
 
-    def _priced(self, session: Session, changed: ChangedUpload) -> PricedCheck:
+    def _priced(
+        self, session: Session, changed: ChangedUpload, sheets: Mapping[date, PriceSheet]
+    ) -> PricedCheck:
         upload = changed.upload
         return PricedCheck(
             upload_id=upload.id,
@@ -54,13 +61,14 @@ class UploadPrices:
             pull_request=upload.pull_request,
             is_on_branch=changed.is_on_branch,
             device_class=upload.device_class,
-            judged_on=(upload.judged_at or upload.created_at).date(),
-            prices=self._prices_of(session, upload),
+            judged_on=_day(upload),
+            prices=self._prices_of(session, upload, sheets[_day(upload)]),
         )
 
-    def _prices_of(self, session: Session, upload: StoredUpload) -> tuple[ChangePrice, ...]:
-        today = (upload.judged_at or upload.created_at).date()
-        sheet = current_sheet(today=today)
+    def _prices_of(
+        self, session: Session, upload: StoredUpload, sheet: PriceSheet
+    ) -> tuple[ChangePrice, ...]:
+        today = _day(upload)
         key = (upload.id, upload.attempt, today, sheet)
         with self._lock:
             recent = self._prices.get(key)
@@ -89,3 +97,7 @@ class UploadPrices:
             while len(self._prices) > MAX_KEPT:
                 self._prices.popitem(last=False)
         return prices
+
+
+def _day(upload: StoredUpload) -> date:
+    return (upload.judged_at or upload.created_at).date()
