@@ -33,7 +33,7 @@ _REASON = re.compile(r"^Error from server \((\w{1,60})\)", re.MULTILINE)
 # Two that kubectl puts into words of its own.
 _OTHER_WORDS = {
     "Unauthorized": re.compile(r"^error: You must be logged in", re.MULTILINE),
-    "Invalid": re.compile(r"^The .{1,300} is invalid:", re.MULTILINE),
+    "Invalid": re.compile(r"^The .{1,300} is invalid", re.MULTILINE),
 }
 
 
