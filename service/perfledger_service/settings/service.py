@@ -77,6 +77,10 @@ class PriceSettings(BaseSettings):
     exchange_rates: str = Field(
         "", description="the ECB's table of exchange rates, for prices in other currencies"
     )
+    show_own_prices: bool = Field(
+        default=False,
+        description="pages of costs show them to everyone who may view a project",
+    )
     google_api_key: SecretStr | None = Field(None, description="for Google's billing catalog")
 
 

@@ -222,3 +222,4 @@ class WhatIfView:
     comparison: CostView | None = None  # None where a field is invalid
     owning: OwningView | None = None  # None where nothing is owned
     problems: Mapping[str, str]
+    is_without_own_prices: bool = False  # which the organisation has, and the reader may not see

@@ -54,6 +54,7 @@ def what_if_part(repository: str, view: WhatIfView) -> str:
         form=view.form,
         places=view.places,
         problems=view.problems,
+        is_without_own_prices=view.is_without_own_prices,
         command=join(view.command),
         query=urlencode(tuple(_parameters(view.form))),
         share="" if view.use is None else f"{view.use * _PERCENT:g}",

@@ -12,7 +12,8 @@ def page_of(
     rows: Sequence[Row], *, most: int, key: Callable[[Row], Key], read: Callable[[Row], Item]
 ) -> KeysetPage[Item]:
     """Return a page of `most` rows, of which one more was asked for to see whether there is one."""
-    shown = rows[:most]
+    page_rows = rows[:most]
     return KeysetPage(
-        tuple(map(read, shown)), key(shown[-1]) if len(rows) > most and shown else None
+        tuple(map(read, page_rows)),
+        key(page_rows[-1]) if len(rows) > most and page_rows else None,
     )

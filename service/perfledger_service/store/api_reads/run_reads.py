@@ -73,12 +73,12 @@ def verdicts_page(
 ) -> KeysetPage[VerdictRead]:
     """Return a project's verdicts, those of the newest run first; `sha` is of its head."""
     conditions = _of_runs(project_id, pull_request=pull_request, sha=sha)
-    wanted = {
+    filters = {
         VerdictRow.workload: workload,
         VerdictRow.metric: metric,
         VerdictRow.outcome: outcome,
     }
-    conditions += [col(column) == value for column, value in wanted.items() if value is not None]
+    conditions += [col(column) == value for column, value in filters.items() if value is not None]
     position = col(VerdictRow.position)
     if after is not None:
         run = _is_of_run(after)

@@ -48,12 +48,12 @@ def series_page(
     With `is_on_branch` those alone that were measured at a commit of the default branch.
     """
     query = select(SeriesRow).where(col(SeriesRow.project_id) == project_id)
-    wanted = {
+    filters = {
         SeriesRow.workload: workload,
         SeriesRow.metric: metric,
         SeriesRow.device_class: machine_class,
     }
-    for column, value in wanted.items():
+    for column, value in filters.items():
         if value is not None:
             query = query.where(col(column) == value)
     if is_on_branch:

@@ -25,6 +25,8 @@ from perfledger_service.values.branch_views import BranchSearch, EventNote, Even
 # over: others of long ago are history.
 MOST_TRACKED = 500
 MOST_NOTES = 500
+# Increase it when BranchSearch or what is in it changes: stored searches are then made again.
+SEARCH_VERSION = 1
 
 
 _EVENT_DECODER = msgspec.msgpack.Decoder(TrackedEvent)
@@ -52,12 +54,17 @@ class DueSearch:
 
 
 def due_searches(session: Session, *, today: date) -> tuple[DueSearch, ...]:
-    """Return the projects to search: a change of their history is new, or a day is over."""
+    """Return the projects to search: a change of their history is new, or a day is over.
+
+    Or no search of this version is stored, as after an upgrade beside which an older one ran on.
+    """
     expired = select(TrackedEventRow.project_id).where(*_is_expired(today))
     rows = session.exec(
         select(EventSearchRow).where(
             or_(
                 col(EventSearchRow.searched) < col(EventSearchRow.changes),
+                col(EventSearchRow.content).is_(None),
+                col(EventSearchRow.version) != SEARCH_VERSION,
                 col(EventSearchRow.project_id).in_(expired),
             )
         )
@@ -78,22 +85,19 @@ def set_searched(session: Session, project_id: int, changes: int, search: Branch
     session.exec(
         update(EventSearchRow)
         .where(col(EventSearchRow.project_id) == project_id)
-        .values(searched=changes, content=msgspec.msgpack.encode(search))
+        .values(searched=changes, content=msgspec.msgpack.encode(search), version=SEARCH_VERSION)
     )
 
 
 def newest_search(session: Session, project_id: int) -> tuple[BranchSearch, bool] | None:
     """Return the newest search of a project's history, and whether another one is due.
 
-    None where there is none, or another version of the program wrote it.
+    None where there is none of this version of the program.
     """
     row = session.get(EventSearchRow, project_id)
-    if row is None or row.content is None:
+    if row is None or row.content is None or row.version != SEARCH_VERSION:
         return None
-    try:
-        return _SEARCH_DECODER.decode(row.content), row.searched < row.changes
-    except msgspec.MsgspecError:
-        return None
+    return _SEARCH_DECODER.decode(row.content), row.searched < row.changes
 
 
 def tracked_events(session: Session, project_id: int, *, today: date) -> tuple[TrackedEvent, ...]:

@@ -1,12 +1,16 @@
 """Writes and reads the cursors of lists: opaque, and bound to the list that they go on in.
 
 A cursor grants nothing: what it goes on in is read for the project of the token. Its checksum finds
-one that was cut, changed or taken from another list, or from the same list with other filters.
+one that was cut, changed or taken from another list, or from the same list with other filters. It
+has no secret, so that every replica reads it: the parts of its key are untrusted.
 """
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
 from hashlib import sha256
 from typing import Final
 
@@ -15,11 +19,31 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
 from perfledger_service.store.api_reads.read_values import Key
+from perfledger_service.web.uploads import UPLOAD_ID
 
 MAX_CURSOR: Final = 400
 _CHECKSUM_BYTES: Final = 12
 _PAGING = frozenset({"cursor", "limit"})
+_LARGEST_NUMBER: Final = 2**31 - 1  # of a column that counts
+_RUN_ID: Final = re.compile(UPLOAD_ID)
+_MOMENTS: Final = (datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC))
 _KEY: Final = msgspec.json.Decoder(tuple[int | str, ...])
+
+
+class KeyPart(StrEnum):
+    """What a part of a key is."""
+
+    NUMBER = "number"
+    MOMENT = "moment"
+    RUN_ID = "run id"
+
+    def fits(self, part: int | str) -> bool:
+        """Return whether this list could have written a part."""
+        if isinstance(part, int):
+            return self is KeyPart.NUMBER and 0 <= part <= _LARGEST_NUMBER
+        if self is KeyPart.MOMENT:
+            return _is_moment(part)
+        return self is KeyPart.RUN_ID and _RUN_ID.fullmatch(part) is not None
 
 
 def write_cursor(request: Request, project_id: int, key: Key) -> str:
@@ -30,9 +54,9 @@ def write_cursor(request: Request, project_id: int, key: Key) -> str:
 
 
 def read_cursor(
-    request: Request, project_id: int, cursor: str | None, types: tuple[type, ...]
+    request: Request, project_id: int, cursor: str | None, parts: tuple[KeyPart, ...]
 ) -> Key | None:
-    """Return where a page begins, None without a cursor; `types` are those of the key's parts.
+    """Return where a page begins, None without a cursor; `parts` are those of the list's keys.
 
     Raises RequestValidationError for a cursor that this list did not give.
     """
@@ -45,7 +69,8 @@ def read_cursor(
         key = _KEY.decode(content)
     except (ValueError, binascii.Error, msgspec.MsgspecError, RecursionError):
         raise _not_ours() from None
-    if checksum != _checksum(request, project_id, content) or tuple(map(type, key)) != types:
+    is_ours = len(key) == len(parts) and all(map(KeyPart.fits, parts, key))
+    if checksum != _checksum(request, project_id, content) or not is_ours:
         raise _not_ours()
     return key
 
@@ -58,6 +83,14 @@ def query_of(request: Request) -> Mapping[str, str]:
 def _checksum(request: Request, project_id: int, content: bytes) -> bytes:
     of_list = [project_id, request.url.path, sorted(query_of(request).items())]
     return sha256(msgspec.json.encode(of_list) + content).digest()[:_CHECKSUM_BYTES]
+
+
+def _is_moment(text: str) -> bool:
+    first, end = _MOMENTS
+    try:
+        return first <= datetime.fromisoformat(text) < end
+    except (ValueError, TypeError, OverflowError):  # no moment, one without a zone, year 1 in UTC
+        return False
 
 
 def _not_ours() -> RequestValidationError:

@@ -32,9 +32,9 @@ class Problem(BaseModel):
 
 def problem_of(status: int, detail: str, *, name: str | None, path: str) -> Problem:
     """Return the document of an error; without a name the status decides on its type."""
-    known = name or STATUS_PROBLEMS.get(status)
+    problem = name or STATUS_PROBLEMS.get(status)
     return Problem(
-        type=f"{TYPE_PREFIX}{known}" if known else ITSELF,
+        type=f"{TYPE_PREFIX}{problem}" if problem else ITSELF,
         title=HTTPStatus(status).phrase,
         status=status,
         detail=detail,

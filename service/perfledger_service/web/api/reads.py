@@ -23,7 +23,7 @@ from perfledger_service.store.api_reads.series_reads import (
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.values.upload_views import UploadStatus
-from perfledger_service.web.api.cursors import MAX_CURSOR, read_cursor, write_cursor
+from perfledger_service.web.api.cursors import MAX_CURSOR, KeyPart, read_cursor, write_cursor
 from perfledger_service.web.api.etags import EtagRoute
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader
 from perfledger_service.web.uploads import CALLER_PROBLEMS, UPLOAD_ID
@@ -87,9 +87,9 @@ class Paging:
         self._project = caller.project
         self.limit = limit
 
-    def after(self, *types: type) -> Key | None:
-        """Return the key after which the page begins, of parts of these types."""
-        return read_cursor(self._request, self._project.id, self._cursor, types)
+    def after(self, *parts: KeyPart) -> Key | None:
+        """Return the key after which the page begins."""
+        return read_cursor(self._request, self._project.id, self._cursor, parts)
 
     def next_path(self, page: KeysetPage[Item]) -> str | None:
         """Return the path of the next page, and name it in the answer's Link (RFC 8288)."""
@@ -128,7 +128,7 @@ def get_series(
             metric=metric,
             machine_class=machine_class,
             is_on_branch=on_branch,
-            after=paging.after(int),
+            after=paging.after(KeyPart.NUMBER),
             most=paging.limit,
         )
     return Listing(
@@ -157,7 +157,7 @@ def get_points(
             caller.project.id,
             series_id,
             is_on_branch=on_branch,
-            after=paging.after(int, str),
+            after=paging.after(KeyPart.NUMBER, KeyPart.RUN_ID),
             most=paging.limit,
         )
     return PointListing(
@@ -188,7 +188,7 @@ def get_runs(
             sha=sha,
             machine_class=machine_class,
             status=status,
-            after=paging.after(str, str),
+            after=paging.after(KeyPart.MOMENT, KeyPart.RUN_ID),
             most=paging.limit,
         )
     return Listing(
@@ -226,7 +226,7 @@ def get_verdicts(
             workload=workload,
             metric=metric,
             outcome=outcome,
-            after=paging.after(str, str, int),
+            after=paging.after(KeyPart.MOMENT, KeyPart.RUN_ID, KeyPart.NUMBER),
             most=paging.limit,
         )
     return Listing(

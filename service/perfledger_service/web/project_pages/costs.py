@@ -1,5 +1,6 @@
 """Serves the costs of a project: what purchase options cost, and the prices of its changes."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query
@@ -15,6 +16,7 @@ from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.cost.what_if import what_if
 from perfledger_service.usecases.inputs.price_books import read_price_books
 from perfledger_service.values.cost_views import CostForm, WhatIfView
+from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.pages import Name, PageFormat, data_response
 from perfledger_service.web.sign_in.readers import SEE_OTHER, CurrentPageReader
@@ -65,9 +67,14 @@ def costs(
     The form's own requests get the part of the page that it recomputes.
     """
     with reader.session() as session:
-        repository = project_named(session, f"{owner}/{name}").repository
-    today = state.now().date()
-    view = what_if(read_price_books(price_settings(), today=today), form, today=today)
+        project = project_named(session, f"{owner}/{name}")
+    today, repository, settings = state.now().date(), project.repository, price_settings()
+    if not (settings.show_own_prices or reader.may(Role.MAINTAINER, project.id)):
+        list_settings = settings.model_copy(update={"overrides": "", "contract": ""})
+        view = what_if(read_price_books(list_settings, today=today), form, today=today)
+        view = replace(view, is_without_own_prices=settings != list_settings)
+    else:
+        view = what_if(read_price_books(settings, today=today), form, today=today)
     if output is not PageFormat.HTML:
         return data_response(_document(view), output)
     if hx_request and not hx_history_restore_request:

@@ -19,6 +19,7 @@ from perfledger_service.store.events.tracked_events import (
     due_searches,
     events_of_pull_request,
     mark_search_due,
+    newest_search,
     save_event,
     tracked_events,
 )
@@ -161,16 +162,24 @@ def test_a_page_shows_the_newest_search_and_that_another_one_is_due(any_engine, 
     assert (view().search.commits, view().is_search_due) == ((sha(1), sha(2), sha(3)), False)
 
 
-def test_a_search_that_another_version_stored_is_made_again(any_engine, check, search):
+@pytest.mark.parametrize(("content", "version"), [(b"\x80", 0), (None, 1)])
+def test_a_search_that_another_version_stored_is_made_again(
+    any_engine, check, search, now, content, version
+):
     check(2)
     search()
     with write_session(any_engine) as session:
-        session.exec(update(EventSearchRow).values(content=b"\x80"))
+        session.exec(update(EventSearchRow).values(content=content, version=version))
         session.commit()
 
     with read_session(any_engine) as session:
         view = branch_view(session, project_named(session, "octo/models"))
+        assert len(due_searches(session, today=now.date())) == 1
     assert view.search.commits == (sha(1), sha(2))
+    search()
+    with read_session(any_engine) as session:
+        assert due_searches(session, today=now.date()) == ()
+        assert newest_search(session, PROJECT) == (view.search, False)
 
 
 def test_of_two_replicas_that_search_a_project_at_once_one_stores_it(any_engine, check, now):

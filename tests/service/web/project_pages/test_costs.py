@@ -20,12 +20,25 @@ from perfledger_service.usecases.pull_requests.upload_reports import UploadRepor
 H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", count=8)
 FLEET = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=50_000.0)
 COSTS = "/octo/models/costs"
+CONTRACT = """
+[[price]]
+provider = "aws"
+sku = "p5.48xlarge"
+region = "us-east-1"
+accelerator = "H100-80GB"
+count = 8
+model = "on_demand"
+per_hour = 30
+currency = "USD"
+as_of = 2026-11-01
+source = "secret deal"
+"""
 FIGURES = ("name", "mode_usd", "p5_usd", "p50_usd", "p95_usd", "chance_cheapest", "break_even")
 
 
 @pytest.fixture(autouse=True)
 def packaged_prices(monkeypatch):
-    for name in ("PRICES", "OVERRIDES", "CONTRACT", "EXCHANGE_RATES"):
+    for name in ("PRICES", "OVERRIDES", "CONTRACT", "EXCHANGE_RATES", "SHOW_OWN_PRICES"):
         monkeypatch.delenv(f"PERFLEDGER_{name}", raising=False)
 
 
@@ -123,6 +136,25 @@ def test_the_forms_own_requests_get_the_part_that_changes(site):
     assert part.headers["vary"] == "HX-Request"
     assert "<html" in restored.text
     assert "gcp:tpu-v4/on_demand" in restored.text
+
+
+def test_own_prices_are_for_maintainers_unless_all_may_see_them(browser_of, tmp_path, monkeypatch):
+    contract = tmp_path / "contract.toml"
+    contract.write_text(CONTRACT)
+    monkeypatch.setenv("PERFLEDGER_CONTRACT", str(contract))
+    vera, alice = browser_of("vera"), browser_of("alice")
+
+    def sees_them(browser):
+        data = browser.get(f"{COSTS}?format=json&all=true").text
+        page = browser.get(f"{COSTS}?all=true").text
+        is_seen = "secret deal" in page
+        assert is_seen is ("secret deal" in data)
+        assert is_seen is not ("own prices are shown to its maintainers" in page)
+        return is_seen
+
+    assert (sees_them(vera), sees_them(alice)) == (False, True)
+    monkeypatch.setenv("PERFLEDGER_SHOW_OWN_PRICES", "true")
+    assert sees_them(vera)
 
 
 def test_without_changes_the_page_says_what_to_do(site):

@@ -15,4 +15,5 @@ depends_on = None
 def upgrade() -> None:
     """Make the tables so."""
     op.add_column("event_search", sa.Column("content", sa.LargeBinary(), nullable=True))
-    op.execute("update event_search set searched = 0")  # each history is searched again
+    version = sa.Column("version", sa.Integer(), nullable=False, server_default="0")
+    op.add_column("event_search", version)
