@@ -109,7 +109,7 @@ def test_an_index_would_take_the_metadata_and_the_licences_are_inside(wheel):
     }
 
     assert str(metadata.license_expression) == "Apache-2.0 AND MIT AND 0BSD"
-    assert len(licences) == 2
+    assert len(licences) == 3
     assert licences <= names_in(wheel)
     assert metadata.description_content_type == "text/markdown"
     assert (metadata.description or "").startswith("# perfledger")
