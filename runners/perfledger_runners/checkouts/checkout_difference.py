@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from perfledger_runners.checkouts.python_code import FILE_FACT_NAMES, LINE_NAMES, is_same_code
+from perfledger_runners.checkouts.python_code import LINE_NAMES, is_same_code
 
 CHUNK_BYTES = 2**20
+PROSE_SUFFIXES = (".md", ".rst")
+GIT_FILE = ".git"  # of a linked work tree: it leads to the commit
 
 
 class ContentDifference(StrEnum):
     """How the content of a file differs between the sides."""
 
     COMMENTS = "comments"  # a Python file with the same code
-    SIZE = "size"  # and in content
-    CONTENT = "content"
+    PROSE = "prose"  # for people, or git's link to the commit
+    CONTENT = "content"  # of any other file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +27,13 @@ class CheckoutDifference:
     """What differs between two checkouts, by paths below them.
 
     `kinds` are the paths that one side lacks, or that are another kind of file there: a folder, an
-    executable, a link to another place. `line_readers` and `fact_readers` are head's Python files
-    whose code may work by lines of code, or by sizes and times of files.
+    executable, a link to another place. `line_readers` are head's Python files whose code may work
+    by lines of code.
     """
 
     kinds: tuple[str, ...] = ()
     contents: Mapping[str, ContentDifference] = field(default_factory=dict[str, ContentDifference])
     line_readers: frozenset[str] = frozenset()
-    fact_readers: frozenset[str] = frozenset()
 
 
 def compare_checkouts(base: Path, head: Path) -> CheckoutDifference:
@@ -52,9 +53,6 @@ def compare_checkouts(base: Path, head: Path) -> CheckoutDifference:
         kinds=tuple(path for path in paths if before.get(path) != after.get(path)),
         contents=contents,
         line_readers=frozenset(path for path, text in texts.items() if LINE_NAMES.search(text)),
-        fact_readers=frozenset(
-            path for path, text in texts.items() if FILE_FACT_NAMES.search(text)
-        ),
     )
 
 
@@ -78,12 +76,12 @@ def _kind(path: Path) -> str:
 
 
 def _content_difference(base: Path, head: Path) -> ContentDifference | None:
-    is_same_size = base.stat().st_size == head.stat().st_size
-    if is_same_size and _has_same_bytes(base, head):
+    if base.stat().st_size == head.stat().st_size and _has_same_bytes(base, head):
         return None
     if head.suffix == ".py" and is_same_code(base.read_bytes(), head.read_bytes()):
         return ContentDifference.COMMENTS
-    return ContentDifference.CONTENT if is_same_size else ContentDifference.SIZE
+    is_prose = head.suffix in PROSE_SUFFIXES or head.name == GIT_FILE
+    return ContentDifference.PROSE if is_prose else ContentDifference.CONTENT
 
 
 def _has_same_bytes(base: Path, head: Path) -> bool:

@@ -2,29 +2,42 @@
 
 The kernel keeps a file's time of access. It sees what a hook in Python cannot: child processes,
 native code, memory maps and programs that were started. A file system that is mounted without
-times of access (`noatime`), or read-only, shows no access at all: then nothing may be concluded.
+times of access (`noatime`), or read-only, shows no access at all: then nothing may be concluded. A
+copy that the kernel makes by itself (`copy_file_range`) leaves no time on some file systems.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePath, PurePosixPath
+from tempfile import NamedTemporaryFile
 
 # Older than any time of change: the kernel's default (`relatime`) then records the next access.
 WATCHED_SINCE_NS = 0
 BYTECODE_FOLDER = "__pycache__"
 
 
-def watch_files(root: Path) -> dict[str, int]:
-    """Begin to watch the files below a folder; return when each was changed, in nanoseconds.
-
-    Raises OSError where their times cannot be set.
-    """
-    times: dict[str, int] = {}
+def watch_files(root: Path) -> None:
+    """Begin to watch the files below a folder; raise OSError where their times cannot be set."""
     for path in _files(root):
-        changed_at = path.lstat().st_mtime_ns
-        os.utime(path, ns=(WATCHED_SINCE_NS, changed_at), follow_symlinks=False)
-        times[str(path.relative_to(root))] = changed_at
-    return times
+        _watch(path)
+
+
+def records_accesses(folder: Path) -> bool:
+    """Return whether the file system of a folder records when a file there is read.
+
+    Raises OSError where no file can be written there.
+    """
+    with NamedTemporaryFile(dir=folder, prefix="perfledger-", buffering=0) as file:
+        file.write(b"x")
+        path = Path(file.name)
+        _watch(path)
+        path.read_bytes()
+        return path.stat().st_atime_ns != WATCHED_SINCE_NS
+
+
+def _watch(path: Path) -> None:
+    times_ns = (WATCHED_SINCE_NS, path.lstat().st_mtime_ns)
+    os.utime(path, ns=times_ns, follow_symlinks=False)
 
 
 def accessed_files(root: Path) -> frozenset[str]:
@@ -33,19 +46,6 @@ def accessed_files(root: Path) -> frozenset[str]:
         str(path.relative_to(root))
         for path in _files(root)
         if path.lstat().st_atime_ns != WATCHED_SINCE_NS
-    )
-
-
-def written_files(root: Path, times: Mapping[str, int]) -> frozenset[str]:
-    """Return the files that are new or changed since `watch_files` returned these times.
-
-    Bytecode is none of them: Python checks that it is of the source beside it.
-    """
-    return frozenset(
-        name
-        for path in _files(root)
-        if times.get(name := str(path.relative_to(root))) != path.lstat().st_mtime_ns
-        and not _is_bytecode(path)
     )
 
 

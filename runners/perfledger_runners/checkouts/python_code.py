@@ -8,9 +8,8 @@ MAX_SOURCE_BYTES = 2 * 2**20
 # Code with such a name may work by the place of other code in its file, which comments move.
 LINE_NAMES = re.compile(
     rb"lineno|co_lines|co_positions|linetable|lnotab|getframeinfo|getsource|linecache"
+    rb"|traceback|extract_stack|extract_tb|findCaller|inspect\.stack"
 )
-# Code with such a name may work by the size or time of a file whose content it does not read.
-FILE_FACT_NAMES = re.compile(rb"getsize|getmtime|getctime|getatime|st_size|st_[mca]time|\bstat\b")
 
 
 def is_same_code(base: bytes, head: bytes) -> bool:

@@ -1,16 +1,16 @@
-"""Finds the workloads whose code is the same on both sides, by what their run on head reads.
+"""Finds whether the workloads' code is the same on both sides: but for comments and prose.
 
-The files of both checkouts are compared before anything runs, and head's are watched while its
-workloads are listed and run, with as many steps as when they are measured. A process does what its
-code, its files and its environment say: if all that head's process read is the same on base, base's
-does the same. Why this is enough stands in the README.
+The files of both checkouts are compared before anything runs. Where no code and no data differ,
+head's files are watched while its workloads are listed and run: what reads the text of comments or
+prose may work by it. Why this is enough stands in the README.
 """
 
 import math
+import os
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Failure, Run, Side, WorkloadSpec
@@ -22,8 +22,8 @@ from perfledger_runners.checkouts.checkout_difference import (
 from perfledger_runners.checkouts.file_accesses import (
     accessed_files,
     loaded_sources,
+    records_accesses,
     watch_files,
-    written_files,
 )
 from perfledger_runners.checkouts.source_tree import (
     changed_dependencies,
@@ -42,7 +42,8 @@ from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 # Of the rest of the budget: most changes are to be measured, and the pairs need the time.
 WATCHED_SHARE = 0.2
 COMPILE_TIMEOUT_S = 60.0
-GIT_FILE = ".git"  # of a linked work tree: it leads to the commit
+BYTECODE_VARIABLE = "PYTHONPYCACHEPREFIX"
+NO_ACCESS_TIMES = "this file system does not record which files are read"
 NO_RUN = "its process ended without a result"
 
 
@@ -55,7 +56,6 @@ class CodeWatch:
 
     head: Path
     difference: CheckoutDifference = field(default_factory=CheckoutDifference)
-    times: Mapping[str, int] = field(default_factory=dict[str, int])  # of change, when it began
     doubt: str = ""
 
     def request(self, request: ChildRequest) -> ChildRequest:
@@ -77,19 +77,33 @@ def watch_code(harness: Harness, base: ChildRequest, head: ChildRequest) -> Code
     root = Path(head.root)
     try:
         difference = compare_checkouts(Path(base.root), root)
-        if difference.kinds:
-            doubt = f"{clean_text(difference.kinds[0])} is on one side alone, or of another kind"
-            return CodeWatch(head=root, doubt=doubt[:MAX_DETAIL])
+        if doubt := static_difference(difference):
+            return CodeWatch(head=root, doubt=doubt)
+        if not records_accesses(root.parent):
+            return CodeWatch(head=root, doubt=NO_ACCESS_TIMES)
         comments = [
             path
             for path, how in difference.contents.items()
             if how is ContentDifference.COMMENTS and path.isprintable()
         ]
         _compile(python_of(harness, head), root, comments)
-        return CodeWatch(head=root, difference=difference, times=watch_files(root))
+        watch_files(root)
+        return CodeWatch(head=root, difference=difference)
     except (OSError, subprocess.SubprocessError) as error:
         doubt = f"the checkouts could not be compared: {clean_text(str(error))}"
         return CodeWatch(head=root, doubt=doubt[:MAX_DETAIL])
+
+
+def static_difference(difference: CheckoutDifference) -> str:
+    """Return in one clause which code or data differs, whoever reads it; "" if none does."""
+    changed = [
+        path for path, how in difference.contents.items() if how is ContentDifference.CONTENT
+    ]
+    clauses = (
+        *(f"{path} is on one side alone, or of another kind" for path in difference.kinds),
+        *(f"{path} differs" for path in sorted(changed)),
+    )
+    return _clean_clause(clauses[0]) if clauses else ""
 
 
 def first_difference(difference: CheckoutDifference, accesses: frozenset[str]) -> str:
@@ -97,60 +111,32 @@ def first_difference(difference: CheckoutDifference, accesses: frozenset[str]) -
 
     "" says that it cannot.
     """
-    if difference.kinds:
-        return f"{difference.kinds[0]} is on one side alone, or of another kind"
+    if doubt := static_difference(difference):
+        return doubt
     loaded = loaded_sources(accesses)
-    if not loaded:
-        return "this file system does not record which files are read"
     comments = {
-        path
-        for path, how in difference.contents.items()
-        if how is ContentDifference.COMMENTS and path in loaded
+        path for path, how in difference.contents.items() if how is ContentDifference.COMMENTS
     }
-    unread = difference.contents.keys() - accesses - loaded
     clauses = (
         *(
             f"{path} differs and was read"
-            for path in sorted(difference.contents.keys() & (accesses | loaded) - comments)
+            for path in sorted(accesses & difference.contents.keys() - comments)
         ),
         *(
             f"{path} differs in its comments, and its text was read"
-            for path in sorted(comments & accesses)
+            for path in sorted(accesses & comments)
         ),
         *(
             f"{path} may work by lines of code, which differ in {min(comments)}"
             for path in sorted(difference.line_readers & loaded)
             if comments
         ),
-        *_unread_clauses(difference, sorted(unread - {GIT_FILE}), accesses, loaded),
     )
-    return clauses[0] if clauses else ""
+    return _clean_clause(clauses[0]) if clauses else ""
 
 
-def _unread_clauses(
-    difference: CheckoutDifference,
-    unread: Sequence[str],
-    accesses: frozenset[str],
-    loaded: frozenset[str],
-) -> Iterable[str]:
-    """Yield why files that differ may matter though they were not read.
-
-    Their size may, and another process may read other files of one kind: shards, or one at random.
-    """
-    sizes = [path for path in unread if difference.contents[path] is not ContentDifference.CONTENT]
-    readers = sorted(difference.fact_readers & loaded)
-    if sizes and readers:
-        yield f"{readers[0]} may work by sizes of files, and that of {sizes[0]} differs"
-    kinds = {_kind_of(path): path for path in accesses if not path.endswith(".py")}
-    for path in unread:
-        if _kind_of(path) in kinds:
-            yield f"{path} differs, and {kinds[_kind_of(path)]} beside it was read"
-
-
-def _kind_of(path: str) -> tuple[PurePosixPath, str]:
-    """Return the folder and the suffix of a file: files beside each other of one kind."""
-    pure = PurePosixPath(path)
-    return pure.parent, pure.suffix
+def _clean_clause(clause: str) -> str:
+    return clean_text(clause)[:MAX_DETAIL]
 
 
 def shared_doubt(
@@ -163,6 +149,7 @@ def shared_doubt(
     dependencies = changed_dependencies(origin.base, origin.head)
     doubts = (
         (watch.doubt, watch.doubt),
+        (os.environ.get(BYTECODE_VARIABLE), f"bytecode is kept elsewhere ({BYTECODE_VARIABLE})"),
         (origin.is_built, "each side runs in an environment that was built for it"),
         (dependencies, f"{listed(dependencies)} declares other dependencies"),
         (compiled, f"{listed(compiled)} is compiled"),
@@ -182,36 +169,16 @@ def code_differences(
 ) -> Mapping[str, str]:
     """Return for each workload why its code may differ on base, "" where it cannot.
 
-    The workloads run on head, where `request` is head's: all in one process, and if what they read
-    differs, those of each file apart, as long as a share of the budget allows.
+    The workloads run on head, where `request` is head's, as long as a share of the budget allows.
     """
-    hasty = replace(harness, ends_at=_end(harness))
     names = tuple(spec.id for spec in workloads)
-
-    def failures_of(names: tuple[str, ...]) -> Mapping[str, str]:
-        return _run_failures(hasty, watch.request(request), names, check_run)
-
-    failures: Mapping[str, str] = {}
+    failures = dict.fromkeys(names, "")
     reason = watch.first_difference()  # in what listing the workloads has read
     if not reason:
-        failures = failures_of(names)
+        hasty = replace(harness, ends_at=_end(harness))
+        failures |= _run_failures(hasty, watch.request(request), names, check_run)
         reason = watch.first_difference()
-    if not reason:
-        return {name: failures[name] for name in names}
-    modules = {spec.module for spec in workloads}
-    if len(modules) == 1 or written_files(watch.head, watch.times):
-        return dict.fromkeys(names, reason)
-    # What is not code may be in a cache now, which the next process reads instead.
-    data = {path for path in accessed_files(watch.head) if not path.endswith((".py", ".pyc"))}
-    differences = dict[str, str]()
-    for module in sorted(modules):
-        own_names = tuple(spec.id for spec in workloads if spec.module == module)
-        watch_files(watch.head)
-        failures = failures_of(own_names)
-        accesses = accessed_files(watch.head) | data
-        reason = first_difference(watch.difference, accesses)
-        differences |= {name: failures[name] or reason for name in own_names}
-    return differences
+    return {name: failures[name] or reason for name in names}
 
 
 def _run_failures(

@@ -39,8 +39,8 @@ RESULT_WAIT_S = 90.0
 DELETION_WAIT_S = GRACE_S + 60.0
 MAX_LOG_LINES = 10_000
 MAX_LOG_BYTES = 2 * 2**20
-# Exit statuses of a check that leaves a bundle.
-STATUSES_WITH_BUNDLE = frozenset({0, 1})
+# Exit statuses of a check that leaves a bundle: passed, failed, and undecided or not measured.
+STATUSES_WITH_BUNDLE = frozenset({0, 1, 3})
 
 Answer = TypeVar("Answer")
 

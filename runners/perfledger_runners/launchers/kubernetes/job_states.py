@@ -28,6 +28,7 @@ POD_REASONS = {
     "Evicted": "its node evicted it",
     "NodeLost": "its node was lost",
 }
+KILLED_STATUS = 128 + 9  # by SIGKILL
 CONTAINER_REASONS = {
     "ContainerCannotRun": "its command did not start",
     "OOMKilled": "it used more memory than its limit (`resources`)",
@@ -118,7 +119,13 @@ def _outside_cause(pod: KubernetesPod) -> tuple[str, str]:
     if pod.status.reason:
         reason = POD_REASONS.get(pod.status.reason, "Kubernetes ended it")
         return reason, detail_text(pod.status.reason, pod.status.message)
-    if terminated is not None and terminated.reason in CONTAINER_REASONS:
+    # A check lives on where a child of it was killed for its memory: then its own status counts.
+    is_own_end = (
+        terminated is not None
+        and terminated.reason == "OOMKilled"
+        and terminated.exit_code != KILLED_STATUS
+    )
+    if terminated is not None and terminated.reason in CONTAINER_REASONS and not is_own_end:
         return CONTAINER_REASONS[terminated.reason], terminated.message or ""
     if pod.metadata.deletion_timestamp is not None:
         return "its pod was deleted", ""

@@ -30,6 +30,7 @@ PLACES = (ON_PREM, "p4d", "p5", "tpu-v4")
 RESTART_MINUTES = 5.0  # until an interrupted job resumes, as of the command
 # Comparisons that are kept; one takes half a second to compute.
 MAX_COMPARISONS = 64
+SHORTEST_JOB_H = 0.01
 
 _Comparison = tuple[CostView, OwningView | None]
 # A comparison keeps a core busy: somebody who asks for many at once keeps one busy, not all.
@@ -79,6 +80,9 @@ def _request(books: PriceBooks, form: CostForm, *, today: date) -> CostRequest:
             f"({years * HOURS_PER_YEAR:,.0f} hours): shorten it, or choose more years"
         )
         raise _FieldError(msg, field="job_hours")
+    if job_h is not None and 0 < job_h < SHORTEST_JOB_H:
+        msg = f"a job of {job_h:g} hours: give at least {SHORTEST_JOB_H:g}"
+        raise _FieldError(msg, field="job_hours")
     with _blaming("job_hours"):
         request = replace(request, job_h=job_h)
     return replace(
@@ -113,6 +117,9 @@ def _interruptions(form: CostForm) -> InterruptionModel | None:
     if per_hour is None:
         msg = "the time to save a checkpoint is given: give how often jobs are interrupted, too"
         raise _FieldError(msg, field="interruptions_per_hour")
+    if minutes <= 0:
+        msg = f"{minutes:g} minutes to save a checkpoint: give a number above 0"
+        raise _FieldError(msg, field="checkpoint_minutes")
     with _blaming("interruptions_per_hour"), translate_errors():
         return InterruptionModel(
             per_hour=per_hour,

@@ -25,15 +25,20 @@ def test_equal_checkouts_do_not_differ(checkouts):
     assert (difference.kinds, difference.contents) == ((), {})
 
 
-def test_a_file_differs_in_comments_content_or_size(checkouts):
+def test_a_file_differs_in_comments_prose_or_content(checkouts):
     _, head = checkouts
     (head / "pkg/core.py").write_text("# one\nx = 1\n")
     (head / "data/a.bin").write_text("0124")
+    (head / "run.sh").write_text("# why\necho\n")
     (head / "README.md").write_text("Hello\n")
+    for side in checkouts:
+        (side / ".git").write_text(f"gitdir: {side}")
 
     assert compare_checkouts(*checkouts).contents == {
-        "README.md": ContentDifference.SIZE,
+        ".git": ContentDifference.PROSE,
+        "README.md": ContentDifference.PROSE,
         "data/a.bin": ContentDifference.CONTENT,
+        "run.sh": ContentDifference.CONTENT,
         "pkg/core.py": ContentDifference.COMMENTS,
     }
 
@@ -71,14 +76,12 @@ def test_links_differ_by_where_they_lead_and_are_not_followed(checkouts, tmp_pat
     assert compare_checkouts(*checkouts).kinds == ("link",)
 
 
-def test_code_that_asks_for_lines_and_sizes_is_named_where_anything_differs(checkouts):
+def test_code_that_asks_for_lines_is_named_where_anything_differs(checkouts):
     for side in checkouts:
         (side / "lines.py").write_text("import inspect\nprint(inspect.getsource(print))\n")
         (side / "sizes.py").write_text("import os\nprint(os.path.getsize('run.sh'))\n")
+        (side / "stack.py").write_text("from traceback import extract_stack\n")
     assert compare_checkouts(*checkouts).line_readers == frozenset()
     (checkouts[1] / "README.md").write_text("Ho\n")
 
-    difference = compare_checkouts(*checkouts)
-
-    assert difference.line_readers == {"lines.py"}
-    assert difference.fact_readers == {"sizes.py"}
+    assert compare_checkouts(*checkouts).line_readers == {"lines.py", "stack.py"}

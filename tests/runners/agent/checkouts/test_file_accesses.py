@@ -3,14 +3,15 @@
 import mmap
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from perfledger_runners.checkouts.file_accesses import (
     accessed_files,
     loaded_sources,
+    records_accesses,
     watch_files,
-    written_files,
 )
 
 
@@ -63,15 +64,12 @@ def test_a_watch_that_begins_again_forgets(folder):
     assert accessed_files(folder) == frozenset()
 
 
-def test_new_and_changed_files_are_written_and_bytecode_is_none_of_them(folder):
-    times = watch_files(folder)
-    assert written_files(folder, times) == frozenset()
-    (folder / "cache.json").write_text("{}")
-    (folder / "__pycache__" / "n.cpython-311.pyc").write_text("")
-    (folder / "__pycache__" / "numba.nbc").write_text("")
-    os.utime(folder / "b.txt", ns=(0, times["b.txt"] + 1))
-
-    assert written_files(folder, times) == {"cache.json", "__pycache__/numba.nbc", "b.txt"}
+def test_a_folder_that_records_accesses_is_told_and_left_as_it_was(folder, monkeypatch):
+    before = sorted(folder.rglob("*"))
+    assert records_accesses(folder)
+    monkeypatch.setattr(Path, "read_bytes", lambda _: b"")  # as if the kernel recorded nothing
+    assert not records_accesses(folder)
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_the_source_of_bytecode_that_was_read_is_loaded():

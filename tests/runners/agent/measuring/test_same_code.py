@@ -1,5 +1,6 @@
 """Workloads that run the same code, found by real children; no change may hide."""
 
+import os
 import shutil
 from dataclasses import replace
 
@@ -13,12 +14,15 @@ from perfledger_runners.checkouts.checkout_difference import (
     compare_checkouts,
 )
 from perfledger_runners.checkouts.file_accesses import accessed_files
+from perfledger_runners.measuring import same_code
 from perfledger_runners.measuring.discovery import discover
 from perfledger_runners.measuring.same_code import (
     code_differences,
     first_difference,
+    static_difference,
     watch_code,
 )
+from perfledger_runners.safe_text import MAX_DETAIL
 from tests.runners.agent.measuring.mutated_changes import (
     REPOSITORY,
     SOURCES,
@@ -97,7 +101,7 @@ def test_no_mutated_change_is_hidden(recorded, tmp_path):
 
 
 @pytest.mark.slow
-def test_comments_layout_and_unread_files_are_the_same_code(recorded, tmp_path):
+def test_comments_layout_and_unread_prose_are_the_same_code(recorded, tmp_path):
     clean = write(tmp_path / "clean", REPOSITORY)
 
     reasons = {
@@ -117,14 +121,14 @@ def step():
     return lambda: sum(range(10))
 """
 READS = {
-    "native code": ("import ctypes", "ctypes.CDLL('./data.bin')"),
-    "a child process": ("import subprocess", "subprocess.run(['cat', 'data.bin'], check=True)"),
+    "native code": ("import ctypes", "ctypes.CDLL('./notes.md')"),
+    "a child process": ("import subprocess", "subprocess.run(['cat', 'notes.md'], check=True)"),
     "a memory map": (
         "import mmap, os",
-        "mmap.mmap(os.open('data.bin', os.O_RDONLY), 0, prot=mmap.PROT_READ)",
+        "mmap.mmap(os.open('notes.md', os.O_RDONLY), 0, prot=mmap.PROT_READ)",
     ),
-    "a descriptor": ("import os", "os.read(os.open('data.bin', os.O_RDONLY), 1)"),
-    "an archive": ("import zipimport", "zipimport.zipimporter('data.bin')"),
+    "a descriptor": ("import os", "os.read(os.open('notes.md', os.O_RDONLY), 1)"),
+    "an archive": ("import zipimport", "zipimport.zipimporter('notes.md')"),
 }
 
 
@@ -134,9 +138,9 @@ def test_a_file_that_is_read_in_any_way_is_part_of_the_code(checkouts, way):
     heading, line = READS[way]
     text = PLAIN.format(heading, f"try:\n        {line}\n    except Exception:\n        pass")
     for root, content in ((checkouts.base, "one" * 9), (checkouts.head, "two" * 9)):
-        write(root, {"benchmarks/w.py": text, "data.bin": content})
+        write(root, {"benchmarks/w.py": text, "notes.md": content})
 
-    assert checkouts.differences() == {"w:step": "data.bin differs and was read"}
+    assert checkouts.differences() == {"w:step": "notes.md differs and was read"}
 
 
 @pytest.mark.slow
@@ -159,16 +163,6 @@ def test_comments_matter_to_code_that_reads_itself(checkouts, heading, line, rea
 
 
 @pytest.mark.slow
-def test_a_module_that_a_later_step_imports_is_part_of_the_code(checkouts):
-    text = PLAIN.format("import itertools", "return lambda n=itertools.count(): late(next(n))")
-    text += "\ndef late(n):\n    if n == 1:\n        import other\n"
-    for root, number in ((checkouts.base, 1), (checkouts.head, 2)):
-        write(root, {"benchmarks/w.py": text, "other.py": f"x = {number}\n"})
-
-    assert checkouts.differences() == {"w:step": "other.py differs and was read"}
-
-
-@pytest.mark.slow
 def test_the_commit_that_code_asks_git_for_is_part_of_it(checkouts):
     text = PLAIN.format("import subprocess", "subprocess.run(['git', 'rev-parse', 'HEAD'])")
     for root in (checkouts.base, checkouts.head):
@@ -178,34 +172,53 @@ def test_the_commit_that_code_asks_git_for_is_part_of_it(checkouts):
 
 
 @pytest.mark.slow
-def test_what_listing_has_cached_in_the_checkout_counts_for_the_run(checkouts):
+def test_what_listing_has_read_counts_for_the_run(checkouts):
     heading = (
         "import pathlib\ncache = pathlib.Path('cache.txt')\n"
-        "if not cache.exists():\n    cache.write_text(open('data.bin').read())"
+        "if not cache.exists():\n    cache.write_text(open('notes.md').read())"
     )
     text = PLAIN.format(heading, "print(cache.read_text())")
-    other = PLAIN.format("", "")
     for root, content in ((checkouts.base, "one"), (checkouts.head, "two")):
-        write(root, {"benchmarks/w.py": text, "benchmarks/v.py": other, "data.bin": content})
+        write(root, {"benchmarks/w.py": text, "notes.md": content})
 
-    assert set(checkouts.differences().values()) == {"data.bin differs and was read"}
+    assert checkouts.differences() == {"w:step": "notes.md differs and was read"}
 
 
-@pytest.mark.slow
-def test_workloads_of_a_file_that_reads_nothing_that_differs_are_the_same_code(checkouts):
-    same = PLAIN.format("import other", "print(other.x)")
-    for root, number in ((checkouts.base, 1), (checkouts.head, 2)):
-        write(
-            root,
-            {
-                "benchmarks/v.py": same,
-                "benchmarks/w.py": PLAIN.format("import changed", "print(changed.x)"),
-                "other.py": "x = 1\n",
-                "changed.py": f"x = {number}\n",
-            },
-        )
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [("other.py", "x = {}\n"), ("data.bin", "{}"), ("pyproject.toml", "# {}\n"), ("run.sh", "{}")],
+)
+def test_code_and_data_that_differ_are_a_doubt_whoever_reads_them(checkouts, path, content):
+    for number, root in enumerate((checkouts.base, checkouts.head)):
+        write(root, {path: content.format(number)})
 
-    assert checkouts.differences() == {"v:step": "", "w:step": "changed.py differs and was read"}
+    watch = watch_code(checkouts.harness, *checkouts.requests.values())
+
+    assert watch.doubt == f"{path} differs"
+
+
+def test_a_name_that_is_no_text_is_cleaned_and_a_long_one_cut(checkouts):
+    for number, root in enumerate((checkouts.base, checkouts.head)):
+        root.mkdir()
+        (root / os.fsdecode(b"\x1b[31m\xff.bin")).write_text(str(number))
+    doubt = watch_code(checkouts.harness, *checkouts.requests.values()).doubt
+    assert doubt.endswith("differs")
+    assert doubt.isprintable()
+    doubt.encode()
+
+    long = CheckoutDifference(contents={"x" * 5000: ContentDifference.CONTENT})
+    assert len(static_difference(long)) == MAX_DETAIL
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_file_system_that_records_no_access_is_a_doubt(checkouts, monkeypatch, is_recorded):
+    for root in (checkouts.base, checkouts.head):
+        write(root, {"a.txt": "same"})
+    monkeypatch.setattr(same_code, "records_accesses", lambda _: is_recorded)
+
+    watch = watch_code(checkouts.harness, *checkouts.requests.values())
+
+    assert ("does not record" in watch.doubt) is not is_recorded
 
 
 @pytest.mark.slow
@@ -250,7 +263,7 @@ def test_checkouts_that_cannot_be_read_are_a_doubt(checkouts):
     assert watch.doubt == "a is on one side alone, or of another kind"
 
 
-NAMES = ("w.py", "a.py", "pkg/b.py", "data/one.bin", "data/two.bin", "data/three.txt", "README.md")
+NAMES = ("w.py", "a.py", "pkg/b.py", "data/one.bin", "data/three.txt", "README.md", ".git")
 
 
 @st.composite
@@ -258,46 +271,25 @@ def differences(draw):
     contents = draw(
         st.dictionaries(st.sampled_from(NAMES), st.sampled_from(ContentDifference), max_size=4)
     )
-    python = {
+    possible = {
         path: how
         for path, how in contents.items()
-        if how is not ContentDifference.COMMENTS or path.endswith(".py")
+        if how is ContentDifference.CONTENT
+        or (how is ContentDifference.COMMENTS) is path.endswith(".py")
     }
     readers = st.frozensets(st.sampled_from([name for name in NAMES if name.endswith(".py")]))
-    return CheckoutDifference(
-        contents=python, line_readers=draw(readers), fact_readers=draw(readers)
-    )
+    return CheckoutDifference(contents=possible, line_readers=draw(readers))
 
 
 @given(differences(), st.frozensets(st.sampled_from(NAMES)))
 def test_whatever_differs_and_was_read_is_a_difference_and_more_reading_hides_none(
     difference, accesses
 ):
-    accesses |= {"w.py"} - difference.contents.keys() or {"other.py"}
     reason = first_difference(difference, accesses)
 
     if difference.contents.keys() & accesses:
         assert reason
+    if ContentDifference.CONTENT in difference.contents.values():
+        assert reason
     if reason:
         assert first_difference(difference, accesses | {"README.md", "pkg/b.py"})
-
-
-def test_a_file_system_that_records_no_access_shows_nothing():
-    assert "does not record" in first_difference(CheckoutDifference(), frozenset())
-
-
-def test_a_shard_beside_one_that_was_read_may_be_the_next():
-    difference = CheckoutDifference(contents={"data/two.bin": ContentDifference.CONTENT})
-
-    assert first_difference(difference, frozenset({"w.py", "data/one.bin"})) == (
-        "data/two.bin differs, and data/one.bin beside it was read"
-    )
-    assert first_difference(difference, frozenset({"w.py", "data/three.txt"})) == ""
-
-
-def test_a_size_that_differs_matters_to_code_that_asks_for_sizes():
-    contents = {"big.bin": ContentDifference.SIZE}
-    difference = CheckoutDifference(contents=contents, fact_readers=frozenset({"w.py"}))
-
-    assert "may work by sizes of files" in first_difference(difference, frozenset({"w.py"}))
-    assert first_difference(difference, frozenset({"other.py"})) == ""

@@ -17,7 +17,7 @@ NAME = "perfledger-1"
 ECHO = """
 import json, os, sys
 print(json.dumps([sys.argv[1:], os.getcwd(), os.environ["A"], "B" in os.environ]))
-raise SystemExit(3)
+raise SystemExit(2)
 """
 HOSTILE = ["a b", "$(A)", "$$(A)", "$", "$$", "$(touch /tmp/owned)", "; exit 9", "'\"", "a\nb", "ü"]
 
@@ -69,13 +69,14 @@ def steps(kubernetes):  # noqa: C901 - a table of small functions
     return {
         "run": pod(phase="Running"),
         "succeed": lambda: kubernetes.end(NAME, 0),
-        "exit 3": lambda: kubernetes.end(NAME, 3),
+        "exit 2": lambda: kubernetes.end(NAME, 2),
         "no room": pod(phase="Pending", conditions=[unschedulable]),
         "no image": waiting("ErrImagePull", "manifest unknown"),
         "no image yet": waiting("ImagePullBackOff", "Back-off pulling image"),
         "no secret": waiting("CreateContainerConfigError", 'secret "hub" not found'),
         "container begins": waiting("ContainerCreating"),
         "no memory": fail(containerStatuses=terminated(137, "OOMKilled")),
+        "a child without memory": fail(containerStatuses=terminated(1, "OOMKilled")),
         "no command": fail(containerStatuses=terminated(128, "StartError")),
         "evict": fail(reason="Evicted", message="The node was low on resource: memory."),
         "time limit": fail(reason="DeadlineExceeded", message="longer than the deadline"),
@@ -103,7 +104,8 @@ def event(message):
 # What happens at each poll; exit status and reason at the end.
 CASES = {
     "success": (["run", "succeed"], 0, ""),
-    "a failed check": (["run", "exit 3"], 3, ""),
+    "a failed check": (["run", "exit 2"], 2, ""),
+    "a killed child": (["run", "a child without memory"], 1, ""),
     "waiting": (["no room", "no room", "run", "succeed"], 0, ""),
     "never room": (["no room"], None, "did not start within 60 minutes (Unschedulable: 0/3 nodes"),
     "a registry comes back": (["no image", "container begins", "run", "succeed"], 0, ""),
@@ -190,9 +192,9 @@ def test_a_server_that_is_away_for_a_while_loses_nothing(run, kubernetes, steps,
     def go_away():
         kubernetes.faults = faults
 
-    done = run([steps["run"], go_away, lambda: None, steps["exit 3"]])
+    done = run([steps["run"], go_away, lambda: None, steps["exit 2"]])
 
-    assert done.ending.exit_status == 3
+    assert done.ending.exit_status == 2
 
 
 def test_a_server_that_stays_away_is_given_up(run, kubernetes):
@@ -224,9 +226,9 @@ def test_a_runner_that_was_killed_before_it_knew_finds_its_job(
     make_launcher().submit(submission)  # and this runner is gone
     other = make_launcher()
     other.submit(submission)
-    kubernetes.end(NAME, 3)
+    kubernetes.end(NAME, 2)
 
-    assert other.status(submission).exit_status == 3
+    assert other.status(submission).exit_status == 2
     assert kubernetes.began == 1
 
 
@@ -296,17 +298,20 @@ def test_a_pod_gets_its_words_as_they_are_and_secrets_by_reference(
     status = launcher.status(submission)
     launcher.collect(submission)
 
-    assert (status.state, status.exit_status, status.place) == (SubmissionState.ENDED, 3, NODE)
+    assert (status.state, status.exit_status, status.place) == (SubmissionState.ENDED, 2, NODE)
     assert json.loads(submission.log.read_text()) == [HOSTILE, str(tmp_path), "s3cret", False]
     assert "s3cret" not in manifest
     assert "hidden" not in manifest
 
 
-def test_a_bundle_that_does_not_arrive_is_waited_for(make_launcher, make_submission, kubernetes):
+@pytest.mark.parametrize("exit_status", [0, 1, 3])
+def test_a_bundle_that_does_not_arrive_is_waited_for(
+    make_launcher, make_submission, kubernetes, exit_status
+):
     now = [0.0]
     launcher, submission = make_launcher(clock=lambda: now[0]), make_submission()
     launcher.submit(submission)
-    kubernetes.end(NAME, 0)
+    kubernetes.end(NAME, exit_status)
     states = []
     for now[0] in (0.0, RESULT_WAIT_S - 1, RESULT_WAIT_S):
         states.append(launcher.status(submission).state)
@@ -320,7 +325,7 @@ def test_a_bundle_that_does_not_arrive_is_waited_for(make_launcher, make_submiss
 @pytest.mark.parametrize("fault", [Fault("get", "pods/log", 500, "InternalError"), None])
 def test_a_log_that_is_lost_costs_no_result(run, kubernetes, steps, fault):
     def end():
-        steps["exit 3"]()
+        steps["exit 2"]()
         if fault is None:
             kubernetes.pods.clear()
         else:
@@ -328,7 +333,7 @@ def test_a_log_that_is_lost_costs_no_result(run, kubernetes, steps, fault):
 
     done = run([steps["run"], end])
 
-    assert done.ending.exit_status == (None if fault is None else 3)
+    assert done.ending.exit_status == (None if fault is None else 2)
     assert done.submission.log.read_text().startswith("Its ")
 
 
@@ -351,7 +356,7 @@ def test_a_kubectl_that_hangs_or_is_missing_is_an_error(
 
 
 def test_no_more_rights_are_given_than_used(run, kubernetes, steps):
-    run([steps["refuse pod"], steps["admit"], steps["run"], steps["exit 3"]])
+    run([steps["refuse pod"], steps["admit"], steps["run"], steps["exit 2"]])
 
     given = {
         (verb, resource)

@@ -29,7 +29,10 @@ def two():
     return lambda: sum({module}.numbers())
 """
 NUMBERS = "def numbers():\n    return range(1000)\n"
+FROM_PROSE = WORKLOAD.format(module="fast", margin='float(open("MARGIN.md").read())')
 FILES = {
+    "bench/read.py": FROM_PROSE.replace("@perfledger.workload()\ndef one", "def one"),
+    "MARGIN.md": "0.5",
     "bench/fast.py": WORKLOAD.format(module="fast", margin=0.5),
     "bench/slow.py": WORKLOAD.format(module="slow", margin=0.5),
     "src/pkg/__init__.py": "",
@@ -38,7 +41,7 @@ FILES = {
     "README.md": "Hello",
 }
 COMMENT = {"src/pkg/fast.py": f"# a comment\n\n{NUMBERS}", "README.md": "Hello there"}
-NAMES = {"bench.fast:one", "bench.fast:two", "bench.slow:one", "bench.slow:two"}
+NAMES = {"bench.read:two", "bench.fast:one", "bench.fast:two", "bench.slow:one", "bench.slow:two"}
 
 
 class NoStages(NoProgress):
@@ -84,14 +87,13 @@ def test_a_change_of_comments_is_skipped_and_measures_nothing(repository):
     assert report.title == "Same code: nothing was measured"
 
 
-def test_only_workloads_that_read_a_change_are_measured(repository):
+def test_a_change_of_code_is_measured_whatever_reads_it(repository):
     bundle, report = checked(repository, {"src/pkg/slow.py": NUMBERS.replace("1000", "1001")})
 
-    assert set(bundle.same_code) == {"bench.fast:one", "bench.fast:two"}
-    assert {run.workload for run in bundle.runs} == {"bench.slow:one", "bench.slow:two"}
+    assert bundle.same_code == ()
+    assert {run.workload for run in bundle.runs} == NAMES
     assert json.loads(report_json(report))["code_differences"] == [
-        {"workload": f"bench.slow:{name}", "reason": "src/pkg/slow.py differs and was read"}
-        for name in ("one", "two")
+        {"workload": name, "reason": "src/pkg/slow.py differs"} for name in sorted(NAMES)
     ]
 
 
@@ -105,10 +107,11 @@ def test_only_workloads_that_read_a_change_are_measured(repository):
         (
             {"bench/fast.py": WORKLOAD.format(module="fast", margin=0.4)},
             {},
-            "base registers it in another way",
+            "bench/fast.py differs",
         ),
+        ({"MARGIN.md": "0.4"}, {}, "MARGIN.md differs and was read"),
     ],
-    ids=["--no-skip", "a new file", "environments", "another margin"],
+    ids=["--no-skip", "a new file", "environments", "another margin", "read prose"],
 )
 def test_what_may_differ_is_measured_and_says_why(repository, changes, flags, reason):
     bundle, _ = checked(repository, changes, **flags)
@@ -116,6 +119,13 @@ def test_what_may_differ_is_measured_and_says_why(repository, changes, flags, re
     assert "bench.fast:two" in {run.workload for run in bundle.runs}
     assert "bench.fast:two" not in bundle.same_code
     assert bundle.code_differences.get("bench.fast:two") == reason
+
+
+@pytest.mark.slow(ci_only=True)
+def test_a_workload_that_prose_registers_in_another_way_is_measured(repository):
+    bundle, _ = checked(repository, {"MARGIN.md": "0.4"})
+
+    assert bundle.code_differences["bench.read:two"] == "base registers it in another way"
 
 
 @pytest.mark.slow(ci_only=True)
