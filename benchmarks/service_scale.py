@@ -15,12 +15,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import httpx
 import numpy as np
-from filled_store import OBSERVATIONS, PER_CHECK, REPOSITORY, SAMPLES, START, fill
+from filled_store import DAYS, OBSERVATIONS, PER_CHECK, REPOSITORY, SAMPLES, START, fill
 from upload import TOKEN, bundle, perfledger
 
 from perfledger_service.store.database import open_engine
@@ -31,6 +32,7 @@ from perfledger_service.usecases.pull_requests.projects import add_project, proj
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle
 
+NOW = START + timedelta(days=DAYS + 1)
 PAGE_GOAL_MS, JUDGING_GOAL_MS = 100.0, 300.0
 REQUESTS = 40  # of each page; the first of each is not counted, as its caches are empty
 UPLOADS = 20
@@ -84,18 +86,18 @@ def measure_pages(service: subprocess.Popen[str], url: str, checks: int) -> None
 
 def measure_judging(url: str) -> None:
     engine, reports = open_engine(url), UploadReports(build_report)
-    project = project_of(engine, TOKEN, now=START)
-    receive = partial(receive_bundle, engine, project=project, now=START, reports=reports)
+    project = project_of(engine, TOKEN, now=NOW)
+    receive = partial(receive_bundle, engine, project=project, now=NOW, reports=reports)
     judging_ms: list[float] = []
     for number in range(1, UPLOADS + 1):
         upload = receive(bundle(number, MANY_WORKLOADS), upload_id=upload_id(number))
         start = time.process_time()
-        judge_upload(engine, upload.id, reports=reports, now=START)
+        judge_upload(engine, upload.id, reports=reports, now=NOW)
         judging_ms.append(1000 * (time.process_time() - start))
     upload = receive(bundle(UPLOADS + 1, FEW_WORKLOADS), upload_id=SMALL_UPLOAD)
-    judge_upload(engine, upload.id, reports=reports, now=START)
+    judge_upload(engine, upload.id, reports=reports, now=NOW)
     start = time.process_time()
-    search_events(engine, now=START)
+    search_events(engine, now=NOW)
     search_s = time.process_time() - start
     engine.dispose()
     print(
@@ -115,7 +117,7 @@ def main() -> None:
         upgrade(url)
         engine = open_engine(url)
         fill(engine, checks)
-        add_project(engine, REPOSITORY, token=TOKEN, now=START)
+        add_project(engine, REPOSITORY, token=TOKEN, now=NOW)
         engine.dispose()
         size = (Path(folder) / "perfledger.db").stat().st_size / 2**20
         print(
