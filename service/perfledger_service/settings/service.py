@@ -1,10 +1,28 @@
 """Defines the settings of the service, of uploads and of prices."""
 
-from pydantic import Field, SecretStr
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from perfledger_service.settings.check import ENV_PREFIX
 from perfledger_service.settings.validation import validate_settings
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def browser_url(text: str) -> str:
+    """Return a URL as browsers write it: the host in lower case, without the usual port."""
+    url = urlsplit(text)
+    try:
+        port = url.port
+    except ValueError:
+        return text  # it is refused where it is used
+    host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname or ""
+    if port is not None and port != DEFAULT_PORTS.get(url.scheme):
+        host = f"{host}:{port}"
+    return url._replace(netloc=host).geturl() if url.hostname and "@" not in url.netloc else text
 
 
 class ServiceSettings(BaseSettings):
@@ -15,7 +33,9 @@ class ServiceSettings(BaseSettings):
     database_url: str = Field(
         "sqlite:///perfledger.db", description="SQLite file or PostgreSQL, as a SQLAlchemy URL"
     )
-    public_url: str = Field("http://127.0.0.1:8765", description="where people reach the pages")
+    public_url: Annotated[str, AfterValidator(browser_url)] = Field(
+        "http://127.0.0.1:8765", description="where people reach the pages"
+    )
     github_api_url: str = Field("https://api.github.com", description="root of GitHub's API")
     github_app_id: str = Field("", description="the GitHub App's id")
     github_private_key: SecretStr | None = Field(None, description="the GitHub App's key, PEM")

@@ -8,8 +8,16 @@ from sqlalchemy import delete, update
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import ConflictError, NotFoundError
-from perfledger_service.store.tables import ActionsTokenRow, ProjectRow, TokenRow
+from perfledger_service.store.tables import (
+    ActionsTokenRow,
+    ProjectRow,
+    SeriesRow,
+    TokenRow,
+    UploadRow,
+)
 from perfledger_service.values.token_scope import TokenScope
+
+_LARGEST_ID = 2**31 - 1  # of a series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +67,18 @@ def project_named(session: Session, repository: str) -> Project:
     if row is None:
         raise no_project(repository)
     return _project(row)
+
+
+def repository_of_page(session: Session, *, upload_id: str = "", series_id: str = "") -> str:
+    """Return the repository of an upload or a series, "" where it is unknown."""
+    query = select(ProjectRow.repository)
+    if series_id.isascii() and series_id.isdigit() and int(series_id) <= _LARGEST_ID:
+        query = query.join(SeriesRow).where(col(SeriesRow.id) == int(series_id))
+    elif upload_id and "\0" not in upload_id:
+        query = query.join(UploadRow).where(col(UploadRow.id) == upload_id)
+    else:
+        return ""
+    return session.exec(query).first() or ""
 
 
 def no_project(repository: str) -> NotFoundError:

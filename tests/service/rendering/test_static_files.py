@@ -32,14 +32,15 @@ def test_vendored_files_are_what_was_vendored():
 def test_static_files_load_nothing_from_elsewhere(name):
     text = (STATIC / name).read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
 
-    assert not re.search(r"https?:|url\(|@import|\bfetch\((?!frame\.dataset\.points\))|\beval\(|innerHTML", text)
+    text = text.replace("fetch(frame.dataset.points)", "")  # a path of the page's own
+    assert not re.search(r"https?:|url\(|@import|\bfetch\(|\beval\(|innerHTML", text)
 
 
 def test_the_only_address_that_a_script_opens_is_perfettos():
     text = (STATIC / "perfetto.js").read_text(encoding="utf-8")
 
     assert re.findall(r"\w+://[^\s\"]+", text) == ["https://ui.perfetto.dev"]
-    assert not re.search(r"\bfetch\((?!frame\.dataset\.points\))|\beval\(|innerHTML|XMLHttpRequest|sendBeacon", text)
+    assert not re.search(r"\bfetch\(|\beval\(|innerHTML|XMLHttpRequest|sendBeacon", text)
 
 
 def test_every_colour_of_a_picture_has_a_dark_one():

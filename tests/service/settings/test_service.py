@@ -45,3 +45,20 @@ def test_a_secret_is_readable_on_request_only(monkeypatch):
     assert "canary" not in f"{settings!r} {settings} {settings.model_dump()}"
     assert settings.github_token is not None
     assert settings.github_token.get_secret_value() == "canary"
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://Ledger.Example:443", "https://ledger.example"),
+        ("http://ledger.example:80/", "http://ledger.example/"),
+        ("https://ledger.example:8443/a", "https://ledger.example:8443/a"),
+        ("http://[::1]:8765", "http://[::1]:8765"),
+        ("https://ledger.example:x", "https://ledger.example:x"),
+        ("ledger", "ledger"),
+    ],
+)
+def test_the_public_url_is_as_browsers_write_it(monkeypatch, text, url):
+    monkeypatch.setenv("PERFLEDGER_PUBLIC_URL", text)
+
+    assert service_settings().public_url == url

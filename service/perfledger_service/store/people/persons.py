@@ -7,6 +7,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.tables import PersonRow
+from perfledger_service.store.uploads import add_if_new
 from perfledger_service.values.people.person import Person, PersonProvider
 
 PROXY_PREFIX = f"{PersonProvider.PROXY}:"
@@ -16,14 +17,22 @@ _PERSON_DECODER = msgspec.json.Decoder(Person)
 def person_for(
     session: Session, provider: PersonProvider, subject: str, *, login: str, now: datetime
 ) -> Person:
-    """Return the person of an account, with its login of today; add the person if there is none."""
-    row = session.exec(
+    """Return the person of an account, with its login of today; add the person if there is none.
+
+    Another account that had the login before has lost it: its new one is not known.
+    """
+    account = {"provider": provider, "subject": subject}
+    add_if_new(session, PersonRow, account | {"login": login, "created_at": now})
+    rows = session.exec(
         select(PersonRow).where(
-            col(PersonRow.provider) == provider, col(PersonRow.subject) == subject
+            col(PersonRow.provider) == provider,
+            (col(PersonRow.subject) == subject) | (col(PersonRow.login) == login),
         )
-    ).first()
-    if row is None:
-        row = PersonRow(provider=provider, subject=subject, login=login, created_at=now)
+    ).all()
+    for other in rows:
+        if other.subject != subject:
+            other.login = f"account {other.subject}"
+    [row] = [one for one in rows if one.subject == subject]
     row.login = login
     session.add(row)
     session.flush()
@@ -37,19 +46,14 @@ def person_by_id(session: Session, person_id: int) -> Person:
 
 
 def person_named(session: Session, name: str) -> Person:
-    """Return the person of a name, that of the newest account; raise NotFoundError for none.
-
-    A login may have been another account's before.
-    """
+    """Return the person of a name; raise NotFoundError for none."""
     is_proxy = name.startswith(PROXY_PREFIX)
     provider = PersonProvider.PROXY if is_proxy else PersonProvider.GITHUB
     row = session.exec(
-        select(PersonRow)
-        .where(
+        select(PersonRow).where(
             col(PersonRow.provider) == provider,
             col(PersonRow.login) == name.removeprefix(PROXY_PREFIX if is_proxy else ""),
         )
-        .order_by(col(PersonRow.id).desc())
     ).first()
     if row is None:
         msg = f"{name[:200]!r} has not signed in yet: `perfledger server person list` shows who has"

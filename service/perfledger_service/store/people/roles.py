@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.people.people_tables import RepositoryRoleRow, RoleGrantRow
 from perfledger_service.store.tables import PersonRow, ProjectRow
+from perfledger_service.store.uploads import add_if_new
 from perfledger_service.values.people.person import Person, ProjectRole, Role
 
 
@@ -42,17 +43,22 @@ def repository_roles(session: Session, person_id: int) -> dict[int, RepositoryRo
 
 
 def save_repository_role(session: Session, person_id: int, answer: RepositoryRole) -> None:
-    """Store what GitHub said of a person's role in a project."""
-    session.merge(
-        RepositoryRoleRow(
-            person_id=person_id,
-            project_id=answer.project_id,
-            role=answer.role or "",
-            asked_at=answer.asked_at,
-            checked_at=answer.checked_at,
+    """Store what GitHub said of a person's role in a project; requests may do so at once."""
+    values = {
+        "role": answer.role or "",
+        "asked_at": answer.asked_at,
+        "checked_at": answer.checked_at,
+    }
+    key = {"person_id": person_id, "project_id": answer.project_id}
+    add_if_new(session, RepositoryRoleRow, {**key, **values})
+    session.exec(
+        update(RepositoryRoleRow)
+        .where(
+            col(RepositoryRoleRow.person_id) == person_id,
+            col(RepositoryRoleRow.project_id) == answer.project_id,
         )
+        .values(**values)
     )
-    session.flush()
 
 
 def granted_roles(session: Session, person_id: int) -> dict[int, Role]:

@@ -37,6 +37,8 @@ ROLE_FRESH = timedelta(minutes=5)
 ROLE_STALE = timedelta(hours=1)
 # Between two questions for a role while GitHub does not answer, so that pages do not wait for it.
 ROLE_RETRY = timedelta(minutes=1)
+# For a page of all projects: their other roles are those of the last answer, and asked for next.
+MOST_QUESTIONS = 5
 SERVER_ERROR = 500  # and above
 # GitHub's words; a role of an organisation's own counts as the one that it is based on.
 ROLE_OF_PERMISSION = {
@@ -130,26 +132,24 @@ def _refreshed(
     *,
     now: datetime,
 ) -> dict[int, RepositoryRole]:
-    """Ask GitHub for the roles that are due, until it fails, and store its answers."""
+    """Ask GitHub for some of the roles that are due, until it fails, and store its answers."""
     answers: dict[int, RepositoryRole] = {}
-    for project in relevant:
-        if not _is_due(stored.get(project.id), now=now):
-            continue
+    due = [one for one in relevant if _is_due(stored.get(one.id), now=now)]
+    asked_at = {project_id: answer.asked_at for project_id, answer in stored.items()}
+    due.sort(key=lambda one: (one.id in asked_at, asked_at.get(one.id, now)))  # never asked: first
+    for place, project in enumerate(due[:MOST_QUESTIONS]):
         try:
             role = _role_at_github(permissions, project.repository, person)
         except GitHubError as error:
             _log.warning(
                 "GitHub did not say a role", repository=project.repository, reason=str(error)
             )
-            before = stored.get(project.id)
-            answers[project.id] = RepositoryRole(
-                project_id=project.id,
-                role=before.role if before else None,
-                asked_at=now,
-                checked_at=before.checked_at if before else None,
-            )
-            if error.github_status is None or error.github_status >= SERVER_ERROR:
-                break  # GitHub is away: asking for other projects would take as long
+            is_away = error.github_status is None or error.github_status >= SERVER_ERROR
+            # Where GitHub is away, asking for other projects would take as long.
+            for one in due[place:] if is_away else (project,):
+                answers[one.id] = _unanswered(one, stored.get(one.id), now=now)
+            if is_away:
+                break
         else:
             answers[project.id] = RepositoryRole(
                 project_id=project.id, role=role, asked_at=now, checked_at=now
@@ -160,6 +160,17 @@ def _refreshed(
                 save_repository_role(session, person.id, answer)
             session.commit()
     return answers
+
+
+def _unanswered(
+    project: Project, before: RepositoryRole | None, *, now: datetime
+) -> RepositoryRole:
+    return RepositoryRole(
+        project_id=project.id,
+        role=before.role if before else None,
+        asked_at=now,
+        checked_at=before.checked_at if before else None,
+    )
 
 
 def _role_at_github(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.server.account_page import account_page
@@ -36,7 +36,7 @@ class TokenForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    repository: str
+    repository: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
     scope: TokenScope
     days: int
 

@@ -10,8 +10,9 @@ from fastapi import Depends, HTTPException, Path, Request
 from sqlmodel import Session
 
 from perfledger_service.errors import NotFoundError, RefusedError
+from perfledger_service.store.database import read_session
 from perfledger_service.store.people.project_scope import scoped_session
-from perfledger_service.store.projects import Project, project_named
+from perfledger_service.store.projects import Project, project_named, repository_of_page
 from perfledger_service.usecases.people.roles import roles_of
 from perfledger_service.usecases.people.sign_in import BrowserSession, SignInOptions, session_of
 from perfledger_service.values.people.person import PersonProvider, Role
@@ -71,12 +72,11 @@ def page_reader(request: Request, state: CurrentAppState) -> PageReader:
         if options.is_public:
             return PageReader(state=state)
         raise _sign_in_first(request)
-    owner, name = request.path_params.get("owner"), request.path_params.get("name")
     roles = roles_of(
         state.engine,
         browser.person,
         state.permissions,
-        repository=f"{owner}/{name}" if owner and name else "",
+        repository=_repository_asked_for(request, state),
         now=state.now(),
     )
     project_ids = None if options.is_public else frozenset(roles)
@@ -125,6 +125,18 @@ def project_with_role(reader: PageReader, repository: str, role: Role) -> Projec
         msg = f"this needs the role {role} in {project.repository}"
         raise RefusedError(msg)
     return project
+
+
+def _repository_asked_for(request: Request, state: AppState) -> str:
+    """Return the repository that a page is about, "" for one about all."""
+    of_path = request.path_params
+    if "owner" in of_path and "name" in of_path:
+        return f"{of_path['owner']}/{of_path['name']}"
+    ids = {name: str(of_path[name]) for name in ("upload_id", "series_id") if name in of_path}
+    if not ids:
+        return ""
+    with read_session(state.engine) as session:
+        return repository_of_page(session, **ids)
 
 
 def _session(request: Request, state: AppState, options: SignInOptions) -> BrowserSession | None:

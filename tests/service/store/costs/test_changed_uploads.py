@@ -28,7 +28,9 @@ def test_checks_without_a_change_and_gate_tests_are_left_out(engine, judged, mak
 
 def test_as_many_are_read_as_are_asked_for(engine, judged_on_branch, make_bundle, newest):
     uploads = [
-        judged_on_branch(engine, make_bundle(seed=seed, pull_request=None), upload_id=str(seed) * 32)
+        judged_on_branch(
+            engine, make_bundle(seed=seed, pull_request=None), upload_id=str(seed) * 32
+        )
         for seed in range(1, 4)
     ]
 

@@ -14,11 +14,15 @@ def test_an_account_is_one_person_whatever_its_login(session, add_person):
     assert persons(session) == (after,)
 
 
-def test_a_login_is_the_newest_accounts(session, add_person):
-    add_person("alice", subject="7")
-    newest = add_person("alice", subject="8")
+def test_a_login_is_the_accounts_that_signed_in_with_it_last(session, add_person):
+    bob, alice = add_person("bob", subject="7"), add_person("alice", subject="8")
+    assert person_named(session, "alice") == alice
+    renamed = add_person("alice", subject="7")  # 8 has another login now, and has not come since
 
-    assert person_named(session, "alice") == newest
+    assert (renamed.id, person_named(session, "alice")) == (bob.id, renamed)
+    assert person_by_id(session, alice.id).login == "account 8"
+    add_person("alicia", subject="8")
+    assert person_named(session, "alicia").id == alice.id
 
 
 def test_names_of_a_proxy_are_others(session, add_person):

@@ -162,14 +162,12 @@ def test_a_page_shows_the_newest_search_and_that_another_one_is_due(any_engine, 
     assert (view().search.commits, view().is_search_due) == ((sha(1), sha(2), sha(3)), False)
 
 
-@pytest.mark.parametrize(("content", "version"), [(b"\x80", 0), (None, 1)])
-def test_a_search_that_another_version_stored_is_made_again(
-    any_engine, check, search, now, content, version
-):
+@pytest.mark.parametrize("other", [{"content": b"\x80", "version": 0}, {"content": None}])
+def test_a_search_that_another_version_stored_is_made_again(any_engine, check, search, now, other):
     check(2)
     search()
     with write_session(any_engine) as session:
-        session.exec(update(EventSearchRow).values(content=content, version=version))
+        session.exec(update(EventSearchRow).values(**other))
         session.commit()
 
     with read_session(any_engine) as session:

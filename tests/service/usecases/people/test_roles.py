@@ -5,6 +5,7 @@ import pytest
 from perfledger_service.errors import NotFoundError
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.people.roles import (
+    MOST_QUESTIONS,
     ROLE_FRESH,
     ROLE_RETRY,
     ROLE_STALE,
@@ -13,6 +14,7 @@ from perfledger_service.usecases.people.roles import (
     revoke_role,
     roles_of,
 )
+from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.values.people.person import Actor, Role
 
 ROOT = Actor(name="root")
@@ -90,8 +92,25 @@ def test_while_nobody_answers_one_request_a_minute_waits(ask, permissions):
     for after in (timedelta(0), SECOND, ROLE_RETRY - SECOND):
         assert ask(after, repository="octo/models") == {}
     assert permissions.asked == ["octo/models alice"]
-    ask(ROLE_RETRY)
-    assert permissions.asked[1:] == ["octo/models alice"]  # and not for the other one
+    for after in (ROLE_RETRY, ROLE_RETRY + SECOND):
+        ask(after)
+    # The one that was never asked for, and after it none: GitHub is away for all of them.
+    assert permissions.asked[1:] == ["octo/other alice"]
+
+
+def test_a_page_of_all_projects_asks_for_some_and_the_next_for_others(
+    any_engine, ask, permissions, now
+):
+    names = [f"octo/p{number}" for number in range(MOST_QUESTIONS + 2)]
+    for number, name in enumerate(names):
+        add_project(any_engine, name, token=f"pl_{number + 9:08x}_" + "t" * 43, now=now)
+
+    ask()
+    first = list(permissions.asked)
+    ask()
+
+    assert len(first) == MOST_QUESTIONS
+    assert len(set(permissions.asked)) == len(permissions.asked) == len(names) + 2
 
 
 def test_one_repository_without_the_app_does_not_hide_another(ask, permissions):

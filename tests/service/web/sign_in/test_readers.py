@@ -151,3 +151,20 @@ def test_with_public_reading_a_stranger_reads_all_and_writes_nothing(
 
 def test_pages_are_kept_in_no_cache_of_a_browser(browser_of):
     assert browser_of("alice").get("/octo/models").headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", [f"/runs/{'1' * 32}", "/series/1", "/series/1/points.json"])
+def test_the_page_of_a_check_asks_for_the_role_in_its_project_alone(
+    browser_of, people_site, path, monkeypatch
+):
+    alice, asked = browser_of("alice"), []
+    permissions = people_site.app.state.service.permissions
+    answer = permissions.account_permission
+    monkeypatch.setattr(
+        permissions,
+        "account_permission",
+        lambda repository, login: asked.append(repository) or answer(repository, login),
+    )
+
+    assert alice.get(path).status_code == 200
+    assert set(asked) <= {"octo/models"}
