@@ -16,6 +16,12 @@ PAGES = {
         """Commands and pages refuse a file or table beyond its limit, with an error that says what
         is too large. A time limit ends one attempt.""",
     ),
+    "checks": (
+        "checks",
+        "service/perfledger_service/usecases/check",
+        """A check refuses what is beyond its limit, with an error that says what is too large. A time
+        limit ends one attempt.""",
+    ),
     "reports": (
         "reports, pages and charts",
         "service/perfledger_service/rendering",
@@ -31,6 +37,11 @@ PAGES = {
         "runners/perfledger",
         """The SDK refuses a workload that is declared beyond a limit. It stops measuring at a
         limit of time or samples, and shortens texts.""",
+    ),
+    "launchers": (
+        "how a runner starts its jobs",
+        "runners/perfledger_runners/launchers",
+        """A launcher ends a job that exceeds a limit, and gives up a request that gets no answer.""",
     ),
     "runner": (
         "the runner",
@@ -114,9 +125,10 @@ TABLES = {
         "cost_models/perfledger_cost_models",
         "capacity forecasting job_logs queueing scheduling serving telemetry usage",
     ),
-    "service-tables": (
-        "the SDK, the runner, judging and the service",
+    "runner-tables": (
+        "the SDK, the runner and judging",
         ".",
-        "runners/perfledger runners/perfledger_runners baselines service",
+        "runners/perfledger runners/perfledger_runners baselines",
     ),
+    "service-tables": ("the service", ".", "service"),
 }
