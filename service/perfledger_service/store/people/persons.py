@@ -24,10 +24,12 @@ def person_for(
     account = {"provider": provider, "subject": subject}
     add_if_new(session, PersonRow, account | {"login": login, "created_at": now})
     rows = session.exec(
-        select(PersonRow).where(
+        select(PersonRow)
+        .where(
             col(PersonRow.provider) == provider,
             (col(PersonRow.subject) == subject) | (col(PersonRow.login) == login),
         )
+        .order_by(col(PersonRow.id))  # the same for all who lock them
     ).all()
     for other in rows:
         if other.subject != subject:

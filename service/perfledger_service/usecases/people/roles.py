@@ -72,7 +72,9 @@ def roles_of(
             one for one in projects(session) if repository.lower() in {"", one.repository.lower()}
         ]
     if person.provider is PersonProvider.GITHUB and permissions is not None:
-        stored |= _refreshed(engine, person, permissions, relevant, stored, now=now)
+        none_fresh = ROLE_FRESH if repository else ROLE_STALE
+        due = [one for one in relevant if _is_due(stored.get(one.id), none_fresh, now=now)]
+        stored |= _refreshed(engine, person, permissions, due, stored, now=now)
     roles: dict[int, Role] = {}
     for project in relevant:
         sources = (_valid_role(stored.get(project.id), now=now), granted.get(project.id))
@@ -127,16 +129,15 @@ def _refreshed(
     engine: Engine,
     person: Person,
     permissions: AccountPermissions,
-    relevant: list[Project],
+    due: list[Project],
     stored: dict[int, RepositoryRole],
     *,
     now: datetime,
 ) -> dict[int, RepositoryRole]:
     """Ask GitHub for some of the roles that are due, until it fails, and store its answers."""
     answers: dict[int, RepositoryRole] = {}
-    due = [one for one in relevant if _is_due(stored.get(one.id), now=now)]
     asked_at = {project_id: answer.asked_at for project_id, answer in stored.items()}
-    due.sort(key=lambda one: (one.id in asked_at, asked_at.get(one.id, now)))  # never asked: first
+    due = sorted(due, key=lambda one: (one.id in asked_at, asked_at.get(one.id, now)))  # new: first
     for place, project in enumerate(due[:MOST_QUESTIONS]):
         try:
             role = _role_at_github(permissions, project.repository, person)
@@ -183,10 +184,12 @@ def _role_at_github(
     return ROLE_OF_PERMISSION.get(answer.permission)
 
 
-def _is_due(answer: RepositoryRole | None, *, now: datetime) -> bool:
+def _is_due(answer: RepositoryRole | None, none_fresh: timedelta, *, now: datetime) -> bool:
+    """Return whether to ask for a role again; `none_fresh` is how long "none" holds."""
     if answer is None:
         return True
-    is_fresh = answer.checked_at is not None and now - answer.checked_at < ROLE_FRESH
+    fresh = none_fresh if answer.role is None else ROLE_FRESH
+    is_fresh = answer.checked_at is not None and now - answer.checked_at < fresh
     return not is_fresh and now - answer.asked_at >= ROLE_RETRY
 
 

@@ -67,7 +67,7 @@ def test_an_answer_holds_for_minutes(ask, permissions):
     assert ask(ROLE_FRESH - SECOND) == {"octo/models": Role.MAINTAINER}
     assert len(permissions.asked) == 2
     assert ask(ROLE_FRESH) == {}
-    assert len(permissions.asked) == 4
+    assert len(permissions.asked) == 3  # that there is no role in the other one holds longer
 
 
 def test_an_account_with_the_login_and_another_number_has_no_role(ask, permissions):
@@ -96,6 +96,15 @@ def test_while_nobody_answers_one_request_a_minute_waits(ask, permissions):
         ask(after)
     # The one that was never asked for, and after it none: GitHub is away for all of them.
     assert permissions.asked[1:] == ["octo/other alice"]
+
+
+def test_that_somebody_has_no_role_holds_for_an_hour_on_pages_of_all_projects(ask, permissions):
+    assert ask() == {}
+    permissions.permissions["octo/models"] = "read"
+
+    assert ask(ROLE_STALE - SECOND) == {}
+    assert ask(ROLE_FRESH, repository="octo/models") == {"octo/models": Role.VIEWER}
+    assert ask(ROLE_FRESH + SECOND) == {"octo/models": Role.VIEWER}
 
 
 def test_a_page_of_all_projects_asks_for_some_and_the_next_for_others(
