@@ -19,8 +19,8 @@ PAGES = {
     "checks": (
         "checks",
         "service/perfledger_service/usecases/check",
-        """A check refuses what is beyond its limit, with an error that says what is too large. A time
-        limit ends one attempt.""",
+        """A check refuses what is beyond its limit, with an error that says what is too large. A
+        time limit ends one attempt.""",
     ),
     "reports": (
         "reports, pages and charts",
@@ -41,7 +41,8 @@ PAGES = {
     "launchers": (
         "how a runner starts its jobs",
         "runners/perfledger_runners/launchers",
-        """A launcher ends a job that exceeds a limit, and gives up a request that gets no answer.""",
+        """A launcher ends a job that exceeds a limit, and gives up a request that is not
+        answered.""",
     ),
     "runner": (
         "the runner",

@@ -24,13 +24,16 @@ from perfledger_service.cli.progress import TableBar
 from perfledger_service.store.database import open_engine, write_session
 from perfledger_service.store.events.tracked_events import save_event
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, add_runner_job
+from perfledger_service.store.people.persons import person_for
 from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.inputs.files import read_named
 from perfledger_service.usecases.inputs.imports import file_of_curves, import_file
 from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read_load_curves
+from perfledger_service.usecases.people.roles import grant_role
 from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.usecases.server.backup import back_up
 from perfledger_service.values.fleet_views import ImportKind
+from perfledger_service.values.people.person import Actor, PersonProvider, Role
 from perfledger_service.values.report import ExitCode
 from tests.service.cli.golden_commands import COMMANDS as GOLDEN_COMMANDS, GOLDEN
 
@@ -136,6 +139,19 @@ def queue_example_job(engine, now):
         session.commit()
 
 
+def add_example_people(engine, now):
+    """Add the people of the examples, with a role that can be taken back."""
+    with write_session(engine) as session:
+        for provider, subject, login in (
+            (PersonProvider.GITHUB, "7", "alice"),
+            (PersonProvider.PROXY, "bob", "bob"),
+        ):
+            person_for(session, provider, subject, login=login, now=now)
+        session.commit()
+    for name in ("alice", "proxy:bob"):
+        grant_role(engine, name, "octo/models", Role.VIEWER, actor=Actor(name="root"), now=now)
+
+
 @pytest.fixture(scope="session")
 def prepared_folder(tmp_path_factory, migrated_file):
     """The examples' files, a clone, and a database of what they import where each looks for it."""
@@ -160,6 +176,7 @@ def prepared_folder(tmp_path_factory, migrated_file):
     curves = file_of_curves("curve.json", measured)
     import_file(engine, curves, kind=ImportKind.LOAD, source="main", now=now)
     queue_example_job(engine, now)
+    add_example_people(engine, now)
     with TableBar(Console(quiet=True)) as watcher:
         back_up(engine, folder / "backup.zip", watcher=watcher, now=now)
     engine.dispose()

@@ -9,7 +9,7 @@ from perfledger_service.web.headers import HEADERS, SecurityHeaders
 SECURITY = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
 }
 
 

@@ -1,4 +1,4 @@
-"""Renders who is signed in, with their roles and tokens, and the page after a session ended."""
+"""Renders who is signed in, with their roles and tokens, and the pages for those who are not."""
 
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.people.person import AccountView
@@ -16,6 +16,11 @@ def account_page(view: AccountView, *, new_token: str = "") -> str:
         default_days=DEFAULT_DAYS,
         new_token=new_token,
     )
+
+
+def no_account_page(*, can_sign_in: bool) -> str:
+    """Return the page for somebody who is not signed in, where pages are open."""
+    return render("html/no_account.html.j2", can_sign_in=can_sign_in)
 
 
 def signed_out_page() -> str:

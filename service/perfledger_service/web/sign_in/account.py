@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.server.account_page import account_page
+from perfledger_service.rendering.server.account_page import account_page, no_account_page
 from perfledger_service.store.projects import projects
 from perfledger_service.usecases.people.tokens import (
     MAX_PERSONAL_DAYS,
@@ -22,7 +22,6 @@ from perfledger_service.web.sign_in.forms import CurrentForm
 from perfledger_service.web.sign_in.readers import (
     SEE_OTHER,
     CurrentPageReader,
-    CurrentSignedIn,
     PageReader,
     require_browser,
 )
@@ -42,8 +41,10 @@ class TokenForm(BaseModel):
 
 
 @router.get("", response_class=HTMLResponse)
-def account(reader: CurrentSignedIn) -> str:
-    """Show who is signed in."""
+def account(state: CurrentAppState, reader: CurrentPageReader) -> str:
+    """Show who is signed in, or how to sign in."""
+    if reader.browser is None:
+        return no_account_page(can_sign_in=state.sign_in is not None)
     return account_page(_view(reader))
 
 

@@ -44,7 +44,7 @@ RULES = {
     ("GET", "/{owner}/{name}/events/{event_id}"): Access.PAGE_READER,
     ("POST", "/{owner}/{name}/events/{event_id}/state"): Access.PAGE_MAINTAINER,
     ("GET", "/{owner}/{name}/audit"): Access.PAGE_ADMIN,
-    ("GET", "/account"): Access.SIGNED_IN,
+    ("GET", "/account"): Access.PAGE_READER,
     ("POST", "/account/tokens"): Access.OWN_FORM,
     ("POST", "/account/tokens/{prefix}/revoke"): Access.OWN_FORM,
     ("POST", "/sign-out"): Access.OWN_FORM,
