@@ -1,8 +1,10 @@
 """The prices of changes over time, for people and programs."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_service.rendering.cost.price_history import (
@@ -37,13 +39,17 @@ CHECK = PricedCheck(
 )
 
 
+def values_of(history) -> Mapping[str, Any]:
+    return page_values(history)
+
+
 def history_of(*prices, **values):
     check = replace(CHECK, prices=prices, **values)
     return PriceHistory(repository="octo/models", checks=(check,), has_older=False)
 
 
 def test_the_dearest_change_is_named_with_its_interval():
-    values = page_values(history_of(PRICED, UNPRICED))
+    values = values_of(history_of(PRICED, UNPRICED))
 
     assert values["summary"].replace("\N{NO-BREAK SPACE}", " ") == (
         "1 of 2 changes have a price; the dearest is gpt:step in default branch, "
@@ -56,13 +62,13 @@ def test_the_dearest_change_is_named_with_its_interval():
 def test_an_amount_that_no_fleet_costs_is_not_drawn():
     huge = replace(PRICED, usd=Decimal(10) ** 13, high=Decimal(10) ** 14)
 
-    assert page_values(history_of(huge))["svg"] == ""
+    assert values_of(history_of(huge))["svg"] == ""
 
 
 def test_savings_and_unclear_changes_have_their_own_colours():
     saving = replace(PRICED, usd=Decimal(-9), low=Decimal(-10), high=Decimal(-8))
     unclear = replace(PRICED, low=Decimal(-1))
-    styles = [row.style for row in page_values(history_of(PRICED, saving, unclear))["changes"].rows]
+    styles = [row.style for row in values_of(history_of(PRICED, saving, unclear))["changes"].rows]
 
     assert styles == ["worse", "better", "plain"]
 
@@ -70,9 +76,9 @@ def test_savings_and_unclear_changes_have_their_own_colours():
 def test_tables_end_and_the_data_has_every_change():
     history = history_of(*[PRICED] * (MAX_ROWS + 1), is_on_branch=False)
 
-    assert page_values(history)["changes"].most == MAX_ROWS
+    assert values_of(history)["changes"].most == MAX_ROWS
     assert len(to_csv(price_history_document(history)).splitlines()) == MAX_ROWS + 2
-    assert "unattested" in page_values(history)["summary"]
+    assert "unattested" in values_of(history)["summary"]
 
 
 def test_a_subject_is_no_formula_in_a_spreadsheet():

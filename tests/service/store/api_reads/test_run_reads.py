@@ -1,12 +1,16 @@
 """Tests the pages of runs, verdicts, series and points on both databases."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import pytest
 
+from perfledger_service.store.api_reads.read_values import KeysetPage
 from perfledger_service.store.api_reads.run_reads import runs_page, verdicts_page
 from perfledger_service.store.api_reads.series_reads import points_page, series_page
 from perfledger_service.store.database import read_session
 
-PAGES = {
+PAGES: Mapping[str, Callable[..., KeysetPage[Any]]] = {
     "runs": runs_page,
     "verdicts": verdicts_page,
     "series": series_page,

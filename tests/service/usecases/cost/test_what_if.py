@@ -15,7 +15,9 @@ TODAY = date(2026, 11, 20)
 
 @pytest.fixture(scope="module")
 def books():
-    return read_price_books(PriceSettings(prices="", overrides="", contract=""), today=TODAY)
+    return read_price_books(
+        PriceSettings.model_validate({"prices": "", "overrides": "", "contract": ""}), today=TODAY
+    )
 
 
 def test_a_place_without_a_server_has_no_cost_of_owning(books):

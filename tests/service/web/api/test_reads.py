@@ -210,7 +210,9 @@ def test_no_point_is_lost_or_doubled_while_others_arrive(measured):
         stored = session.exec(count).one()
     assert stored == 10_004
 
-    items, path, pages = [], "/api/v1/series/1/points?limit=1000", 0
+    items: list[dict[str, object]] = []
+    path: str | None = "/api/v1/series/1/points?limit=1000"
+    pages = 0
     while path is not None:
         answer = read(measured, path).json()
         items += answer["items"]

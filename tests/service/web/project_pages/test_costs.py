@@ -59,8 +59,10 @@ def upload_change(site, make_bundle, **values):
 @pytest.mark.parametrize("address", ["", "?allocated_share=60&years=3&at=p5&at=tpu-v4&all=true"])
 def test_the_page_has_the_numbers_of_the_command_that_it_names(site, run, address):
     page = site.get(COSTS + address)
-    command = unescape(re.search(r"<pre[^>]*>(perfledger cost compare.*?)</pre>", page.text)[1])
-    data = unescape(re.search(r'href="([^"]*format=json)"', page.text)[1])
+    [command] = map(
+        unescape, re.findall(r"<pre[^>]*>(perfledger cost compare.*?)</pre>", page.text)
+    )
+    data = unescape(re.findall(r'href="([^"]*format=json)"', page.text)[0])
     printed = json.loads(run(*shlex.split(command)[1:], "--json"))
     served = site.get(data).json()
     by_hand = site.get(f"{COSTS}{address}{'&' if address else '?'}format=csv").text
@@ -108,11 +110,11 @@ def test_what_is_wrong_is_said_beside_its_field_and_is_an_error_as_data(
     site, address, field, words
 ):
     page = site.get(f"{COSTS}?{address}")
-    problem = re.search(rf'id="problem-{field}">(.*?)</span>', page.text)
+    [problem] = re.findall(rf'id="problem-{field}">(.*?)</span>', page.text)
     data = site.get(f"{COSTS}?{address}&format=json")
 
     assert page.status_code == 422
-    assert words in problem[1]
+    assert words in problem
     assert f'aria-describedby="problem-{field}"' in page.text
     assert "<script>" not in page.text
     assert data.status_code == 400
@@ -177,6 +179,8 @@ def test_a_change_has_the_price_of_its_report(site, make_bundle):
     [change] = site.get(f"{COSTS}/changes").json()["changes"]
     [row] = csv.DictReader(io.StringIO(site.get(f"{COSTS}/changes?format=csv").text))
 
+    assert expected.usd is not None
+    assert expected.low is not None
     assert Decimal(str(change["usd_per_year"])) == expected.usd > 0
     assert float(row["low"]) == float(expected.low)
     assert (change["upload_id"], change["pull_request"]) == (upload_id, 7)

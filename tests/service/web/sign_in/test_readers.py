@@ -157,14 +157,16 @@ def test_pages_are_kept_in_no_cache_of_a_browser(browser_of):
 def test_the_page_of_a_check_asks_for_the_role_in_its_project_alone(
     browser_of, people_site, path, monkeypatch
 ):
-    alice, asked = browser_of("alice"), []
+    alice = browser_of("alice")
+    asked: list[str] = []
     permissions = people_site.app.state.service.permissions
     answer = permissions.account_permission
-    monkeypatch.setattr(
-        permissions,
-        "account_permission",
-        lambda repository, login: asked.append(repository) or answer(repository, login),
-    )
+
+    def account_permission(repository, login):
+        asked.append(repository)
+        return answer(repository, login)
+
+    monkeypatch.setattr(permissions, "account_permission", account_permission)
 
     assert alice.get(path).status_code == 200
     assert set(asked) <= {"octo/models"}

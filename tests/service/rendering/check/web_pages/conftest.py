@@ -160,7 +160,10 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
     )
 
     books = read_price_books(
-        PriceSettings(prices="", overrides="", contract="", exchange_rates=""), today=NOON.date()
+        PriceSettings.model_validate(
+            {"prices": "", "overrides": "", "contract": "", "exchange_rates": ""}
+        ),
+        today=NOON.date(),
     )
 
     def make_all(change=lambda text: text):
