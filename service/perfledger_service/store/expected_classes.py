@@ -9,8 +9,8 @@ import msgspec
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.tables import ExpectedClassRow, ProjectRow
-from perfledger_service.store.uploads import CheckedHead, add_if_new
+from perfledger_service.store.tables import ExpectedClassRow, ProjectRow, add_if_new
+from perfledger_service.store.uploads import CheckedHead
 
 
 @dataclass(frozen=True, slots=True)

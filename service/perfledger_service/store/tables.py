@@ -5,13 +5,15 @@ fit both databases: `read_bundle` refuses others. Blobs are only read by name, n
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeVar
 
 import msgspec
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, MetaData, Text, UniqueConstraint
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import declared_attr, registry
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field, Session, SQLModel
 
 from perfledger_service.store.database import UtcTime
 
@@ -44,6 +46,15 @@ class StoreRow(SQLModel, registry=registry(metadata=MetaData(naming_convention=_
         names = type(self).model_fields.keys() & vars(kind)["__dataclass_fields__"].keys()
         columns = {name: getattr(self, name) for name in names}
         return msgspec.convert(columns | other_fields, kind, from_attributes=True)
+
+
+def add_if_new(session: Session, row: type[StoreRow], values: Mapping[str, object]) -> None:
+    """Insert a row unless its key is already stored, also by a concurrent transaction."""
+    match session.get_bind().dialect.name:
+        case "sqlite":
+            session.exec(sqlite.insert(row).values(**values).on_conflict_do_nothing())
+        case _:
+            session.exec(postgresql.insert(row).values(**values).on_conflict_do_nothing())
 
 
 class ProjectRow(StoreRow, table=True):

@@ -1,13 +1,11 @@
 """Stores uploads, their bundles and their verdicts."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import starmap
 
 import msgspec
 from sqlalchemy import ColumnElement, func, insert, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
@@ -20,9 +18,9 @@ from perfledger_service.store.tables import (
     BundleRow,
     EnvironmentRow,
     ProjectRow,
-    StoreRow,
     UploadRow,
     VerdictRow,
+    add_if_new,
 )
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
@@ -123,15 +121,6 @@ def add_upload(
         )
     )
     session.flush()
-
-
-def add_if_new(session: Session, row: type[StoreRow], values: Mapping[str, object]) -> None:
-    """Insert a row unless its key is already stored, also by a concurrent transaction."""
-    match session.get_bind().dialect.name:
-        case "sqlite":
-            session.exec(sqlite.insert(row).values(**values).on_conflict_do_nothing())
-        case _:
-            session.exec(postgresql.insert(row).values(**values).on_conflict_do_nothing())
 
 
 def upload_of_bundle(session: Session, project_id: int, sha256: str) -> StoredUpload | None:

@@ -7,8 +7,7 @@ import msgspec
 from sqlalchemy import update
 from sqlmodel import Session, col
 
-from perfledger_service.store.tables import WebhookPollRow
-from perfledger_service.store.uploads import add_if_new
+from perfledger_service.store.tables import WebhookPollRow, add_if_new
 
 # There is one App, and so one row.
 _ONLY = 1

@@ -7,7 +7,7 @@ import msgspec
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.comments.comment_tables import CommandJobRow
-from perfledger_service.store.uploads import add_if_new
+from perfledger_service.store.tables import add_if_new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from sqlalchemy import ColumnElement, func, update
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.comments.comment_tables import ForkPermissionRow
-from perfledger_service.store.tables import ProjectRow
-from perfledger_service.store.uploads import CheckedHead, add_if_new
+from perfledger_service.store.tables import ProjectRow, add_if_new
+from perfledger_service.store.uploads import CheckedHead
 
 _HEAD_DECODER = msgspec.json.Decoder(CheckedHead)
 # Of the row that says when all of a pull request was revoked.

@@ -11,8 +11,7 @@ from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.tables import ImportedFileRow
-from perfledger_service.store.uploads import add_if_new
+from perfledger_service.store.tables import ImportedFileRow, add_if_new
 from perfledger_service.values.fleet_views import ImportKind, StoredImport
 
 _STORED_IMPORT_DECODER = msgspec.json.Decoder(StoredImport)

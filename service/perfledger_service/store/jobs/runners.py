@@ -7,7 +7,7 @@ from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.jobs.job_tables import RunnerRow
-from perfledger_service.store.uploads import add_if_new
+from perfledger_service.store.tables import add_if_new
 from perfledger_service.values.fleet_views import RunnerView
 
 MAX_RUNNERS = 200  # of a project, on its page

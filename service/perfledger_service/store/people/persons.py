@@ -6,8 +6,7 @@ import msgspec
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.tables import PersonRow
-from perfledger_service.store.uploads import add_if_new
+from perfledger_service.store.tables import PersonRow, add_if_new
 from perfledger_service.values.people.person import Person, PersonProvider
 
 PROXY_PREFIX = f"{PersonProvider.PROXY}:"

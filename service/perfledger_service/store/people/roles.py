@@ -8,8 +8,7 @@ from sqlalchemy import delete, update
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.people.people_tables import RepositoryRoleRow, RoleGrantRow
-from perfledger_service.store.tables import PersonRow, ProjectRow
-from perfledger_service.store.uploads import add_if_new
+from perfledger_service.store.tables import PersonRow, ProjectRow, add_if_new
 from perfledger_service.values.people.person import Person, ProjectRole, Role
 
 
