@@ -35,6 +35,13 @@ class CheckoutDifference:
     contents: Mapping[str, ContentDifference] = field(default_factory=dict[str, ContentDifference])
     line_readers: frozenset[str] = frozenset()
 
+    @property
+    def comments(self) -> tuple[str, ...]:
+        """Return the Python files that differ in comments and layout alone."""
+        return tuple(
+            path for path, how in self.contents.items() if how is ContentDifference.COMMENTS
+        )
+
 
 def compare_checkouts(base: Path, head: Path) -> CheckoutDifference:
     """Return what differs between two checkouts. Raises OSError for a file that cannot be read."""

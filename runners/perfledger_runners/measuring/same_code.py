@@ -60,12 +60,7 @@ class CodeWatch:
 
     def request(self, request: ChildRequest) -> ChildRequest:
         """Return head's request for a process that is watched."""
-        comments = (
-            path
-            for path, how in self.difference.contents.items()
-            if how is ContentDifference.COMMENTS
-        )
-        return replace(request, watched_sources=tuple(comments))
+        return replace(request, watched_sources=self.difference.comments)
 
     def first_difference(self) -> str:
         """Return the first difference in what was read since the watch began, "" without one."""
@@ -81,12 +76,8 @@ def watch_code(harness: Harness, base: ChildRequest, head: ChildRequest) -> Code
             return CodeWatch(head=root, doubt=doubt)
         if not records_accesses(root.parent):
             return CodeWatch(head=root, doubt=NO_ACCESS_TIMES)
-        comments = [
-            path
-            for path, how in difference.contents.items()
-            if how is ContentDifference.COMMENTS and path.isprintable()
-        ]
-        _compile(python_of(harness, head), root, comments)
+        comments = filter(str.isprintable, difference.comments)
+        _compile(python_of(harness, head), root, tuple(comments))
         watch_files(root)
         return CodeWatch(head=root, difference=difference)
     except (OSError, subprocess.SubprocessError) as error:
@@ -114,9 +105,7 @@ def first_difference(difference: CheckoutDifference, accesses: frozenset[str]) -
     if doubt := static_difference(difference):
         return doubt
     loaded = loaded_sources(accesses)
-    comments = {
-        path for path, how in difference.contents.items() if how is ContentDifference.COMMENTS
-    }
+    comments = set(difference.comments)
     clauses = (
         *(
             f"{path} differs and was read"

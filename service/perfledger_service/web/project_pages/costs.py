@@ -69,12 +69,11 @@ def costs(
     with reader.session() as session:
         project = project_named(session, f"{owner}/{name}")
     today, repository, settings = state.now().date(), project.repository, price_settings()
+    readable = settings
     if not (settings.show_own_prices or reader.may(Role.MAINTAINER, project.id)):
-        list_settings = settings.model_copy(update={"overrides": "", "contract": ""})
-        view = what_if(read_price_books(list_settings, today=today), form, today=today)
-        view = replace(view, is_without_own_prices=settings != list_settings)
-    else:
-        view = what_if(read_price_books(settings, today=today), form, today=today)
+        readable = settings.model_copy(update={"overrides": "", "contract": ""})
+    view = what_if(read_price_books(readable, today=today), form, today=today)
+    view = replace(view, is_without_own_prices=settings != readable)
     if output is not PageFormat.HTML:
         return data_response(_document(view), output)
     if hx_request and not hx_history_restore_request:
