@@ -41,6 +41,7 @@ class AdviceContext:
     profile: Profile
     classification: Classification
     hardware: HardwareSpec | None = None
+    timed_seconds: float | None = None  # the step time without a profiler
 
     @property
     def is_jax(self) -> bool:
@@ -117,7 +118,7 @@ class AdviceContext:
             trigger=trigger,
             share=share,
             saved_share=saved,
-            step_seconds=self.profile.step_seconds * (1 - saved),
+            step_seconds=(self.timed_seconds or self.profile.step_seconds) * (1 - saved),
             assumption=advice.assumption,
         )
 

@@ -13,10 +13,12 @@ def recommendations(
     classification: Classification,
     *,
     hardware: HardwareSpec | None = None,
+    timed_seconds: float | None = None,
 ) -> tuple[Recommendation, ...]:
     """Return the advice whose triggers the profile shows, what saves most first.
 
-    Each has an estimate of the step time, and what it assumes. Two shares may cover the same time.
+    Each has an estimate of the step time, and what it assumes: of `timed_seconds`, the step time
+    without a profiler, where that is known. Two shares may cover the same time.
     On a throttled or shared machine there is no advice on the code. Without `hardware` the device
     is looked up by the profile.
     """
@@ -26,6 +28,7 @@ def recommendations(
         profile=profile,
         classification=classification,
         hardware=hardware or hardware_of(profile).hardware,
+        timed_seconds=timed_seconds,
     )
     rules = (*host_advice.RULES, *device_advice.RULES)
     advice = [item for rule in rules if (item := rule(case)) is not None]

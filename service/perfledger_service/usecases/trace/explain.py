@@ -75,7 +75,9 @@ def classify_profile(
         name=name,
         profile=profile,
         classification=classification,
-        recommendations=recommendations(profile, classification, hardware=hardware),
+        recommendations=recommendations(
+            profile, classification, hardware=hardware, timed_seconds=timed_seconds
+        ),
         roof=_roof(profile, hardware),
         caveats=(*_caveats(profile, match), *memory_notes(profile)),
     )

@@ -30,6 +30,15 @@ def test_advice_has_its_evidence_and_an_estimate_with_its_assumption():
     assert found.assumption == "if every batch is ready when its step begins"
 
 
+def test_an_estimate_is_of_the_step_that_was_timed_without_a_profiler():
+    waiting = step(op("enumerate(DataLoader)#x", 0.331, Bucket.INPUT))
+
+    (found,) = recommendations(waiting, classify(waiting), timed_seconds=0.5)
+
+    assert found.saved_share == pytest.approx(0.331)
+    assert found.step_seconds == pytest.approx(0.5 * 0.669)
+
+
 def test_what_could_bring_the_most_comes_first():
     found = advice(
         step(
