@@ -198,7 +198,7 @@ def _counts(report: Report) -> Iterator[RenderableType]:
 
 def _reasons(report: Report) -> Iterator[RenderableType]:
     for block in cause_rows.reason_blocks(report, max_causes=_MAX_CAUSES):
-        yield _heading(f"Why {clean(block.workload, limit=_MAX_NAME)} is {block.pace}")
+        yield _heading(f"{block.lead} {clean(block.workload, limit=_MAX_NAME)}{block.claim}")
         yield Padding(terminal_blocks(reason_blocks_of(block)), _INDENT)
 
 

@@ -43,6 +43,7 @@ _MAX_PATH = 60  # characters
 _MIN_EFFECT = 0.1  # of the difference
 # A share of a smaller change is meaningless.
 _MIN_SHARED_CHANGE = 1e-3
+_CHANGES = (Outcome.REGRESSED, Outcome.IMPROVED)
 _ARROW = "\N{RIGHTWARDS ARROW}"
 
 
@@ -109,8 +110,7 @@ class ReasonBlock:
     base: str
     head: str
     delta: str
-    pace: str  # "slower", "faster" or "as fast as before"
-    is_step_unchanged: bool  # by its verdict, where another metric changed
+    pace: str  # "slower" or "faster"; "" if its time did not change, or may not have
     causes: tuple[CauseRow, ...]
     hidden: int
     rest: str
@@ -128,6 +128,16 @@ class ReasonBlock:
     reproduction: str
 
     @property
+    def lead(self) -> str:
+        """Return the words before the step's name in a heading."""
+        return "Why" if self.pace else "What differs in"
+
+    @property
+    def claim(self) -> str:
+        """Return the words after the step's name in a heading; "" if nothing is claimed."""
+        return f" is {self.pace}" if self.pace else ""
+
+    @property
     def suggestions(self) -> tuple[str, ...]:
         """Return the suggestions, each once."""
         return tuple(dict.fromkeys(row.suggestion for row in self.causes if row.suggestion))
@@ -141,7 +151,7 @@ def reason_blocks(report: Report, *, max_causes: int) -> tuple[ReasonBlock, ...]
             explanation,
             max_causes=max_causes,
             advice=advice.get(explanation.workload, ()),
-            is_unchanged=_is_unchanged(report, explanation.workload),
+            outcome=_speed_outcome(report, explanation.workload),
         )
         for explanation in order_explanations(report)
     )
@@ -157,11 +167,12 @@ def reason_block(
     *,
     max_causes: int,
     advice: Iterable[Recommendation] = (),
-    is_unchanged: bool = False,
+    outcome: Outcome | None = None,
 ) -> ReasonBlock:
     """Return why one step time changed, with the recommendations for head.
 
-    `is_unchanged` tells a step whose time was judged unchanged, where another metric changed.
+    `outcome` is that of the step time, which need not have changed where another metric did. Two
+    files have none: the lengths of their steps decide.
     """
     causes = explanation.causes[:max_causes]
     total = explanation.head_step_seconds - explanation.base_step_seconds
@@ -176,15 +187,14 @@ def reason_block(
         base=number_format.seconds(explanation.base_step_seconds),
         head=number_format.seconds(explanation.head_step_seconds),
         delta=number_format.signed_seconds(total),
-        pace=_pace(0.0 if is_unchanged else timed),
-        is_step_unchanged=is_unchanged,
+        pace=_pace(timed) if outcome in (None, *_CHANGES) else "",
         causes=tuple(_cause_row(cause, explanation, largest=largest) for cause in causes),
         hidden=len(hidden),
         rest=number_format.signed_seconds(rest),
         is_attributable=explanation.is_attributable,
         note=explanation.note,
         waterfall=waterfall_text(explanation),
-        caveats=caveats(explanation),
+        caveats=caveats(explanation, is_undecided=outcome is Outcome.UNDECIDED),
         bottleneck=bottleneck_change_sentence(*sides),
         shares=share_pairs(*sides),
         advice=advice_rows(tuple(advice)),
@@ -196,14 +206,14 @@ def reason_block(
     )
 
 
-def _is_unchanged(report: Report, workload: str) -> bool:
+def _speed_outcome(report: Report, workload: str) -> Outcome:
     verdict = report.speed_verdict(workload)
-    return verdict is not None and verdict.outcome is Outcome.UNCHANGED
+    return Outcome.NOT_MEASURED if verdict is None else verdict.outcome
 
 
 def _pace(change_s: float) -> str:
     if change_s == 0:
-        return "as fast as before"
+        return ""
     return "slower" if change_s > 0 else "faster"
 
 

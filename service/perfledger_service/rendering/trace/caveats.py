@@ -11,9 +11,13 @@ _NOT_THE_CODE = "that is the device, not the code"
 _CAPPED = "code that uses more power reaches the cap sooner"
 
 
-def caveats(explanation: StepTimeExplanation) -> str:
-    """Return the change of the device, the change without a profiler, and the profiles' noise."""
-    return " ".join((*_clocks(explanation), *_residual(explanation), *_noise(explanation)))
+def caveats(explanation: StepTimeExplanation, *, is_undecided: bool = False) -> str:
+    """Return the change of the device, the change without a profiler, and the profiles' noise.
+
+    `is_undecided` tells that the step time without a profiler was too noisy to be judged.
+    """
+    residual = _residual(explanation, is_undecided=is_undecided)
+    return " ".join((*_clocks(explanation), *residual, *_noise(explanation)))
 
 
 def _clocks(explanation: StepTimeExplanation) -> Iterator[str]:
@@ -34,7 +38,7 @@ def _clock(device: DeviceState) -> str:
     return f"{number_format.hertz(device.clock_hertz)}{slowdown}"
 
 
-def _residual(explanation: StepTimeExplanation) -> Iterator[str]:
+def _residual(explanation: StepTimeExplanation, *, is_undecided: bool) -> Iterator[str]:
     left = explanation.residual_seconds
     if left is None:
         return
@@ -42,6 +46,12 @@ def _residual(explanation: StepTimeExplanation) -> Iterator[str]:
     timed, profiles, unexplained = map(
         number_format.signed_seconds, (profiled_s + left, profiled_s, left)
     )
+    if is_undecided:
+        yield (
+            f"Without a profiler the step differs by {timed}, which noise alone may be; the "
+            f"profiles differ by {profiles}."
+        )
+        return
     yield (
         f"Without a profiler the step changed by {timed}; the profiles differ by {profiles}, so "
         f"{unexplained} of the change is not explained."

@@ -67,7 +67,7 @@ def trace_diff_document(view: TraceDiffView) -> Document:
         facts=trace_diff_record(view),
         blocks=(
             *_side_blocks(view),
-            heading(f"Why the step is {block.pace}"),
+            heading(f"{block.lead} the step{block.claim}"),
             *reason_blocks_of(block),
             *([heading("Shares of the step")] if block.shares else []),
             table(

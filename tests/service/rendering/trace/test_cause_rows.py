@@ -139,7 +139,7 @@ def test_what_a_step_takes_without_a_cause_is_said_where_it_is_known(block_of):
 
 
 @pytest.mark.parametrize(
-    ("head_s", "expected"), [(0.9, "faster"), (1.0, "as fast as before"), (1.1, "slower")]
+    ("head_s", "expected"), [(0.9, "faster"), (1.0, ""), (1.1, "slower")]
 )
 def test_a_step_is_slower_faster_or_neither(reports, head_s, expected):
     (explanation,) = reports["regressed"].explanations
@@ -197,17 +197,22 @@ def test_each_suggestion_is_made_once(reports):
     assert len(reason_block(twice, max_causes=9).suggestions) == 1
 
 
-def test_a_step_that_was_judged_unchanged_is_as_fast_as_before(reports):
+@pytest.mark.parametrize(
+    "outcome", [Outcome.UNCHANGED, Outcome.UNDECIDED, Outcome.NOT_MEASURED], ids=str
+)
+def test_a_step_that_is_not_known_to_have_changed_is_not_called_slower(reports, outcome):
     regressed = reports["regressed"]
     verdicts = tuple(
-        replace(one, outcome=Outcome.UNCHANGED) if one.metric == STEP_TIME else one
+        replace(one, outcome=outcome) if one.metric == STEP_TIME else one
         for one in regressed.verdicts
     )
 
     (before,) = reason_blocks(regressed, max_causes=1)
     (after,) = reason_blocks(replace(regressed, verdicts=verdicts), max_causes=1)
 
-    assert (before.pace, after.pace) == ("slower", "as fast as before")
+    assert (before.lead, before.claim) == ("Why", " is slower")
+    assert (after.lead, after.claim) == ("What differs in", "")
+    assert ("noise alone may be" in after.caveats) is (outcome is Outcome.UNDECIDED)
 
 
 def test_more_memory_says_what_holds_it_and_which_line_made_it(reports):
