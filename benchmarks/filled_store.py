@@ -1,20 +1,27 @@
 """Fills a database with a quarter of checks: rows as the service writes them, values made up."""
 
+import argparse
 import gzip
-from dataclasses import replace
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 from random import Random
 
 import msgspec
 from sqlalchemy import Engine, insert
+from sqlmodel import Session
 
 from perfledger.bundle import Bundle, FleetUse, Plan, PricingConfig
 from perfledger.metrics import CPU_ACTIVE, STEP_TIME
 from perfledger.records import Device, Machine, Revision, Side, WorkloadSpec
-from perfledger_service.store.database import write_session
+from perfledger_service.store.database import open_engine, write_session
 from perfledger_service.store.observations import pack, series_key
 from perfledger_service.store.tables import (
+    BranchCommitRow,
     BundleRow,
     EnvironmentRow,
     ObservationRow,
@@ -24,6 +31,7 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
+from perfledger_service.store.upgrade import upgrade
 from perfledger_service.values.upload_views import UploadStatus
 
 OBSERVATIONS = 1_000_000
@@ -33,8 +41,51 @@ PER_CHECK = 4 * WORKLOADS
 SAMPLES = 20
 START = datetime(2026, 7, 1, tzinfo=UTC)
 DAYS = 92
-LANDED_EVERY = 25  # checks; of the default branch every fifth
+LANDED_EVERY = 25  # checks
+BRANCH_EVERY = 5  # checks: the others are of pull requests
 MACHINE = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=85_520_809_984)
+
+
+@dataclass(frozen=True, slots=True)
+class FilledStore:
+    """A fresh SQLite database with a quarter of checks, in a folder of its own."""
+
+    folder: Path
+    checks: int
+
+    @property
+    def url(self) -> str:
+        """Return the database's URL."""
+        return f"sqlite:///{self._path}"
+
+    @property
+    def size(self) -> str:
+        """Return how much is in it, in words."""
+        observations = self.checks * PER_CHECK
+        mib = self._path.stat().st_size / 2**20
+        return (
+            f"{self.checks:,} checks, {observations:,} observations, "
+            f"{observations * SAMPLES:,} samples, {mib:,.0f} MiB of SQLite"
+        )
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / "perfledger.db"
+
+
+@contextmanager
+def filled_store() -> Generator[FilledStore]:
+    """Fill a database of the size that the command line asks for; it is deleted at the end."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--observations", type=int, default=OBSERVATIONS)
+    checks = parser.parse_args().observations // PER_CHECK
+    with tempfile.TemporaryDirectory() as folder:
+        store = FilledStore(Path(folder), checks)
+        upgrade(store.url)
+        engine = open_engine(store.url)
+        fill(engine, checks)
+        engine.dispose()
+        yield store
 
 
 def workloads() -> tuple[WorkloadSpec, ...]:
@@ -107,6 +158,7 @@ def fill(engine: Engine, checks: int) -> None:
             for m, metric in enumerate((STEP_TIME, CPU_ACTIVE))
         ]
         session.exec(insert(SeriesRow), params=series)
+        add_commits(session, checks)
         for check in range(checks):
             content = replace(made, id=f"{check:032x}").to_json().encode()
             digest, upload = sha256(content).hexdigest(), f"{check:032x}"
@@ -117,10 +169,6 @@ def fill(engine: Engine, checks: int) -> None:
             }
             session.exec(insert(BundleRow), params=[packed])
             session.exec(insert(UploadRow), params=[upload_values(check, checks, digest)])
-            session.exec(
-                insert(RevisionRow),
-                params=[{"project_id": 1, "position": check, "sha": f"{check:040x}"}],
-            )
             rows = [
                 {
                     "series_id": one["id"],
@@ -142,6 +190,27 @@ def fill(engine: Engine, checks: int) -> None:
         session.commit()
 
 
+def add_commits(session: Session, checks: int) -> None:
+    """Store a commit before each check and one after the last: their positions are their places."""
+    commits = [
+        {
+            "project_id": 1,
+            "position": position,
+            "sha": f"{position:040x}",
+            # Base and head of a check of the branch.
+            "is_claimed": position % BRANCH_EVERY in (0, 1),
+        }
+        for position in range(checks + 1)
+    ]
+    session.exec(insert(RevisionRow), params=commits)
+    branch = [
+        {"project_id": 1, "place": commit["position"], "sha": commit["sha"]}
+        for commit in commits
+        if commit["is_claimed"]
+    ]
+    session.exec(insert(BranchCommitRow), params=branch)
+
+
 def moment(check: int, checks: int) -> datetime:
     return START + timedelta(days=DAYS * check / checks)
 
@@ -152,7 +221,7 @@ def upload_values(check: int, checks: int, digest: str) -> dict[str, object]:
         "project_id": 1,
         "bundle_sha256": digest,
         "environment_hash": "e",
-        "pull_request": None if check % 5 == 0 else check,
+        "pull_request": None if check % BRANCH_EVERY == 0 else check,
         "base_sha": f"{check:040x}",
         "head_sha": f"{check + 1:040x}",
         "head_subject": "a change",

@@ -8,11 +8,9 @@ served on loopback: for each page the 95th percentile of the time to the last by
 time of one answer, and its size. Goals: pages 100 ms, judging 300 ms.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
-import tempfile
 import time
 from datetime import timedelta
 from functools import partial
@@ -20,11 +18,10 @@ from pathlib import Path
 
 import httpx
 import numpy as np
-from filled_store import DAYS, OBSERVATIONS, PER_CHECK, REPOSITORY, SAMPLES, START, fill
+from filled_store import DAYS, REPOSITORY, START, FilledStore, filled_store
 from upload import TOKEN, bundle, perfledger
 
 from perfledger_service.store.database import open_engine
-from perfledger_service.store.upgrade import upgrade
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.events.event_search import search_events
 from perfledger_service.usecases.pull_requests.projects import add_project, project_of
@@ -35,6 +32,7 @@ NOW = START + timedelta(days=DAYS + 1)
 PAGE_GOAL_MS, JUDGING_GOAL_MS = 100.0, 300.0
 REQUESTS = 40  # of each page; the first of each is not counted, as its caches are empty
 UPLOADS = 20
+FIRST_SEED = 2**24  # which is the head's SHA: the store has none of them
 MANY_WORKLOADS, FEW_WORKLOADS = 1000, 25  # two metrics each
 SMALL_UPLOAD = f"{2**65:032x}"
 
@@ -83,17 +81,20 @@ def measure_pages(service: subprocess.Popen[str], url: str, checks: int) -> None
             print(f"{name:20}{p95_ms:9.1f}{used_ms:14.1f}{size / 1000:8.0f}{mark}")
 
 
-def measure_judging(url: str) -> None:
-    engine, reports = open_engine(url), UploadReports(build_report)
+def measure_judging(store: FilledStore) -> None:
+    engine, reports = open_engine(store.url), UploadReports(build_report)
+    add_project(engine, REPOSITORY, token=TOKEN, now=NOW)
     project = project_of(engine, TOKEN, now=NOW)
     receive = partial(receive_bundle, engine, project=project, now=NOW, reports=reports)
     judging_ms: list[float] = []
     for number in range(1, UPLOADS + 1):
-        upload = receive(bundle(number, MANY_WORKLOADS), upload_id=upload_id(number))
+        content = bundle(FIRST_SEED + number, MANY_WORKLOADS)
+        upload = receive(content, upload_id=upload_id(number))
         start = time.process_time()
         judge_upload(engine, upload.id, reports=reports, now=NOW)
         judging_ms.append(1000 * (time.process_time() - start))
-    upload = receive(bundle(UPLOADS + 1, FEW_WORKLOADS), upload_id=SMALL_UPLOAD)
+    content = bundle(FIRST_SEED + UPLOADS + 1, FEW_WORKLOADS)
+    upload = receive(content, upload_id=SMALL_UPLOAD)
     judge_upload(engine, upload.id, reports=reports, now=NOW)
     start = time.process_time()
     search_events(engine, now=NOW)
@@ -108,32 +109,19 @@ def measure_judging(url: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--observations", type=int, default=OBSERVATIONS)
-    checks = parser.parse_args().observations // PER_CHECK
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{Path(folder) / 'perfledger.db'}"
-        upgrade(url)
-        engine = open_engine(url)
-        fill(engine, checks)
-        add_project(engine, REPOSITORY, token=TOKEN, now=NOW)
-        engine.dispose()
-        size = (Path(folder) / "perfledger.db").stat().st_size / 2**20
-        print(
-            f"{checks:,} checks, {checks * PER_CHECK * SAMPLES:,} samples, "
-            f"{size:,.0f} MiB of SQLite"
-        )
-        measure_judging(url)
+    with filled_store() as store:
+        print(store.size)
+        measure_judging(store)
         service = subprocess.Popen(
             perfledger("server", "run", "--port", "0"),
-            env=os.environ | {"PERFLEDGER_DATABASE_URL": url},
+            env=os.environ | {"PERFLEDGER_DATABASE_URL": store.url},
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
         try:
             assert service.stdout is not None
-            measure_pages(service, service.stdout.readline().split()[-1], checks)
+            measure_pages(service, service.stdout.readline().split()[-1], store.checks)
         finally:
             service.terminate()
             service.wait()
