@@ -1,7 +1,9 @@
 """Holds the report of one check."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from functools import cached_property
 
 from perfledger.bundle import LaidOverFiles, Plan
 from perfledger.metrics import MetricKind
@@ -95,7 +97,7 @@ class BottleneckAdvice:
     roof: Roofline | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, for what is computed once
 class Report:
     """One check, judged, explained and priced; `headline` is the verdict in one line."""
 
@@ -155,12 +157,9 @@ class Report:
 
     def speed_verdict(self, workload: str) -> Verdict | None:
         """Return the verdict on a workload's step time, if there is one."""
-        for verdict in self.verdicts:
-            if verdict.workload == workload and verdict.metric.kind is MetricKind.SPEED:
-                return verdict
-        return None
+        return self._speed_verdicts.get(workload)
 
-    @property
+    @cached_property
     def kernel_changes(self) -> tuple[Verdict, ...]:
         """Return the verdicts on kernels of which some changed, or passed cost on."""
         names = {each.workload for each in self.kernels if each.findings}
@@ -172,4 +171,17 @@ class Report:
 
     def spec(self, workload: str) -> WorkloadSpec | None:
         """Return how a workload was registered."""
-        return next((spec for spec in self.workloads if spec.id == workload), None)
+        return self._specs.get(workload)
+
+    @cached_property
+    def _specs(self) -> Mapping[str, WorkloadSpec]:
+        return {spec.id: spec for spec in self.workloads}
+
+    @cached_property
+    def _speed_verdicts(self) -> Mapping[str, Verdict]:
+        """Return the first verdict on each workload's speed."""
+        verdicts: dict[str, Verdict] = {}
+        for verdict in self.verdicts:
+            if verdict.metric.kind is MetricKind.SPEED:
+                verdicts.setdefault(verdict.workload, verdict)
+        return verdicts

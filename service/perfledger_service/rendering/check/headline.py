@@ -27,43 +27,49 @@ _ARROW = "\N{RIGHTWARDS ARROW}"
 
 def headline(report: Report) -> str:
     """Return what the check found in one line."""
-    rows = telling_rows(report, verdict_rows.verdict_rows(report))
-    if not rows or report.exceeded_limits:
+    verdicts = telling_verdicts(report)
+    if not verdicts or report.exceeded_limits:
         return _without_verdicts(report)
-    if rows[0].is_warning:
-        return f"No regression, but a warning: {_result_phrase(rows[0])}{_more(rows)}"
-    match rows[0].outcome:
+    (first,) = verdict_rows.rows_of(verdicts[:1], report)
+    if first.is_warning:
+        return f"No regression, but a warning: {_result_phrase(first)}{_more(verdicts)}"
+    match first.outcome:
         case Outcome.REGRESSED | Outcome.IMPROVED:
-            return _change_headline(rows, report)
+            return _change_headline(verdicts, report)
         case Outcome.UNDECIDED:
-            interval = f" ({rows[0].interval})" if rows[0].interval else ""
-            return f"Undecided: {_result_phrase(rows[0])}{interval}{_more(rows)}"
+            interval = f" ({first.interval})" if first.interval else ""
+            return f"Undecided: {_result_phrase(first)}{interval}{_more(verdicts)}"
         case Outcome.NOT_MEASURED:
             return _not_measured(report)
         case Outcome.UNCHANGED:
-            return _quiet_headline(rows, report)
+            return _quiet_headline(verdicts, report)
 
 
 def telling_rows(report: Report, every: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ...]:
+    """Return the rows of the results that decide the check, in the order of `telling_verdicts`.
+
+    `every` is `verdict_rows.verdict_rows` of the report.
+    """
+    rows = {(row.workload, row.metric_name): row for row in every}
+    return tuple(rows[one.workload, one.metric.name] for one in telling_verdicts(report))
+
+
+def telling_verdicts(report: Report) -> tuple[Verdict, ...]:
     """Return the results that decide the check, the largest changes of the first workload first.
 
-    They have one outcome: the worst that any result has, trades and warnings aside. `every` is
-    `verdict_rows.verdict_rows` of the report.
+    They have one outcome: the worst that any result has, trades and warnings aside.
     """
-    verdicts = verdict_rows.order_verdicts(report)
-    sizes = [
-        (_size(verdict), row)
-        for verdict, row in zip(verdicts, every, strict=True)
-        if not is_trade(verdict, report.verdicts)
+    verdicts = [
+        one for one in verdict_rows.order_verdicts(report) if not is_trade(one, report.verdicts)
     ]
     for outcome in (Outcome.REGRESSED, Outcome.NOT_MEASURED, Outcome.UNDECIDED):
-        if rows := [one for one in sizes if one[1].outcome is outcome and not one[1].is_warning]:
-            return _by_size(rows)
-    if rows := [one for one in sizes if one[1].is_warning]:
-        return _by_size(rows)
+        if telling := [one for one in verdicts if one.outcome is outcome and not one.is_warning]:
+            return _by_size(telling)
+    if telling := [one for one in verdicts if one.is_warning]:
+        return _by_size(telling)
     for outcome in (Outcome.IMPROVED, Outcome.UNCHANGED):
-        if rows := [one for one in sizes if one[1].outcome is outcome]:
-            return _by_size(rows)
+        if telling := [one for one in verdicts if one.outcome is outcome]:
+            return _by_size(telling)
     return ()
 
 
@@ -124,12 +130,12 @@ def _cause_words(cause: Cause) -> str:
             return f"{name} is {'slower' if cause.delta_seconds > 0 else 'faster'}"
 
 
-def _by_size(rows: Sequence[tuple[float, VerdictTableRow]]) -> tuple[VerdictTableRow, ...]:
-    """Return the rows by the largest change of their workload; its step time stays first."""
+def _by_size(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """Return verdicts by the largest change of their workload; its step time stays first."""
     largest: dict[str, float] = {}
-    for size, row in rows:
-        largest[row.workload] = max(largest.get(row.workload, 0.0), size)
-    return tuple(row for _, row in sorted(rows, key=lambda one: -largest[one[1].workload]))
+    for one in verdicts:
+        largest[one.workload] = max(largest.get(one.workload, 0.0), _size(one))
+    return tuple(sorted(verdicts, key=lambda one: -largest[one.workload]))
 
 
 def _size(verdict: Verdict) -> float:
@@ -139,27 +145,25 @@ def _size(verdict: Verdict) -> float:
     return change if change == change else 0.0  # noqa: PLR0124 - not a number sorts as no change
 
 
-def _change_headline(rows: Sequence[VerdictTableRow], report: Report) -> str:
-    workloads = tuple(dict.fromkeys(row.workload for row in rows))
+def _change_headline(verdicts: Sequence[Verdict], report: Report) -> str:
+    first_of = {one.workload: one for one in reversed(verdicts)}
+    workloads = tuple(dict.fromkeys(one.workload for one in verdicts))
     failed_names = {row.workload for row in verdict_rows.failure_rows(report)} - set(workloads)
     end = f"; {len(failed_names)} could not be measured" if failed_names else ""
     if len(workloads) > 1:
-        worst = [next(row for row in rows if row.workload == name) for name in workloads]
-        is_worse = rows[0].outcome is Outcome.REGRESSED
-        lead = f"{rows[0].outcome}, {'worst' if is_worse else 'most'}"
-        worst_names = ", ".join(_result_phrase(row) for row in worst[:_MOST_NAMED])
+        worst = [first_of[name] for name in workloads[:_MOST_NAMED]]
+        is_worse = worst[0].outcome is Outcome.REGRESSED
+        lead = f"{worst[0].outcome}, {'worst' if is_worse else 'most'}"
+        worst_names = ", ".join(map(_result_phrase, verdict_rows.rows_of(worst, report)))
         return f"{len(workloads)} of {_workloads(_total(report))} {lead} {worst_names}{end}"
+    first, *others = verdict_rows.rows_of(verdicts[: 1 + _MOST_NAMED], report)
     further = "".join(
-        f", {row.metric} {row.change}"
-        for row in rows[1 : 1 + _MOST_NAMED]
-        if row.kind is not MetricKind.KERNEL
+        f", {row.metric} {row.change}" for row in others if row.kind is not MetricKind.KERNEL
     )
-    explanation = next(
-        (one for one in report.explanations if one.workload == rows[0].workload), None
-    )
-    is_explained = rows[0].metric_name == STEP_TIME.name
+    explanation = next((one for one in report.explanations if one.workload == first.workload), None)
+    is_explained = first.metric_name == STEP_TIME.name
     cause = cause_phrase(explanation) if is_explained else ""
-    return f"{_change_phrase(rows[0])}{further}{': ' if cause else ''}{cause}{end}"
+    return f"{_change_phrase(first)}{further}{': ' if cause else ''}{cause}{end}"
 
 
 def _change_phrase(row: VerdictTableRow) -> str:
@@ -192,8 +196,8 @@ def _result_phrase(row: VerdictTableRow) -> str:
     return f"{row.workload} {row.metric} {change}".rstrip()
 
 
-def _more(rows: Sequence[VerdictTableRow]) -> str:
-    return f", and {len(rows) - 1} more" if len(rows) > 1 else ""
+def _more(verdicts: Sequence[Verdict]) -> str:
+    return f", and {len(verdicts) - 1} more" if len(verdicts) > 1 else ""
 
 
 def _not_measured(report: Report) -> str:
@@ -207,8 +211,8 @@ def _not_measured(report: Report) -> str:
     return f"{len(workloads)} of {_workloads(_total(report))} were not measured, first {first}"
 
 
-def _quiet_headline(rows: Sequence[VerdictTableRow], report: Report) -> str:
-    workloads = tuple(dict.fromkeys(row.workload for row in rows))
+def _quiet_headline(verdicts: Sequence[Verdict], report: Report) -> str:
+    workloads = tuple(dict.fromkeys(one.workload for one in verdicts))
     margin = provenance_facts.common_margin(report)
     margin_phrase = f", proven to within {margin}" if margin else ""
     total = _total(report)

@@ -134,15 +134,22 @@ def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ..
 
 def verdict_rows(report: Report) -> tuple[VerdictTableRow, ...]:
     """Return all verdicts: those that need attention first, then by size of the change."""
+    return rows_of(order_verdicts(report), report)
+
+
+def rows_of(verdicts: Sequence[Verdict], report: Report) -> tuple[VerdictTableRow, ...]:
+    """Return the rows of some of a report's verdicts, in their order."""
     needed = {(one.workload, one.metric): _pairs(one.pairs) for one in report.pairs_needed}
+    seconds_per_pair = _seconds_per_pair(report)
     return tuple(
         _verdict_row(
             verdict,
             report,
             has_traded=is_trade(verdict, report.verdicts),
             needed=needed.get((verdict.workload, verdict.metric.name), ""),
+            seconds_per_pair=seconds_per_pair,
         )
-        for verdict in order_verdicts(report)
+        for verdict in verdicts
     )
 
 
@@ -155,8 +162,10 @@ def group_by_workload(
     rows: Sequence[VerdictTableRow],
 ) -> tuple[tuple[str, tuple[VerdictTableRow, ...]], ...]:
     """Return rows grouped by workload, in the given order."""
-    workloads = dict.fromkeys(row.workload for row in rows)
-    return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
+    groups: dict[str, list[VerdictTableRow]] = {}
+    for row in rows:
+        groups.setdefault(row.workload, []).append(row)
+    return tuple((name, tuple(group)) for name, group in groups.items())
 
 
 def split_verdict_rows(
@@ -335,7 +344,12 @@ def _pairs(needed: int | None) -> str:
 
 
 def _verdict_row(
-    verdict: Verdict, report: Report, *, has_traded: bool, needed: str
+    verdict: Verdict,
+    report: Report,
+    *,
+    has_traded: bool,
+    needed: str,
+    seconds_per_pair: float | None,
 ) -> VerdictTableRow:
     metric, estimate = verdict.metric, verdict.shown_estimate
     label = vocabulary.metric_label(metric.name)
@@ -374,7 +388,7 @@ def _verdict_row(
         + vocabulary.undecided_advice(
             explain_verdict(verdict, report.plan),
             pairs=estimate.pairs if estimate else 0,
-            seconds_per_pair=_seconds_per_pair(report),
+            seconds_per_pair=seconds_per_pair,
         ),
         is_warning=verdict.is_warning,
         has_states=verdict.states is not None,

@@ -35,9 +35,9 @@ from perfledger_service.values.report import Conclusion, Report
 
 # A delivery is judged, posted and shown within moments; a report and its bundle are some megabytes.
 MAX_REPORTS = 4
-# Received and not judged yet. A bundle in memory takes ten times its JSON.
-MAX_BUNDLES = 8
-MAX_BUNDLE_BYTES = 2**20
+# Of the JSON of bundles that are received and not judged yet: in memory they take ten times as much.
+# A bundle of 2,000 series has 3 MB.
+MAX_BUNDLE_BYTES = 2**23
 
 
 class ReportBuilder(Protocol):
@@ -77,19 +77,19 @@ class UploadReports:
         self._reports: OrderedDict[
             tuple[str, int, date, tuple[Approval, ...]], tuple[Report, Bundle]
         ] = OrderedDict()
-        self._bundles: OrderedDict[str, Bundle] = OrderedDict()
+        self._bundles: OrderedDict[str, tuple[Bundle, int]] = OrderedDict()
         self._lock = Lock()
 
     def expect(self, bundle: Bundle, *, sha256: str, unpacked_bytes: int) -> None:
         """Keep a bundle that was just received, so that judging it needs no second reading.
 
-        `sha256` is that of its JSON, which has `unpacked_bytes`. A large one is read again.
+        `sha256` is that of its JSON, which has `unpacked_bytes`. The oldest are read again where
+        all together are too large.
         """
-        if unpacked_bytes <= MAX_BUNDLE_BYTES:
-            with self._lock:
-                self._bundles[sha256] = bundle
-                while len(self._bundles) > MAX_BUNDLES:
-                    self._bundles.popitem(last=False)
+        with self._lock:
+            self._bundles[sha256] = bundle, unpacked_bytes
+            while sum(size for _, size in self._bundles.values()) > MAX_BUNDLE_BYTES:
+                self._bundles.popitem(last=False)
 
     def judge(
         self, session: Session, upload: StoredUpload, *, today: date
@@ -161,7 +161,7 @@ class UploadReports:
         key = (upload.id, upload.attempt, judged_on, approvals)
         with self._lock:
             recent = self._reports.get(key)
-            received = self._bundles.pop(upload.bundle_sha256, None)
+            received, _ = self._bundles.pop(upload.bundle_sha256, (None, 0))
         if recent is not None:
             return recent
         bundle = received or bundle_of(session, upload)
