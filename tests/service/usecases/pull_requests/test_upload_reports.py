@@ -15,7 +15,6 @@ from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.comment_and_check import post_report
 from perfledger_service.usecases.pull_requests.upload_reports import (
     MAX_BUNDLE_BYTES,
-    MAX_BUNDLES,
     MAX_REPORTS,
     UploadReports,
 )
@@ -83,9 +82,10 @@ def test_a_delivery_is_built_once_and_posted_and_shown_from_that(
 @pytest.mark.parametrize(
     ("unpacked_bytes", "later", "is_read_again"),
     [
-        pytest.param(MAX_BUNDLE_BYTES, MAX_BUNDLES - 1, False, id="kept"),
+        pytest.param(MAX_BUNDLE_BYTES, 0, False, id="kept"),
         pytest.param(MAX_BUNDLE_BYTES + 1, 0, True, id="too large to keep"),
-        pytest.param(1000, MAX_BUNDLES, True, id="pushed out by later ones"),
+        pytest.param(MAX_BUNDLE_BYTES - 2000, 2, False, id="kept with later ones"),
+        pytest.param(MAX_BUNDLE_BYTES - 2000, 3, True, id="pushed out by later ones"),
     ],
 )
 def test_a_bundle_just_received_is_judged_without_a_second_reading(
