@@ -147,7 +147,7 @@ class UploadRow(StoreRow, table=True):
     environment_hash: str = Field(foreign_key="environment.hash")
     pull_request: int | None = Field(default=None, index=True)
     base_sha: str
-    head_sha: str
+    head_sha: str = Field(index=True)
     head_subject: str
     status: str
     reason: str = ""

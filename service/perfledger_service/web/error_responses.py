@@ -19,7 +19,7 @@ from perfledger_service.web.headers import HEADERS
 MAX_REASON = 500
 # Pages below a project: its name is that of an owner and a repository.
 _PROJECT_PATH = re.compile(r"/(([\w.-]+)/[\w.-]+)/.")
-_OTHER_PAGES = frozenset({"account", "runs", "series", "sign-in", "static"})
+_OTHER_PAGES = frozenset({"account", "admin", "runs", "series", "sign-in", "static"})
 
 _log = structlog.stdlib.get_logger(__name__)
 

@@ -56,7 +56,7 @@ def what_if_part(repository: str, view: WhatIfView) -> str:
         problems=view.problems,
         is_without_own_prices=view.is_without_own_prices,
         command=join(view.command),
-        query=urlencode(tuple(_parameters(view.form))),
+        query=urlencode(tuple(_parameters(view.form)), errors="replace"),
         share="" if view.use is None else f"{view.use * _PERCENT:g}",
         **({"comparison": None} if comparison is None else _comparison_values(view, comparison)),
     )

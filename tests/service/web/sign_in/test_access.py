@@ -26,6 +26,7 @@ TOO_LITTLE = {
 RULES = {
     ("GET", "/"): Access.PAGE_READER,
     ("GET", "/capacity"): Access.PAGE_READER,
+    ("GET", "/search"): Access.PAGE_READER,
     ("GET", "/runs/{upload_id}"): Access.PAGE_READER,
     ("GET", "/runs/{upload_id}/bundle.json"): Access.PAGE_READER,
     ("GET", "/series/{series_id}"): Access.PAGE_READER,

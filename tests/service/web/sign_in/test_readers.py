@@ -21,7 +21,7 @@ PARTS = {
     "upload_id": "1" * 32,
     "series_id": "1",
 }
-OPEN_TO_ALL = {"/", "/capacity", "/account"}
+OPEN_TO_ALL = {"/", "/capacity", "/search", "/account"}
 
 
 def no_project(text):
@@ -84,7 +84,7 @@ def test_lists_counts_and_searches_hold_only_what_may_be_viewed(browser_of):
 def test_who_may_view_nothing_is_told_so(browser_of):
     nobody = browser_of("x")
 
-    for path in ("/", "/capacity"):
+    for path in ("/", "/capacity", "/search?q=octo"):
         answer = nobody.get(path)
         assert answer.status_code == 403
         assert "you may view no project here" in answer.text.lower()

@@ -50,6 +50,7 @@ from perfledger_service.values.upload_views import (
     WorkloadsView,
     commits_of,
 )
+from tests.service.rendering.check.web_pages.service_pages import service_pages
 from tests.service.rendering.example_views import NOON, bundle_of
 
 BROWSER_ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
@@ -219,6 +220,7 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
         pages = PagesByPath(histories)
         pages |= {
             "/": web_pages.index_page(IndexView(repositories=(line.repository,), uploads=every)),
+            **service_pages(change),
             "/empty": web_pages.index_page(IndexView(repositories=(), uploads=())),
             "/acme/models/pull/41": web_pages.pull_request_page(
                 PullRequestView(

@@ -22,6 +22,7 @@ OURS = re.compile(
     r"|/[^/]*(/[^/]+)*/pull/\d+|/[\w.~%-]+(/[\w.~%-]+)*(\?(text=[\w.~%-]+&)?page=\d+)?"
     r"|/[\w.~%-]+(/[\w.~%-]+)*/(machines|costs/changes)\?format=(csv|json)"
     r"|/[\w.~%-]+(/[\w.~%-]+)*/costs\?(at=[\w.~%+-]+)?(&?format=(csv|json))?"
+    r"|/search\?q=[\w.~%+-]*&format=(csv|json)"
 )
 
 

@@ -121,3 +121,15 @@ def test_everything_is_reached_with_the_keyboard(browser, served):
     page.keyboard.press("Enter")
     assert page.url.endswith("#main")
     page.close()
+
+
+def test_a_slash_leads_to_the_search_box_and_stays_a_slash_in_a_field(browser, served):
+    page = browser.new_page()
+    page.goto(served + "/acme/models/workloads", wait_until="load")
+
+    page.keyboard.press("/")
+    page.keyboard.type("a/b")
+
+    assert page.evaluate("document.activeElement.id") == "search"
+    assert page.locator("#search").input_value() == "a/b"
+    page.close()

@@ -1,0 +1,71 @@
+"""Renders what a search by name found, as a page and as data."""
+
+from itertools import groupby
+
+from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.layout import provenance_facts
+from perfledger_service.rendering.layout.document import Column, Document, fact, facts, table
+from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.layout.escape import path
+from perfledger_service.values.search_view import SearchHit, SearchKind, SearchView
+
+_HEADINGS = {
+    SearchKind.PROJECT: "Projects",
+    SearchKind.PULL_REQUEST: "Pull requests",
+    SearchKind.COMMIT: "Commits",
+    SearchKind.WORKLOAD: "Workloads",
+    SearchKind.MACHINE_CLASS: "Machine classes",
+    SearchKind.RUNNER: "Runners",
+}
+
+
+def search_page(view: SearchView) -> str:
+    """Return the page of a search."""
+    return render(
+        "html/search.html.j2",
+        view=view,
+        groups=[
+            (_HEADINGS[kind], kind in view.cut, [(_address(hit), _title(hit), hit) for hit in hits])
+            for kind, hits in groupby(view.hits, key=lambda hit: hit.kind)
+        ],
+    )
+
+
+def search_document(view: SearchView) -> Document:
+    """Return what was found, with the address of each page."""
+    return Document(
+        name="perfledger-search",
+        facts={"text": view.text, "cut": sorted(view.cut)},
+        blocks=(table(_COLUMNS, view.hits, key="hits"),),
+    )
+
+
+def _address(hit: SearchHit) -> str:
+    project = f"/{path(hit.repository)}"
+    match hit.kind:
+        case SearchKind.PROJECT:
+            return project
+        case SearchKind.PULL_REQUEST:
+            return f"{project}/pull/{hit.name.removeprefix('#')}"
+        case SearchKind.COMMIT:
+            return f"/runs/{hit.upload_id}"
+        case SearchKind.WORKLOAD:
+            return f"{project}/workloads/{path(hit.name)}"
+        case SearchKind.MACHINE_CLASS | SearchKind.RUNNER:
+            return f"{project}/machines"
+
+
+def _title(hit: SearchHit) -> str:
+    match hit.kind:
+        case SearchKind.COMMIT:
+            return provenance_facts.short_sha(hit.name)
+        case SearchKind.MACHINE_CLASS:
+            return stored_verdict_rows.device(hit.name)
+        case _:
+            return hit.name
+
+
+_COLUMNS: tuple[Column[SearchHit], ...] = (
+    *facts("kind", "repository", "name", "detail"),
+    fact("address", _address),
+)

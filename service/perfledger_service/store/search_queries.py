@@ -1,0 +1,132 @@
+"""Finds projects, pull requests, commits, workloads and machines by name, one query for each kind.
+
+A session decides which projects are searched. Numbers and commits are found by an index; names are
+compared in the tables of projects, series and runners, which do not grow with measurements.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, true
+from sqlmodel import Session, col, select
+
+from perfledger_service.store.jobs.job_tables import RunnerRow
+from perfledger_service.store.tables import ProjectRow, SeriesRow, UploadRow
+from perfledger_service.values.search_view import SearchHit, SearchKind
+
+MAX_HITS = 10  # of a kind
+MAX_WORDS = 8  # of a text; a name has to hold each
+MAX_PULL_REQUEST = 2**31 - 1
+# Newest checks that are read for commits: several are of one commit.
+_MAX_CHECKS = 200
+_SHA_START = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,10}", re.ASCII)
+_AFTER_HEX = "g"
+
+
+def search_hits(session: Session, text: str, kind: SearchKind) -> tuple[SearchHit, ...]:
+    """Return at most MAX_HITS + 1 things of a kind that a text names; none for an empty text."""
+    words = text.split()[:MAX_WORDS]
+    return tuple(islice(_SEARCHES[kind](session, words), MAX_HITS + 1)) if words else ()
+
+
+def _projects(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
+    rows = session.exec(
+        select(ProjectRow.repository)
+        .where(_holds(ProjectRow.repository, words))
+        .order_by(col(ProjectRow.repository_key))
+        .limit(MAX_HITS + 1)
+    )
+    for repository in rows:
+        yield SearchHit(kind=SearchKind.PROJECT, repository=repository, name=repository)
+
+
+def _pull_requests(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
+    name, _, digits = words[-1].rpartition("#")
+    if _NUMBER.fullmatch(digits) is None or int(digits) > MAX_PULL_REQUEST:
+        return
+    number, of_project = int(digits), [*words[:-1], name]
+    rows = session.exec(
+        select(ProjectRow.repository)
+        .join(UploadRow)
+        .where(col(UploadRow.pull_request) == number, _holds(ProjectRow.repository, of_project))
+        .distinct()
+        .order_by(col(ProjectRow.repository))
+        .limit(MAX_HITS + 1)
+    )
+    for repository in rows:
+        yield SearchHit(kind=SearchKind.PULL_REQUEST, repository=repository, name=f"#{number}")
+
+
+def _commits(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
+    start = words[-1].lower()
+    if _SHA_START.fullmatch(start) is None:
+        return
+    sha = col(UploadRow.head_sha)
+    rows = session.exec(
+        select(ProjectRow.repository, UploadRow.head_sha, UploadRow.head_subject, UploadRow.id)
+        .join(UploadRow)
+        .where(sha >= start, sha < start + _AFTER_HEX, _holds(ProjectRow.repository, words[:-1]))
+        .order_by(col(UploadRow.measured_at).desc(), col(UploadRow.id))
+        .limit(_MAX_CHECKS)
+    )
+    shown: set[tuple[str, str]] = set()
+    for repository, head_sha, subject, upload_id in rows:
+        if (repository, head_sha) not in shown:
+            shown.add((repository, head_sha))
+            yield SearchHit(
+                kind=SearchKind.COMMIT,
+                repository=repository,
+                name=head_sha,
+                detail=subject,
+                upload_id=upload_id,
+            )
+
+
+def _workloads(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
+    yield from _named(session, SearchKind.WORKLOAD, SeriesRow, SeriesRow.workload, words)
+
+
+def _machine_classes(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
+    yield from _named(session, SearchKind.MACHINE_CLASS, SeriesRow, SeriesRow.device_class, words)
+
+
+def _runners(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
+    yield from _named(session, SearchKind.RUNNER, RunnerRow, RunnerRow.name, words)
+
+
+def _named(
+    session: Session,
+    kind: SearchKind,
+    row: type[SeriesRow | RunnerRow],
+    column: str,
+    words: Sequence[str],
+) -> Iterator[SearchHit]:
+    rows = session.exec(
+        select(ProjectRow.repository, column)
+        .join(row)
+        .where(_holds(column, words))
+        .distinct()
+        .order_by(col(column), col(ProjectRow.repository))
+        .limit(MAX_HITS + 1)
+    )
+    for repository, name in rows:
+        yield SearchHit(kind=kind, repository=repository, name=name)
+
+
+def _holds(column: str, words: Sequence[str]) -> ColumnElement[bool]:
+    """Return that a name holds each word, in any case."""
+    names: Any = col(column)
+    return and_(true(), *(names.icontains(word, autoescape=True) for word in words))
+
+
+_SEARCHES: dict[SearchKind, Callable[[Session, Sequence[str]], Iterator[SearchHit]]] = {
+    SearchKind.PROJECT: _projects,
+    SearchKind.PULL_REQUEST: _pull_requests,
+    SearchKind.COMMIT: _commits,
+    SearchKind.WORKLOAD: _workloads,
+    SearchKind.MACHINE_CLASS: _machine_classes,
+    SearchKind.RUNNER: _runners,
+}
