@@ -31,6 +31,7 @@ _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "
 _SHORTEST_SECONDS = 1e-12
 # Larger numbers are written with powers of ten, because all their digits would be unreadable.
 _HUGE = 1e15
+_MOST_PERCENT = 100.0  # 10,000 %: nobody reads more of them
 # A larger value is not a measurement, and rounding it may overflow.
 _LARGEST = 1e100
 # Higher confidences are shown as this: more digits would claim to know the tails.
@@ -135,7 +136,9 @@ def whole_share(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a relative change with its sign: 0.182 is "+18.2 %"."""
+    """Return a relative change with its sign: 0.182 is "+18.2 %"; 149 is "150 times"."""
+    if _is_number(value) and value >= _MOST_PERCENT:
+        return factor(1 + value)
     digits = _percent_digits((value,))
     return NOT_KNOWN if digits is None else f"{_with_sign(value * 100, digits)}{NBSP}%"
 
