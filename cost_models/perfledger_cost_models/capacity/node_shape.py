@@ -77,7 +77,7 @@ def widest_job(jobs: JobTable) -> int:
 
 def unlimited_peak(jobs: JobTable) -> int:
     """Return the most devices that jobs would hold at one moment if none of them waited."""
-    ran = jobs.take((jobs.run_ms >= 0) & (jobs.devices > 0))
+    ran = jobs.take((jobs.run_ms > 0) & (jobs.devices > 0))
     return _peak(ran.submit_ms, ran.submit_ms + ran.run_ms, ran.milli)
 
 
@@ -90,4 +90,4 @@ def _peak(start: IntArray, end: IntArray, milli: IntArray) -> int:
     moments = np.concatenate((end, start))  # at one moment ends are before starts
     changes = np.concatenate((-milli, milli))
     levels = np.cumsum(changes[np.argsort(moments, kind="stable")])
-    return ceil(int(levels.max()) / WHOLE_DEVICE)
+    return ceil(int(levels.max(initial=0)) / WHOLE_DEVICE)

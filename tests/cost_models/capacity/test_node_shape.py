@@ -63,6 +63,10 @@ def test_a_cluster_of_single_devices_is_one_node():
     assert [NodeShape(8).fewest(devices) for devices in (0, 1, 8, 9)] == [1, 1, 1, 2]
 
 
+def test_jobs_that_take_no_time_hold_nothing():
+    assert unlimited_peak(jobs_of((0, 0, 4, 0), (5, None, 8, None))) == 0
+
+
 def test_days_count_from_the_first_submission():
     jobs = jobs_of((0, 1, 1, 0), (86_400, 1, 1, 0))
 

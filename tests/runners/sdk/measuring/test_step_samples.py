@@ -104,6 +104,12 @@ def test_one_step_is_never_quiet(scripted_clock):
     assert len(steps_of(scripted_clock([1.0] * 9), effort=effort)) == 3
 
 
+def test_two_equal_steps_are_quiet(scripted_clock):
+    effort = MeasuringEffort(min_steps=2, max_steps=9, min_seconds=0.0, max_seconds=9.0)
+
+    assert len(steps_of(scripted_clock([1.0] * 9), effort=effort)) == 2
+
+
 @pytest.mark.slow
 @settings(deadline=None)
 @given(times=st.lists(st.floats(0.5, 2.0), min_size=200, max_size=200), fewest=st.integers(2, 30))
