@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.store.jobs.job_tables import RunnerRow
 from perfledger_service.store.tables import ProjectRow, SeriesRow, UploadRow
-from perfledger_service.values.search_view import SearchHit, SearchKind
+from perfledger_service.values.service_views.search_view import SearchHit, SearchKind
 
 MAX_HITS = 10  # of a kind
 MAX_WORDS = 8  # of a text; a name has to hold each

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from perfledger_service.rendering.server.search_page import search_page
-from perfledger_service.values.search_view import SearchHit, SearchKind, SearchView
+from perfledger_service.values.service_views.search_view import SearchHit, SearchKind, SearchView
 
 
 def service_pages(change: Callable[[str], str]) -> dict[str, str]:

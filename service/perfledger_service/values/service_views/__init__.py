@@ -1,0 +1,1 @@
+"""Holds what pages about all projects show."""
