@@ -18,7 +18,7 @@ from perfledger.records import (
     Side,
     WorkloadSpec,
 )
-from perfledger.step_work import CountedWork
+from perfledger.step_work import CountedWork, StepWork
 
 # 1: first version. A reader accepts every version up to its own.
 BUNDLE_VERSION = 1
@@ -200,17 +200,32 @@ class Bundle:
     format: str = BUNDLE_FORMAT
     version: int = BUNDLE_VERSION
 
-    def machines(self) -> dict[tuple[str, Side], Machine]:
+    def machines(self) -> Mapping[tuple[str, Side], Machine]:
         """Return the part of the machine that each workload's runs of either side used."""
-        return {key: self.machine.part_used_by(runs[0]) for key, runs in self._runs_of.items()}
+        return self._machines
 
     def runs_of(self, workload: str, side: Side) -> tuple[Run, ...]:
         """Return a side's runs of a workload, in the order of the bundle."""
         return tuple(self._runs_of.get((workload, side), ()))
 
+    def work_of(self, workload: str) -> Mapping[Side, StepWork]:
+        """Return the counted work of a workload's step, by side."""
+        return self._work_of.get(workload, {})
+
     def to_json(self) -> str:
         """Return the bundle as JSON, which is stored and uploaded."""
         return json.dumps(asdict(self), allow_nan=False, separators=(",", ":"))
+
+    @cached_property
+    def _machines(self) -> Mapping[tuple[str, Side], Machine]:
+        return {key: self.machine.part_used_by(runs[0]) for key, runs in self._runs_of.items()}
+
+    @cached_property
+    def _work_of(self) -> Mapping[str, Mapping[Side, StepWork]]:
+        work: dict[str, dict[Side, StepWork]] = {}
+        for counted in self.work:
+            work.setdefault(counted.workload, {})[counted.side] = counted.work
+        return work
 
     @cached_property
     def _runs_of(self) -> Mapping[tuple[str, Side], Sequence[Run]]:

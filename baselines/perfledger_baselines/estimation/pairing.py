@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import compress
 
 from perfledger.bundle import Bundle
@@ -54,7 +55,7 @@ class Pair:
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, for what is computed once
 class PairedTest:
     """A test to judge: one metric of one workload, with one value per side and pair.
 
@@ -77,7 +78,7 @@ class PairedTest:
         """Return the workload and the metric's name."""
         return self.workload, self.metric.name
 
-    @property
+    @cached_property
     def pairs(self) -> tuple[tuple[float, float], ...]:
         """Return base and head of the pairs that have this metric on both sides."""
         return tuple(
@@ -86,7 +87,7 @@ class PairedTest:
             if base is not None and head is not None
         )
 
-    @property
+    @cached_property
     def is_exact(self) -> bool:
         """Return whether this is a count: declared so, and the same in every process."""
         if self.metric.scale is not MetricScale.EXACT:
@@ -98,7 +99,7 @@ class PairedTest:
         """Return whether this is decided by a p-value, and so is one of the family."""
         return not self.flaw and not self.is_exact
 
-    @property
+    @cached_property
     def flaw(self) -> str:
         """Return why this cannot be judged, or "".
 

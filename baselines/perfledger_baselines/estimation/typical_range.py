@@ -1,5 +1,6 @@
 """Estimates the typical value of a metric over the runs of one side, with its interval."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,30 +12,36 @@ from perfledger_baselines.estimation.estimators import point_estimates
 
 CONFIDENCE = 0.95
 
+Range = tuple[float, float, float]  # low, typical, high
 
-def typical_range(runs: Sequence[Run], *, metric: Metric) -> tuple[float, float, float] | None:
+
+def typical_range(runs: Sequence[Run], *, metric: Metric) -> Range | None:
     """Return (low, typical, high) of a metric over processes, in its unit; None if not measured."""
     estimates = point_estimates(runs, metric)
-    return range_of_values([value for value in estimates if value is not None])
+    return typical_ranges([[value for value in estimates if value is not None]])[0]
 
 
-def range_of_values(estimates: Sequence[float]) -> tuple[float, float, float] | None:
-    """Return (low, typical, high) of the processes' values of a metric, in its unit.
+def typical_ranges(batch: Sequence[Sequence[float]]) -> tuple[Range | None, ...]:
+    """Return (low, typical, high) of the processes' values of each metric, in its unit.
 
     The geometric mean of the processes' values with Student's 95 % interval on the log scale: the
     process is the unit, never the samples inside one. None for fewer than two processes or a value
-    that is not positive: there is no valid interval.
+    that is not positive: there is no valid interval. Equally many values are computed together.
     """
-    if len(estimates) < 2:  # noqa: PLR2004 - a spread needs two
-        return None
-    values = np.array(estimates)
-    if not (np.isfinite(values) & (values > 0)).all():
-        return None
-    logs = np.log(values)
-    error = float(logs.std(ddof=1)) / len(logs) ** 0.5
-    half_width = float(stdtrit(len(logs) - 1, (1 + CONFIDENCE) / 2)) * error
-    mean = float(logs.mean())
-    low, typical, high = (
-        float(np.exp(value)) for value in (mean - half_width, mean, mean + half_width)
-    )
-    return low, typical, high
+    ranges: list[Range | None] = [None] * len(batch)
+    by_length: defaultdict[int, list[int]] = defaultdict(list)
+    for index, estimates in enumerate(batch):
+        by_length[len(estimates)].append(index)
+    for length, indices in by_length.items():
+        if length < 2:  # noqa: PLR2004 - a spread needs two
+            continue
+        values = np.array([batch[index] for index in indices], dtype=np.float64)
+        has_range = (np.isfinite(values) & (values > 0)).all(axis=1)
+        logs = np.log(values[has_range])
+        half_widths = logs.std(ddof=1, axis=1) / length**0.5
+        half_widths *= stdtrit(length - 1, (1 + CONFIDENCE) / 2)
+        means = logs.mean(axis=1)
+        bounds = np.exp([means - half_widths, means, means + half_widths]).T.tolist()
+        for index, (low, typical, high) in zip(np.array(indices)[has_range], bounds, strict=True):
+            ranges[index] = low, typical, high
+    return tuple(ranges)

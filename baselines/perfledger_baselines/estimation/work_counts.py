@@ -102,10 +102,9 @@ def work_change(bundle: Bundle, workload: str) -> WorkChange | None:
 def count_change(bundle: Bundle, workload: str, name: str) -> CountChange | None:
     """Return one count of a workload's step on both sides; None where they are not comparable."""
     counts = {
-        each.side: count
-        for each in bundle.work
-        if each.workload == workload
-        for count in each.work.counts
+        side: count
+        for side, work in bundle.work_of(workload).items()
+        for count in work.counts
         if count.name == name
     }
     base, head = counts.get(Side.BASE), counts.get(Side.HEAD)

@@ -24,7 +24,11 @@ from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.kernel_verdicts import kernel_judgements, kernel_verdicts
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.wording import paired_verdicts, unpaired_verdicts
-from perfledger_baselines.judging.work_evidence import unproven_gains, work_failures
+from perfledger_baselines.judging.work_evidence import (
+    pairs_of_workloads,
+    unproven_gains,
+    work_failures,
+)
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.multiple_testing import adjust_family
 from perfledger_baselines.significance.paired_t_tests import paired_results
@@ -70,14 +74,15 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
     """
     rule = DecisionRule.from_plan(bundle.plan)
     tests = paired_tests(bundle, most=rule.most_pairs)
-    doubts = work_failures(bundle)
+    pairs = pairs_of_workloads(bundle)
+    doubts = work_failures(bundle, pairs)
     failures = _failures((*bundle.failures, *doubts), new_workloads=bundle.new_workloads)
     deciding, untested = _family(bundle, tests, failures)
     spreads = priors_of_plan(bundle.plan) if priors is None else priors
     decisions = decide_tests(deciding, rule=rule, untested=untested, priors=spreads)
-    unproven = unproven_gains(bundle, _gains(bundle, deciding, decisions))
+    unproven = unproven_gains(bundle, pairs, _gains(bundle, deciding, decisions))
     proven = [
-        pair for pair in zip(deciding, decisions, strict=True) if pair[0].workload not in unproven
+        test for test in zip(deciding, decisions, strict=True) if test[0].workload not in unproven
     ]
     verdicts = paired_verdicts(proven, rule=rule, failures=failures | unproven)
     kernels = kernel_judgements(bundle, rule, proven)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.judging.decision import Decision
 from perfledger_baselines.judging.judge import decide_tests
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -54,14 +55,13 @@ def shadow_check(
     )
     if not exchanged_tests:
         return None
-    cut_tests = _until_decided(exchanged_tests, rule=rule, priors=priors)
-    decisions = decide_tests(cut_tests, rule=rule, priors=priors)
+    decisions = _decide_until_clear(exchanged_tests, rule=rule, priors=priors)
     regressed = (
         test.workload
-        for test, decision in zip(cut_tests, decisions, strict=True)
+        for test, decision in zip(exchanged_tests, decisions, strict=True)
         if decision.outcome is Outcome.REGRESSED
     )
-    return ShadowCheck(tests=len(cut_tests), regressed=tuple(dict.fromkeys(regressed)))
+    return ShadowCheck(tests=len(exchanged_tests), regressed=tuple(dict.fromkeys(regressed)))
 
 
 def _exchange(tests: Sequence[PairedTest], coins: Random) -> list[PairedTest]:
@@ -89,31 +89,31 @@ def _exchange(tests: Sequence[PairedTest], coins: Random) -> list[PairedTest]:
     return swapped
 
 
-def _until_decided(
+def _decide_until_clear(
     tests: Sequence[PairedTest], *, rule: DecisionRule, priors: Priors
-) -> list[PairedTest]:
-    """Return each workload's tests with the pairs that a check would have measured."""
+) -> tuple[Decision, ...]:
+    """Decide tests by the pairs that a check would have measured of each workload."""
     stops: dict[str, int] = {}
-    for look in rule.looks:
-        cut_tests = [
-            _first_pairs(test, min(look, stops.get(test.workload, look))) for test in tests
-        ]
+    decisions: tuple[Decision, ...] = ()
+    for look in rule.looks or (max(test.numbers[-1] for test in tests),):
+        cut_tests = [_first_pairs(test, stops.get(test.workload, look)) for test in tests]
         decisions = decide_tests(cut_tests, rule=rule, priors=priors)
         undecided = {
             test.workload
             for test, decision in zip(cut_tests, decisions, strict=True)
             if decision.outcome is Outcome.UNDECIDED
         }
+        if not undecided:
+            break
         for test in tests:
             if test.workload not in undecided:
                 stops.setdefault(test.workload, look)
-    return [
-        _first_pairs(test, stops[test.workload]) if test.workload in stops else test
-        for test in tests
-    ]
+    return decisions
 
 
 def _first_pairs(test: PairedTest, pairs: int) -> PairedTest:
+    if test.numbers[-1] <= pairs:
+        return test
     places = [place for place, number in enumerate(test.numbers) if number <= pairs]
     return replace(
         test,

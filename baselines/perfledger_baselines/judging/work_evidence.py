@@ -5,14 +5,14 @@ is not measured until the workload is accepted in the configuration, or its own 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import median
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger.step_evidence import Answer, ResultState
-from perfledger.step_work import BYTES, FLOPS, Count
+from perfledger.step_work import BYTES, FLOPS, Count, StepWork
 from perfledger.workload_pattern import is_match
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
@@ -36,22 +36,38 @@ WAY_ON = "give the workload a check=, or name it in accepted_work"
 Pairs = Mapping[int, Mapping[Side, Run]]
 
 
-def work_failures(bundle: Bundle) -> tuple[Failure, ...]:
-    """Return a failure for each workload whose head returns something else, or takes no time."""
+def pairs_of_workloads(bundle: Bundle) -> Mapping[str, Pairs]:
+    """Return the runs by workload, pair and side; workloads without a base have none."""
+    excluded = {*bundle.skipped, *bundle.new_workloads}
+    pairs: defaultdict[str, defaultdict[int, dict[Side, Run]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for run in bundle.runs:
+        if run.workload not in excluded:
+            pairs[run.workload][run.pair][run.side] = run
+    return pairs
+
+
+def work_failures(bundle: Bundle, pairs: Mapping[str, Pairs]) -> tuple[Failure, ...]:
+    """Return a failure for each workload whose head returns something else, or takes no time.
+
+    `pairs` are the bundle's.
+    """
     failures = (
-        _failure_of(workload, pairs)
-        for workload, pairs in _pairs(bundle).items()
+        _failure_of(workload, its_pairs)
+        for workload, its_pairs in pairs.items()
         if not _is_accepted(bundle, workload)
     )
     return tuple(failure for failure in failures if failure is not None)
 
 
-def unproven_gains(bundle: Bundle, gains: Mapping[str, float]) -> dict[str, Failure]:
+def unproven_gains(
+    bundle: Bundle, pairs: Mapping[str, Pairs], gains: Mapping[str, float]
+) -> dict[str, Failure]:
     """Return a failure for each workload that is much faster while its counts cannot confirm it.
 
-    `gains` has the share of the step time that head saves, by workload.
+    `pairs` are the bundle's; `gains` has the share of the step time that head saves, by workload.
     """
-    pairs = _pairs(bundle)
     failures: dict[str, Failure] = {}
     for name, gain in gains.items():
         if _is_accepted(bundle, name) or _agrees(pairs.get(name, {})):
@@ -84,18 +100,6 @@ def _gain(verdict: Verdict) -> float:
     return -verdict.estimate.change
 
 
-def _pairs(bundle: Bundle) -> Mapping[str, Pairs]:
-    """Return the runs by workload, pair and side; workloads without a base have none."""
-    excluded = {*bundle.skipped, *bundle.new_workloads}
-    pairs: defaultdict[str, defaultdict[int, dict[Side, Run]]] = defaultdict(
-        lambda: defaultdict(dict)
-    )
-    for run in bundle.runs:
-        if run.workload not in excluded:
-            pairs[run.workload][run.pair][run.side] = run
-    return pairs
-
-
 def _is_accepted(bundle: Bundle, workload: str) -> bool:
     return any(is_match(pattern, workload) for pattern in bundle.accepted_work)
 
@@ -118,9 +122,12 @@ def _failure(workload: str, why: FailureReason, detail: str) -> Failure:
 def _answers(pairs: Pairs) -> list[tuple[Run, Run]]:
     """Return the pairs in which both sides' checks answered."""
     return [
-        (sides[Side.BASE], sides[Side.HEAD])
+        (base, head)
         for sides in pairs.values()
-        if len(sides) == len(Side) and all(run.evidence.answer for run in sides.values())
+        if (base := sides.get(Side.BASE)) is not None
+        and (head := sides.get(Side.HEAD)) is not None
+        and base.evidence.answer
+        and head.evidence.answer
     ]
 
 
@@ -233,9 +240,5 @@ def _count_doubt(bundle: Bundle, workload: str, gain: float) -> str:
 
 
 def _counts(bundle: Bundle, workload: str, side: Side) -> dict[str, Count]:
-    works: Sequence[Mapping[str, Count]] = [
-        {count.name: count for count in each.work.counts}
-        for each in bundle.work
-        if (each.workload, each.side) == (workload, side)
-    ]
-    return dict(works[0]) if works else {}
+    work = bundle.work_of(workload).get(side, StepWork())
+    return {count.name: count for count in work.counts}

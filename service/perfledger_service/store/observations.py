@@ -2,7 +2,7 @@
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -40,10 +40,11 @@ def add_observations(
     positions = _positions(
         session, project_id, tuple(dict.fromkeys(one.sha for one in observations))
     )
-    series = _series(session, observations, project_id=project_id)
+    keys = {_name(one): series_key(*_name(one)) for one in observations}
+    series = _series(session, {keys[_name(one)]: one for one in observations}, project_id)
     rows = [
         {
-            "series_id": series[_key(one)][0],
+            "series_id": series[keys[_name(one)]][0],
             "position": positions[one.sha],
             "upload_id": upload_id,
             "side": one.side,
@@ -51,7 +52,7 @@ def add_observations(
             "center": one.center,
             "low": one.low,
             "high": one.high,
-            "samples": pack(one.samples, series[_key(one)][1]),
+            "samples": pack(one.samples, series[keys[_name(one)]][1]),
         }
         for one in observations
     ]
@@ -91,8 +92,8 @@ def series_key(workload: str, metric: str, device_class: str) -> str:
     return sha256(json.dumps([workload, metric, device_class]).encode()).hexdigest()
 
 
-def _key(observation: Observation) -> str:
-    return series_key(observation.workload, observation.metric.name, observation.device_class)
+def _name(observation: Observation) -> tuple[str, str, str]:
+    return observation.workload, observation.metric.name, observation.device_class
 
 
 def _letter(sample_type: str) -> str:
@@ -119,19 +120,19 @@ def _positions(session: Session, project_id: int, shas: Sequence[str]) -> dict[s
 
 
 def _series(
-    session: Session, observations: Sequence[Observation], *, project_id: int
+    session: Session, observations_by_key: Mapping[str, Observation], project_id: int
 ) -> dict[str, tuple[int, str]]:
     """Return id and sample type of the observations' series by key; add missing series."""
-    observations_by_key = {_key(one): one for one in observations}
     stored = session.exec(
-        select(SeriesRow).where(
+        select(SeriesRow.key, SeriesRow.id, SeriesRow.sample_type).where(
             col(SeriesRow.project_id) == project_id,
             col(SeriesRow.key).in_(list(observations_by_key)),
         )
     )
-    rows = {row.key: row for row in stored}
+    series = {key: (series_id, sample_type) for key, series_id, sample_type in stored}
+    rows: list[SeriesRow] = []
     for key, one in observations_by_key.items():
-        if key not in rows:
+        if key not in series:
             row = SeriesRow(
                 project_id=project_id,
                 key=key,
@@ -143,6 +144,9 @@ def _series(
                 sample_type=sample_type_of(one.metric),
             )
             session.add(row)
-            rows[key] = row
+            rows.append(row)
     session.flush()
-    return {key: (row.id, row.sample_type) for key, row in rows.items() if row.id is not None}
+    series |= {row.key: (row.id, row.sample_type) for row in rows}
+    return {
+        key: (series_id, kind) for key, (series_id, kind) in series.items() if series_id is not None
+    }

@@ -10,7 +10,12 @@ from perfledger.step_evidence import ResultState, StepEvidence
 from perfledger.step_work import BYTES, FLOPS, Count, CountedWork, StepWork
 from perfledger_baselines.judging.judge import judge_bundle, judgement_of
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
-from perfledger_baselines.judging.work_evidence import HUGE_GAIN, huge_gains, work_failures
+from perfledger_baselines.judging.work_evidence import (
+    HUGE_GAIN,
+    huge_gains,
+    pairs_of_workloads,
+    work_failures,
+)
 
 FINITE = StepEvidence(result=ResultState.FINITE)
 
@@ -37,6 +42,10 @@ def checked(build):
         return replace(bundle, runs=runs, work=works)
 
     return make
+
+
+def failures_of(bundle):
+    return work_failures(bundle, pairs_of_workloads(bundle))
 
 
 def outcome(bundle):
@@ -210,7 +219,7 @@ def test_one_pair_that_disagrees_is_enough(checked):
     *others, last = bundle.runs
     runs = (*others, replace(last, evidence=answered(FINITE, {"loss": 2.0})))
 
-    (failure,) = work_failures(replace(bundle, runs=runs))
+    (failure,) = failures_of(replace(bundle, runs=runs))
 
     assert failure.detail == "the workload's check disagrees between base and head: loss"
 
@@ -230,8 +239,8 @@ def test_what_is_accepted_is_judged_as_it_is(checked, pattern, is_accepted):
 
 
 def test_new_and_skipped_workloads_are_not_doubted(checked):
-    assert work_failures(checked(head=DOUBTFUL, new_workloads=("m:f",))) == ()
-    assert work_failures(checked(head=DOUBTFUL, skipped={"m:f": "same"})) == ()
+    assert failures_of(checked(head=DOUBTFUL, new_workloads=("m:f",))) == ()
+    assert failures_of(checked(head=DOUBTFUL, skipped={"m:f": "same"})) == ()
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def bound_outside(bundle: Bundle, workload: str, machine: Machine) -> str:
 
 def counted_work(bundle: Bundle, spec: WorkloadSpec | None) -> WorkloadDescriptor | None:
     """Return a workload's work as it was counted; None where it was not, or on a CPU."""
-    if spec is not None:
+    if spec is not None and bundle.work_of(spec.id):
         with suppress(NotFoundError, UsageError):
             return measured_work(bundle, spec, dtype=PEAK_DTYPE).descriptor
     return None

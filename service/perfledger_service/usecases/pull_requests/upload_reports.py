@@ -36,7 +36,7 @@ from perfledger_service.values.report import Conclusion, Report
 # A delivery is judged, posted and shown within moments; a report and its bundle are some megabytes.
 MAX_REPORTS = 4
 # Of the JSON of bundles that are received and not judged yet, which take ten times as much memory.
-# A bundle of 2,000 series has 3 MB.
+# A bundle of 2,000 series has 6 MB.
 MAX_BUNDLE_BYTES = 2**23
 
 

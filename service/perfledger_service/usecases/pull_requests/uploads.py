@@ -2,10 +2,11 @@
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from hashlib import sha256
+from itertools import chain
 
 import numpy as np
 from sqlalchemy import Engine
@@ -15,7 +16,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import Metric, MetricKind
 from perfledger.records import Machine, Run, Side
 from perfledger_baselines.estimation.estimators import point_estimates
-from perfledger_baselines.estimation.typical_range import range_of_values
+from perfledger_baselines.estimation.typical_range import Range, typical_ranges
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, read_bundle, unpack
 from perfledger_service.errors import RefusedError, TooManyRequestsError, UsageError
@@ -240,15 +241,20 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
     sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
     machines = bundle.machines()
     estimates = {metric: point_estimates(bundle.runs, metric) for metric in bundle.metrics}
-    return tuple(
-        _observation(metric, measured, sha=sha[side], machine=machines[workload, side])
-        for (workload, side), its_places in places.items()
+    measured = [
+        (metric, runs)
+        for its_places in places.values()
         for metric in bundle.metrics
         if (
-            measured := _measured_runs(
+            runs := _measured_runs(
                 metric, [(bundle.runs[place], estimates[metric][place]) for place in its_places]
             )
         )
+    ]
+    ranges = typical_ranges([[value for _, value in runs] for _, runs in measured])
+    return tuple(
+        _observation(metric, runs, interval, sha=sha, machines=machines)
+        for (metric, runs), interval in zip(measured, ranges, strict=True)
     )
 
 
@@ -271,27 +277,30 @@ def _measured_runs(
 
 
 def _observation(
-    metric: Metric, measured: Sequence[tuple[Run, float]], *, sha: str, machine: Machine
+    metric: Metric,
+    measured: Sequence[tuple[Run, float]],
+    interval: Range | None,
+    *,
+    sha: Mapping[Side, str],
+    machines: Mapping[tuple[str, Side], Machine],
 ) -> Observation:
-    values = [value for _, value in measured]
-    interval = range_of_values(values)
     if interval is None:  # too few processes, or zeros: a center without a spread
-        center = float(np.median(values))
+        center = float(np.median([value for _, value in measured]))
         interval = center, center, center
     low, center, high = interval
     first, _ = measured[0]
     return Observation(
         workload=first.workload,
         metric=metric,
-        device_class=machine.device_class,
+        device_class=machines[first.workload, first.side].device_class,
         side=first.side,
-        sha=sha,
-        processes=len(values),
+        sha=sha[first.side],
+        processes=len(measured),
         center=center,
         low=low,
         high=high,
         samples=tuple(
-            sample for run, value in measured for sample in run.samples.get(metric.name, (value,))
+            chain.from_iterable(run.samples.get(metric.name, (value,)) for run, value in measured)
         ),
     )
 

@@ -207,7 +207,7 @@ def _memory(
         return None
     tensors = [one.peak_tensors for one in (base, head)]
     if not all(tensors):
-        work = {one.side: one.work for one in bundle.work if one.workload == base.workload}
+        work = bundle.work_of(base.workload)
         tensors = [held_by_programs(work.get(one.side, StepWork())) for one in (base, head)]
     return explain_memory(
         *tensors,

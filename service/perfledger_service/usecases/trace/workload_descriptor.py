@@ -6,7 +6,7 @@ from perfledger import step_work
 from perfledger.bundle import Bundle
 from perfledger.profile import Bucket, Profile
 from perfledger.records import Device, Machine, Side, WorkloadSpec
-from perfledger.step_work import Count
+from perfledger.step_work import Count, StepWork
 from perfledger_cost_models.projection.workload_descriptor import (
     ArithmeticWork,
     FixedTime,
@@ -82,12 +82,8 @@ def machine_of(bundle: Bundle, spec: WorkloadSpec) -> Machine:
 
 
 def _counts(bundle: Bundle, spec: WorkloadSpec) -> dict[str, Count]:
-    return {
-        count.name: count
-        for counted in bundle.work
-        if (counted.workload, counted.side) == (spec.id, Side.HEAD)
-        for count in counted.work.counts
-    }
+    work = bundle.work_of(spec.id).get(Side.HEAD, StepWork())
+    return {count.name: count for count in work.counts}
 
 
 def _host_time(
