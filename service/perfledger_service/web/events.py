@@ -9,16 +9,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_service.store.api_reads.event_reads import events_page
+from perfledger_service.store.database import read_session
 from perfledger_service.usecases.events.event import (
     MAX_EVENT_ID,
     MAX_WORDS,
-    MOST_EVENTS,
     event_history,
-    list_events,
     set_event,
 )
 from perfledger_service.values.branch_views import EventHistory, EventView
 from perfledger_service.values.people.person import Actor
+from perfledger_service.web.api.cursors import KeyPart
+from perfledger_service.web.api.etags import EtagRoute
+from perfledger_service.web.api.reads import NOT_MODIFIED, CurrentPaging, Listing
 from perfledger_service.web.app_state import (
     CurrentAddress,
     CurrentAppState,
@@ -27,7 +30,14 @@ from perfledger_service.web.app_state import (
 )
 from perfledger_service.web.uploads import CALLER_PROBLEMS, PROBLEMS
 
-router = APIRouter(prefix="/api/v1/events", tags=["events"])
+router = APIRouter()
+_reads = APIRouter(
+    prefix="/api/v1/events",
+    tags=["events"],
+    route_class=EtagRoute,
+    responses={**CALLER_PROBLEMS, **NOT_MODIFIED},
+)
+_states = APIRouter(prefix="/api/v1/events", tags=["events"])
 EventNumber = Annotated[int, Path(ge=1, le=MAX_EVENT_ID)]
 
 
@@ -84,14 +94,6 @@ class EventHistoryResponse(BaseModel):
     notes: tuple[EventNoteResponse, ...]
 
 
-class EventsResponse(BaseModel):
-    """Events, newest first; `next_before` is the `before` of the next page, null for the last."""
-
-    repository: str
-    events: tuple[EventResponse, ...]
-    next_before: int | None
-
-
 class EventStateRequest(BaseModel):
     """The state that an event is set to, and why."""
 
@@ -106,27 +108,30 @@ class EventStateRequest(BaseModel):
 _NO_EVENT = {**PROBLEMS[400], "description": "the project has no such event"}
 
 
-@router.get("", responses=CALLER_PROBLEMS)
+@_reads.get("")
 def get_events(
     state_of_service: CurrentAppState,
     caller: CurrentReader,
+    paging: CurrentPaging,
     state: Annotated[list[EventState] | None, Query(max_length=len(EventState))] = None,
-    before: Annotated[int | None, Query(ge=1, le=MAX_EVENT_ID)] = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = MOST_EVENTS,
-) -> EventsResponse:
+) -> Listing[EventResponse]:
     """Return the project's events in any of some states, all without one, newest first."""
-    event_list = list_events(
-        state_of_service.engine, caller.project, states=state or (), before=before, most=limit
-    )
-    events = tuple(map(_event, event_list.events))
-    return EventsResponse(
-        repository=event_list.repository,
-        events=events,
-        next_before=events[-1].id if event_list.has_more else None,
+    with read_session(state_of_service.engine) as session:
+        page = events_page(
+            session,
+            caller.project.id,
+            states=state or (),
+            after=paging.after(KeyPart.NUMBER),
+            most=paging.limit,
+        )
+    return Listing(
+        repository=caller.project.repository,
+        items=tuple(map(_event, page.items)),
+        next=paging.next_path(page),
     )
 
 
-@router.get("/{event_id}", responses={**CALLER_PROBLEMS, 404: _NO_EVENT})
+@_reads.get("/{event_id}", responses={404: _NO_EVENT})
 def get_event(
     state: CurrentAppState, caller: CurrentReader, event_id: EventNumber
 ) -> EventHistoryResponse:
@@ -134,7 +139,7 @@ def get_event(
     return _history(event_history(state.engine, caller.project, event_id))
 
 
-@router.put(
+@_states.put(
     "/{event_id}/state",
     responses={
         400: {**PROBLEMS[400], "description": "a state that cannot be set, or not in this way"},
@@ -162,6 +167,10 @@ def put_event_state(
         now=state.now(),
     )
     return _history(history)
+
+
+router.include_router(_reads)
+router.include_router(_states)
 
 
 def _history(history: EventHistory) -> EventHistoryResponse:

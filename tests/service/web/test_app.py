@@ -148,8 +148,8 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
         for method, request in methods.items()
     } == {
         "get /api/v1/ab-requests": "200 401 403 421 422 500 502",
-        "get /api/v1/events": "200 401 403 421 422 500 502",
-        "get /api/v1/events/{event_id}": "200 401 403 404 421 422 500 502",
+        "get /api/v1/events": "200 304 401 403 421 422 500 502",
+        "get /api/v1/events/{event_id}": "200 304 401 403 404 421 422 500 502",
         "get /api/v1/jobs": "200 401 403 421 422 500 502",
         "get /api/v1/priors": "200 401 403 421 422 500 502",
         "get /api/v1/runs": "200 304 401 403 421 422 500 502",

@@ -25,17 +25,55 @@ def put(site, body, *, token, event=1):
     return site.client.put(f"{ROUTE}/{event}/state", json=body, headers=headers)
 
 
-def test_events_are_read_page_by_page(slowed):
+def read(site, path, **headers):
+    return site.client.get(path, headers={"Authorization": f"Bearer {TOKEN}", **headers})
+
+
+def test_an_event_has_its_state_and_its_series(slowed):
     answer = slowed.get(ROUTE, token=TOKEN).json()
 
-    assert answer["next_before"] is None
-    [event] = answer["events"]
+    assert (answer["repository"], answer["next"]) == ("octo/models", None)
+    [event] = answer["items"]
     assert (event["id"], event["state"], event["pull_request"]) == (1, "open", 7)
     [series] = event["series"]
     assert series["change"] == pytest.approx(0.2, abs=0.01)
-    assert slowed.get(f"{ROUTE}?before=1", token=TOKEN).json()["events"] == []
-    assert slowed.get(f"{ROUTE}?state=fixed&state=expected", token=TOKEN).json()["events"] == []
+    assert slowed.get(f"{ROUTE}?state=fixed&state=expected", token=TOKEN).json()["items"] == []
     assert slowed.get(f"{ROUTE}?limit=0", token=TOKEN).status_code == 422
+
+
+def test_events_are_read_page_by_page_newest_first(slowed, judged, make_bundle):
+    for number in (8, 9):
+        bundle = make_bundle(pairs=4, seed=number, pull_request=number)
+        judged(slowed.engine, bundle, upload_id=str(number) * 32)
+    path, pages = f"{ROUTE}?state=open&state=fixed&limit=1", []
+    while path is not None:
+        answer = read(slowed, path)
+        pages.append([event["id"] for event in answer.json()["items"]])
+        path = answer.json()["next"]
+        assert answer.headers.get("link") == (path and f'<{path}>; rel="next"')
+
+    assert pages == [[3], [2], [1]]
+
+
+def test_a_cursor_of_events_belongs_to_all_of_their_states(slowed, judged, make_bundle):
+    judged(slowed.engine, make_bundle(pairs=4, seed=8, pull_request=8), upload_id="8" * 32)
+    path = f"{ROUTE}?state=open&state=fixed&limit=1"
+    next_path = read(slowed, path).json()["next"]
+
+    assert read(slowed, next_path).status_code == 200
+    assert read(slowed, next_path.replace("state=open&", "")).status_code == 422
+    assert read(slowed, next_path.replace("state=open", "state=expected")).status_code == 422
+
+
+@pytest.mark.parametrize("path", [ROUTE, f"{ROUTE}/1"])
+def test_an_event_that_a_client_has_is_not_sent_again_until_its_state_changes(slowed, path):
+    etag = read(slowed, path).headers["etag"]
+    again = read(slowed, path, **{"If-None-Match": etag})
+
+    assert (again.status_code, again.content) == (304, b"")
+    set_answer = put(slowed, EXPECTED, token=MAINTAINER)
+    assert "etag" not in set_answer.headers
+    assert read(slowed, path, **{"If-None-Match": etag}).status_code == 200
 
 
 def test_a_maintainer_sets_a_state_under_the_tokens_name(slowed):
@@ -57,7 +95,7 @@ def test_who_may_only_upload_decides_nothing_and_who_maintains_uploads_nothing(s
 
 
 def test_another_projects_event_is_not_there(slowed):
-    assert slowed.get(ROUTE, token=OTHER_TOKEN).json()["events"] == []
+    assert slowed.get(ROUTE, token=OTHER_TOKEN).json()["items"] == []
     assert slowed.get(f"{ROUTE}/1", token=OTHER_TOKEN).status_code == 404
 
 

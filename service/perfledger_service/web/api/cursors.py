@@ -8,7 +8,6 @@ has no secret, so that every replica reads it: the parts of its key are untruste
 import base64
 import binascii
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -75,13 +74,14 @@ def read_cursor(
     return key
 
 
-def query_of(request: Request) -> Mapping[str, str]:
-    """Return a request's filters: all of its query but the paging."""
-    return {name: value for name, value in request.query_params.items() if name not in _PAGING}
+def query_of(request: Request) -> tuple[tuple[str, str], ...]:
+    """Return a request's filters by name: all of its query but the paging."""
+    filters = request.query_params.multi_items()
+    return tuple(sorted(one for one in filters if one[0] not in _PAGING))
 
 
 def _checksum(request: Request, project_id: int, content: bytes) -> bytes:
-    of_list = [project_id, request.url.path, sorted(query_of(request).items())]
+    of_list = [project_id, request.url.path, query_of(request)]
     return sha256(msgspec.json.encode(of_list) + content).digest()[:_CHECKSUM_BYTES]
 
 

@@ -1,6 +1,6 @@
 """Serves `/api/v1/series`, `/runs` and `/verdicts`: what a project measured, page by page."""
 
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints
@@ -39,14 +39,15 @@ PullRequest = Annotated[int, Field(ge=1, le=MAX_PULL_REQUEST)]
 SeriesId = Annotated[int, Path(ge=1, le=MAX_SERIES_ID)]
 RunId = Annotated[str, Path(pattern=UPLOAD_ID)]
 
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "the client has this already: `If-None-Match`"}
+}
+
 router = APIRouter(
     prefix="/api/v1",
     tags=["reads"],
     route_class=EtagRoute,
-    responses={
-        **CALLER_PROBLEMS,
-        304: {"description": "the client has this already: `If-None-Match`"},
-    },
+    responses={**CALLER_PROBLEMS, **NOT_MODIFIED},
 )
 
 

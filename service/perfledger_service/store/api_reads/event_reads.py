@@ -1,0 +1,25 @@
+"""Reads a project's events, page by page."""
+
+from collections.abc import Collection
+
+from sqlmodel import Session
+
+from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_service.store.api_reads.keysets import page_of
+from perfledger_service.store.api_reads.read_values import Key, KeysetPage
+from perfledger_service.store.events.tracked_events import events_of
+from perfledger_service.values.branch_views import EventView
+
+
+def events_page(
+    session: Session,
+    project_id: int,
+    *,
+    states: Collection[EventState] = (),
+    after: Key | None = None,
+    most: int,
+) -> KeysetPage[EventView]:
+    """Return a project's events in any of some states, all without one, newest first."""
+    before = None if after is None else int(after[0])
+    views = events_of(session, project_id, states=states, before=before, most=most + 1)
+    return page_of(views, most=most, key=lambda view: (view.event.id,), read=lambda view: view)
