@@ -1,13 +1,14 @@
 """Opens SQLite and PostgreSQL databases so that acknowledged writes are durable."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from sqlite3 import Connection as SqliteConnection, OperationalError
 
-from sqlalchemy import Connection, DateTime, Dialect, Engine, create_engine, event
+import structlog
+from sqlalchemy import Connection, DateTime, Dialect, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Session
@@ -16,11 +17,17 @@ from perfledger_service.errors import SettingsError
 
 # How long a writer waits for another one before "database is locked".
 BUSY_TIMEOUT_MS = 10_000
+# The same for a write that may be left out: whoever reads a page waits for it.
+SHORT_TIMEOUT_MS = 50
 MAX_ATTEMPTS = 10  # to set the journal mode of a database that others create at the same time
 # Execution option of connections whose transactions begin with the lock for writing.
 WRITES = "perfledger_writes"
+# Execution option of those that do not wait long for it.
+IS_BRIEF = "perfledger_is_brief"
 _POSTGRES = "postgresql+psycopg"
 _WHICH_URLS = "the database URL must be sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
+
+_log = structlog.stdlib.get_logger(__name__)
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -96,6 +103,24 @@ def write_session(engine: Engine) -> Generator[Session]:
         yield session
 
 
+def write_if_free(engine: Engine, write: Callable[[Session], None]) -> bool:
+    """Write and commit what may be left out, and return whether it is stored.
+
+    What is read meanwhile never fails for it, and never waits long: not for another writer, and not
+    where the database refuses, as on a full disk.
+    """
+    try:
+        with Session(engine.execution_options(**{WRITES: True, IS_BRIEF: True})) as session:
+            if engine.dialect.name == "postgresql":
+                session.connection().execute(text(f"set local lock_timeout = {SHORT_TIMEOUT_MS}"))
+            write(session)
+            session.commit()
+    except DBAPIError as error:
+        _log.debug("left out a write", reason=type(error.orig).__name__)
+        return False
+    return True
+
+
 def _prepare_sqlite(connection: SqliteConnection, record: ConnectionPoolEntry) -> None:  # noqa: ARG001
     # SQLAlchemy begins transactions, because the driver would begin them too late.
     connection.isolation_level = None
@@ -122,5 +147,14 @@ def _write_ahead(connection: SqliteConnection) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES, False)
-    connection.exec_driver_sql("begin immediate" if writes else "begin")
+    options = connection.get_execution_options()
+    if not options.get(WRITES, False):
+        connection.exec_driver_sql("begin")
+    elif not options.get(IS_BRIEF, False):
+        connection.exec_driver_sql("begin immediate")
+    else:
+        connection.exec_driver_sql(f"pragma busy_timeout = {SHORT_TIMEOUT_MS}")
+        try:
+            connection.exec_driver_sql("begin immediate")
+        finally:
+            connection.exec_driver_sql(f"pragma busy_timeout = {BUSY_TIMEOUT_MS}")

@@ -6,7 +6,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
 
 from perfledger_service.errors import SettingsError
-from perfledger_service.store.database import open_engine, read_session, write_session
+from perfledger_service.store.database import (
+    open_engine,
+    read_session,
+    write_if_free,
+    write_session,
+)
 from perfledger_service.store.tables import ProjectRow, TokenRow
 
 BERLIN = timezone(timedelta(hours=1))
@@ -99,6 +104,57 @@ def test_a_reader_does_not_wait_for_a_writer(engine):
         session.flush()
         with read_session(engine) as other:
             assert other.exec(select(ProjectRow)).all() == []
+
+
+def rename(session, name="o/new"):
+    for project in session.exec(select(ProjectRow)):
+        project.repository = name
+        session.add(project)
+
+
+def names(engine):
+    with read_session(engine) as session:
+        return list(session.exec(select(ProjectRow.repository)))
+
+
+@pytest.fixture
+def stored(any_engine):
+    with write_session(any_engine) as session:
+        session.add(a_project())
+        session.commit()
+    return any_engine
+
+
+def test_a_write_that_may_be_left_out_is_stored_where_nobody_else_writes(stored):
+    assert write_if_free(stored, rename)
+    assert names(stored) == ["o/new"]
+
+
+def test_a_write_that_may_be_left_out_does_not_wait_for_another_writer(stored):
+    with write_session(stored) as other:
+        rename(other, "o/other")
+        other.flush()
+        assert not write_if_free(stored, rename)
+        other.commit()
+
+    assert names(stored) == ["o/other"]
+    assert write_if_free(stored, rename)
+
+
+def test_a_write_that_the_database_refuses_is_left_out(stored):
+    assert not write_if_free(stored, lambda session: session.add(a_project()) or session.flush())
+    assert names(stored) == ["o/r"]
+
+
+def test_other_writers_wait_as_long_as_before(engine):
+    with write_session(engine) as other:
+        other.connection()
+        assert not write_if_free(engine, rename)
+    assert write_if_free(engine, rename)
+    with engine.connect() as first, engine.connect() as second:
+        for connection in (first, second):
+            pragma = connection.exec_driver_sql("pragma busy_timeout")
+            assert pragma.scalar_one() == 10_000
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Stores people's roles in projects: what GitHub said, and what was granted."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -48,16 +49,7 @@ def save_repository_role(session: Session, person_id: int, answer: RepositoryRol
         "asked_at": answer.asked_at,
         "checked_at": answer.checked_at,
     }
-    key = {"person_id": person_id, "project_id": answer.project_id}
-    add_if_new(session, RepositoryRoleRow, {**key, **values})
-    session.exec(
-        update(RepositoryRoleRow)
-        .where(
-            col(RepositoryRoleRow.person_id) == person_id,
-            col(RepositoryRoleRow.project_id) == answer.project_id,
-        )
-        .values(**values)
-    )
+    _put(session, RepositoryRoleRow, person_id, answer.project_id, values)
 
 
 def granted_roles(session: Session, person_id: int) -> dict[int, Role]:
@@ -70,12 +62,8 @@ def grant_role(
     session: Session, person: Person, project_id: int, role: Role, *, by: str, now: datetime
 ) -> None:
     """Give a person a role in a project, in place of the one granted before."""
-    session.merge(
-        RoleGrantRow(
-            person_id=person.id, project_id=project_id, role=role, granted_by=by, granted_at=now
-        )
-    )
-    session.flush()
+    values = {"role": role, "granted_by": by, "granted_at": now}
+    _put(session, RoleGrantRow, person.id, project_id, values)
 
 
 def remove_grant(session: Session, person: Person, project_id: int) -> bool:
@@ -107,3 +95,17 @@ def all_grants(session: Session) -> tuple[ProjectRole, ...]:
         )
         for grant, person, project in rows
     )
+
+
+def _put(
+    session: Session,
+    row: type[RepositoryRoleRow | RoleGrantRow],
+    person_id: int,
+    project_id: int,
+    values: Mapping[str, object],
+) -> None:
+    """Store what holds for a person in a project; another transaction may do so at once."""
+    key = {"person_id": person_id, "project_id": project_id}
+    add_if_new(session, row, {**key, **values})
+    is_theirs = (col(row.person_id) == person_id, col(row.project_id) == project_id)
+    session.exec(update(row).where(*is_theirs).values(**values))

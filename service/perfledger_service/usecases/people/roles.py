@@ -4,14 +4,17 @@ GitHub's answer is stored and holds for ROLE_FRESH. While GitHub does not answer
 holds until it is ROLE_STALE old: then a person has no role but those that were granted.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from perfledger_service.errors import GitHubError, NotFoundError
 from perfledger_service.github.account_permissions import AccountPermissions
-from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.database import read_session, write_if_free, write_session
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.people.persons import person_named
 from perfledger_service.store.people.roles import (
@@ -156,11 +159,13 @@ def _refreshed(
                 project_id=project.id, role=role, asked_at=now, checked_at=now
             )
     if answers:
-        with write_session(engine) as session:
-            for answer in answers.values():
-                save_repository_role(session, person.id, answer)
-            session.commit()
+        write_if_free(engine, partial(_save, person=person, answers=tuple(answers.values())))
     return answers
+
+
+def _save(session: Session, person: Person, answers: Sequence[RepositoryRole]) -> None:
+    for answer in answers:
+        save_repository_role(session, person.id, answer)
 
 
 def _unanswered(

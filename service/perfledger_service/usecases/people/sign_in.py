@@ -10,6 +10,7 @@ import secrets
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network
 
@@ -17,7 +18,7 @@ from sqlalchemy import Engine
 
 from perfledger_service.errors import RefusedError
 from perfledger_service.github.sign_in import SignInProvider
-from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.database import read_session, write_if_free, write_session
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.people.persons import person_by_id, person_for, person_named, persons
 from perfledger_service.store.people.sessions import (
@@ -174,9 +175,7 @@ def session_of(
             return None
         person = person_by_id(session, stored.person_id)
     if now - stored.seen_at >= SEEN_STEP:
-        with write_session(engine) as session:
-            note_seen(session, key, now=now)
-            session.commit()
+        write_if_free(engine, partial(note_seen, sha256=key, now=now))
     return BrowserSession(person, secret)
 
 

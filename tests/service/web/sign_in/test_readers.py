@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from perfledger_service.store.database import write_session
 from perfledger_service.usecases.people.roles import ROLE_FRESH, ROLE_STALE, grant_role, revoke_role
 from perfledger_service.values.people.person import Actor, Role
 from perfledger_service.web.sign_in.access import Access, access_by_route
@@ -103,6 +104,17 @@ def test_who_lost_access_loses_it_within_minutes(browser_of, stand_in, clock, en
     clock.move(ROLE_FRESH)
     assert alice.get("/octo/models").status_code == 404
     assert alice.get("/").status_code == 403
+
+
+def test_pages_are_read_while_something_else_writes(people_site, browser_of, clock):
+    alice = browser_of("alice")
+    with write_session(people_site.engine) as other:
+        other.connection()  # SQLite has one writer
+        clock.move(ROLE_FRESH)  # so that the session's use and GitHub's answers are to be stored
+        for path in ("/octo/models", "/", "/account"):
+            assert alice.get(path).status_code == 200
+    clock.move(timedelta(hours=12) - ROLE_FRESH)
+    assert alice.get("/").status_code == 303  # what was left out was not stored later
 
 
 def test_who_takes_a_login_over_does_not_take_the_roles(browser_of, stand_in, clock):
