@@ -31,6 +31,14 @@ POSTGRES_FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=Tru
 
 
 @pytest.fixture(scope="session", autouse=True)
+def all_cores():
+    """Let checks use all cores, however busy they are: what a check says must not depend on it."""
+    os.environ["PERFLEDGER_CORES"] = "all"
+    yield
+    os.environ.pop("PERFLEDGER_CORES", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def own_check_queue(tmp_path_factory):
     """Let the checks of one test process queue among themselves, not for those of another."""
     folder = tmp_path_factory.mktemp("check-queue")

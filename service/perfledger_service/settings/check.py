@@ -29,6 +29,8 @@ from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger_runners.bundles import bundle_checks as limits
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.children.child_variables import named_variable_error
+from perfledger_runners.machine.core_reservation import ALL, FREE
+from perfledger_runners.machine.kernel_files import parse_cores
 from perfledger_service.settings.tables import (
     CommitmentTable,
     DeclaredTable,
@@ -39,6 +41,7 @@ from perfledger_service.settings.tables import (
 from perfledger_service.settings.validation import setting_text
 
 ENV_PREFIX = "PERFLEDGER_"
+AUTO = "auto"
 # Tables that the bundle contains as values of their own, or does not need.
 _TABLES = {"params", "fleet", "declared", "commitment", "policy", "usage"}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)")
@@ -89,6 +92,10 @@ class CheckSettings(BaseSettings):
         "", description="command that workloads run in, before their interpreter, such as bwrap"
     )
     device: Literal["auto", "cpu", "cuda", "tpu"] = Field("auto", description="where to measure")
+    cores: Annotated[str, Field(max_length=MAX_WORD)] = Field(
+        AUTO,
+        description="cores that steps on a CPU use: all, free (of other programs), 0-3,8, or auto",
+    )
     margin: Share = Field(0.01, description="relative change that counts as unchanged")
     floor: Share = Field(0.003, description="relative change below which nothing is a regression")
     alpha: ErrorRate = Field(0.05, description="chance of any false regression in one check")
@@ -179,6 +186,14 @@ class CheckSettings(BaseSettings):
         shlex.split(command)  # raises ValueError for a quotation that does not end
         return command
 
+    @field_validator("cores")
+    @classmethod
+    def _are_cores(cls, choice: str) -> str:
+        if choice not in (AUTO, ALL, FREE) and not parse_cores(choice):
+            msg = f"{choice!r} is not {AUTO}, {ALL}, {FREE}, or a list of cores such as 0-3,8"
+            raise ValueError(msg)
+        return choice
+
     @field_validator("commitment")
     @classmethod
     def _is_each_once(cls, entries: tuple[CommitmentTable, ...]) -> tuple[CommitmentTable, ...]:
@@ -186,6 +201,15 @@ class CheckSettings(BaseSettings):
             msg = "two commitments have one `where`: add their devices up"
             raise ValueError(msg)
         return entries
+
+    def core_choice(self, *, is_stored: bool) -> str:
+        """Return the cores of a check: unless it is set, all where a service keeps the result.
+
+        Step times of a default branch are compared over weeks, and so on the same cores.
+        """
+        if self.cores != AUTO:
+            return self.cores
+        return ALL if is_stored else FREE
 
     @property
     def pricing(self) -> PricingConfig:

@@ -12,6 +12,7 @@ from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
 from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_service.usecases.check.announce import announcement_notes
 from perfledger_service.usecases.check.check_journal import open_check_journal
 from perfledger_service.usecases.check.check_site import CheckProgress, check_out_revisions
@@ -62,9 +63,11 @@ def check(
         announcement = announcement_notes(
             service, sides, configuration.settings, pull_request=request.pull_request
         )
-        queue = CheckQueue(folder=configuration.settings.lock_folder, waiting=progress.stage)
+        settings = configuration.settings
+        queue = CheckQueue(folder=settings.lock_folder, waiting=progress.stage)
         with (
             queue,
+            CoreReservation(settings.core_choice(is_stored=service is not None)) as cores,
             check_out_revisions(repository, sides, configuration, progress) as site,
             open_check_journal(
                 site,
@@ -74,7 +77,7 @@ def check(
             ) as journal,
         ):
             bundle = measure_change(
-                site, request, progress, queue=queue, history=history, journal=journal
+                site, request, progress, queue=queue, cores=cores, history=history, journal=journal
             )
             bundle = replace(
                 bundle,

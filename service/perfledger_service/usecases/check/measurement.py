@@ -28,6 +28,7 @@ from perfledger_runners.checkouts.changed_lines import changed_lines
 from perfledger_runners.children.harness import waiting_notes
 from perfledger_runners.machine.accelerators import may_have_accelerator
 from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.nvml import Gpu
@@ -94,6 +95,7 @@ def measure_change(
     progress: CheckProgress,
     *,
     queue: CheckQueue,
+    cores: CoreReservation,
     history: UploadTarget | Path | None,
     journal: CheckJournal | None = None,
 ) -> Bundle:
@@ -108,7 +110,7 @@ def measure_change(
     site = site.ending_at(began + settings.budget)
     progress.stage("finding workloads")
     watch, base, head = _discover(site)
-    workload_plan = plan_workloads(base, head, choice=request.choice, params=settings.params)
+    workload_plan = plan_workloads(base, head, choice=request.choice, configured=settings.own_grids)
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(site.requests[Side.HEAD], request.choice))
     other_names, advice = _unmatched_on_base(site, workload_plan, base, request.choice)
@@ -116,6 +118,12 @@ def measure_change(
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
     spent_s = site.harness.clock() - began
     queue.measure_on(machine)
+    if workload_plan.to_measure:
+        machine = cores.take(
+            machine,
+            fewest=max(spec.devices for spec in workload_plan.to_measure),
+            number=journal.resumed.machine.cores if journal and journal.resumed else None,
+        )
     began = site.harness.clock() - spent_s  # waiting for other checks costs nothing
     site = site.ending_at(began + allowance.seconds).for_workloads(workload_plan.to_measure)
     progress.stage("comparing the code of both sides")
@@ -188,6 +196,7 @@ def measure_change(
         + workload_plan.notes
         + rules.notes
         + waiting_notes(os.environ, machine.device)
+        + cores.notes
         + allowance.notes
         + history_notes
         + (journal.notes() if journal else ()),

@@ -29,6 +29,7 @@ from perfledger_runners.checkouts.commit_range import commit_range
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
 from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.check_site import CheckProgress, open_checkouts
@@ -129,6 +130,7 @@ def bisect(
         settings = configuration.settings
         with (
             CheckQueue(folder=settings.lock_folder, waiting=progress.stage) as queue,
+            CoreReservation(settings.core_choice(is_stored=False)) as cores,
             open_checkouts(repository, ends, configuration, progress) as checkouts,
             CommitMeasurements(
                 checkouts=checkouts,
@@ -136,6 +138,7 @@ def bisect(
                 workload=request.workload,
                 progress=progress,
                 queue=queue,
+                cores=cores,
                 seed=secrets.randbits(32),
             ) as measurements,
         ):

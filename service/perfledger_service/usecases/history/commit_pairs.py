@@ -13,6 +13,7 @@ from perfledger.records import Failure, FailureReason, Machine, Revision, Run, S
 from perfledger_baselines.estimation.pairing import match_runs
 from perfledger_runners.checkouts.git import git
 from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.nvml import Gpu
 from perfledger_runners.machine.telemetry import GpuTelemetry, NoTelemetry
@@ -97,6 +98,7 @@ class CommitMeasurements:
     workload: str
     progress: CheckProgress
     queue: CheckQueue
+    cores: CoreReservation
     seed: int
     checks: dict[int, ReportedCheck] = field(default_factory=dict[int, ReportedCheck])  # by commit
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -146,6 +148,7 @@ class CommitMeasurements:
         place = self._place(base)
         if not self._pairs:
             self.queue.measure_on(place.machine)
+            self.cores.take(place.machine, fewest=place.spec.devices)
         measurement = PairMeasurement(
             harness=site.harness,
             requests=requests_for_device(site.requests, place.machine.device),
@@ -183,6 +186,7 @@ class CommitMeasurements:
             request,
             self.progress,
             queue=self.queue,
+            cores=self.cores,
             history=None,
         )
         bundle = replace(

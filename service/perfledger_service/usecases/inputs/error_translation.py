@@ -45,6 +45,7 @@ from perfledger_runners.children.interpreter import InterpreterError
 from perfledger_runners.children.sandbox import SandboxError
 from perfledger_runners.jobs.job_slot import RunnerNameError
 from perfledger_runners.launchers.launcher import LauncherError
+from perfledger_runners.machine.core_reservation import CoreError
 from perfledger_runners.measuring.pair_journal import JournalError
 from perfledger_runners.user_folders import UserFolderError
 from perfledger_service.errors import NotMeasuredError, PerfledgerError, UsageError
@@ -55,6 +56,7 @@ _INPUT_ERRORS = (
     JournalError,
     RunnerNameError,
     LauncherError,
+    CoreError,
     UserFolderError,
     BundleError,
     HistoryFileError,

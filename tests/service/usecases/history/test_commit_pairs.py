@@ -8,6 +8,7 @@ import pytest
 from perfledger_runners.checkouts.commit_range import commit_range
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_runners.measuring.measured_pair import NoProgress
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check.check_site import open_checkouts
@@ -84,6 +85,7 @@ def test_commits_are_built_once_and_left_out_with_a_reason(measurements, stages)
             workload="w:step",
             progress=stages,
             queue=CheckQueue(folder="", waiting=stages.stage),
+            cores=CoreReservation(),
             seed=1,
         ) as measured,
     ):
@@ -113,6 +115,7 @@ def test_an_end_that_cannot_be_measured_is_a_wrong_use(measurements, stages):
             workload="w:step",
             progress=stages,
             queue=CheckQueue(folder="", waiting=stages.stage),
+            cores=CoreReservation(),
             seed=1,
         ) as measured,
         pytest.raises(UsageError, match=r"the bad commit .* does not register .*--workloads-from"),

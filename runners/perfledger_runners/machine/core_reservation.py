@@ -1,0 +1,120 @@
+"""Keeps the steps of a check on a CPU off the cores that other programs use.
+
+A step on all cores waits in most turns for the core that another program keeps busy. On fewer cores
+it waits less: the scheduler moves the other program to a core that is left to it.
+"""
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Self
+
+from perfledger.records import Device, Machine
+from perfledger_runners.machine.host_load import HostLoad, read_load, usable_core_numbers
+from perfledger_runners.machine.kernel_files import cores_text, parse_cores
+
+ALL, FREE = "all", "free"  # what a choice may say in place of a list of cores
+# Less use of others is left alone: whoever looks at a machine now and then costs no whole core.
+LEAST_FOREIGN_CORES = 0.5
+# Of a core. One program that never waits is read as 0.95 to 1.05 cores.
+TOLERANCE = 0.1
+
+
+class CoreError(ValueError):
+    """A list of cores that this process may not use."""
+
+
+def keep_to_cores(cores: frozenset[int]) -> None:
+    """Let this thread, and all that it starts from now on, run on these cores only."""
+    if hasattr(os, "sched_setaffinity"):  # Linux has it
+        os.sched_setaffinity(0, cores)
+
+
+@dataclass(slots=True)
+class CoreReservation:
+    """The cores of a check's steps; a context whose end gives all of them back."""
+
+    choice: str = ALL  # or FREE, or a list such as "0-3,8"
+    usable: Callable[[], frozenset[int]] = usable_core_numbers
+    read: Callable[[], HostLoad] = read_load
+    keep_to: Callable[[frozenset[int]], None] = keep_to_cores
+    notes: tuple[str, ...] = ()  # on cores that are left out
+    _before: frozenset[int] = field(default_factory=frozenset[int])
+    _chosen: frozenset[int] = field(default_factory=frozenset[int])
+
+    def __enter__(self) -> Self:
+        """Remember the cores to give back."""
+        self._before = self.usable()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Use all cores again."""
+        self.keep_to(self._before)
+
+    def take(self, machine: Machine, *, fewest: int = 1, number: int | None = None) -> Machine:
+        """Keep to the chosen cores from now on; return the machine with their number.
+
+        `fewest` cores are needed, one for each rank: where other programs leave fewer, all are
+        used. `number` is that of a check that goes on. Steps on other devices are left alone.
+        Raises CoreError.
+        """
+        if machine.device is not Device.CPU or self.choice == ALL:
+            return machine
+        if self._chosen:
+            return replace(machine, cores=len(self._chosen))
+        usable = self.usable()
+        if self.choice == FREE:
+            load = self.read()
+            chosen = least_busy(load, cores_beside(load) if number is None else number)
+            if not fewest <= len(chosen) < len(usable):
+                return machine
+            self.notes = (_free_note(chosen, load),)
+        else:
+            chosen = _listed(self.choice, usable)
+            self.notes = (f"measured on cores {cores_text(chosen)}: `cores` names them",)
+        self.keep_to(chosen)
+        self._chosen = chosen
+        return replace(machine, cores=len(chosen))
+
+
+def cores_beside(load: HostLoad) -> int:
+    """Return on how many cores a check measures best beside other programs.
+
+    As many as those leave; half of them where they leave none, as fewer threads wait for each other
+    less often; and all of them where hardly anything else runs, or nothing is known of it.
+    """
+    foreign, usable = load.foreign_cores, len(load.usable)
+    if foreign is None or foreign < LEAST_FOREIGN_CORES:
+        return usable
+    free = int(usable - foreign + TOLERANCE)
+    return free if free > 0 else max(1, usable // 2)
+
+
+def least_busy(load: HostLoad, number: int) -> frozenset[int]:
+    """Return so many usable cores, those that others keep least busy."""
+    order = sorted(load.usable, key=lambda core: (load.busy_shares.get(core, 1.0), core))
+    return frozenset(order[:number])
+
+
+def _listed(choice: str, usable: Collection[int]) -> frozenset[int]:
+    cores = parse_cores(choice)
+    if not cores or not cores <= frozenset(usable):
+        msg = f"cores is {choice!r}, and this process may use {cores_text(usable)}"
+        raise CoreError(msg)
+    return cores
+
+
+def _free_note(chosen: frozenset[int], load: HostLoad) -> str:
+    count = f"core{'s' * (len(chosen) != 1)} {cores_text(chosen)} of {len(load.usable)}"
+    names = ", ".join(program.name for program in load.programs)
+    foreign = f"other programs{f' ({names})' if names else ''} use {load.foreign_cores or 0:.1f}"
+    return (
+        f"measured on {count}, as {foreign} of them: steps use fewer threads than on a quiet "
+        'machine; cores = "all" measures on all'
+    )
