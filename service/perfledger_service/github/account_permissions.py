@@ -21,3 +21,7 @@ class AccountPermissions(Protocol):
     def account_permission(self, repository: str, login: str) -> AccountPermission:
         """Return what the account with a login may do with a repository."""
         ...
+
+    def repository_id(self, repository: str) -> int:
+        """Return the number of the repository that has a name now."""
+        ...

@@ -61,7 +61,7 @@ class GitHub:
             document = decode_answer(self._call("GET", repository, f"pulls/{number}"), PULL_REQUEST)
         except GitHubError as error:
             if error.github_status == NOT_FOUND:
-                self._require_repository(repository)
+                self.repository_id(repository)  # raises where the App is not there
                 return None
             raise
         origin, base = document.head.repo, document.base
@@ -113,11 +113,15 @@ class GitHub:
             document = decode_answer(self._call("GET", repository, path), PERMISSION)
         except GitHubError as error:
             if error.github_status == NOT_FOUND:
-                self._require_repository(repository)
+                self.repository_id(repository)  # raises where the App is not there
                 return AccountPermission(permission="none", account_id=None)
             raise
         account_id = None if document.user is None else document.user.id
         return AccountPermission(permission=document.permission, account_id=account_id)
+
+    def repository_id(self, repository: str) -> int:
+        """Return the number of the repository that has a name now."""
+        return decode_answer(self._call("GET", repository, ""), CREATED).id
 
     def check_runs(self, repository: str, sha: str, name: str) -> tuple[int, ...]:
         """Return the ids of our check runs by that name on a commit, newest first.
@@ -182,10 +186,6 @@ class GitHub:
     def close(self) -> None:
         """Close the connections."""
         self._api.close()
-
-    def _require_repository(self, repository: str) -> None:
-        """Raise GitHubError where the repository cannot be seen, as while the App is not there."""
-        decode_answer(self._call("GET", repository, ""), CREATED)
 
     def _is_there(
         self, method: str, repository: str, path: str, json: Mapping[str, object] | None = None

@@ -21,6 +21,7 @@ from perfledger_service.store.upgrade import open_current
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.comments.comment_commands import carry_out, fail_command
+from perfledger_service.usecases.people.role_questions import LimitedPermissions
 from perfledger_service.usecases.people.sign_in import SignInOptions
 from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
 from perfledger_service.usecases.pull_requests.machine_classes import deadline_work, head_of_work
@@ -166,7 +167,7 @@ def _app_state(
         metrics_token=settings.metrics_token,
         github_requests=github.requests if github else None,
         sign_in=sign_in,
-        permissions=github,
+        permissions=LimitedPermissions(github) if github else None,
     )
 
 

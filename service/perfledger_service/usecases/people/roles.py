@@ -143,7 +143,7 @@ def _refreshed(
     due = sorted(due, key=lambda one: (one.id in asked_at, asked_at.get(one.id, now)))  # new: first
     for place, project in enumerate(due[:MOST_QUESTIONS]):
         try:
-            role = _role_at_github(permissions, project.repository, person)
+            role = _role_at_github(permissions, project, person)
         except GitHubError as error:
             _log.warning(
                 "GitHub did not say a role", repository=project.repository, reason=str(error)
@@ -180,13 +180,22 @@ def _unanswered(
 
 
 def _role_at_github(
-    permissions: AccountPermissions, repository: str, person: Person
+    permissions: AccountPermissions, project: Project, person: Person
 ) -> Role | None:
-    """Return a person's role by GitHub's permissions; none where another account has the login."""
-    answer = permissions.account_permission(repository, person.login)
-    if str(answer.account_id) != person.subject:
+    """Return a person's role by GitHub's permissions.
+
+    None where another account has the login, and where another repository has the project's name:
+    its number is compared where the project has one.
+    """
+    answer = permissions.account_permission(project.repository, person.login)
+    role = ROLE_OF_PERMISSION.get(answer.permission)
+    if role is None or str(answer.account_id) != person.subject:
         return None
-    return ROLE_OF_PERMISSION.get(answer.permission)
+    number = project.actions_repository_id
+    if number is not None and permissions.repository_id(project.repository) != number:
+        _log.warning("another repository has a project's name", repository=project.repository)
+        return None
+    return role
 
 
 def _is_due(answer: RepositoryRole | None, none_fresh: timedelta, *, now: datetime) -> bool:

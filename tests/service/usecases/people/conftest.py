@@ -14,6 +14,7 @@ class FakePermissions:
     def __init__(self):
         self.permissions = {}
         self.account_id = 7
+        self.repository_ids = {}
         self.failure = None
         self.asked = []
 
@@ -23,6 +24,9 @@ class FakePermissions:
             raise self.failure
         permission = self.permissions.get(repository, "none")
         return AccountPermission(permission=permission, account_id=self.account_id)
+
+    def repository_id(self, repository):
+        return self.repository_ids[repository]
 
     def fail(self, *, status=None):
         self.failure = GitHubError("no answer", github_status=status, is_transient=True)

@@ -14,7 +14,7 @@ from perfledger_service.usecases.people.roles import (
     revoke_role,
     roles_of,
 )
-from perfledger_service.usecases.pull_requests.projects import add_project
+from perfledger_service.usecases.pull_requests.projects import add_project, let_actions_upload
 from perfledger_service.values.people.person import Actor, Role
 
 ROOT = Actor(name="root")
@@ -75,6 +75,18 @@ def test_an_account_with_the_login_and_another_number_has_no_role(ask, permissio
     for other in (8, None):
         permissions.account_id = other
         assert ask(ROLE_FRESH * (other or 1)) == {}
+
+
+def test_another_repository_with_the_projects_name_gives_no_role(any_engine, ask, permissions, now):
+    let_actions_upload(
+        any_engine, "octo/models", repository_id=41, owner_id=2, branch="main", now=now
+    )
+    permissions.permissions = {"octo/models": "admin", "octo/other": "read"}
+    permissions.repository_ids["octo/models"] = 42  # the project's was renamed, this made anew
+
+    assert ask() == {"octo/other": Role.VIEWER}
+    permissions.repository_ids["octo/models"] = 41
+    assert ask(ROLE_STALE)["octo/models"] is Role.ADMIN
 
 
 def test_while_github_fails_the_last_answer_holds_for_an_hour(ask, permissions):
