@@ -1,7 +1,5 @@
 """Derives the epoch of a machine from the state it is kept in."""
 
-from dataclasses import asdict
-
 from perfledger.records import Machine
 
 # What the machine's administrator decides. The versions of Python, CUDA and the frameworks are not
@@ -23,5 +21,4 @@ EPOCH_FACTS = (
 
 def epoch_key(machine: Machine) -> str:
     """Return the state of a machine as a text that changes when the state does."""
-    facts = asdict(machine)
-    return "; ".join(f"{name} {facts[name]}" for name in EPOCH_FACTS)
+    return "; ".join(f"{name} {getattr(machine, name)}" for name in EPOCH_FACTS)

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
+from operator import itemgetter
 
-from sqlalchemy import ColumnElement, func, update
+from sqlalchemy import func, select as columns, update
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
@@ -34,6 +35,9 @@ MOST_COMMITS = 200
 LARGEST = 1e290
 # Measurements of one commit so close are of one time of day.
 SAME_HOUR = timedelta(hours=1)
+# An expression: by an index of the column, SQLite would read all uploads and look for the series in
+# each, which takes a hundred times as long.
+_IS_COUNTED = (col(UploadRow.status) + "").in_(COUNTED_STATUSES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,66 +162,56 @@ def _measured_commits(project_id: int) -> Select[str, int]:
 def _read_branch_series(
     session: Session, rows_by_id: Mapping[int, SeriesRow], branch_position_of: Mapping[int, int]
 ) -> Iterator[BranchSeries]:
-    """Read all series' commits in one statement, and their times in another."""
+    """Read all series' commits in one statement, along the primary key."""
     processes = col(ObservationRow.processes)
-    is_counted = (
-        col(ObservationRow.series_id).in_(rows_by_id),
-        col(ObservationRow.position) >= min(branch_position_of, default=0),
-        col(ObservationRow.center).between(-LARGEST, LARGEST),
-        col(UploadRow.status).in_(COUNTED_STATUSES),
-        IS_BELIEVED,
-    )
-    rows = session.exec(
-        select(
-            ObservationRow.series_id,
-            ObservationRow.position,
-            func.sum(col(ObservationRow.center) * processes) / func.sum(processes),
-            func.max(UploadRow.environment_hash),
+    rows = (
+        session.connection()
+        .execute(
+            columns(
+                col(ObservationRow.series_id),
+                col(ObservationRow.position),
+                func.sum(col(ObservationRow.center) * processes) / func.sum(processes),
+                func.max(col(UploadRow.environment_hash)),
+                func.min(col(UploadRow.measured_at)),
+                func.max(col(UploadRow.measured_at)),
+            )
+            .join(UploadRow)
+            .where(
+                col(ObservationRow.series_id).in_(rows_by_id),
+                col(ObservationRow.position).in_(branch_position_of),
+                col(ObservationRow.center).between(-LARGEST, LARGEST),
+                _IS_COUNTED,
+                IS_BELIEVED,
+            )
+            .group_by(col(ObservationRow.series_id), col(ObservationRow.position))
+            .order_by(col(ObservationRow.series_id))
         )
-        .join(UploadRow)
-        .where(*is_counted)
-        .group_by(col(ObservationRow.series_id), col(ObservationRow.position))
-        .order_by(col(ObservationRow.series_id))
+        .all()
     )
-    of_branch = [row for row in rows if row[1] in branch_position_of]
-    machines = machines_by_hash(session, {key for _, _, _, key in of_branch})
-    times = _times(session, is_counted)
-    for series_id, group in groupby(of_branch, key=lambda row: row[0]):
+    machines = machines_by_hash(session, {key for _, _, _, key, _, _ in rows})
+    epochs = {key: epoch_key(machine) for key, machine in machines.items()}
+    for series_id, group in groupby(rows, key=itemgetter(0)):
         row = rows_by_id[series_id]
         points = sorted(
-            (branch_position_of[at], center, key, times.get((series_id, at), math.nan))
-            for _, at, center, key in group
+            (branch_position_of[at], center, key, _seconds(first, last))
+            for _, at, center, key, first, last in group
         )
+        positions, values, keys, times = zip(*points, strict=True)
+        devices = {key: _device(machines[key], row.device_class) for key in set(keys)}
         yield BranchSeries(
             id=series_id,
             series=Series(row.workload, _metric(row), row.device_class),
-            positions=tuple(position for position, _, _, _ in points),
-            values=tuple(center for _, center, _, _ in points),
-            environments=tuple(epoch_key(machines[key]) for _, _, key, _ in points),
-            devices=tuple(_device(machines[key], row.device_class) for _, _, key, _ in points),
-            times=tuple(seconds for _, _, _, seconds in points),
+            positions=positions,
+            values=values,
+            environments=tuple(epochs[key] for key in keys),
+            devices=tuple(devices[key] for key in keys),
+            times=times,
         )
 
 
-def _times(
-    session: Session, is_counted: Sequence[ColumnElement[bool]]
-) -> dict[tuple[int, int], float]:
-    """Return when each series' commits were measured, NaN for several times of day."""
-    rows = session.exec(
-        select(
-            ObservationRow.series_id,
-            ObservationRow.position,
-            func.min(UploadRow.measured_at),
-            func.max(UploadRow.measured_at),
-        )
-        .join(UploadRow)
-        .where(*is_counted)
-        .group_by(col(ObservationRow.series_id), col(ObservationRow.position))
-    )
-    return {
-        (series_id, position): first.timestamp() if last - first <= SAME_HOUR else math.nan
-        for series_id, position, first, last in rows
-    }
+def _seconds(first: datetime, last: datetime) -> float:
+    """Return when a commit was measured, NaN for several times of day."""
+    return first.timestamp() if last - first <= SAME_HOUR else math.nan
 
 
 def _device(machine: Machine, device_class: str) -> str:
