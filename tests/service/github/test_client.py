@@ -136,36 +136,6 @@ def test_half_of_an_apps_credentials_is_an_error(app_id, key):
 def test_a_pull_request_of_a_repository_that_cannot_be_seen_may_be_there(github):
     with pytest.raises(GitHubError, match="404 to GET /repos/octo/hidden: Not Found") as caught:
         github.pull_request("octo/hidden", 7)
-    assert caught.value.is_transient
-
-
-def test_a_repository_has_a_number(github, at_github):
-    at_github.tell("permissions", {"login": "alice", "permission": "read"})
-
-    assert github.repository_id(REPOSITORY) == 1
-    with pytest.raises(GitHubError):
-        github.repository_id("octo/unseen")
-
-
-def test_a_thumb_is_put_under_a_comment_once_and_under_none_that_is_gone(github, at_github):
-    at_github.open_pull()
-    comment = at_github.add_comment("alice", "/perfledger help")
-    for comment_id in (comment["id"], comment["id"], 404):
-        github.react(REPOSITORY, comment_id)
-
-    assert at_github.state["reactions"] == [{"comment": comment["id"], "content": "+1"}]
-
-
-def test_a_permission_is_githubs_word_and_none_for_a_stranger(github, at_github):
-    at_github.tell("permissions", {"login": "alice", "permission": "admin"})
-
-    assert github.permission(REPOSITORY, "alice") == "admin"
-    assert github.permission(REPOSITORY, "mallory") == "none"
-
-
-def test_nobodys_permission_is_known_where_the_repository_cannot_be_seen(github):
-    with pytest.raises(GitHubError) as caught:
-        github.permission("octo/unseen", "alice")
 
     assert caught.value.is_transient
 
@@ -189,6 +159,7 @@ def test_a_permission_is_githubs_word_and_none_for_a_stranger(github, at_github)
 def test_nobodys_permission_is_known_where_the_repository_cannot_be_seen(github):
     with pytest.raises(GitHubError) as caught:
         github.permission("octo/unseen", "alice")
+    assert caught.value.is_transient
 
 
 def test_a_repository_has_a_number(github, at_github):
@@ -197,4 +168,3 @@ def test_a_repository_has_a_number(github, at_github):
     assert github.repository_id(REPOSITORY) == 1
     with pytest.raises(GitHubError):
         github.repository_id("octo/unseen")
-    assert caught.value.is_transient
