@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -103,8 +104,7 @@ def create_app(state: AppState) -> FastAPI:
     app.state.is_finished = True
     app.state.metrics = metrics_registry(state)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")
-    for module in ROUTED:
-        app.include_router(module.router)
+    app.routes.extend(_routes())
     access_by_route(app)  # a route without a rule is a bug that is not served
     app.add_middleware(BodySizeLimit)
     app.add_middleware(AllowedHosts, public_url=state.public_url)
@@ -113,6 +113,15 @@ def create_app(state: AppState) -> FastAPI:
     add_error_responses(app)
     complete_description(app)
     return app
+
+
+@cache
+def _routes() -> tuple[BaseRoute, ...]:
+    """Return the routes, which no state changes: FastAPI reads their signatures once a process."""
+    router = APIRouter()
+    for module in ROUTED:
+        router.include_router(module.router)
+    return tuple(router.routes)
 
 
 def _start(state: AppState) -> tuple[RepeatedTask, ...]:
