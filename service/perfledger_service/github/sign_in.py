@@ -3,6 +3,7 @@
 The person's token is used once, to ask for the account, and thrown away.
 """
 
+import hmac
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -29,6 +30,11 @@ class SignedInAccount:
 
 class SignInProvider(Protocol):
     """Where people prove who they are."""
+
+    @property
+    def seal_key(self) -> bytes:
+        """Return 32 secret bytes, the same in every process of the service."""
+        ...
 
     def authorize_url(self, *, state: str, challenge: str) -> str:
         """Return the page to which a browser is sent."""
@@ -63,6 +69,12 @@ class GitHubSignIn:
         self._root = web_root(api_url)
         self._api = GitHubApi(api_url)
         self._web = GitHubApi(self._root, write_interval_s=0.0)
+
+    @property
+    def seal_key(self) -> bytes:
+        """Return a key of the App's client secret, for what browsers keep of a sign-in."""
+        secret = self._client_secret.get_secret_value().encode()
+        return hmac.digest(secret, b"perfledger sign-in", "sha256")
 
     def authorize_url(self, *, state: str, challenge: str) -> str:
         """Return GitHub's page that asks the person, and comes back with a code."""

@@ -1,4 +1,4 @@
-"""Stores sign-ins that began and sessions of signed-in browsers, by hashes of their secrets."""
+"""Stores sessions of signed-in browsers, by hashes of their secrets."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,10 +7,7 @@ import msgspec
 from sqlalchemy import delete, func, update
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.people.people_tables import PersonSessionRow, SignInAttemptRow
-
-# Sign-ins at a time that have not ended: the oldest of more than these have to begin again.
-MAX_ATTEMPTS = 10_000
+from perfledger_service.store.people.people_tables import PersonSessionRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,51 +21,7 @@ class StoredSession:
     expires_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignInAttempt:
-    """A sign-in that began; `next_path` is the page that it leads to."""
-
-    state_sha256: str
-    browser_sha256: str
-    next_path: str
-    expires_at: datetime
-
-
 _SESSION_DECODER = msgspec.json.Decoder(StoredSession)
-_ATTEMPT_DECODER = msgspec.json.Decoder(SignInAttempt)
-
-
-def add_attempt(session: Session, attempt: SignInAttempt, *, now: datetime) -> None:
-    """Store a sign-in that begins; those that ended, and the oldest of too many, are forgotten."""
-    session.exec(delete(SignInAttemptRow).where(col(SignInAttemptRow.expires_at) <= now))
-    count = session.exec(select(func.count()).select_from(SignInAttemptRow)).one()
-    if count >= MAX_ATTEMPTS:
-        oldest = (
-            select(SignInAttemptRow.state_sha256)
-            .order_by(col(SignInAttemptRow.expires_at))
-            .limit(count - MAX_ATTEMPTS + 1)
-        )
-        session.exec(delete(SignInAttemptRow).where(col(SignInAttemptRow.state_sha256).in_(oldest)))
-    session.add(
-        SignInAttemptRow(
-            state_sha256=attempt.state_sha256,
-            browser_sha256=attempt.browser_sha256,
-            next_path=attempt.next_path,
-            expires_at=attempt.expires_at,
-        )
-    )
-    session.flush()
-
-
-def take_attempt(session: Session, state_sha256: str) -> SignInAttempt | None:
-    """Remove and return a sign-in that began; None for one that is unknown, or was taken."""
-    row = session.get(SignInAttemptRow, state_sha256, with_for_update=True)
-    if row is None:
-        return None
-    attempt = row.to_value(_ATTEMPT_DECODER)
-    session.delete(row)
-    session.flush()
-    return attempt
 
 
 def add_session(session: Session, stored: StoredSession) -> None:

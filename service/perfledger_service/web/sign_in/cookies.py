@@ -4,11 +4,36 @@ With https the names begin with __Host-, so that no other host, also of the same
 them, and they are sent over https only. No script reads them.
 """
 
+import re
+from hashlib import sha256
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 SESSION = "perfledger_session"
-BROWSER = "perfledger_sign_in"  # of a sign-in that is not finished
+# Of sign-ins that are not finished, each with a part of its state's hash behind it.
+ATTEMPT = "perfledger_sign_in_"
+ATTEMPT_DIGITS = 16
+# A browser's sign-ins at a time, such as those of tabs that open at once: servers and proxies
+# refuse many cookies.
+MAX_ATTEMPTS = 20
+_ATTEMPT_NAME = re.compile(rf"{ATTEMPT}[0-9a-f]{{{ATTEMPT_DIGITS}}}", re.ASCII)
+
+
+def attempt_cookie(state: str) -> str:
+    """Return the name of the cookie of one sign-in, by its state."""
+    return ATTEMPT + sha256(state.encode("utf-8", "surrogatepass")).hexdigest()[:ATTEMPT_DIGITS]
+
+
+def oldest_attempts(request: Request, *, public_url: str) -> tuple[str, ...]:
+    """Return the names of the cookies to remove before a browser begins another sign-in.
+
+    Browsers send the oldest first.
+    """
+    prefix = _full_name("", public_url)
+    names = [name.removeprefix(prefix) for name in request.cookies if name.startswith(prefix)]
+    attempts = [name for name in names if _ATTEMPT_NAME.fullmatch(name)]
+    return tuple(attempts[: max(0, len(attempts) - MAX_ATTEMPTS + 1)])
 
 
 def cookie_of(request: Request, name: str, *, public_url: str) -> str:

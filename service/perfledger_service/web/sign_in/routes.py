@@ -9,23 +9,27 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from perfledger_service.errors import NotFoundError, RefusedError
 from perfledger_service.rendering.server.account_page import signed_out_page
 from perfledger_service.usecases.people.sign_in import (
-    ATTEMPT_LIFETIME,
-    HOME,
     ProvenAccount,
     SignInOptions,
+    sign_out,
+    start_session,
+)
+from perfledger_service.usecases.people.sign_in_attempts import (
+    ATTEMPT_LIFETIME,
+    HOME,
+    MAX_STATE,
     begin_sign_in,
     finish_sign_in,
     local_path,
-    sign_out,
-    start_session,
 )
 from perfledger_service.values.people.person import PersonProvider
 from perfledger_service.web.app_state import AppState, CurrentAddress, CurrentAppState
 from perfledger_service.web.sign_in.access import anyone
 from perfledger_service.web.sign_in.cookies import (
-    BROWSER,
     SESSION,
+    attempt_cookie,
     cookie_of,
+    oldest_attempts,
     remove_cookie,
     set_cookie,
 )
@@ -36,6 +40,8 @@ from perfledger_service.web.sign_in.readers import SEE_OTHER, CurrentPageReader,
 router = APIRouter(include_in_schema=False)
 MAX_PARAMETER = 1000
 Parameter = Annotated[str, Query(max_length=MAX_PARAMETER)]
+State = Annotated[str, Query(max_length=MAX_STATE)]
+State = Annotated[str, Query(max_length=MAX_STATE)]
 NextPath = Annotated[str, Query(alias="next", max_length=4 * MAX_PARAMETER)]
 _ERROR = re.compile(r"[a-z_]{1,60}")  # GitHub's names of errors
 
@@ -54,14 +60,15 @@ def sign_in(
         account = ProvenAccount(PersonProvider.PROXY, name, name)
         return _with_session(request, state, account, local_path(next_path), address=address)
     assert options.github is not None  # noqa: S101 - one of the two is set
-    attempt = begin_sign_in(state.engine, options.github, next_path=next_path, now=state.now())
+    attempt = begin_sign_in(options.github, next_path=next_path, now=state.now())
     response = RedirectResponse(attempt.url, SEE_OTHER)
-    lifetime_s = ATTEMPT_LIFETIME.total_seconds()
+    for cookie in oldest_attempts(request, public_url=state.public_url):
+        remove_cookie(response, cookie, public_url=state.public_url)
     set_cookie(
         response,
-        BROWSER,
+        attempt_cookie(attempt.state),
         attempt.browser_secret,
-        max_age_s=lifetime_s,
+        max_age_s=ATTEMPT_LIFETIME.total_seconds(),
         public_url=state.public_url,
     )
     return response
@@ -73,7 +80,7 @@ def callback(
     address: CurrentAddress,
     app_state: CurrentAppState,
     *,
-    state: Parameter = "",
+    state: State = "",
     code: Parameter = "",
     error: Parameter = "",
 ) -> Response:
@@ -86,16 +93,16 @@ def callback(
         reason = error if _ERROR.fullmatch(error) else "no reason given"
         msg = f"GitHub did not sign you in ({reason}): sign in again"
         raise RefusedError(msg)
+    cookie = attempt_cookie(state)
     account, next_path = finish_sign_in(
-        app_state.engine,
         options.github,
         state=state,
         code=code,
-        browser_secret=cookie_of(request, BROWSER, public_url=app_state.public_url),
+        browser_secret=cookie_of(request, cookie, public_url=app_state.public_url),
         now=app_state.now(),
     )
     response = _with_session(request, app_state, account, next_path, address=address)
-    remove_cookie(response, BROWSER, public_url=app_state.public_url)
+    remove_cookie(response, cookie, public_url=app_state.public_url)
     return response
 
 

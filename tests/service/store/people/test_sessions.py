@@ -2,32 +2,16 @@ from datetime import timedelta
 
 import pytest
 
-from perfledger_service.store.people import sessions
 from perfledger_service.store.people.sessions import (
-    SignInAttempt,
     StoredSession,
-    add_attempt,
     add_session,
     end_session,
     end_sessions,
     note_seen,
     session_of_hash,
-    take_attempt,
 )
 
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def begin(session, now):
-    def begin(state, *, expires_in=HOUR, at=now):
-        attempt = SignInAttempt(
-            state_sha256=state, browser_sha256="b", next_path="/", expires_at=at + expires_in
-        )
-        add_attempt(session, attempt, now=at)
-        return attempt
-
-    return begin
 
 
 @pytest.fixture
@@ -44,31 +28,6 @@ def start(session, add_person, now):
         return stored
 
     return start
-
-
-def test_a_sign_in_is_taken_once(session, begin):
-    attempt = begin("s")
-
-    assert take_attempt(session, "s") == attempt
-    assert take_attempt(session, "s") is None
-    assert take_attempt(session, "unknown") is None
-
-
-def test_sign_ins_that_ended_are_forgotten(session, begin, now):
-    begin("old")
-    begin("new", at=now + HOUR)
-
-    assert take_attempt(session, "old") is None
-    assert take_attempt(session, "new") is not None
-
-
-def test_of_too_many_sign_ins_the_oldest_are_forgotten(session, begin, monkeypatch):
-    monkeypatch.setattr(sessions, "MAX_ATTEMPTS", 3)
-    for number in range(5):
-        begin(str(number), expires_in=HOUR + timedelta(seconds=number))
-
-    left = [number for number in range(5) if take_attempt(session, str(number))]
-    assert left == [2, 3, 4]
 
 
 def test_a_session_is_found_by_its_hash_until_it_is_ended(session, start, now):

@@ -6,8 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from perfledger_service.usecases.people.audit import audit_log
-from perfledger_service.usecases.people.sign_in import ATTEMPT_LIFETIME
+from perfledger_service.usecases.people.sign_in_attempts import ATTEMPT_LIFETIME
 from perfledger_service.values.people.person import AuditAction
+from perfledger_service.web.sign_in.cookies import ATTEMPT, MAX_ATTEMPTS
 
 
 def test_a_page_leads_through_github_and_back_to_itself(browser_of):
@@ -35,7 +36,7 @@ def test_the_cookies_are_of_this_site_for_no_script_and_for_a_time(browser_of):
         assert {"HttpOnly", "Path=/", "SameSite=lax"} <= set(cookie.split("; "))
     assert "Max-Age=600" in begin_cookie
     assert f"Max-Age={7 * 86400}" in session_cookie
-    assert removal.startswith('perfledger_sign_in="";')
+    assert removal.startswith(f'{begin_cookie.partition("=")[0]}="";')
 
 
 def test_githubs_page_gets_a_state_and_a_challenge_and_no_secret(browser_of):
@@ -74,6 +75,12 @@ def callback(browser):
     return browser.go_to_github(browser.get("/sign-in").headers["location"])
 
 
+def attempts(browser):
+    """Return the cookies of a browser's sign-ins that are not finished."""
+    cookies = browser.client.cookies.items()
+    return [(name, secret) for name, secret in cookies if name.startswith(ATTEMPT)]
+
+
 def assert_refused(answer, browser):
     assert answer.status_code == 403
     assert "sign in again" in answer.text
@@ -94,12 +101,43 @@ def test_a_forged_state_signs_nobody_in(browser_of, state):
 def test_a_state_works_once(browser_of):
     browser = browser_of("alice", is_signed_in=False)
     path = callback(browser)
-    cookie = browser.client.cookies["perfledger_sign_in"]
+    [(name, secret)] = attempts(browser)
     assert browser.get(path).status_code == 303
     replaying = browser_of("mallory", is_signed_in=False)
-    replaying.client.cookies.set("perfledger_sign_in", cookie)
+    replaying.client.cookies.set(name, secret)
 
+    assert attempts(browser) == []
     assert_refused(replaying.get(path), replaying)
+
+
+def test_tabs_that_sign_in_at_once_all_come_back(browser_of):
+    browser = browser_of("alice", is_signed_in=False)
+    begun = [browser.get("/sign-in", params={"next": f"/{tab}"}) for tab in range(3)]
+    paths = [browser.go_to_github(one.headers["location"]) for one in begun]
+
+    finished = [browser.get(path) for path in reversed(paths)]
+    assert [one.headers.get("location") for one in finished] == ["/2", "/1", "/0"]
+    assert attempts(browser) == []
+
+
+def test_no_stranger_ends_the_sign_ins_of_others(browser_of):
+    path = callback(alice := browser_of("alice", is_signed_in=False))
+    stranger = browser_of("x", is_signed_in=False)
+    for _ in range(2 * MAX_ATTEMPTS):
+        assert stranger.get("/sign-in").status_code == 303
+
+    assert len(attempts(stranger)) == MAX_ATTEMPTS  # the last of them
+    assert stranger.get(callback(stranger)).status_code == 303
+    assert alice.get(path).status_code == 303
+
+
+def test_names_of_cookies_that_are_not_ours_are_left_alone(people_site):
+    names = ("é", "", "a" * 16, "0" * 17, 'a"b')
+    cookie = "; ".join(f"perfledger_sign_in_{name}=x" for name in names * MAX_ATTEMPTS)
+
+    answer = people_site.client.get("/sign-in", headers={"Cookie": cookie.encode()})
+    assert answer.status_code == 303
+    assert len(answer.headers.get_list("set-cookie")) == 1
 
 
 def test_another_browsers_sign_in_cannot_be_finished_here(browser_of):
@@ -240,7 +278,7 @@ def test_signing_in_and_out_is_in_the_audit_log_with_the_address(browser_of, peo
 def test_no_secret_is_stored_as_it_is(browser_of, people_site, tmp_path):
     browser = browser_of("alice")
     browser.get("/sign-in")
-    secrets = [browser.session, browser.client.cookies["perfledger_sign_in"], browser.form_token]
+    secrets = [browser.session, browser.form_token, *(secret for _, secret in attempts(browser))]
     people_site.engine.dispose()
     content = b"".join(path.read_bytes() for path in tmp_path.glob("perfledger.db*"))
 
