@@ -16,6 +16,7 @@ from perfledger_service.rendering.layout.short_name import short_name
         ("at::(anonymous namespace)::Cat<4>(int)", "at::(anonymous namespace)::Cat<4>"),
         ("enumerate(DataLoader)#_Iter.__next__", "enumerate(DataLoader)#_Iter.__next__"),
         ("jit(f)/jit(main)/dot", "jit(f)/jit(main)/dot"),
+        ("void ns::Pointer::operator->(int)", "ns::Pointer::operator->"),
     ],
 )
 def test_a_function_of_cpp_loses_its_parameters_and_nothing_else_does(name, expected):
