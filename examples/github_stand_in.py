@@ -53,7 +53,18 @@ def get_app(_state: State, request: "Handler") -> Reply:
 def get_installation(state: State, request: "Handler", name: str) -> Reply:
     check_jwt(request)
     state.repository(name)
-    return 200, {"id": 41, "app_slug": SLUG}
+    rights = {
+        name: "read" if name in {"metadata", "contents"} else "write" for name in state.granted
+    }
+    events = ["issue_comment", "pull_request"]
+    account = {"login": name.partition("/")[0]}
+    return 200, {
+        "id": 41,
+        "app_slug": SLUG,
+        "account": account,
+        "permissions": rights,
+        "events": events,
+    }
 
 
 def create_token(state: State, request: "Handler", _installation: str) -> Reply:

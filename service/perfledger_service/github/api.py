@@ -22,6 +22,7 @@ from perfledger_service.github.rate_limits import (
 from perfledger_service.github.request_counts import RequestCounts, RequestOutcome, outcome_of
 from perfledger_service.github.retrying import SERVER_ERRORS, RetryingAdapter
 from perfledger_service.github.session import new_session
+from perfledger_service.values.service_views.admin_views import RateLimit
 
 MAX_REASON = 300
 # GitHub may carry out a POST after its answer was lost: longer than the read timeout.
@@ -83,6 +84,10 @@ class GitHubApi:
         with gate.writing():
             return self._send(gate, method, path, auth=auth, json=json, params=params)
 
+    def rate_limit(self, installation: str) -> RateLimit | None:
+        """Return an installation's limit by the last answer to this process, None without one."""
+        return self._gate(installation).limit
+
     def close(self) -> None:
         """Close every thread's connections."""
         for session in self._sessions:
@@ -124,6 +129,7 @@ class GitHubApi:
             wait_s = LOST_POST_WAIT_S if method == "POST" else None
             self.counts.note_request(method, RequestOutcome.NO_ANSWER)
             raise GitHubError(msg, is_transient=True, wait_s=wait_s) from None
+        gate.note_answer(response.headers)
         if response.status_code >= 300:  # noqa: PLR2004 - what is not a success
             self.counts.note_request(method, outcome_of(response.status_code))
             raise self._refusal(gate, method, path, response)

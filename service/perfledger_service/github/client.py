@@ -9,6 +9,7 @@ from requests import Response
 from perfledger_service.errors import GitHubError, SettingsError
 from perfledger_service.github.account_permissions import AccountPermission
 from perfledger_service.github.api import GitHubApi
+from perfledger_service.github.app_installations import GitHubInstallations
 from perfledger_service.github.authentication import (
     AppAuthentication,
     Authentication,
@@ -177,6 +178,13 @@ class GitHub:
         if not isinstance(self._authentication, AppAuthentication):
             return None
         return AppDeliveries(self._api, self._authentication.app_auth)
+
+    @property
+    def installations(self) -> GitHubInstallations | None:
+        """Return the App's installations; None without an App."""
+        if not isinstance(self._authentication, AppAuthentication):
+            return None
+        return GitHubInstallations(self._api, self._authentication.app_auth)
 
     @property
     def requests(self) -> RequestCounts:

@@ -8,10 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from perfledger_service.errors import GitHubError
+from perfledger_service.values.service_views.admin_views import RateLimit
 
 # GitHub asks clients to write one after another, a second apart.
 WRITE_INTERVAL_S = 1.0
@@ -22,6 +24,7 @@ MAX_SECONDARY_WAIT_S = 3600.0
 MAX_WAIT_S = 2 * 3600.0
 # GitHub's statuses of a limit; 403 also means that something is not allowed.
 LIMITED = frozenset({403, 429})
+_MAX_DIGITS = 10  # of a number in a header: later seconds are no time
 
 
 class RateGate:
@@ -42,6 +45,23 @@ class RateGate:
         self._state = threading.Lock()
         self._closed_until: float | None = None
         self._secondary_limits = 0  # in a row
+        self._last_limit: RateLimit | None = None
+
+    @property
+    def limit(self) -> RateLimit | None:
+        """Return the limit by the last answer that told one, None before."""
+        with self._state:
+            if self._last_limit is None or self._closed_until is None:
+                return self._last_limit
+            wait_s = self._closed_until - self._monotonic()
+            return replace(self._last_limit, wait_s=wait_s if wait_s > 0 else None)
+
+    def note_answer(self, headers: Mapping[str, str]) -> None:
+        """Keep what an answer tells of the limit."""
+        limit = _limit_of(headers)
+        if limit is not None:
+            with self._state:
+                self._last_limit = limit
 
     def check(self) -> None:
         """Raise GitHubError while GitHub asks us to wait."""
@@ -104,6 +124,15 @@ def announced_wait_s(headers: Mapping[str, str]) -> float | None:
         return None
     until_reset = float(reset) - _moment(headers.get("Date", "")).timestamp()
     return min(MAX_WAIT_S, max(0.0, until_reset) + 1.0)  # both are whole seconds
+
+
+def _limit_of(headers: Mapping[str, str]) -> RateLimit | None:
+    """Return the limit that an answer tells, None where it tells none."""
+    numbers = [headers.get(f"x-ratelimit-{name}", "") for name in ("limit", "remaining", "reset")]
+    if not all(one.isascii() and one.isdecimal() and len(one) <= _MAX_DIGITS for one in numbers):
+        return None
+    limit, remaining, reset = map(int, numbers)
+    return RateLimit(limit=limit, remaining=remaining, resets_at=datetime.fromtimestamp(reset, UTC))
 
 
 def _moment(date: str) -> datetime:

@@ -44,6 +44,7 @@ class StoredToken:
     scope: TokenScope
     expires_at: datetime | None  # None: never
     person_id: int | None = None  # whose own it is; None: the project's
+    used_at: datetime | None = None  # to the hour; None: not yet
 
 
 _PROJECT_DECODER = msgspec.json.Decoder(Project)
@@ -207,6 +208,11 @@ def revoke_token(session: Session, prefix: str, *, now: datetime) -> None:
         raise NotFoundError(msg)
     row.revoked_at = row.revoked_at or now
     session.add(row)
+
+
+def note_token_use(session: Session, prefix: str, *, now: datetime) -> None:
+    """Record that a token was used."""
+    session.exec(update(TokenRow).where(col(TokenRow.prefix) == prefix).values(used_at=now))
 
 
 def use_actions_token(

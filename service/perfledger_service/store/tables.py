@@ -91,7 +91,7 @@ class TokenRow(StoreRow, table=True):
     """A project's token: only its hash, and a prefix by which people tell tokens apart.
 
     `scope` is what it may do; from `expires_at` on it may nothing. A person's own token never does
-    more than the person may.
+    more than the person may. `used_at` is when it was last used, to the hour.
     """
 
     id: int | None = Field(default=None, primary_key=True)
@@ -103,6 +103,7 @@ class TokenRow(StoreRow, table=True):
     scope: str = "upload"
     expires_at: datetime | None = Field(default=None, sa_type=UtcTime)
     person_id: int | None = Field(default=None, foreign_key="person.id", index=True)
+    used_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
 class ActionsTokenRow(StoreRow, table=True):

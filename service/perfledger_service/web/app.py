@@ -51,7 +51,7 @@ from perfledger_service.web.metrics.request_times import RequestTimes
 from perfledger_service.web.metrics.service_metrics import metrics_registry
 from perfledger_service.web.project_pages import audit_page, costs, event_pages, gate_badge
 from perfledger_service.web.repeated_task import RepeatedTask
-from perfledger_service.web.service_pages import search
+from perfledger_service.web.service_pages import admin, admin_audit, search
 from perfledger_service.web.sign_in import account, routes
 from perfledger_service.web.sign_in.access import access_by_route
 
@@ -64,7 +64,8 @@ TAKE_OVER_S = 1.0
 ROUTED: Final = (
     *(uploads, priors, ab_requests, checks, events, reads, jobs),
     *(webhooks, health, metrics),
-    *(routes, account, search, event_pages, audit_page, gate_badge, costs, pages),
+    *(routes, account, search, admin, admin_audit, event_pages, audit_page, gate_badge, costs),
+    pages,
 )
 
 

@@ -121,3 +121,32 @@ def test_a_write_that_waited_for_one_that_met_the_limit_is_not_sent(gate):
 
     with pytest.raises(GitHubError), gate.writing():
         raise AssertionError
+
+
+HEADERS = {
+    "x-ratelimit-limit": "5000",
+    "x-ratelimit-remaining": "0",
+    "x-ratelimit-reset": str(NOON + 60),
+    "Date": DATE,
+}
+
+
+def test_a_gate_knows_the_limit_of_the_last_answer_that_told_one(gate, clock):
+    assert gate.limit is None
+    gate.note_answer(HEADERS)
+    gate.note_answer({})
+
+    limit = gate.limit
+    assert (limit.limit, limit.remaining, limit.wait_s) == (5000, 0, None)
+    assert limit.resets_at.timestamp() == NOON + 60
+    gate.note_limit(HEADERS)
+    assert gate.limit.wait_s == 61.0
+    clock.sleep(61)
+    assert gate.limit.wait_s is None
+
+
+@pytest.mark.parametrize("reset", ["", "-1", "1e9", "\u0663", "9" * 11, "soon"])
+def test_a_limit_that_cannot_be_read_is_none(gate, reset):
+    gate.note_answer(HEADERS | {"x-ratelimit-reset": reset})
+
+    assert gate.limit is None

@@ -33,7 +33,7 @@ _NO_PRICE = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class PriceSheetRow:
     """A price, or one that was searched for and not found."""
 
     price: Price | None
@@ -45,17 +45,24 @@ class _Row:
 
 def sheet_document(sheet: PriceSheet, *, today: date) -> Document:
     """Return each price, then each unknown one, whose amount is null, not zero."""
-    newest = frozenset(newest_prices(sheet).values())
-    rows = [_row(price, today, is_superseded=price not in newest) for price in sheet.prices]
-    rows += [_unknown_row(unknown) for unknown in sheet.unknown]
+    rows = price_sheet_rows(sheet, today=today)
     return Document(
         name="perfledger-prices",
         facts={"sheet": sheet.name},
         blocks=(
             table(_columns(), rows, key="prices", style=_style),
             table(_REJECTED_COLUMNS, sheet.rejected, key="rejected", in_csv=False),
-            *notes([*rejected_lines(sheet.rejected), _legend()]),
+            *notes([*rejected_lines(sheet.rejected), states_legend()]),
         ),
+    )
+
+
+def price_sheet_rows(sheet: PriceSheet, *, today: date) -> tuple[PriceSheetRow, ...]:
+    """Return each price with its state of today, then each unknown one."""
+    newest = frozenset(newest_prices(sheet).values())
+    return (
+        *(_row(price, today, is_superseded=price not in newest) for price in sheet.prices),
+        *map(_unknown_row, sheet.unknown),
     )
 
 
@@ -70,7 +77,7 @@ _REJECTED_COLUMNS: tuple[Column[RejectedPrice], ...] = record_facts(
 )
 
 
-def _columns() -> tuple[Column[_Row], ...]:
+def _columns() -> tuple[Column[PriceSheetRow], ...]:
     return (
         display(
             "option@region",
@@ -101,14 +108,14 @@ def _columns() -> tuple[Column[_Row], ...]:
     )
 
 
-def _row(price: Price, today: date, *, is_superseded: bool) -> _Row:
+def _row(price: Price, today: date, *, is_superseded: bool) -> PriceSheetRow:
     warnings = staleness_warnings(
         price.as_of,
         today=today,
         max_age=max_age_of(price.pricing_model),
         is_read_date=price.is_read_date,
     )
-    return _Row(
+    return PriceSheetRow(
         price=price,
         listed=price,
         is_superseded=is_superseded,
@@ -117,8 +124,8 @@ def _row(price: Price, today: date, *, is_superseded: bool) -> _Row:
     )
 
 
-def _unknown_row(unknown: UnknownPrice) -> _Row:
-    return _Row(
+def _unknown_row(unknown: UnknownPrice) -> PriceSheetRow:
+    return PriceSheetRow(
         price=None,
         listed=unknown,
         is_superseded=False,
@@ -127,23 +134,32 @@ def _unknown_row(unknown: UnknownPrice) -> _Row:
     )
 
 
-def _day_of_price(row: _Row) -> str:
+def _day_of_price(row: PriceSheetRow) -> str:
     """Return the day of a price and its state; for an unknown price, the day of the last search."""
     if isinstance(row.listed, UnknownPrice):
         return f"{row.listed.searched_on}"
-    mark = " superseded" if row.is_superseded else " old" if row.warnings else ""
+    state = price_state(row)
+    mark = f" {state}" if state else ""
     if row.listed.is_read_date:
         return f"{dated(row.listed.as_of, is_read_date=True)}{mark}"
     return f"{row.listed.as_of}{mark}"
 
 
-def _style(row: _Row) -> TextStyle:
+def price_state(row: PriceSheetRow) -> str:
+    """Return the state of a price in a word, "" for one that applies."""
+    if row.price is None:
+        return "unknown"
+    return "superseded" if row.is_superseded else "old" if row.warnings else ""
+
+
+def _style(row: PriceSheetRow) -> TextStyle:
     if row.price is None or row.is_superseded:
         return TextStyle.NOTE
     return TextStyle.WARNING if row.warnings else TextStyle.PLAIN
 
 
-def _legend() -> str:
+def states_legend() -> str:
+    """Return what the states of prices mean."""
     days = ", ".join(f"{kind} prices {limit}" for kind, limit in MAX_AGE_DAYS.items())
     return (
         f"old: older than its kind stays valid, in days ({days}), counted from the day of reading "

@@ -104,6 +104,20 @@ def open_runner_jobs(session: Session, project_id: int) -> tuple[StoredRunnerJob
     return _jobs(session, col(RunnerJobRow.state).in_(OPEN_STATES), project_id=project_id)
 
 
+def oldest_open_jobs(session: Session, *, most: int) -> tuple[tuple[StoredRunnerJob, ...], int]:
+    """Return the oldest jobs of all projects that are queued or leased, and how many there are."""
+    is_open = col(RunnerJobRow.state).in_(OPEN_STATES)
+    rows = session.exec(
+        select(RunnerJobRow, ProjectRow.repository)
+        .join(ProjectRow)
+        .where(is_open)
+        .order_by(col(RunnerJobRow.created_at), col(RunnerJobRow.id))
+        .limit(most)
+    )
+    total = session.exec(select(func.count()).select_from(RunnerJobRow).where(is_open)).one()
+    return tuple(_job(row, repository) for row, repository in rows), total
+
+
 def newest_runner_jobs(
     session: Session, project_id: int, *, limit: int
 ) -> tuple[StoredRunnerJob, ...]:

@@ -1,13 +1,15 @@
 """Reads the audit log."""
 
+from dataclasses import replace
+
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from perfledger_service.store.database import read_session
 from perfledger_service.store.people.audit import audit_entries
 from perfledger_service.store.projects import project_named
 from perfledger_service.values.people.person import AuditEntry
-
-MOST_ENTRIES = 200
+from perfledger_service.values.service_views.admin_views import AuditFilter, AuditView
 
 
 def audit_log(engine: Engine, *, repository: str = "", most: int) -> tuple[AuditEntry, ...]:
@@ -16,5 +18,14 @@ def audit_log(engine: Engine, *, repository: str = "", most: int) -> tuple[Audit
     Raises NotFoundError for no such project.
     """
     with read_session(engine) as session:
-        project_id = project_named(session, repository).id if repository else None
-        return audit_entries(session, project_id=project_id, most=most)
+        return audit_view(session, AuditFilter(repository=repository), most=most).entries
+
+
+def audit_view(session: Session, chosen: AuditFilter, *, most: int) -> AuditView:
+    """Return a page of the audit log in the projects of a session; raise NotFoundError for none."""
+    if chosen.repository:
+        project = project_named(session, chosen.repository)
+        chosen = replace(chosen, repository=project.repository)
+    entries = audit_entries(session, chosen=chosen, most=most + 1)
+    has_older = len(entries) > most
+    return AuditView(entries=entries[:most], older=entries[most - 1].id if has_older else None)

@@ -16,11 +16,12 @@ from sqlmodel import Session
 
 from perfledger_service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from perfledger_service.store.comments.acceptances import acceptances_of_project
-from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.database import read_session, write_if_free, write_session
 from perfledger_service.store.projects import (
     Project,
     StoredToken,
     add_token,
+    note_token_use,
     project_for,
     project_named,
     projects,
@@ -39,6 +40,8 @@ TOKEN = re.compile(r"(pl_[0-9a-f]{8})_[\w-]{43}", re.ASCII)
 REPOSITORY = re.compile(r"(?!\.{1,2}/)[\w.-]{1,39}/(?!\.{1,2}$)[\w.-]{1,100}", re.ASCII)
 MAX_NUMBER = 2**53  # of GitHub's repositories and owners: exact in JSON, and in any database
 MAX_LIFETIME = timedelta(days=3660)  # of a token that expires
+# A write each time would slow every request down.
+USE_NOTED_EVERY = timedelta(hours=1)
 SECRET_BYTES = 32
 PREFIX_BYTES = 4
 
@@ -226,6 +229,8 @@ def valid_token(engine: Engine, token: str, *, now: datetime, scope: TokenScope)
     if not stored.scope.includes(scope):
         msg = f"the token {stored.prefix}_… may only {stored.scope}: use one that may {scope}"
         raise RefusedError(msg)
+    if stored.used_at is None or now - stored.used_at >= USE_NOTED_EVERY:
+        write_if_free(engine, lambda session: note_token_use(session, stored.prefix, now=now))
     return stored
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from perfledger_service.errors import UsageError
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.uploads import (
     StoredUpload,
     due_uploads,
@@ -20,6 +21,7 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.pull_requests.uploads import work_on
 from perfledger_service.values.jobs.queued_work import QueuedUpload
+from perfledger_service.values.people.person import Actor, AuditAction
 
 # Between attempts to post. A secondary rate limit lasts a minute at least.
 LEAST_WAIT, MOST_WAIT = timedelta(minutes=1), timedelta(minutes=15)
@@ -56,12 +58,12 @@ def due_work(engine: Engine, *, now: datetime) -> tuple[QueuedUpload, ...]:
 
 
 def retry_uploads(
-    engine: Engine, upload_ids: Sequence[str], *, now: datetime
+    engine: Engine, upload_ids: Sequence[str], *, actor: Actor | None = None, now: datetime
 ) -> tuple[StoredUpload, ...]:
     """Let the running service attempt uploads again, all that failed or wait if none is named.
 
-    Return them as they were. Raises NotFoundError for an unknown id, UsageError for one that
-    neither failed nor waits.
+    Return them as they were. Who is named as `actor` is recorded. Raises NotFoundError for an
+    unknown id, UsageError for one that neither failed nor waits.
     """
     with write_session(engine) as session:
         stuck = {upload.id: upload for upload in stuck_uploads(session)}
@@ -73,5 +75,14 @@ def retry_uploads(
         chosen = tuple(stuck[one] for one in dict.fromkeys(upload_ids or stuck))
         for upload in chosen:
             restart_upload(session, upload, retry_at=now)
+            if actor is not None:
+                add_audit_entry(
+                    session,
+                    AuditAction.RETRY_UPLOAD,
+                    actor,
+                    project_id=upload.project_id,
+                    detail=upload.id,
+                    now=now,
+                )
         session.commit()
     return chosen

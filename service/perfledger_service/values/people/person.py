@@ -66,6 +66,7 @@ class AuditAction(StrEnum):
     REVOKE_TOKEN = "revoke token"  # noqa: S105 - an action, no token
     GRANT_ROLE = "grant role"
     REVOKE_ROLE = "revoke role"
+    RETRY_UPLOAD = "retry upload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,14 @@ from perfledger_service.web.app_state import (
     caller_that_uploads,
     runner_that_asks,
 )
-from perfledger_service.web.sign_in.forms import own_form, page_maintainer
+from perfledger_service.web.sign_in.forms import admin_form, own_form, page_maintainer
 from perfledger_service.web.sign_in.metrics_readers import metrics_reader
-from perfledger_service.web.sign_in.readers import page_admin, page_reader, signed_in
+from perfledger_service.web.sign_in.readers import (
+    page_admin,
+    page_reader,
+    service_admin,
+    signed_in,
+)
 from perfledger_service.web.webhooks import signed_body
 
 
@@ -31,6 +36,8 @@ class Access(StrEnum):
     OWN_FORM = "a person who is signed in, by a form of the service"
     PAGE_MAINTAINER = "a maintainer of the project, by a form of the service"
     PAGE_ADMIN = "an admin of the project"
+    SERVICE_ADMIN = "an admin of any project, who sees what is of theirs"
+    ADMIN_FORM = "an admin of any project, by a form of the service, in theirs"
     READ_TOKEN = "a token of the project, of any scope"  # noqa: S105 - a rule, no token
     UPLOAD_TOKEN = "a token of the project that may upload, or a run of its GitHub Actions"  # noqa: S105
     RUNNER_TOKEN = "a token of the project that may upload"  # noqa: S105
@@ -50,6 +57,8 @@ _RULES: dict[Callable[..., object], Access] = {
     own_form: Access.OWN_FORM,
     page_maintainer: Access.PAGE_MAINTAINER,
     page_admin: Access.PAGE_ADMIN,
+    service_admin: Access.SERVICE_ADMIN,
+    admin_form: Access.ADMIN_FORM,
     caller_that_reads: Access.READ_TOKEN,
     caller_that_uploads: Access.UPLOAD_TOKEN,
     runner_that_asks: Access.RUNNER_TOKEN,

@@ -17,7 +17,9 @@ from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.sign_in.readers import (
+    CurrentAdmin,
     CurrentPageReader,
+    PageReader,
     ProjectPart,
     project_with_role,
     require_browser,
@@ -62,6 +64,15 @@ def page_maintainer(
     return project_with_role(reader, f"{owner}/{name}", Role.MAINTAINER)
 
 
+def admin_form(
+    admin: CurrentAdmin,
+    form: CurrentForm,  # noqa: ARG001 - checked before anything is changed
+) -> PageReader:
+    """Return the admin who changes something by a form; raise RefusedError for others."""
+    return admin
+
+
+CurrentFormAdmin = Annotated[PageReader, Depends(admin_form)]
 CurrentMaintainedProject = Annotated[Project, Depends(page_maintainer)]
 
 

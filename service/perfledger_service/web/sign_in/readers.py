@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 from urllib.parse import quote
 
@@ -97,6 +97,20 @@ def page_admin(reader: CurrentPageReader, owner: ProjectPart, name: ProjectPart)
     return project_with_role(reader, f"{owner}/{name}", Role.ADMIN)
 
 
+def service_admin(reader: CurrentPageReader) -> PageReader:
+    """Return who is an admin of a project, as one who sees these projects alone.
+
+    Raises NotFoundError where nobody can sign in, and RefusedError for others.
+    """
+    require_browser(reader)
+    mine = frozenset(project for project, role in reader.roles.items() if role is Role.ADMIN)
+    if not mine:
+        msg = "this is for admins of a project: your roles are on /account"
+        raise RefusedError(msg)
+    return replace(reader, project_ids=mine)
+
+
+CurrentAdmin = Annotated[PageReader, Depends(service_admin)]
 CurrentSignedIn = Annotated[PageReader, Depends(signed_in)]
 CurrentAdminProject = Annotated[Project, Depends(page_admin)]
 

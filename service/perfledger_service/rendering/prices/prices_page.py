@@ -1,0 +1,67 @@
+"""Renders the page of the prices that the service computes with, and how old they are."""
+
+from datetime import date
+
+from perfledger_cost_models.prices.price_sheet import PriceSheet, UnknownPrice
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.layout.paging import page_of
+from perfledger_service.rendering.prices.list import (
+    PriceSheetRow,
+    option_name,
+    price_sheet_rows,
+    price_state,
+    states_legend,
+)
+
+PAGE = 100
+_NO_DATE = "-"
+
+
+def prices_page(
+    sheet: PriceSheet, *, today: date, text: str = "", stale_only: bool = False, number: int = 1
+) -> str:
+    """Return one page of the prices whose options, accelerators or sources hold a text."""
+    rows = price_sheet_rows(sheet, today=today)
+    chosen = [
+        row
+        for row in rows
+        if text.lower() in _searched(row) and (price_state(row) == "old" or not stale_only)
+    ]
+    page = page_of(chosen, number, size=PAGE)
+    return render(
+        "html/admin_prices.html.j2",
+        sheet=sheet,
+        page=page,
+        rows=[(row, option_name(row.listed), price_state(row)) for row in page.items],
+        stale=sum(price_state(row) == "old" for row in rows),
+        total=len(rows),
+        text=text,
+        stale_only=stale_only,
+        today=number_format.day(today),
+        legend=states_legend(),
+        list_day=_list_day,
+        read_day=_read_day,
+    )
+
+
+def _searched(row: PriceSheetRow) -> str:
+    listed = row.listed
+    return f"{option_name(listed)} {listed.accelerator} {listed.source}".lower()
+
+
+def _list_day(row: PriceSheetRow) -> str:
+    """Return the day that the list states."""
+    if row.price is None or row.price.is_read_date:
+        return _NO_DATE
+    return number_format.day(row.price.as_of)
+
+
+def _read_day(row: PriceSheetRow) -> str:
+    """Return the day on which the list was read, or searched."""
+    if isinstance(row.listed, UnknownPrice):
+        return str(row.listed.searched_on)
+    if row.price is not None and row.price.is_read_date:
+        return number_format.day(row.price.as_of)
+    read = row.listed.retrieved_at
+    return _NO_DATE if read is None else number_format.day(read)
