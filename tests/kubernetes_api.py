@@ -106,6 +106,17 @@ class KubernetesApi:
     def kubeconfig(self) -> Path:
         return self.folder / "kubeconfig"
 
+    def checked_answer(self, method: str, target: str, body: bytes) -> tuple[int, Any] | None:
+        """Return an answer that has the published form; what raises is a problem of the server."""
+        try:
+            answer = self.answer(method, target, body)
+            if answer is not None and isinstance(answer[1], dict):
+                check_form(answer[1])
+        except Exception as error:
+            self.problems.append(f"{method} {target}: {error!r}"[:2000])
+            raise
+        return answer
+
     def answer(self, method: str, target: str, body: bytes) -> tuple[int, Any] | None:
         """Return code and document of an answer, None for none."""
         url = urlsplit(target)
@@ -131,6 +142,10 @@ class KubernetesApi:
         if fault.is_silent:
             self.is_over.wait()
         return status(fault.code, fault.reason, fault.message) if fault.code else None
+
+    def encoded(self, document: Any) -> bytes:
+        with self.lock:
+            return document if isinstance(document, bytes) else json.dumps(document).encode()
 
     def is_allowed(self, verb: str, resource: str) -> bool:
         group = "batch" if resource == "jobs" else ""
@@ -320,13 +335,12 @@ class ApiHandler(BaseHTTPRequestHandler):
     server: ApiServer
 
     def do_GET(self) -> None:
-        answer = self.checked_answer(self.read_body())
+        answer = self.server.api.checked_answer(self.command, self.path, self.read_body())
         if answer is None:
             self.close_connection = True
             return
         code, document = answer
-        with self.server.api.lock:
-            data = document if isinstance(document, bytes) else json.dumps(document).encode()
+        data = self.server.api.encoded(document)
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
@@ -334,17 +348,6 @@ class ApiHandler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     do_POST = do_DELETE = do_GET  # noqa: N815 - names of the base class
-
-    def checked_answer(self, body: bytes) -> tuple[int, Any] | None:
-        try:
-            answer = self.server.api.answer(self.command, self.path, body)
-            if answer is not None and isinstance(answer[1], dict):
-                check_form(answer[1])
-        except Exception as error:
-            problem = f"{self.command} {self.path}: {error!r}"
-            self.server.api.problems.append(problem[:2000])
-            raise
-        return answer
 
     def read_body(self) -> bytes:
         """Return the body, which kubectl sends in chunks."""

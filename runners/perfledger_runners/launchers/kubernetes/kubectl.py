@@ -6,10 +6,12 @@ and login plugins, and needs no further package (version 37 of the client unpack
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import quote, urlencode
 
-from perfledger_runners.launchers.engine_tool import ToolTimeoutError, ask_tool
+from perfledger_runners.launchers.engine_tool import ToolAnswer, ToolTimeoutError, ask_tool
 from perfledger_runners.launchers.kubernetes.api_records import (
     EventRecords,
     KubernetesJob,
@@ -50,6 +52,14 @@ class KubernetesError(LauncherError):
         return self.reason in REFUSALS
 
 
+class KubectlProgram(Protocol):
+    """The program that sends a request: kubectl, a process for each."""
+
+    def __call__(self, words: Sequence[str], /, *, text: bytes, max_error: int) -> ToolAnswer:
+        """Run it with these words and this input, and return its answer."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kubectl:
     """The kubectl of this machine, for one namespace of a cluster."""
@@ -57,6 +67,7 @@ class Kubectl:
     namespace: str
     context: str = ""  # "": kubectl's own, or in a pod that of its service account
     request_timeout_s: float = REQUEST_TIMEOUT_S
+    program: KubectlProgram = ask_tool
 
     def create_job(self, manifest: bytes) -> None:
         """Create a Job."""
@@ -108,7 +119,7 @@ class Kubectl:
         if text:
             words.append("--filename=-")
         try:
-            answer = ask_tool(words, text=text, max_error=MAX_KUBECTL_ERROR)
+            answer = self.program(words, text=text, max_error=MAX_KUBECTL_ERROR)
         except ToolTimeoutError as error:
             raise KubernetesError(str(error)) from error
         if answer.status == 0:

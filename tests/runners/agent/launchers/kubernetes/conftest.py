@@ -4,11 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from perfledger_runners.launchers.engine_tool import ask_tool
 from perfledger_runners.launchers.kubernetes.job_launcher import KubernetesLauncher
 from perfledger_runners.launchers.kubernetes.job_manifest import KubernetesJobSettings
 from perfledger_runners.launchers.kubernetes.kubectl import Kubectl
 from perfledger_runners.launchers.launcher import run_submission
 from tests.kubernetes_api import NAMESPACE
+from tests.runners.agent.launchers.kubernetes.kubectl_stand_in import kubectl_stand_in
 from tests.runners.agent.launchers.kubernetes.limits import LIMITS
 
 
@@ -25,15 +27,23 @@ def make_settings(tmp_path):
     return make_settings
 
 
+@pytest.fixture(params=["stand-in", pytest.param("kubectl", marks=pytest.mark.slow(ci_only=True))])
+def kubectl_program(request, kubernetes):
+    """A function in place of kubectl; in CI the same tests are repeated with kubectl itself."""
+    return ask_tool if request.param == "kubectl" else kubectl_stand_in(kubernetes)
+
+
 @pytest.fixture
-def make_launcher(make_settings):
+def make_launcher(make_settings, kubectl_program):
     """Return a function that returns a launcher, which waits by calling `wait`."""
 
     def make_launcher(wait=lambda _: None, clock=lambda: 0.0, request_timeout_s=30, **settings):
         return KubernetesLauncher(
             settings=make_settings(**settings),
             limits=LIMITS,
-            kubectl=Kubectl(namespace=NAMESPACE, request_timeout_s=request_timeout_s),
+            kubectl=Kubectl(
+                namespace=NAMESPACE, request_timeout_s=request_timeout_s, program=kubectl_program
+            ),
             clock=clock,
             wait=wait,
         )

@@ -1,4 +1,4 @@
-"""Tests Jobs with the real kubectl and an API server here, in which everything goes wrong once."""
+"""Tests Jobs with kubectl and an API server here, in which everything goes wrong once."""
 
 import json
 import os
@@ -21,7 +21,10 @@ raise SystemExit(2)
 """
 HOSTILE = ["a b", "$(A)", "$$(A)", "$", "$$", "$(touch /tmp/owned)", "; exit 9", "'\"", "a\nb", "ü"]
 
-pytestmark = pytest.mark.slow
+# What depends on kubectl itself; of everything else, one request of each kind is enough.
+with_kubectl = pytest.mark.parametrize(
+    "kubectl_program", [pytest.param("kubectl", marks=pytest.mark.slow)], indirect=True
+)
 
 
 @pytest.fixture
@@ -158,6 +161,7 @@ def test_a_job_is_created_once_whatever_becomes_of_the_answer(run, kubernetes, s
     assert kubernetes.requests.count(("create", "jobs")) == 2
 
 
+@with_kubectl
 def test_a_server_that_hangs_is_asked_again(make_launcher, make_submission, kubernetes):
     kubernetes.faults = [Fault("create", "jobs", is_done=True, is_silent=True)]
     make_launcher(request_timeout_s=1).submit(make_submission())
@@ -165,6 +169,7 @@ def test_a_server_that_hangs_is_asked_again(make_launcher, make_submission, kube
     assert kubernetes.began == 1
 
 
+@with_kubectl
 @pytest.mark.parametrize(
     ("code", "reason", "message"),
     [
@@ -281,6 +286,7 @@ def test_a_pod_that_does_not_end_is_said_to_run(make_launcher, make_submission, 
         launcher.cancel(NAME)
 
 
+@with_kubectl
 def test_a_pod_gets_its_words_as_they_are_and_secrets_by_reference(
     make_launcher, make_submission, kubernetes, tmp_path
 ):
@@ -337,6 +343,7 @@ def test_a_log_that_is_lost_costs_no_result(run, kubernetes, steps, fault):
     assert done.submission.log.read_text().startswith("Its ")
 
 
+@with_kubectl
 def test_a_kubectl_that_hangs_or_is_missing_is_an_error(
     make_launcher, make_submission, monkeypatch, tmp_path
 ):
@@ -355,6 +362,7 @@ def test_a_kubectl_that_hangs_or_is_missing_is_an_error(
     assert len(waits) == 4
 
 
+@with_kubectl
 def test_no_more_rights_are_given_than_used(run, kubernetes, steps):
     run([steps["refuse pod"], steps["admit"], steps["run"], steps["exit 2"]])
 
