@@ -50,7 +50,7 @@ class ServiceSettings(BaseSettings):
         "", description="the header in which a proxy names the person who signed in there"
     )
     proxy_addresses: str = Field(
-        "", description="addresses or networks of that proxy, separated by commas"
+        "", description="addresses or networks of proxies, separated by commas"
     )
     session_idle_hours: float = Field(
         12.0, gt=0, le=24 * 366, description="a session that is unused for so long ends"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
@@ -13,7 +14,6 @@ from sqlalchemy import Engine
 from perfledger_service.errors import RefusedError
 from perfledger_service.github.account_permissions import AccountPermissions
 from perfledger_service.github.actions_tokens import ActionsRun, ActionsTokens
-from perfledger_service.github.app_installations import AppInstallations
 from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
@@ -50,10 +50,10 @@ class AppState:
     actions: ActionsTokens | None = None  # None: runs of GitHub Actions need a project's token
     pull_requests: PullRequests | None = None  # None: nobody is asked whether heads moved
     deliveries: WebhookDeliveries | None = None  # None: missed webhooks are not asked for
-    installations: AppInstallations | None = None  # None: there is no App
     replica: ReplicaLock | None = None  # None: the only process of a SQLite file
     metrics_token: SecretStr | None = None  # None: only this machine reads the metrics
     github_requests: RequestCounts | None = None  # None: GitHub is not asked
+    proxy_addresses: tuple[IPv4Network | IPv6Network, ...] = ()  # believed about their clients
     sign_in: SignInOptions | None = None  # None: whoever reaches the service reads its pages
     permissions: AccountPermissions | None = None  # None: people have granted roles alone
     now: Callable[[], datetime] = utc_now
@@ -72,14 +72,17 @@ CurrentAppState = Annotated[AppState, Depends(app_state_of)]
 def client_address(request: Request, state: CurrentAppState) -> str:
     """Return the address that a request came from, for the audit log.
 
-    A declared proxy adds the address of its client to the end of X-Forwarded-For.
+    A declared proxy adds the address of its client to the end of X-Forwarded-For. No other word
+    counts: what stands before the last address that is not a declared proxy's may be made up.
     """
-    peer = request.client.host if request.client else ""
-    if state.sign_in is not None and is_within(peer, state.sign_in.proxy_addresses):
-        forwarded = request.headers.getlist("x-forwarded-for")
-        last = ",".join(forwarded).rpartition(",")[2].strip()
-        return last if is_address(last) else peer
-    return peer
+    address = request.client.host if request.client else ""
+    hops = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
+    while hops and is_within(address, state.proxy_addresses):
+        before = hops.pop().strip()
+        if not is_address(before):
+            break
+        address = before
+    return address
 
 
 CurrentAddress = Annotated[str, Depends(client_address)]

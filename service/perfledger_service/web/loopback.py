@@ -13,9 +13,9 @@ def is_loopback(host: str) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is an IP address."""
+    """Return whether a text is an IP address, without a zone, which may be any text."""
     try:
-        return bool(ip_address(text))
+        return bool(ip_address(text)) and "%" not in text
     except ValueError:
         return False
 

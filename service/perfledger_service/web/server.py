@@ -33,7 +33,7 @@ from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState, utc_now
 from perfledger_service.web.logs import configure_logging
 from perfledger_service.web.loopback import is_loopback
-from perfledger_service.web.sign_in.configuration import sign_in_options
+from perfledger_service.web.sign_in.configuration import proxy_networks, sign_in_options
 from perfledger_service.workflows import UploadWorkflow, WorkflowSteps, workflow_database_url
 
 
@@ -163,10 +163,10 @@ def _app_state(
         actions=ActionsTokens(issuer=settings.actions_issuer, audience=public_url),
         pull_requests=github,
         deliveries=github.deliveries if github and settings.webhook_secret else None,
-        installations=github.installations if github else None,
         replica=replica,
         metrics_token=settings.metrics_token,
         github_requests=github.requests if github else None,
+        proxy_addresses=proxy_networks(settings),
         sign_in=sign_in,
         permissions=LimitedPermissions(github) if github else None,
     )

@@ -117,7 +117,8 @@ def start_people_site(two_projects, start_site, clock, github):
     @contextmanager
     def start(**values):
         options = SignInOptions(**{"idle": IDLE, "lifetime": LIFETIME} | values)
-        people = {"sign_in": options, "permissions": github}
+        proxies = {"proxy_addresses": options.proxy_addresses}
+        people = {"sign_in": options, "permissions": github, **proxies}
         with start_site(two_projects, public_url=PUBLIC_URL, now=clock, **people) as site:
             yield site
 

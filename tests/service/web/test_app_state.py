@@ -1,6 +1,8 @@
 """Tests who a request is from, and what requests are answered with."""
 
+from dataclasses import replace
 from datetime import UTC
+from ipaddress import ip_network
 
 import pytest
 from fastapi.security import HTTPAuthorizationCredentials
@@ -17,6 +19,7 @@ from perfledger_service.web.app_state import (
     app_state_of,
     caller_that_reads,
     caller_that_uploads,
+    client_address,
     utc_now,
 )
 from perfledger_service.workflows import UploadWorkflow
@@ -84,6 +87,32 @@ def test_by_default_there_are_no_webhooks_and_the_time_is_aware(state):
     assert state.webhook_secret is None
     assert state.now().tzinfo is UTC
     assert state.now() <= utc_now()
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "address"),
+    [
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["198.51.100.4"], "198.51.100.4"),
+        ("10.0.0.1", ["203.0.113.9, 198.51.100.4"], "198.51.100.4"),
+        ("10.0.0.1", ["203.0.113.9", "198.51.100.4"], "198.51.100.4"),
+        ("10.0.0.1", ["203.0.113.9, 198.51.100.4, 10.0.0.2"], "198.51.100.4"),
+        ("10.0.0.1", ["10.0.0.3,10.0.0.2"], "10.0.0.3"),
+        ("10.0.0.1", ["198.51.100.4, unknown"], "10.0.0.1"),
+        ("10.0.0.1", ["198.51.100.4, "], "10.0.0.1"),
+        ("192.0.2.7", ["198.51.100.4"], "192.0.2.7"),
+        ("192.0.2.7", ["10.0.0.1"], "192.0.2.7"),
+    ],
+)
+def test_a_listed_proxy_and_nobody_else_says_where_requests_come_from(
+    state, peer, forwarded, address
+):
+    headers = [(b"x-forwarded-for", one.encode()) for one in forwarded]
+    request = Request({"type": "http", "client": (peer, 1), "headers": headers})
+    behind = replace(state, proxy_addresses=(ip_network("10.0.0.0/29"),))
+
+    assert client_address(request, behind) == address
+    assert client_address(request, state) == peer
 
 
 def test_each_state_has_pages_of_its_own(state, engine):

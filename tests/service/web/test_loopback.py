@@ -36,6 +36,5 @@ def test_an_address_is_within_networks_of_its_family(host, is_inside):
 
 
 def test_an_address_is_told_from_other_text():
-    assert [is_address(text) for text in ("192.0.2.7", "::1", "a.example", "", "1.2.3")] == [
-        *(True, True, False, False, False)
-    ]
+    texts = ("192.0.2.7", "::1", "a.example", "", "1.2.3", "fe80::1%<b>")
+    assert [is_address(text) for text in texts] == [*(True, True, False, False, False, False)]

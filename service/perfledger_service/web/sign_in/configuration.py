@@ -17,16 +17,18 @@ _OTHER_HEADERS = frozenset({"authorization", "cookie", "host", "origin", "x-forw
 def sign_in_options(settings: ServiceSettings) -> SignInOptions | None:
     """Return how people sign in, None where nobody does.
 
-    Raises SettingsError for half of the App's or the proxy's settings, and for both of them.
+    Raises SettingsError for half of the App's settings, for a proxy's header without addresses, and
+    for both ways at once.
     """
     with_github = _is_pair_set(
         ("PERFLEDGER_GITHUB_CLIENT_ID", settings.github_client_id),
         ("PERFLEDGER_GITHUB_CLIENT_SECRET", settings.github_client_secret),
     )
-    with_proxy = _is_pair_set(
-        ("PERFLEDGER_PROXY_HEADER", settings.proxy_header),
-        ("PERFLEDGER_PROXY_ADDRESSES", settings.proxy_addresses),
-    )
+    proxies, with_proxy = proxy_networks(settings), bool(settings.proxy_header)
+    if with_proxy and not proxies:
+        msg = "PERFLEDGER_PROXY_HEADER is believed from the proxy alone: set "
+        msg += "PERFLEDGER_PROXY_ADDRESSES, too"
+        raise SettingsError(msg)
     if with_github and with_proxy:
         msg = "people sign in with GitHub or at the proxy: set the client id or the proxy's header"
         raise SettingsError(msg)
@@ -45,9 +47,19 @@ def sign_in_options(settings: ServiceSettings) -> SignInOptions | None:
         lifetime=timedelta(days=settings.session_days),
         github=github,
         proxy_header=_header(settings.proxy_header),
-        proxy_addresses=_networks(settings.proxy_addresses),
+        proxy_addresses=proxies,
         is_public=settings.public_read,
     )
+
+
+def proxy_networks(settings: ServiceSettings) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Return the proxies that are believed about their clients; raise SettingsError for others."""
+    names = (one.strip() for one in settings.proxy_addresses.split(","))
+    try:
+        return tuple(ip_network(name) for name in names if name)
+    except ValueError as error:
+        msg = f"PERFLEDGER_PROXY_ADDRESSES is wrong: {error}"
+        raise SettingsError(msg) from None
 
 
 def _is_pair_set(*pair: tuple[str, object]) -> bool:
@@ -65,11 +77,3 @@ def _header(name: str) -> str:
         msg += "that the proxy sets, such as X-Forwarded-User"
         raise SettingsError(msg)
     return name
-
-
-def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
-    try:
-        return tuple(ip_network(one.strip()) for one in text.split(",") if one.strip())
-    except ValueError as error:
-        msg = f"PERFLEDGER_PROXY_ADDRESSES is wrong: {error}"
-        raise SettingsError(msg) from None

@@ -6,7 +6,7 @@ from pydantic import SecretStr
 
 from perfledger_service.errors import SettingsError
 from perfledger_service.settings.service import ServiceSettings
-from perfledger_service.web.sign_in.configuration import sign_in_options
+from perfledger_service.web.sign_in.configuration import proxy_networks, sign_in_options
 
 SECRET = SecretStr("canary-secret")
 GITHUB = {"github_client_id": "Iv1.a", "github_client_secret": SECRET}
@@ -49,13 +49,23 @@ def test_a_proxy_has_a_header_and_addresses():
     assert (options.idle, options.lifetime) == (timedelta(hours=1), timedelta(days=2))
 
 
+def test_a_proxy_without_a_header_only_says_where_requests_come_from():
+    addresses = {"proxy_addresses": "10.0.0.1"}
+
+    assert options_of(**addresses) is None
+    with_github = options_of(**GITHUB, **addresses)
+    assert with_github is not None
+    assert with_github.github is not None
+    assert proxy_networks(ServiceSettings(**addresses)) == (ip_network("10.0.0.1"),)
+
+
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
         ({"github_client_id": "Iv1.a"}, "set PERFLEDGER_GITHUB_CLIENT_SECRET"),
         ({"github_client_secret": SECRET}, "set PERFLEDGER_GITHUB_CLIENT_ID"),
         ({"proxy_header": "X-User"}, "set PERFLEDGER_PROXY_ADDRESSES"),
-        ({"proxy_addresses": "10.0.0.1"}, "set PERFLEDGER_PROXY_HEADER"),
+        ({"proxy_addresses": "proxy.example"}, "PERFLEDGER_PROXY_ADDRESSES is wrong"),
         (GITHUB | PROXY, "with GitHub or at the proxy"),
         (PROXY | {"proxy_addresses": "10.0.0.1/8"}, "PERFLEDGER_PROXY_ADDRESSES is wrong"),
         (PROXY | {"proxy_addresses": "proxy.example"}, "PERFLEDGER_PROXY_ADDRESSES is wrong"),
