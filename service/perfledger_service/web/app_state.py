@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 from perfledger_service.errors import RefusedError
 from perfledger_service.github.account_permissions import AccountPermissions
 from perfledger_service.github.actions_tokens import ActionsRun, ActionsTokens
+from perfledger_service.github.app_installations import AppInstallations
 from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
@@ -50,6 +51,7 @@ class AppState:
     actions: ActionsTokens | None = None  # None: runs of GitHub Actions need a project's token
     pull_requests: PullRequests | None = None  # None: nobody is asked whether heads moved
     deliveries: WebhookDeliveries | None = None  # None: missed webhooks are not asked for
+    installations: AppInstallations | None = None  # None: there is no App
     replica: ReplicaLock | None = None  # None: the only process of a SQLite file
     metrics_token: SecretStr | None = None  # None: only this machine reads the metrics
     github_requests: RequestCounts | None = None  # None: GitHub is not asked

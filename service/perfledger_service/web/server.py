@@ -163,6 +163,7 @@ def _app_state(
         actions=ActionsTokens(issuer=settings.actions_issuer, audience=public_url),
         pull_requests=github,
         deliveries=github.deliveries if github and settings.webhook_secret else None,
+        installations=github.installations if github else None,
         replica=replica,
         metrics_token=settings.metrics_token,
         github_requests=github.requests if github else None,
