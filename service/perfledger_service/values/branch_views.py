@@ -131,7 +131,8 @@ class TriageReport:
     """What there is to decide of a project, and what happened since a moment.
 
     `to_decide` are regressions that are open, the largest first; `expiring` those that are expected
-    for a few days more; `notes` is what happened since then, newest first.
+    for a few days more, `expected` for longer. `fixed` and `environment` are those that came into
+    this state since then. `notes` is what happened since then, newest first.
     """
 
     repository: str
@@ -140,6 +141,9 @@ class TriageReport:
     to_decide: tuple[EventView, ...]
     acknowledged: tuple[EventView, ...]
     expiring: tuple[EventView, ...]
+    expected: tuple[EventView, ...]
+    fixed: tuple[EventView, ...]
+    environment: tuple[EventView, ...]
     notes: tuple[EventNote, ...]
 
     @property

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.tracked_event import ChangedSeries
@@ -150,8 +151,11 @@ def event_document(history: EventHistory) -> Document:
     )
 
 
-def triage_document(report: TriageReport) -> Document:
-    """Return what there is to decide of a project, and what happened to its events."""
+def triage_document(report: TriageReport, *, most: int = MOST_SHOWN) -> Document:
+    """Return what there is to decide of a project, and what happened to its events.
+
+    People see `most` events of each part.
+    """
     days = count_phrase(report.period.days, "day")
     state_counts = [
         f"{count} {word}"
@@ -160,6 +164,16 @@ def triage_document(report: TriageReport) -> Document:
     ]
     recent = ", ".join(state_counts) or "nothing opened or fixed"
     decide = count_phrase(len(report.to_decide), "regression")
+    parts = (
+        ("Acknowledged", report.acknowledged, "acknowledged"),
+        ("Expected, and about to end", report.expiring, "expiring"),
+        ("Expected", report.expected, "expected"),
+        (f"Fixed in the last {days}", report.fixed, "fixed"),
+        (f"Blamed on machines in the last {days}", report.environment, "environment"),
+    )
+    blocks = chain.from_iterable(
+        _part(text, events, key=key, most=most) for text, events, key in parts
+    )
     return Document(
         name="perfledger-triage",
         facts={
@@ -170,20 +184,21 @@ def triage_document(report: TriageReport) -> Document:
         blocks=(
             title(f"{decide} to decide in the last {days}: {recent}"),
             heading("To decide"),
-            *_events_or_none(report.to_decide, key="to_decide", nothing="Nothing."),
-            *_part("Acknowledged", report.acknowledged, key="acknowledged"),
-            *_part("Expected, and about to end", report.expiring, key="expiring"),
+            *_events_or_none(report.to_decide, key="to_decide", nothing="Nothing.", most=most),
+            *blocks,
             *(() if not report.notes else (heading("What happened"),)),
-            table(_NOTE_COLUMNS, report.notes, key="notes", most=MOST_SHOWN),
+            table(_NOTE_COLUMNS, report.notes, key="notes", most=most),
         ),
     )
 
 
-def _part(text: str, events: Sequence[EventView], *, key: str) -> tuple[Block, ...]:
+def _part(text: str, events: Sequence[EventView], *, key: str, most: int) -> tuple[Block, ...]:
     beginning = (heading(text),) if events else ()
-    return (*beginning, table(_EVENT_COLUMNS, events, key=key, most=MOST_SHOWN))
+    return (*beginning, table(_EVENT_COLUMNS, events, key=key, most=most))
 
 
-def _events_or_none(events: Sequence[EventView], *, key: str, nothing: str) -> tuple[Block, ...]:
+def _events_or_none(
+    events: Sequence[EventView], *, key: str, nothing: str, most: int = MOST_SHOWN
+) -> tuple[Block, ...]:
     beginning = () if events else (Preformatted(nothing),)
-    return (*beginning, table(_EVENT_COLUMNS, events, key=key, most=MOST_SHOWN))
+    return (*beginning, table(_EVENT_COLUMNS, events, key=key, most=most))

@@ -12,6 +12,9 @@ _PARTS = {
     "to_decide": "To decide",
     "acknowledged": "Acknowledged",
     "expiring": "Expected, and about to end",
+    "expected": "Expected",
+    "fixed": "Fixed in the last week",
+    "environment": "Blamed on machines in the last week",
 }
 
 

@@ -118,8 +118,17 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
             states=(EventState.OPEN, EventState.ACKNOWLEDGED, EventState.EXPECTED),
             most=MOST_TRIAGED,
         )
+        settled = events_of(
+            session,
+            project.id,
+            states=(EventState.FIXED, EventState.ENVIRONMENT),
+            changed_since=since,
+            most=MOST_TRIAGED,
+        )
         notes = notes_since(session, project.id, since)
     regressions = sorted(filter(_is_regression, unsettled), key=_size, reverse=True)
+    ended_regressions = sorted(filter(_is_regression, settled), key=_size, reverse=True)
+    expected = _in_state(regressions, EventState.EXPECTED)
     soon = now.date() + timedelta(days=EXPIRING_DAYS)
     return TriageReport(
         repository=repository,
@@ -127,11 +136,10 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
         now=now,
         to_decide=_in_state(regressions, EventState.OPEN),
         acknowledged=_in_state(regressions, EventState.ACKNOWLEDGED),
-        expiring=tuple(
-            view
-            for view in _in_state(regressions, EventState.EXPECTED)
-            if view.event.until is not None and view.event.until <= soon
-        ),
+        expiring=tuple(view for view in expected if _ends_by(view, soon)),
+        expected=tuple(view for view in expected if not _ends_by(view, soon)),
+        fixed=_in_state(ended_regressions, EventState.FIXED),
+        environment=_in_state(ended_regressions, EventState.ENVIRONMENT),
         notes=notes,
     )
 
@@ -170,6 +178,10 @@ def _note(event: TrackedEvent) -> str:
 
 def _is_regression(view: EventView) -> bool:
     return view.event.harm is Harm.WORSE and view.event.is_detected
+
+
+def _ends_by(view: EventView, day: date) -> bool:
+    return view.event.until is not None and view.event.until <= day
 
 
 def _in_state(views: list[EventView], state: EventState) -> tuple[EventView, ...]:

@@ -131,8 +131,22 @@ def test_the_report_has_open_regressions_the_largest_first(engine, save, decide,
     assert [view.event.id for view in report.to_decide] == [large, small]
     assert [view.event.state for view in report.acknowledged] == [EventState.ACKNOWLEDGED]
     assert [view.event.id for view in report.expiring] == [soon]
-    assert late not in {view.event.id for view in report.expiring}
+    assert [view.event.id for view in report.expected] == [late]
     assert report.count_notes(EventState.EXPECTED) == 2
+
+
+def test_the_report_has_regressions_that_were_fixed_or_blamed_on_machines_within_its_period(
+    engine, save, decide, now
+):
+    save(replace(EVENT, state=EventState.FIXED), now=now - timedelta(days=8))
+    fixed = save(replace(EVENT, state=EventState.FIXED))
+    save(replace(EVENT, state=EventState.FIXED, harm=Harm.BETTER))
+    environment = decide(save(), EventState.ENVIRONMENT).view.event.id
+
+    report = triage(engine, "octo/models", period=WEEK, now=now)
+
+    assert [view.event.id for view in report.fixed] == [fixed]
+    assert [view.event.id for view in report.environment] == [environment]
 
 
 def test_the_report_has_what_happened_within_its_period_alone(engine, save, now):
