@@ -10,6 +10,7 @@ PerfledgerError             an internal failure that we can name      → 500, e
 ├── TooManyRequestsError    more than a project may send in an hour   → 429, exit 2
 ├── NotMeasuredError        nothing could be measured                 → 500, exit 3
 ├── PriceServiceError       a price service refused or did not answer → 502, exit 4
+├── NoticeServiceError      a webhook or mail server took no notice   → 502, exit 4
 └── GitHubError             GitHub refused or did not answer          → 502, exit 4
 
 Exit 1 is a regression; exit 3 is usually a verdict too: undecided or not measured.
@@ -96,6 +97,24 @@ class PriceServiceError(PerfledgerError):
 
     status = 502
     problem = "price-service"
+
+
+class NoticeServiceError(PerfledgerError):
+    """A webhook or a mail server that refused a notice or did not answer.
+
+    `is_transient` means that the same notice may be taken later, but not within `wait_s` seconds,
+    if that is known.
+    """
+
+    status = 502
+    problem = "notice-service"
+
+    def __init__(
+        self, message: str, *, is_transient: bool = False, wait_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.is_transient = is_transient
+        self.wait_s = wait_s
 
 
 class GitHubError(PerfledgerError):

@@ -5,14 +5,12 @@ the work resumes with the first step that was not recorded, so each step must be
 """
 
 import logging
-import sqlite3
 import time
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path, PurePath
 from typing import TypeVar
 
 from dbos import (
@@ -24,11 +22,16 @@ from dbos import (
     WorkflowStatus,
     error as dbos_error,
 )
-from sqlalchemy import create_engine, inspect, make_url
 from sqlalchemy.exc import OperationalError
 
-from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError
-from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedCommand, QueuedUpload
+from perfledger_service.errors import INTERNAL, GitHubError, NoticeServiceError, PerfledgerError
+from perfledger_service.values.jobs.queued_work import (
+    QueuedCheck,
+    QueuedCommand,
+    QueuedNotice,
+    QueuedUpload,
+)
+from perfledger_service.workflow_database import engine_options, prepare_sqlite
 
 # Increase only if running workflows could not continue with the new code: the engine never resumes
 # work of another version.
@@ -36,20 +39,18 @@ WORKFLOW_VERSION = "1"
 WORKFLOW = "upload"
 CHECK_WORKFLOW = "check"
 COMMAND_WORKFLOW = "command"
+NOTICE_WORKFLOW = "notice"
 QUEUE = "pull_requests"
 POLL_S = 0.25
 WORKERS = 4  # pull requests that are processed at the same time
 # Waits of 2, 4 and 8 seconds between attempts. What takes longer is deferred, and no worker waits.
 ATTEMPTS = 4
-MAX_LATER_ATTEMPTS = 100  # of a check to post, or a command: for a day
+MAX_LATER_ATTEMPTS = 100  # of a check to post, a command or a notice: for a day
 LEAST_LATER_WAIT_S, MOST_LATER_WAIT_S = 60.0, 900.0
 RETRY_INTERVAL_S = 2.0
 # Longer than a step takes, unless it waits for GitHub.
 CLOSING_S = 10.0
 CLOSING_POLL_S = 0.02
-# From this version on SQLite's unixepoch() knows 'subsec', which the engine asks for on Python 3.12
-# and newer. Debian 12 has 3.40.
-SUBSECOND_SQLITE = (3, 42)
 
 _log = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class WorkflowSteps:
     `defer` records that of one that may pass, and returns the next attempt, None after enough.
     `deadlines` returns the checks that are due later, and `post_check` posts one of them.
     `carry_out` carries out a command by its id and returns the uploads to post again.
+    `fail_notice` records why a notice was not sent, and whether that is the end of it.
     """
 
     judge: Callable[[str], bool]
@@ -72,9 +74,12 @@ class WorkflowSteps:
     post_check: Callable[[QueuedCheck], None]
     carry_out: Callable[[int], tuple[QueuedUpload, ...]]
     fail_command: Callable[[int, str], None]
+    send_notice: Callable[[QueuedNotice], None] = lambda _: None  # by default none is sent
+    fail_notice: Callable[[QueuedNotice, str, bool], None] = lambda *_: None
 
 
-_LaterWork = TypeVar("_LaterWork", QueuedCheck, QueuedCommand)
+_LaterWork = TypeVar("_LaterWork", QueuedCheck, QueuedCommand, QueuedNotice)
+_PassingError = GitHubError | NoticeServiceError  # both say whether they may pass, and when
 
 
 class UploadWorkflow:
@@ -105,6 +110,7 @@ class UploadWorkflow:
         self._workflow: Callable[[str], None] | None = None
         self._check_workflow: Callable[[QueuedCheck], None] | None = None
         self._command_workflow: Callable[[QueuedCommand], None] | None = None
+        self._notice_workflow: Callable[[QueuedNotice], None] | None = None
 
     @property
     def is_launched(self) -> bool:
@@ -113,7 +119,7 @@ class UploadWorkflow:
 
     def launch(self) -> None:
         """Start the workflow, first with the work that the last process left unfinished."""
-        _prepare_sqlite(self._url)
+        prepare_sqlite(self._url)
         DBOS(
             config=DBOSConfig(
                 name="perfledger",
@@ -123,7 +129,7 @@ class UploadWorkflow:
                 log_level="WARNING",
                 # Nothing here is sent to a workflow: this only bounds how long closing takes.
                 notification_listener_polling_interval_sec=POLL_S,
-                db_engine_kwargs=_engine_options(self._url),
+                db_engine_kwargs=engine_options(self._url),
             )
         )
 
@@ -139,6 +145,11 @@ class UploadWorkflow:
         def command_workflow(command: QueuedCommand) -> None:
             self._carry_out(command)
 
+        @DBOS.workflow(name=NOTICE_WORKFLOW)
+        def notice_workflow(notice: QueuedNotice) -> None:
+            self._send_notice(notice)
+
+        self._notice_workflow = notice_workflow
         self._check_workflow = check_workflow
         self._command_workflow = command_workflow
         DBOS.launch()
@@ -166,6 +177,10 @@ class UploadWorkflow:
     def enqueue_command(self, command: QueuedCommand) -> None:
         """Enqueue a command, which is carried out once, however often it is enqueued."""
         self._enqueue_later(self._command_workflow, command)
+
+    def enqueue_notice(self, notice: QueuedNotice) -> None:
+        """Enqueue a notice, which is sent once, however often it is enqueued."""
+        self._enqueue_later(self._notice_workflow, notice)
 
     def sweep(
         self,
@@ -250,6 +265,17 @@ class UploadWorkflow:
         for work in works if self.is_launched else ():  # or the next process finds them
             self.enqueue(work)
 
+    def _send_notice(self, notice: QueuedNotice) -> None:
+        try:
+            DBOS.run_step({**self._retries, "name": "send_notice"}, self._steps.send_notice, notice)
+        except Exception as error:  # this notice fails, the service lives on
+            reason, cause = _reason(error), _passing_cause(error)
+            is_final = cause is None or notice.attempt >= MAX_LATER_ATTEMPTS
+            fail = partial(self._steps.fail_notice, notice, reason, is_final)
+            DBOS.run_step({**self._retries, "name": "fail_notice"}, fail)
+            if cause is not None and not is_final:
+                self.enqueue_notice(_next_attempt(notice, wait_s=cause.wait_s))
+
     def _enqueue_later(
         self, workflow: Callable[[_LaterWork], None] | None, work: _LaterWork
     ) -> None:
@@ -267,34 +293,6 @@ class UploadWorkflow:
         return max(0.0, (due_at - self._now()).total_seconds()) or None
 
 
-def workflow_database_url(database_url: str) -> str:
-    """Return the URL of the engine's own tables.
-
-    PostgreSQL: a schema of its own in the application's database. SQLite: a file beside the
-    application's, since a file has one writer at a time.
-    """
-    url = make_url(database_url)
-    if url.get_backend_name() != "sqlite":
-        return database_url
-    file = PurePath(url.database or "")
-    return f"sqlite:///{file.with_name(f'{file.stem}-jobs{file.suffix}')}"
-
-
-def workflow_tables(database_url: str) -> str:
-    """Return where the engine's tables of a service are, "" where it never ran.
-
-    What they say was done would not be done again for a database that is restored beside them.
-    """
-    url = make_url(workflow_database_url(database_url))
-    if url.get_backend_name() == "sqlite":
-        return str(url.database) if Path(url.database or "").is_file() else ""
-    engine = create_engine(url.set(drivername="postgresql+psycopg"))
-    try:
-        return "schema dbos" if inspect(engine).has_schema("dbos") else ""
-    finally:
-        engine.dispose()
-
-
 def _under_way(*, executor_id: str | None = None) -> list[WorkflowStatus]:
     """Return the workflows that an executor, or any, has begun and not ended."""
     return DBOS.list_workflows(
@@ -302,35 +300,10 @@ def _under_way(*, executor_id: str | None = None) -> list[WorkflowStatus]:
     )
 
 
-def _prepare_sqlite(url: str) -> None:
-    """Create the file with a write-ahead log, which persists, before the engine creates it."""
-    parsed = make_url(url)
-    if parsed.get_backend_name() == "sqlite":
-        with closing(sqlite3.connect(parsed.database or "")) as connection:
-            connection.execute("pragma journal_mode = wal")
-
-
-def _engine_options(url: str) -> dict[str, object]:
-    """Return what the engine's connections need: an old SQLite is taught to count milliseconds."""
-    is_sqlite = make_url(url).get_backend_name() == "sqlite"
-    if not is_sqlite or sqlite3.sqlite_version_info >= SUBSECOND_SQLITE:
-        return {}
-    return {"pool_events": [(_add_subsecond_clock, "connect")]}
-
-
-def _add_subsecond_clock(connection: sqlite3.Connection, _record: object) -> None:
-    """Replace unixepoch(WORD) of this connection by one that counts milliseconds."""
-    connection.create_function("unixepoch", 1, _epoch_seconds)
-
-
-def _epoch_seconds(_word: object) -> float:
-    return time.time_ns() // 1_000_000 / 1000
-
-
 def _may_help(error: BaseException) -> bool:
-    """Return whether retrying a step may help: GitHub or the database was busy or unreachable."""
+    """Return whether retrying a step may help: what it asks was busy or unreachable."""
     return isinstance(error, OperationalError) or (
-        isinstance(error, GitHubError) and error.is_transient and error.wait_s is None
+        isinstance(error, _PassingError) and error.is_transient and error.wait_s is None
     )
 
 
@@ -341,10 +314,10 @@ def _next_attempt(work: _LaterWork, *, wait_s: float | None) -> _LaterWork:
     return replace(work, due_at=due_at, attempt=work.attempt + 1)
 
 
-def _passing_cause(error: Exception) -> GitHubError | None:
-    """Return GitHub's failure that a step ended with, if it may pass."""
+def _passing_cause(error: Exception) -> _PassingError | None:
+    """Return the failure of GitHub or of a notice that a step ended with, if it may pass."""
     cause = _cause(error)
-    return cause if isinstance(cause, GitHubError) and cause.is_transient else None
+    return cause if isinstance(cause, _PassingError) and cause.is_transient else None
 
 
 def _cause(error: Exception) -> Exception:

@@ -12,12 +12,8 @@ import pytest
 from perfledger_service import workflows
 from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError, UsageError
 from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedUpload
-from perfledger_service.workflows import (
-    ATTEMPTS,
-    UploadWorkflow,
-    WorkflowSteps,
-    workflow_database_url,
-)
+from perfledger_service.workflow_database import workflow_database_url
+from perfledger_service.workflows import ATTEMPTS, UploadWorkflow, WorkflowSteps
 
 PATIENCE_S = 600
 CHECK = QueuedCheck(

@@ -7,7 +7,8 @@ from queue import Queue
 import pytest
 
 from perfledger_service.values.jobs.queued_work import QueuedUpload
-from perfledger_service.workflows import UploadWorkflow, WorkflowSteps, workflow_database_url
+from perfledger_service.workflow_database import workflow_database_url
+from perfledger_service.workflows import UploadWorkflow, WorkflowSteps
 
 PATIENCE_S = 600
 

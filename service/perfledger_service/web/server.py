@@ -34,7 +34,8 @@ from perfledger_service.web.app_state import AppState, utc_now
 from perfledger_service.web.logs import configure_logging
 from perfledger_service.web.loopback import is_loopback
 from perfledger_service.web.sign_in.configuration import proxy_networks, sign_in_options
-from perfledger_service.workflows import UploadWorkflow, WorkflowSteps, workflow_database_url
+from perfledger_service.workflow_database import workflow_database_url
+from perfledger_service.workflows import UploadWorkflow, WorkflowSteps
 
 
 def serve(settings: ServiceSettings, *, host: str, port: int) -> None:

@@ -17,7 +17,7 @@ from perfledger_service.values.backups.backup_manifest import (
     RestoredBackup,
     RowWatcher,
 )
-from perfledger_service.workflows import workflow_tables
+from perfledger_service.workflow_database import workflow_tables
 
 # A database is about as large as its rows; its log is, too, until the transaction ends.
 DISK_FACTOR = 2

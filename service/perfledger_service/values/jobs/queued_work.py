@@ -69,3 +69,24 @@ class QueuedAnswer(QueuedCommand):
     def id(self) -> str:
         """Return the id of the work: an edition has one for each attempt."""
         return f"answer-{self.command_id}-{self.edition}-{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedNotice:
+    """An edition of a notice, to send once; those to one target are sent in order."""
+
+    notice_id: int
+    target_id: int
+    edition: int
+    due_at: datetime
+    attempt: int = 1
+
+    @property
+    def partition(self) -> str:
+        """Return the partition of the notices to the same target."""
+        return f"notices-{self.target_id}"
+
+    @property
+    def id(self) -> str:
+        """Return the id of the work: an edition has one for each attempt."""
+        return f"notice-{self.notice_id}-{self.edition}-{self.attempt}"

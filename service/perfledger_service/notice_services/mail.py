@@ -1,0 +1,148 @@
+"""Sends notices by mail, through an SMTP server that encrypts (TLS or STARTTLS)."""
+
+import re
+import smtplib
+import ssl
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.utils import format_datetime
+from hashlib import sha256
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from pydantic import SecretStr
+
+from perfledger_service.errors import NoticeServiceError, SettingsError
+from perfledger_service.values.notice import NoticeMessage
+
+URL_SETTING, SENDER_SETTING = "PERFLEDGER_SMTP_URL", "PERFLEDGER_SMTP_SENDER"
+TIMEOUT_S = 15.0  # of each answer
+PORTS = {"smtps": 465, "smtp": 587}
+MAX_ADDRESS = 254
+# No quoted names, comments or lists: one address, that no header and no command can break.
+ADDRESS = re.compile(
+    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
+)
+_PERMANENT = 500  # SMTP's replies from here on are refusals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailServer:
+    """Where mail is given to, and by whom it is sent."""
+
+    is_encrypted_at_once: bool  # else with STARTTLS
+    host: str
+    port: int
+    user: str
+    password: SecretStr
+    sender: str
+
+
+def read_mail_server(url: SecretStr | None, sender: str) -> MailServer | None:
+    """Return the server of the settings, None without one.
+
+    Raises SettingsError, which never quotes the URL: it holds a password.
+    """
+    if url is None:
+        return None
+    parts = _split(url.get_secret_value())
+    if parts is None:
+        msg = f"{URL_SETTING} is not smtps://USER:PASSWORD@HOST:PORT, or smtp:// for STARTTLS"
+        raise SettingsError(msg)
+    if not is_address(sender):
+        msg = f"{SENDER_SETTING} is no address of mail: set it, such as perf@example.com"
+        raise SettingsError(msg)
+    return MailServer(
+        is_encrypted_at_once=parts.scheme == "smtps",
+        host=parts.hostname or "",
+        port=parts.port or PORTS[parts.scheme],
+        user=unquote(parts.username or ""),
+        password=SecretStr(unquote(parts.password or "")),
+        sender=sender,
+    )
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is one plain address of mail."""
+    return len(text) <= MAX_ADDRESS and ADDRESS.fullmatch(text) is not None
+
+
+class MailSender:
+    """Client of a mail server; without one no mail is sent."""
+
+    def __init__(self, server: MailServer | None, *, tls: ssl.SSLContext | None = None) -> None:
+        self._server = server
+        self._tls = tls or ssl.create_default_context()
+
+    def send(self, address: str, message: NoticeMessage) -> None:
+        """Send a message to an address; raise NoticeServiceError if it is not taken.
+
+        Mail that is sent again after a lost answer has the same Message-ID.
+        """
+        server = self._server
+        if server is None:
+            msg = f"no mail is sent without {URL_SETTING}: set it, or remove the target"
+            raise NoticeServiceError(msg, is_transient=True)
+        mail = _mail(server.sender, address, message)
+        try:
+            with self._connection(server) as smtp:
+                smtp.send_message(mail)
+        except smtplib.SMTPRecipientsRefused as error:
+            [(code, _)] = error.recipients.values()
+            msg = f"the mail server does not take mail to {address} ({code})"
+            raise NoticeServiceError(msg, is_transient=code < _PERMANENT) from None
+        except smtplib.SMTPAuthenticationError as error:
+            msg = f"the mail server refuses the user of {URL_SETTING} ({error.smtp_code})"
+            raise NoticeServiceError(msg, is_transient=True) from None
+        except smtplib.SMTPResponseException as error:
+            msg = f"the mail server refused a message ({error.smtp_code})"
+            raise NoticeServiceError(msg, is_transient=error.smtp_code < _PERMANENT) from None
+        except (OSError, smtplib.SMTPException) as error:
+            msg = f"the mail server took no mail ({type(error).__name__})"
+            raise NoticeServiceError(msg, is_transient=True) from None
+
+    @contextmanager
+    def _connection(self, server: MailServer) -> Generator[smtplib.SMTP]:
+        if server.is_encrypted_at_once:
+            smtp: smtplib.SMTP = smtplib.SMTP_SSL(
+                server.host, server.port, timeout=TIMEOUT_S, context=self._tls
+            )
+        else:
+            smtp = smtplib.SMTP(server.host, server.port, timeout=TIMEOUT_S)
+        with smtp:
+            if not server.is_encrypted_at_once:
+                smtp.starttls(context=self._tls)  # raises where the server has none
+            if server.user:
+                smtp.login(server.user, server.password.get_secret_value())
+            yield smtp
+
+
+def _mail(sender: str, address: str, message: NoticeMessage) -> EmailMessage:
+    domain = sender.rpartition("@")[2]
+    mail = EmailMessage()
+    mail["From"], mail["To"], mail["Subject"] = sender, address, message.title
+    mail["Date"] = format_datetime(message.written_at)
+    mail["Auto-Submitted"] = "auto-generated"
+    mail["Message-ID"] = _message_id(address, message.key, domain)
+    if message.is_reply:
+        thread = _message_id(address, message.thread, domain)
+        mail["In-Reply-To"], mail["References"] = thread, thread
+    mail.set_content(message.text)
+    return mail
+
+
+def _message_id(address: str, key: str, domain: str) -> str:
+    digest = sha256(f"{address}\n{key}".encode()).hexdigest()[:32]
+    return f"<{digest}@{domain}>"
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of a URL of a mail server, None for any other text."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    is_fine = parts.scheme in PORTS and parts.hostname and port != 0
+    return parts if is_fine and url.isascii() and url.isprintable() else None

@@ -1,0 +1,100 @@
+"""The workflow of notices, really running, with a step that says what was sent."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from queue import Queue
+from typing import Any
+
+import pytest
+
+from perfledger_service.errors import NoticeServiceError
+from perfledger_service.values.jobs.queued_work import QueuedNotice
+from perfledger_service.workflows import MAX_LATER_ATTEMPTS, UploadWorkflow
+from tests.service.engine_files import NO_STEPS
+
+pytestmark = pytest.mark.slow
+
+PATIENCE_S = 600
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+NOTICE = QueuedNotice(notice_id=5, target_id=2, edition=1, due_at=NOON)
+
+
+@pytest.fixture
+def calls():
+    """What was called, in order."""
+    return Queue[Any]()
+
+
+@pytest.fixture
+def next_call(calls):
+    return lambda: calls.get(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def launched(engine_url, calls):
+    """Launch the workflow with a step that sends notices."""
+    launched_jobs = []
+
+    def launch(send_notice):
+        steps = replace(
+            NO_STEPS,
+            send_notice=send_notice,
+            fail_notice=lambda notice, reason, is_final: calls.put(
+                ("failed", notice.attempt, reason, is_final)
+            ),
+        )
+        jobs = UploadWorkflow(engine_url, steps, retry_interval_s=0.001, closing_s=30.0)
+        jobs.launch()
+        launched_jobs.append(jobs)
+        return jobs
+
+    yield launch
+    for jobs in launched_jobs:
+        jobs.close()
+
+
+def test_an_edition_of_a_notice_is_sent_once_however_often_it_is_enqueued(
+    calls, launched, next_call
+):
+    jobs = launched(lambda notice: calls.put((notice.notice_id, notice.edition)))
+    for _ in range(3):
+        jobs.enqueue_notice(NOTICE)
+    jobs.enqueue_notice(replace(NOTICE, edition=2))
+
+    assert [next_call(), next_call()] == [(5, 1), (5, 2)]
+    assert calls.empty()
+
+
+def test_a_notice_that_was_not_taken_is_sent_again_later(calls, launched, next_call):
+    def send(notice):
+        if notice.attempt == 1:
+            msg = "the webhook 'chat' answered 503"
+            raise NoticeServiceError(msg, is_transient=True, wait_s=1.0)
+        calls.put(("sent", notice.attempt, notice.due_at > NOON))
+
+    launched(send).enqueue_notice(NOTICE)
+
+    assert next_call() == ("failed", 1, "the webhook 'chat' answered 503", False)
+    assert next_call() == ("sent", 2, True)
+
+
+@pytest.mark.parametrize(
+    ("notice", "error"),
+    [
+        (NOTICE, NoticeServiceError("refused")),
+        (
+            replace(NOTICE, attempt=MAX_LATER_ATTEMPTS),
+            NoticeServiceError("refused", is_transient=True, wait_s=1.0),
+        ),
+    ],
+)
+def test_a_notice_that_is_refused_or_was_tried_for_a_day_fails(
+    calls, launched, next_call, notice, error
+):
+    def send(_):
+        raise error
+
+    launched(send).enqueue_notice(notice)
+
+    assert next_call() == ("failed", notice.attempt, "refused", True)
+    assert calls.empty()
