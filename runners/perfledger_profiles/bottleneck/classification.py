@@ -37,7 +37,7 @@ class BottleneckDetail(StrEnum):
     BANDWIDTH = "bandwidth"
     SMALL_MESSAGES = "small messages"
     STRAGGLER = "straggler"
-    NO_OVERLAP = "no overlap"
+    NO_OVERLAP = "little overlap"
     OCCUPANCY = "occupancy"
     TAIL = "tail"  # waves that leave multiprocessors idle
     AT_ROOF = "at the roof"
@@ -63,11 +63,12 @@ class BottleneckShare:
     is_high: bool
     is_moderate: bool
     is_estimate: bool = False  # by kernel names, without counters or counts
+    is_of_step: bool = True  # else nobody knows what a step would take without it
 
     @property
     def ceiling(self) -> float:
-        """Return Amdahl's bound: 1 / (1 - share), at most infinity."""
-        return 1 / (1 - self.share) if self.share < 1 else float("inf")
+        """Return Amdahl's bound: 1 / (1 - share), at most infinity, which is also unknown."""
+        return 1 / (1 - self.share) if self.is_of_step and self.share < 1 else float("inf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

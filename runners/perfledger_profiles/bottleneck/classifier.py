@@ -1,6 +1,7 @@
 """Classifies the bottleneck of a profile's step."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from perfledger.profile import Profile
@@ -15,9 +16,11 @@ from perfledger_profiles.bottleneck.communication_bound import communication_det
 from perfledger_profiles.bottleneck.device_bound import DeviceVote, VoteBasis, device_vote
 from perfledger_profiles.bottleneck.host_bound import host_detail
 from perfledger_profiles.bottleneck.step_shares import (
+    BOTTLENECKS,
     ON_DEVICE,
     OVERHEAD_THRESHOLDS,
     is_on_cpu,
+    is_sum_of_kernels,
     median_shares,
     overhead_shares,
 )
@@ -41,7 +44,14 @@ _HOST_UNKNOWN = (
     "{:.2f} % of the step has no work on the device, and the host's recorded calls do not show "
     "why: they cover too little of it, or another clock timed them"
 )
-_NO_STEPS = "the file marks no steps: all of it counts as one"
+_DEVICE_UNKNOWN = (
+    "the file has no work of the device, so neither its time nor what it waits for is known"
+)
+_NO_STEPS = "the file marks no steps: the time shown here counts as one"
+_NO_TIMELINE = (
+    "the kernels' times are added up: shares are of this sum, which shows neither idle time nor "
+    "overlap"
+)
 
 
 def classify(
@@ -66,9 +76,10 @@ def classify(
     primary = _primary(shares, vote, profile)
     doubts = _doubts(shares, primary, perturbation=perturbation)
     step_doubts = _step_doubts(profile)
+    rows = _bottleneck_shares(shares, vote, is_host_known=profile.is_host_known)
     return Classification(
         primary=primary,
-        shares=_bottleneck_shares(shares, vote, is_host_known=profile.is_host_known),
+        shares=tuple(_known_rows(rows, profile)),
         confidence=_confidence(profile, shares, primary, doubts=doubts, step_doubts=step_doubts),
         detail=_detail(primary, profile, vote),
         secondary=_secondary(shares, primary, profile),
@@ -142,6 +153,22 @@ def _bottleneck_shares(
     return tuple(sorted(listed, key=lambda share: -share.share))
 
 
+def _known_rows(rows: Sequence[BottleneckShare], profile: Profile) -> Iterator[BottleneckShare]:
+    """Yield the shares that the file shows: a part that it does not record has none, not zero."""
+    is_partial = is_sum_of_kernels(profile) or not _has_device_time(profile)
+    for row in rows:
+        is_bound = not is_partial and row.bottleneck is not Bottleneck.UNKNOWN
+        if row.share > 0 or not is_partial:
+            yield replace(row, is_of_step=is_bound)
+
+
+def _has_device_time(profile: Profile) -> bool:
+    """Return whether the file has the work of the device on which the host launches."""
+    if profile.is_host_known or profile.kernels:
+        return True
+    return any(BOTTLENECKS[operation.bucket] is ON_DEVICE for operation in profile.operations)
+
+
 def _device_shares(share: float, vote: DeviceVote) -> Iterator[BottleneckShare]:
     """Yield the parts of the device's share of the step, the rest as DEVICE."""
     part_of = partial(BottleneckShare, is_high=False, is_moderate=False)
@@ -167,9 +194,11 @@ def _evidence(
     largest, share = overhead_shares(shares)[0]
     name = _overhead(largest, is_host_known=profile.is_host_known)
     if share <= 0:
-        return ("the whole step is the device's own work", vote.reason)
+        whole = () if is_sum_of_kernels(profile) else ("the whole step is the device's own work",)
+        return (*whole, vote.reason)
     if primary is Bottleneck.UNKNOWN and share >= OVERHEAD_THRESHOLDS[largest].high:
-        return (_HOST_UNKNOWN.format(100 * share),)
+        is_recorded = _has_device_time(profile)
+        return (_HOST_UNKNOWN.format(100 * share) if is_recorded else _DEVICE_UNKNOWN,)
     high = 100 * OVERHEAD_THRESHOLDS[largest].high
     mark = f"has {100 * share:.2f} % of the step (high from {high:.0f} % on)"
     if primary in OVERHEAD_THRESHOLDS:
@@ -201,6 +230,8 @@ def _doubts(
 
 
 def _step_doubts(profile: Profile) -> tuple[str, ...]:
+    if is_sum_of_kernels(profile):
+        return (_NO_TIMELINE,)
     if not profile.has_steps:
         return (_NO_STEPS,)
     if profile.steps < MIN_STEPS:

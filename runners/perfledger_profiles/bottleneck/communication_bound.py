@@ -22,7 +22,7 @@ MIN_OVERLAP = 0.3
 def communication_detail(profile: Profile) -> BottleneckDetail:
     """Return why collectives limit the step, NONE where the profile does not say.
 
-    In this order: late ranks, messages too small for the links, full links, no overlap.
+    In this order: late ranks, messages too small for the links, full links, little overlap.
     """
     skew, message = profile.reading(SKEW), profile.reading(MESSAGE_BYTES)
     reached, overlap = profile.reading(CURVE_SHARE), profile.reading(OVERLAP)

@@ -17,12 +17,15 @@ MAX_LAUNCH_SECONDS = 1e-3
 MAX_ALLOCATION_SECONDS = 10e-3
 # More than half of the launches, so the median kernel is among them.
 MOST_KERNELS = 0.5
+# Else what the host does beside launches is what takes its time.
+MOST_HOST_TIME = 0.5
 
 # The reader's labels of XLA's compiler, and torch.compile's own timers.
 COMPILE = re.compile(
     rf"(^|/)({re.escape(COMPILING_LABEL)}|{re.escape(TRACING_LABEL)})|\(dynamo_timed\)|CUDAGraph::?capture"
 )
 LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Graph|Module)?Launch|LaunchKernel|zeEnqueue|PjitFunction")
+JIT_CALL = re.compile(r"PjitFunction")
 KERNEL_LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Module)?Launch")
 ALLOCATION = re.compile(r"(?i)^(cuda|hip|cu)(Malloc|Free|StreamCreate|ModuleLoad|Init)")
 CAPTURE = re.compile(r"(?i)StreamBeginCapture|StreamEndCapture|GraphInstantiate")
@@ -98,6 +101,17 @@ def host_kind(operation: Operation) -> BottleneckDetail | None:
     return BottleneckDetail.OPERATORS if is_operator else BottleneckDetail.PYTHON
 
 
+def is_around_launches(operation: Operation) -> bool:
+    """Return whether an operation is what the host does around launches.
+
+    An operator that takes the host longer than a launch does something else: it waits, allocates or
+    loads code.
+    """
+    kind = host_kind(operation)
+    is_long = operation.seconds > MAX_LAUNCH_SECONDS * operation.count
+    return kind in AROUND_LAUNCHES and not (kind is BottleneckDetail.OPERATORS and is_long)
+
+
 def is_capturing(profile: Profile) -> bool:
     """Return whether the step makes a graph of launches (CUDA graphs), which do not run then."""
     return any(CAPTURE.search(operation.name) for operation in profile.operations)
@@ -106,6 +120,9 @@ def is_capturing(profile: Profile) -> bool:
 def _runtime_kind(operation: Operation) -> BottleneckDetail:
     if _is_first_call(operation):
         return BottleneckDetail.START_UP
+    is_long = operation.seconds > MAX_LAUNCH_SECONDS * operation.count
+    if JIT_CALL.match(operation.name) and is_long:
+        return BottleneckDetail.NONE  # it compiles, waits or copies
     return BottleneckDetail.LAUNCH if LAUNCH.search(operation.name) else BottleneckDetail.NONE
 
 
@@ -124,7 +141,8 @@ def is_launch_bound(profile: Profile) -> bool:
 
     The median kernel is below 10 us, or more than half of them are shorter than a launch. Where
     streams are known, the busiest one must also be idle because its launches are late. If the host
-    spends over a millisecond on each launch, it does something else.
+    spends over a millisecond on each launch, or less than half of its time around launches, it does
+    something else.
     """
     if profile.streams:
         busiest = max(profile.streams, key=lambda stream: stream.busy_seconds)
@@ -132,17 +150,15 @@ def is_launch_bound(profile: Profile) -> bool:
             return False
     durations = [(k.seconds / k.count, k.count) for k in profile.kernels if k.count > 0]
     launches = sum(count for _, count in durations)
-    if launches <= 0 or _around_launches(profile) > MAX_LAUNCH_SECONDS * launches:
+    around = sum(one.seconds for one in profile.operations if is_around_launches(one))
+    if launches <= 0 or around > MAX_LAUNCH_SECONDS * launches:
+        return False
+    if around < MOST_HOST_TIME * sum(host_seconds(profile).values()):
         return False
     launch_seconds = _launch_seconds(profile.operations)
     short = sum(count for seconds, count in durations if seconds < SHORT_KERNEL_SECONDS)
     shorter = sum(count for seconds, count in durations if seconds < launch_seconds)
     return max(short, shorter) > MOST_KERNELS * launches
-
-
-def _around_launches(profile: Profile) -> float:
-    seconds = host_seconds(profile)
-    return sum(seconds[kind] for kind in AROUND_LAUNCHES)
 
 
 def _launch_seconds(operations: Iterable[Operation]) -> float:

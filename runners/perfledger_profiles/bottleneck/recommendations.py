@@ -7,6 +7,9 @@ from perfledger_profiles.bottleneck.classification import Bottleneck, Classifica
 from perfledger_profiles.hardware.device_lookup import hardware_of
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 
+# Less is shown as 0 %: advice that saves nothing.
+MIN_SAVED_SHARE = 0.005
+
 
 def recommendations(
     profile: Profile,
@@ -32,4 +35,5 @@ def recommendations(
     )
     rules = (*host_advice.RULES, *device_advice.RULES)
     advice = [item for rule in rules if (item := rule(case)) is not None]
-    return tuple(sorted(advice, key=lambda item: -item.saved_share))
+    useful = [item for item in advice if item.saved_share >= MIN_SAVED_SHARE]
+    return tuple(sorted(useful, key=lambda item: -item.saved_share))

@@ -84,6 +84,11 @@ def is_on_cpu(profile: Profile) -> bool:
     return any(_is_on_cpu(operation) for operation in profile.operations)
 
 
+def is_sum_of_kernels(profile: Profile) -> bool:
+    """Return whether the profile has kernels' times added up, without a timeline."""
+    return bool(profile.kernels) and not (profile.has_steps or profile.each_step)
+
+
 def overhead_shares(shares: Mapping[Bottleneck, float]) -> Sequence[tuple[Bottleneck, float]]:
     """Return the overheads beside the device's own work, the largest share first."""
     overheads = [(name, shares[name]) for name in OVERHEAD_THRESHOLDS if name in shares]

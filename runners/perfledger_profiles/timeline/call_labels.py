@@ -152,7 +152,7 @@ def _distinct(first_key: IntArray, second_key: IntArray) -> tuple[IntArray, IntA
 
 def own_buckets(trace: Trace) -> tuple[IntArray, BoolArray]:
     """Return each call's bucket (its place) by name, and which calls are annotations; (n,)."""
-    has_device = bool(trace.is_device_work.any())
+    has_device = bool(trace.is_device_work.any()) or trace.lacks_device_work
     keys, place = np.unique(trace.name * len(CallKind) + trace.kind, return_inverse=True)
     pairs = [
         (trace.names[key // len(CallKind)], CallKind(key % len(CallKind))) for key in to_list(keys)

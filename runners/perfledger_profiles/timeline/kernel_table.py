@@ -24,6 +24,8 @@ MAX_KERNELS = 200
 
 # With a smaller known share, the tensor-core share says more about names than about kernels.
 MIN_KNOWN_SHARE = 0.8
+# Below it, most kernels' operators were not recorded, and nothing is known of what they could use.
+MIN_LINKED_SHARE = 0.5
 
 _NO_LAUNCH = LaunchConfiguration()
 _NO_COMPUTE = (OperationFamily.COMMUNICATION, OperationFamily.COPY, OperationFamily.MEMSET)
@@ -86,8 +88,9 @@ def eligible_readings(
 
     An operator is eligible if autocast runs it in half precision, or if it launched a kernel that
     uses them; of nested eligible operators the innermost counts. Only torch.profiler records such
-    operators. `parents` is the host's call around each call, `launched_by` its launch and
-    `operator` the innermost operator around that; all of shape (n,), NO_CALL where there is none.
+    operators; without those of most kernels the share is unknown. `parents` is the host's call
+    around each call, `launched_by` its launch and `operator` the innermost operator around that;
+    all of shape (n,), NO_CALL where there is none.
     """
     if trace.tool != TORCH_PROFILER:
         return
@@ -96,6 +99,8 @@ def eligible_readings(
     if length.sum() == 0:
         return
     launcher = operator[kernels]
+    if length[launcher != NO_CALL].sum() < MIN_LINKED_SHARE * length.sum():
+        return  # operators were not recorded
     is_able = _is_able(trace, kernels, launcher)
     is_innermost = (launcher != NO_CALL) & (is_able & ~_is_ancestor_of_able(is_able, parents))[
         launcher

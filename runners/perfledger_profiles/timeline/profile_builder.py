@@ -69,6 +69,7 @@ from perfledger_profiles.timeline.step_picture import step_slices
 from perfledger_profiles.timeline.step_windows import (
     TraceSteps,
     is_host_known,
+    notes_on_missing_work,
     step_markers,
     steps_of,
 )
@@ -105,9 +106,8 @@ def build_profile(
     parts, notes = _parts(trace, launched_by, choice)
     threads = nest_threads(trace, ~step_markers(trace))
     labels = label_calls(trace, threads, launched_by)
-    profile_of = partial(
-        breakdown, workload=workload, side=side, tool=trace.tool, notes=(*trace.notes, *notes)
-    )
+    all_notes = (*trace.notes, *notes, *notes_on_missing_work(trace))
+    profile_of = partial(breakdown, workload=workload, side=side, tool=trace.tool, notes=all_notes)
     timelines = [_timeline(part, threads, labels) for part in parts]
     profile = profile_of(timelines, dropped_events=trace.dropped_events)
     readings = [

@@ -26,6 +26,14 @@ ITERATIONS = (
     "iterations detected from repeated kernels: {} of {} kernels, one every {:.3g} ms; each may be "
     "a step, or a layer of one"
 )
+NO_DEVICE_WORK = (
+    "the host launches kernels, but the file has no work of the device: record its activity too "
+    "(ProfilerActivity.CUDA, nsys --trace=cuda), with one profiler at a time"
+)
+NO_WORK_OF_DEVICES = (
+    "the file lists devices, but neither work of theirs nor launches: operators count as the "
+    "CPU's work, which is wrong if they ran on a device that was not recorded"
+)
 LENT_STEPS = "processes without step markers have the steps of the one with most"
 
 # With less of the steps covered, the host's calls say nothing of most of them.
@@ -148,11 +156,11 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
 
     They do not where they cover too little of the steps, and where kernels begin before their
     launches: then the two clocks differ. If the host runs ahead, they show it only for gaps whose
-    next work was launched late.
+    next work was launched late. Nor do they if the file lacks the work that they launch.
     """
     work = np.flatnonzero(trace.is_device_work)
     if work.size == 0:
-        return True
+        return not trace.lacks_device_work
     linked = work[launched_by[work] != NO_CALL]
     early = trace.start_ns[linked] < trace.start_ns[launched_by[linked]]
     if np.count_nonzero(early) > MAX_EARLY_SHARE * linked.size:
@@ -165,6 +173,14 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
         return False
     span = windows_of([(int(trace.start_ns[host].min()), int(trace.end_ns[host].max()))])
     return intersection_ns(span, steps.windows) >= MIN_COVERED_SHARE * steps.windows.length_ns()
+
+
+def notes_on_missing_work(trace: Trace) -> tuple[str, ...]:
+    """Return a note if the file has no work of the devices that it launches on or lists."""
+    if trace.lacks_device_work:
+        return (NO_DEVICE_WORK,)
+    is_unused = bool(trace.devices) and not trace.is_device_work.any()
+    return (NO_WORK_OF_DEVICES,) if is_unused else ()
 
 
 def iterations_of(trace: Trace) -> KernelIterations | None:

@@ -4,6 +4,7 @@ All columns of calls have shape (n,), in file order. Names are the file's: `clea
 before they are shown.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -19,6 +20,8 @@ TORCH_PROFILER = "torch.profiler"
 UNKNOWN = -1
 # Larger counts come from broken files; sums of two still fit a column.
 MAX_COUNT = 2**62
+# cudaLaunchKernel, cuLaunchKernelEx, hipGraphLaunch, hipExtModuleLaunchKernel.
+_LAUNCH = re.compile(r"(?:cuda|cu|hip)\w*Launch")
 
 
 class CallKind(IntEnum):
@@ -122,6 +125,14 @@ class Trace:
     def is_device_work(self) -> BoolArray:
         """Return which calls are kernels, copies and memsets."""
         return self.kind <= LAST_DEVICE_WORK
+
+    @property
+    def lacks_device_work(self) -> bool:
+        """Return whether the host launches kernels of which the file has none."""
+        if bool(self.is_device_work.any()):
+            return False
+        launches = self.find_by_name([_LAUNCH.search(name) is not None for name in self.names])
+        return bool((launches & (self.kind == CallKind.RUNTIME)).any())
 
     @property
     def is_on_host(self) -> BoolArray:

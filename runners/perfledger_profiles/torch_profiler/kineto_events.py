@@ -93,6 +93,8 @@ KINDS = {
     "Operator": CallKind.OPERATOR,
     "Runtime": CallKind.RUNTIME,
 }
+# MTIA's control processors record their waits beside their work.
+DEVICE_WAITS = frozenset({"event_wait"})
 UNUSED = len(CallKind)
 INSTANT = UNUSED + 1
 
@@ -148,6 +150,7 @@ class KinetoColumns:
         whole_us = int(begin_us)
         start_ns = _nanoseconds_since(begin_us, ts)
         memory = self._memory(begin_us)
+        name = self._integer_column("name")
         return Trace(
             tool=TORCH_PROFILER,
             names=tuple(self._names),
@@ -157,8 +160,8 @@ class KinetoColumns:
             ),
             launches=tuple(_launch(key) for key in self._launches),
             inputs=tuple(_input(key) for key in self._inputs),
-            name=self._integer_column("name"),
-            kind=self._integer_column("kind"),
+            name=name,
+            kind=self._kinds(name),
             lane=self._integer_column("lane"),
             start_ns=start_ns,
             end_ns=start_ns + _nanoseconds(self._float_column("dur")),
@@ -175,6 +178,13 @@ class KinetoColumns:
             dropped_events=dropped_events + self._broken,
             notes=(*notes, *([ONLY_CHANGES] if memory.is_lower_bound else [])),
         )
+
+    def _kinds(self, name: IntArray) -> IntArray:
+        """Return the calls' kinds; what waits on a device is recorded as a kernel there."""
+        kind = self._integer_column("kind")
+        waits = [place for text, place in self._names.items() if text in DEVICE_WAITS]
+        is_wait = (kind == CallKind.KERNEL) & np.isin(name, waits)
+        return np.where(is_wait, int(CallKind.DEVICE_WAIT), kind)
 
     def _memory(self, begin_us: float) -> MemoryInstants:
         recorded = MemoryInstants(

@@ -10,7 +10,8 @@ from perfledger_profiles.timeline.breakdown import CallLabel
 
 _INSTRUCTION = re.compile(r"%([^ =]+) = (.+?) ([a-z][a-z0-9-]*)\(")
 _COLLECTIVE = re.compile(r"(?i)(all-|reduce-scatter|collective|ragged-all|send|recv|nccl|rccl)")
-_COPY = re.compile(r"(?i)(copy|memcpy|outfeed)([-.]|d2|h2|p2|$)")
+# XLA's own names, and ROCm's "CopyDeviceToDevice".
+_COPY = re.compile(r"(?i)(copy|memcpy|outfeed)([-.]|d2|h2|p2|(device|host|peer)to|$)")
 # One instruction copies within a device; a copy from start to done may be from or to the host.
 _LOCAL_COPY = re.compile(r"copy(\.\d+)?")
 _ASYNCHRONOUS = ("-start", "-done")

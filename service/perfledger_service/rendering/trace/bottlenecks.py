@@ -16,6 +16,8 @@ from perfledger_service.rendering.layout import number_format, vocabulary
 
 # A smaller possible gain is not worth a figure.
 _LEAST_CEILING = 1.05
+# A larger figure is the rest of a rounding.
+_MOST_CEILING = 1000.0
 # Smaller shares are not shown.
 _NOTHING = 0.0005
 
@@ -148,6 +150,8 @@ def _ceiling(share: BottleneckShare) -> str:
     """Return Amdahl's bound in words: the time of a step without this."""
     if not (isfinite(share.ceiling) and share.ceiling >= _LEAST_CEILING):
         return ""
+    if share.ceiling > _MOST_CEILING:
+        return f"over {number_format.factor(_MOST_CEILING)} as fast"
     return f"{number_format.factor(share.ceiling)} as fast"
 
 

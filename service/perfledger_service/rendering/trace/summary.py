@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perfledger.profile import Profile, ProfiledDevice, ProfileReading, StreamIdle
+from perfledger_profiles.bottleneck.step_shares import is_sum_of_kernels
 from perfledger_profiles.hardware.roofline import Roofline
 from perfledger_service.rendering.chart.bar_rows import BarRow
 from perfledger_service.rendering.layout import number_format, vocabulary
@@ -108,7 +109,8 @@ def head_line(view: TraceView) -> str:
     else:
         line = f"{profile.tool}, no steps"
         if profile.step_seconds > 0:
-            line += f", {number_format.seconds(profile.step_seconds)} in all"
+            what = "of kernels, added up" if is_sum_of_kernels(profile) else "shown as one"
+            line += f", {number_format.seconds(profile.step_seconds)} {what}"
     lost = profile.dropped_events
     if lost:
         line += f", {number_format.count(lost)} event{'s' * (lost != 1)} could not be read"
@@ -167,7 +169,10 @@ def _device_notes(device: ProfiledDevice | None) -> tuple[Paragraph, ...]:
 
 def _devices_blocks(profile: Profile) -> Iterator[Block]:
     """Yield the step of each device of a recording of several."""
-    if profile.devices:
+    if len(profile.devices) == 1:
+        device = profile.devices[0].name
+        yield from notes([f"All of the recorded work is of {device}."], names=[device])
+    elif profile.devices:
         yield heading("Devices, per step")
         yield table(_DEVICE_COLUMNS, device_rows(profile.devices))
         yield from notes(["All else is the mean of the devices: --device shows one."])

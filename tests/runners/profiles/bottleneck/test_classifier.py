@@ -351,3 +351,25 @@ def test_a_faster_machine_has_the_same_bottleneck(spent, factor):
     faster = classify(replace(profile_of(), each_step=(scaled,)))
 
     assert [s.share for s in faster.shares] == pytest.approx([s.share for s in found.shares])
+
+
+def test_kernels_that_are_added_up_have_no_step_to_be_faster():
+    """Idle time and overlap are not in their sum, so nobody knows what is left without a part."""
+    gemm = Operation(name="gemm", bucket=Bucket.COMPUTE, seconds=1.0, count=1.0)
+    profile = replace(profile_of(), has_steps=False, each_step=(), operations=(gemm,))
+
+    found = classify(profile)
+
+    assert "the kernels' times are added up" in found.reasons[-1]
+    assert not any("whole step" in reason for reason in found.reasons)
+    assert all(one.share > 0 and one.ceiling == float("inf") for one in found.shares)
+    assert found.confidence is BottleneckConfidence.LOW
+
+
+def test_what_the_profile_does_not_show_has_no_bound():
+    profile = replace(profile_of(other=0.6), is_host_known=False)
+
+    (found,) = [one for one in classify(profile).shares if one.bottleneck is Bottleneck.UNKNOWN]
+
+    assert found.share == pytest.approx(0.6)
+    assert found.ceiling == float("inf")

@@ -141,3 +141,13 @@ def test_asynchronous_copies_and_other_waits_are_not_called_blocking_copies(name
     found = recommendations(profile, classify(profile))
 
     assert host_advice.BLOCKING_COPIES.text not in [one.text for one in found]
+
+
+def test_collectives_without_compute_to_hide_behind_are_to_send_less():
+    waits = op("gloo:all_reduce", 0.9, Bucket.COMMUNICATION)
+    profile = replace(step(waits, device=None), operations=(waits,))
+
+    (found,) = advice(profile)
+
+    assert found.text == host_advice.SEND_LESS.text
+    assert found.saved_share == pytest.approx(0.45)

@@ -7,6 +7,7 @@ from perfledger_profiles.bottleneck.classification import BottleneckDetail
 from perfledger_profiles.bottleneck.host_bound import (
     host_detail,
     host_kind,
+    is_around_launches,
     is_capturing,
     is_launch_bound,
 )
@@ -211,3 +212,21 @@ def test_a_single_launch_of_seconds_loads_code(make):
     launch = make.operation("cudaLaunchKernel", 2.0, count=1.0, bucket=Bucket.RUNTIME)
 
     assert host_kind(launch) is BottleneckDetail.START_UP
+
+
+def test_an_operator_of_milliseconds_is_not_around_launches(make):
+    """It waits, allocates or loads code: no graph of launches makes it shorter."""
+    waits = make.operation("aten::empty", 2.2e-3, bucket=Bucket.CPU)
+    launch = make.operation("cudaLaunchKernel", 35e-6, bucket=Bucket.RUNTIME)
+    profile = replace(make.profile(waits, launch), kernels=kernels(2, 3))
+
+    assert not is_around_launches(waits)
+    assert is_around_launches(launch)
+    assert host_detail(profile) is BottleneckDetail.OPERATORS
+
+
+def test_a_jitted_call_of_milliseconds_does_more_than_launch(make):
+    quick = make.operation("PjitFunction(f)", 6e-3, count=6.0, bucket=Bucket.RUNTIME)
+
+    assert host_kind(quick) is BottleneckDetail.LAUNCH
+    assert host_kind(replace(quick, seconds=6.1e-3)) is BottleneckDetail.NONE

@@ -109,3 +109,9 @@ def test_every_estimate_is_between_nothing_and_the_step(operations):
         assert found.text
         assert found.trigger
         assert found.assumption.startswith("if ")
+
+
+def test_advice_that_would_save_nothing_is_not_given():
+    copies = op("Memcpy HtoD (Pageable -> Device)", 0.999, Bucket.COPY)
+
+    assert advice(step(copies)) == ()

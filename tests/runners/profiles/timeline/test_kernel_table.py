@@ -131,3 +131,9 @@ def test_an_operator_that_launched_a_tensor_core_kernel_could_use_them(trace):
     found = trace.read()
 
     assert found.reading("tc_eligible") == pytest.approx(2 / 3)
+
+
+def test_without_operators_nothing_is_known_of_what_could_use_tensor_cores(trace):
+    trace.launch("cudaLaunchKernel", 10, 5, kernel="gemm", at=20, lasts=40, correlation=1)
+
+    assert trace.read().reading("tc_eligible") is None

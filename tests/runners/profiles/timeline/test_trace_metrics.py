@@ -16,7 +16,6 @@ def test_readings_follow_from_the_kept_steps(steps):
         "input_wait_frac": pytest.approx(0.1),
         "marked_step_p50": pytest.approx(1000e-6),
         "tc_ratio": pytest.approx(0.0),
-        "tc_eligible": pytest.approx(0.0),
     }
 
 

@@ -5,10 +5,17 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger.profile import Bucket
 from perfledger.records import Side
+from perfledger_profiles.bottleneck.classification import Bottleneck
+from perfledger_profiles.bottleneck.classifier import classify
+from perfledger_profiles.bottleneck.recommendations import recommendations
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 from perfledger_profiles.timeline.call_labels import MAX_PATH_DEPTH
-from perfledger_profiles.timeline.step_windows import NO_STEPS
+from perfledger_profiles.timeline.step_windows import (
+    NO_DEVICE_WORK,
+    NO_STEPS,
+    NO_WORK_OF_DEVICES,
+)
 from perfledger_profiles.torch_profiler.kineto import read_kineto
 from tests.tries import tries
 
@@ -292,3 +299,37 @@ def test_a_viewers_trace_of_another_profiler_names_the_file_to_give(trace):
 
     with pytest.raises(ProfileError, match=r"give the \.xplane\.pb"):
         trace.read()
+
+
+def test_launches_whose_kernels_are_not_in_the_file_leave_the_device_unknown(trace):
+    """As of a profiler of counters, which takes the activity record's place on the device."""
+    trace.step(1, 0, 100).add("aten::uniform_", 10, 60)
+    trace.add("cudaLaunchKernel", 20, 30, cat="cuda_runtime", correlation=1)
+
+    profile = trace.read()
+    found = classify(profile)
+
+    assert profile.bucket_seconds()[Bucket.COMPUTE] == 0
+    assert NO_DEVICE_WORK in profile.notes
+    assert found.primary is Bottleneck.UNKNOWN
+    assert [one.bottleneck for one in found.shares] == [Bottleneck.UNKNOWN]
+    assert found.reasons[0].startswith("the file has no work of the device")
+    assert recommendations(profile, found) == ()
+
+
+def test_devices_without_work_or_launches_may_not_have_been_recorded(trace):
+    trace.header = {"deviceProperties": [{"name": "NVIDIA A100"}]}
+    trace.step(1, 0, 100).add("aten::mm", 10, 60)
+
+    profile = trace.read()
+
+    assert NO_WORK_OF_DEVICES in profile.notes
+    assert profile.bucket_seconds()[Bucket.COMPUTE] == pytest.approx(60e-6)
+
+
+def test_what_waits_on_a_device_is_not_its_work(trace):
+    for name, at in (("pe_exe", 10), ("event_wait", 40)):
+        trace.add(name, at, 20, cat="mtia_ccp_events", thread=(0, 7), stream=7)
+    trace.step(1, 0, 100)
+
+    assert trace.read().bucket_seconds()[Bucket.COMPUTE] == pytest.approx(20e-6)

@@ -129,3 +129,13 @@ def test_what_kernels_do_not_explain_is_other_work_on_the_device(make, bound):
     _, rest = share_rows(replace(make.classification(), shares=shares))
 
     assert rest.name == "other work on the device"
+
+
+def test_a_step_without_almost_all_of_itself_is_not_a_million_times_as_fast(make):
+    share = BottleneckShare(
+        bottleneck=Bottleneck.HOST, share=0.99999, is_high=True, is_moderate=True
+    )
+
+    (row,) = share_rows(replace(make.classification(), shares=(share,)))
+
+    assert plain(row.ceiling) == "over 1,000 times as fast"

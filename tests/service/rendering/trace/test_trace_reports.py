@@ -8,7 +8,7 @@ import cmarkgfm
 import pytest
 from cmarkgfm.cmark import Options
 
-from perfledger.profile import Bucket, ProfileReading
+from perfledger.profile import Bucket, DeviceStep, ProfileReading
 from perfledger.records import Side
 from perfledger_profiles.bottleneck.whatif import Speedup, WhatIf
 from perfledger_profiles.diff.cause import (
@@ -118,7 +118,23 @@ def test_a_summary_without_steps_says_so(make):
     view = make.trace_view()
     whole = replace(view.profile, has_steps=False, tool="ncu", dropped_events=0)
 
-    assert head_line(replace(view, profile=whole)).startswith("ncu, no steps, ")
+    assert head_line(replace(view, profile=whole)).endswith(" of kernels, added up")
+    timeline = replace(whole, kernels=())
+    assert head_line(replace(view, profile=timeline)).endswith(" shown as one")
+
+
+def test_a_recording_of_one_of_several_devices_names_it_and_has_no_mean(make):
+    view = make.trace_view()
+    device = DeviceStep(
+        name="GPU:3", steps=4, step_seconds=0.5, buckets=(0.5,) + (0.0,) * (len(Bucket) - 1)
+    )
+
+    text = plain_lines(
+        to_terminal(trace_document(replace(view, profile=replace(view.profile, devices=(device,)))))
+    )
+
+    assert "All of the recorded work is of GPU:3." in text
+    assert "mean of the devices" not in text
 
 
 def test_a_file_of_readings_alone_has_only_those(make):
