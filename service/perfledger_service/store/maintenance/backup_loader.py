@@ -1,6 +1,7 @@
 """Puts a backup into an empty database, in one transaction: all of it or nothing.
 
-The tables are created as they were when the backup was made, filled, and then upgraded.
+The tables are created as they were when the backup was made, filled, and then upgraded. Nobody is
+signed in afterwards.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -24,7 +25,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError, SQLAlchemyError
 
 from perfledger_service.errors import ConflictError, UsageError
 from perfledger_service.store.maintenance.backup_reader import BackupReader
-from perfledger_service.store.maintenance.backup_writer import ROWS, columns_of
+from perfledger_service.store.maintenance.backup_writer import ROWS, SIGN_IN_TABLES, columns_of
 from perfledger_service.store.tables import StoreRow
 from perfledger_service.store.upgrade import alembic_config, changing_tables
 from perfledger_service.values.backups.backup_manifest import (
@@ -52,6 +53,8 @@ def load_backup(url: str, backup: BackupReader, *, watcher: RowWatcher) -> None:
         _create_tables(connection, manifest, names)
         tables = _matching_tables(connection, manifest, names)
         for stored in manifest.tables:
+            if stored.name in SIGN_IN_TABLES:
+                continue
             watcher.began(stored.name, rows=stored.rows)
             try:
                 _fill(connection, tables[stored.name], backup.rows(stored), watcher)

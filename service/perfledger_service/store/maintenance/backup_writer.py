@@ -34,6 +34,8 @@ from perfledger_service.values.backups.backup_manifest import (
 # The metadata has their tables once they are imported.
 TABLE_MODULES = (comment_tables, event_tables, job_tables, people_tables)
 MANIFEST = "manifest.json"
+# Their rows are in no backup, and none is restored: a session that was ended would live again.
+SIGN_IN_TABLES = frozenset({"person_session", "sign_in_attempt"})
 # Rows that are in memory at a time: those with a bundle or a file may have 32 MiB each.
 ROWS, LARGE_ROWS = 1000, 2
 
@@ -46,7 +48,7 @@ def write_backup(
     now: datetime,
     names: Collection[str] = frozenset(StoreRow.metadata.tables),
 ) -> BackupManifest:
-    """Write the tables of these names, as they are at one moment.
+    """Write the tables of these names, as they are at one moment; nobody's sessions.
 
     Raises PerfledgerError if SQLite finds the database damaged.
     """
@@ -102,7 +104,8 @@ def _check_integrity(connection: Connection) -> None:
 def _write_table(
     connection: Connection, table: Table, archive: ZipFile, watcher: RowWatcher
 ) -> BackupTable:
-    total = connection.execute(select(func.count()).select_from(table)).scalar_one()
+    count = select(func.count()).select_from(table)
+    total = 0 if table.name in SIGN_IN_TABLES else connection.execute(count).scalar_one()
     watcher.began(table.name, rows=total)
     digest, rows, size = sha256(), 0, 0
     with archive.open(member_of(table.name), "w", force_zip64=True) as member:
@@ -122,7 +125,9 @@ def _write_table(
 
 
 def _batches(connection: Connection, table: Table) -> Iterator[list[bytes]]:
-    """Yield the lines of a table, by its key, a few at a time."""
+    """Yield the lines of a table that are kept, by its key, a few at a time."""
+    if table.name in SIGN_IN_TABLES:
+        return
     is_large = any(
         isinstance(one.type, LargeBinary) and one.name == "content" for one in table.columns
     )
