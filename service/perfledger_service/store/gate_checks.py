@@ -28,6 +28,17 @@ _HAS_VERDICTS = exists().where(col(VerdictRow.upload_id) == col(UploadRow.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GateUpload:
+    """A judged upload as its gate needs it."""
+
+    id: str
+    device_class: str
+    bundle_sha256: str
+    conclusion: str
+    is_same_code: bool  # its base and its head are one commit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredGate:
     """The checks on one machine class, the newest first, and the bundle of the newest."""
 
@@ -79,10 +90,10 @@ def undecided_checks(
     return len(uploads_with(session, newest, Outcome.UNDECIDED)), len(newest)
 
 
-def stored_gates(session: Session, project_id: int) -> tuple[StoredGate, ...]:
-    """Return a project's gates, by machine class, with their newest checks.
+def gate_uploads(session: Session, project_id: int) -> tuple[GateUpload, ...]:
+    """Return the newest uploads of a project's gates, the last received first.
 
-    A check that failed because a workload could not be measured is no false alarm.
+    What is stored of one does not change while it is among them.
     """
     rows = session.exec(
         select(UploadRow, EnvironmentRow.device_class)
@@ -94,8 +105,25 @@ def stored_gates(session: Session, project_id: int) -> tuple[StoredGate, ...]:
         )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
         .limit(MOST_CHECKS)
-    ).all()
-    upload_ids = [upload.id for upload, _ in rows]
+    )
+    return tuple(
+        GateUpload(
+            id=upload.id,
+            device_class=device_class,
+            bundle_sha256=upload.bundle_sha256,
+            conclusion=upload.conclusion,
+            is_same_code=upload.base_sha == upload.head_sha,
+        )
+        for upload, device_class in rows
+    )
+
+
+def stored_gates(session: Session, uploads: Sequence[GateUpload]) -> tuple[StoredGate, ...]:
+    """Return the gates of uploads, by machine class, with their checks.
+
+    A check that failed because a workload could not be measured is no false alarm.
+    """
+    upload_ids = [upload.id for upload in uploads]
     regressed = uploads_with(session, upload_ids, Outcome.REGRESSED)
     undecided = uploads_with(session, upload_ids, Outcome.UNDECIDED)
     detectable = _detectable_changes(session, upload_ids)
@@ -103,15 +131,14 @@ def stored_gates(session: Session, project_id: int) -> tuple[StoredGate, ...]:
     records = {row.upload_id: row for row in session.exec(stored)}
     gates: dict[str, list[GateCheck]] = {}
     bundles: dict[str, str] = {}
-    for upload, device_class in rows:
+    for upload in uploads:
         record = records.get(upload.id)
         is_red = upload.conclusion == RED_CONCLUSION and upload.id in regressed
-        is_same_code = upload.base_sha == upload.head_sha
-        bundles.setdefault(device_class, upload.bundle_sha256)
-        gates.setdefault(device_class, []).append(
+        bundles.setdefault(upload.device_class, upload.bundle_sha256)
+        gates.setdefault(upload.device_class, []).append(
             GateCheck(
                 is_undecided=upload.id in undecided,
-                is_false_alarm=is_red if is_same_code else None,
+                is_false_alarm=is_red if upload.is_same_code else None,
                 is_shadow_false_alarm=record.is_shadow_false_alarm if record else None,
                 held_s=record.held_s if record else None,
                 detectable=tuple(detectable.get(upload.id, ())),

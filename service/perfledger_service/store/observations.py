@@ -1,17 +1,36 @@
-"""Stores what uploads measured, as observations of series."""
+"""Stores what uploads measured, as observations of series, and selects it as points."""
 
 import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
-from sqlalchemy import func, insert
+from sqlalchemy import ColumnElement, func, insert, select as columns
+from sqlalchemy.sql.selectable import Select
 from sqlmodel import Session, col, select
 
 from perfledger.metrics import Metric, MetricKind
 from perfledger.records import Side
-from perfledger_service.store.tables import ObservationRow, RevisionRow, SeriesRow
+from perfledger_service.store.tables import (
+    BranchCommitRow,
+    ObservationRow,
+    RevisionRow,
+    SeriesRow,
+    UploadRow,
+)
+from perfledger_service.values.upload_views import UploadSender
+
+# Columns, because objects of four tables take three times as long.
+_POINT_COLUMNS: tuple[Any, ...] = (
+    *map(col, (ObservationRow.position, ObservationRow.upload_id, ObservationRow.side)),
+    *map(col, (ObservationRow.processes, ObservationRow.center)),
+    *map(col, (ObservationRow.low, ObservationRow.high)),
+    *map(col, (UploadRow.pull_request, UploadRow.measured_at, UploadRow.sender)),
+    *map(col, (RevisionRow.sha, RevisionRow.is_claimed, RevisionRow.committed_at)),
+    col(BranchCommitRow.place),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +77,35 @@ def add_observations(
     ]
     if rows:
         session.exec(insert(ObservationRow), params=rows)
+
+
+def select_points(
+    is_of_series: ColumnElement[bool], project_id: int, *conditions: ColumnElement[bool]
+) -> Select[*tuple[Any, ...]]:
+    """Select observations of a project with their upload, commit and place on the branch."""
+    return (
+        columns(*_POINT_COLUMNS)
+        .select_from(ObservationRow)
+        .join(UploadRow)
+        .join(
+            RevisionRow,
+            (col(RevisionRow.position) == col(ObservationRow.position))
+            & (col(RevisionRow.project_id) == project_id),
+        )
+        .outerjoin(
+            BranchCommitRow,
+            (col(BranchCommitRow.sha) == col(RevisionRow.sha))
+            & (col(BranchCommitRow.project_id) == project_id)
+            & col(RevisionRow.is_claimed),
+        )
+        .where(is_of_series, *conditions)
+    )
+
+
+def is_attested(point: Any) -> bool:  # noqa: ANN401 - a row of columns has no type
+    """Return whether more than a bundle's word says whose commit a selected point is of."""
+    is_placed = point.place is not None or not point.is_claimed
+    return is_placed and point.sender != UploadSender.OTHER_RUN
 
 
 def pack(samples: Sequence[float], sample_type: str) -> bytes:

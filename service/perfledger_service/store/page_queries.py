@@ -3,23 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from operator import itemgetter
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, case, distinct, func, select as columns
+from sqlalchemy import ColumnElement, case, distinct, func
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.branch_commits import branch_places
 from perfledger_service.store.expected_classes import expected_classes, missing_classes
+from perfledger_service.store.observations import is_attested, select_points
 from perfledger_service.store.projects import project_named, projects
 from perfledger_service.store.tables import (
+    BranchCommitRow,
     EnvironmentRow,
     ObservationRow,
     ProjectRow,
-    RevisionRow,
     SeriesRow,
     UploadRow,
     VerdictRow,
@@ -57,13 +57,6 @@ IS_BELIEVED = col(UploadRow.sender) != UploadSender.OTHER_RUN
 WORKLOADS_PER_PAGE = 8
 PULL_REQUESTS_PER_PAGE = 20
 _NEWEST_FIRST = (col(ObservationRow.position).desc(), col(UploadRow.created_at).desc())
-_POINT_COLUMNS: tuple[Any, ...] = (
-    *map(col, (ObservationRow.position, ObservationRow.side, ObservationRow.processes)),
-    *map(col, (ObservationRow.center, ObservationRow.low, ObservationRow.high)),
-    *map(col, (UploadRow.id, UploadRow.pull_request, UploadRow.base_sha, UploadRow.measured_at)),
-    *map(col, (UploadRow.sender, RevisionRow.sha, RevisionRow.is_claimed)),
-    col(RevisionRow.committed_at),
-)
 _BELIEVED_FIRST = (IS_BELIEVED.desc(), *_NEWEST_FIRST)
 
 
@@ -175,18 +168,18 @@ def pull_request_view(
     return PullRequestView(
         repository=project.repository,
         number=number,
-        uploads=tuple(_with_verdicts(session, upload) for upload in uploads),
+        uploads=tuple(with_verdicts(session, upload) for upload in uploads),
         missing_classes=_missing_classes(session, upload_by_id(session, uploads[0].id), now=now),
     )
 
 
 def upload_view(session: Session, upload_id: str) -> UploadView:
-    """Return one upload with its verdicts; raise NotFoundError for an unknown id."""
+    """Return one upload without its verdicts; raise NotFoundError for an unknown id."""
     uploads = _uploads(session, col(UploadRow.id) == upload_id)
     if not uploads:
         msg = f"no upload {upload_id[:80]!r}"
         raise NotFoundError(msg)
-    return _with_verdicts(session, uploads[0])
+    return uploads[0]
 
 
 def upload_named(session: Session, project_id: int, name: str) -> UploadView:
@@ -271,7 +264,8 @@ def _missing_classes(
     )
 
 
-def _with_verdicts(session: Session, upload: UploadView) -> UploadView:
+def with_verdicts(session: Session, upload: UploadView) -> UploadView:
+    """Return an upload with its verdicts, in the report's order."""
     rows = session.exec(
         select(VerdictRow)
         .where(col(VerdictRow.upload_id) == upload.id)
@@ -303,61 +297,55 @@ def _verdict_view(row: VerdictRow, *, series_id: int | None) -> VerdictView:
 
 
 def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
-    """Return the series' newest points, oldest first, with one scan of the primary key."""
-    query = (  # of columns: objects of three tables take three times as long
-        columns(*_POINT_COLUMNS)
-        .select_from(ObservationRow)
-        .join(UploadRow)
-        .join(
-            RevisionRow,
-            (col(RevisionRow.position) == col(ObservationRow.position))
-            & (col(RevisionRow.project_id) == series.project_id),
+    """Return the series' newest points with one scan of the primary key, in the branch's order.
+
+    Each has the commits of the branch between its commit and the one before.
+    """
+    base = aliased(BranchCommitRow)
+    query = (
+        select_points(
+            col(ObservationRow.series_id) == series.id,
+            series.project_id,
+            col(UploadRow.status).in_(COUNTED_STATUSES),
         )
-        .where(
-            col(ObservationRow.series_id) == series.id, col(UploadRow.status).in_(COUNTED_STATUSES)
+        .add_columns(func.coalesce(base.place, -1).label("base_place"))
+        .outerjoin(
+            base,
+            (col(base.sha) == col(UploadRow.base_sha))
+            & (col(base.project_id) == series.project_id),
         )
         .order_by(*_NEWEST_FIRST)
         .limit(MAX_POINTS)
     )
     rows = session.connection().execute(query).all()
-    places = branch_places(session, series.project_id)
-    placed_points: list[tuple[tuple[int, bool], SeriesPoint]] = []
-    for row in reversed(rows):
-        place = places.get(row.sha) if row.is_claimed else None
-        at = places.get(row.base_sha, -1) if place is None else place
+    points: list[SeriesPoint] = []
+    earlier, last = None, None
+    for row in sorted(rows[::-1], key=_place_of_point):
+        if row.place is not None and row.place != last:
+            earlier, last = last, row.place
+        is_after_another = row.place is not None and earlier is not None
         point = SeriesPoint(
             position=row.position,
             sha=row.sha,
             side=Side(row.side),
             pull_request=row.pull_request,
-            upload_id=row.id,
+            upload_id=row.upload_id,
             processes=row.processes,
             center=row.center,
             low=row.low,
             high=row.high,
             created_at=row.measured_at,
             committed_at=row.committed_at,
-            is_unattested=row.sender == UploadSender.OTHER_RUN
-            or (row.is_claimed and place is None),
+            distance=row.place - earlier if is_after_another else None if row.place is None else 0,
+            is_unattested=not is_attested(row),
         )
-        placed_points.append(((at, place is None), point))
-    return _with_distances(sorted(placed_points, key=itemgetter(0)))
-
-
-def _with_distances(
-    placed_points: Sequence[tuple[tuple[int, bool], SeriesPoint]],
-) -> tuple[SeriesPoint, ...]:
-    """Return points in their order, with the commits between neighbours on the branch."""
-    points: list[SeriesPoint] = []
-    earlier, last = None, None
-    for (place, is_off_branch), point in placed_points:
-        if is_off_branch:
-            points.append(point)
-            continue
-        if place != last:
-            earlier, last = last, place
-        points.append(replace(point, distance=0 if earlier is None else place - earlier))
+        points.append(point)
     return tuple(points)
+
+
+def _place_of_point(row: Any) -> tuple[int, bool]:  # noqa: ANN401 - a row of columns has no type
+    """Return a place on the branch: the head of a pull request is after its base."""
+    return (row.base_place, True) if row.place is None else (row.place, False)
 
 
 def _summaries(

@@ -239,16 +239,20 @@ def commits_of(points: Sequence[SeriesPoint]) -> tuple[SeriesCommit, ...]:
 
 
 def _commit(points: Sequence[SeriesPoint], *, is_on_branch: bool) -> SeriesCommit:
-    newest = max(points, key=lambda point: point.created_at)
-    processes = sum(point.processes for point in points)
-    weighted = sum(point.center * (point.processes / processes) for point in points)
-    low, high = min(point.low for point in points), max(point.high for point in points)
+    newest, processes, checks = points[0], points[0].processes, 1
+    weighted, low, high = newest.center, newest.low, newest.high
+    if len(points) > 1:  # most commits have one
+        newest = max(points, key=lambda point: point.created_at)
+        processes = sum(point.processes for point in points)
+        weighted = sum(point.center * (point.processes / processes) for point in points)
+        low, high = min(point.low for point in points), max(point.high for point in points)
+        checks = len({point.upload_id for point in points})
     return SeriesCommit(
         sha=newest.sha,
         is_on_branch=is_on_branch,
         pull_request=None if is_on_branch else newest.pull_request,
         upload_id=newest.upload_id,
-        checks=len({point.upload_id for point in points}),
+        checks=checks,
         processes=processes,
         center=min(max(weighted, low), high),
         low=low,

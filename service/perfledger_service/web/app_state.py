@@ -21,6 +21,7 @@ from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.store.projects import Project
 from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.usecases.cost.upload_prices import UploadPrices
+from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.usecases.people.sign_in import SignInOptions
 from perfledger_service.usecases.people.tokens import token_holder
 from perfledger_service.usecases.pull_requests.actions_runs import project_of_run
@@ -61,6 +62,7 @@ class AppState:
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)
     prices: UploadPrices = field(default_factory=UploadPrices)
+    gates: ProjectGates = field(default_factory=ProjectGates)
 
 
 def app_state_of(request: Request) -> AppState:

@@ -29,6 +29,7 @@ from perfledger_service.store.page_queries import (
     pull_request_view,
     pull_requests_view,
     upload_view,
+    with_verdicts,
     workload_view,
     workloads_view,
 )
@@ -107,12 +108,13 @@ def run(
 
         def render() -> str:
             report, bundle = state.reports.report(session, upload, today=today)
-            return web_pages.run_page(report, view, bundle)
+            return web_pages.run_page(report, with_verdicts(session, view), bundle)
 
-        # Approvals expire, so a page with approvals is not cached.
+        # Approvals expire, so a page with approvals is not cached. Verdicts never change.
         has_approvals = bool(approvals_of(session, upload, today=today))
         acceptances = acceptances_of(session, upload.project_id, upload.pull_request)
-        page = render() if has_approvals else state.pages.page((view, acceptances), render)
+        key = (view, upload, acceptances)
+        page = render() if has_approvals else state.pages.page(key, render)
     return HTMLResponse(page, headers={"Cross-Origin-Opener-Policy": web_pages.RUN_OPENER_POLICY})
 
 
@@ -229,5 +231,6 @@ def branch(
 ) -> str:
     """Show the confirmed and suspected changes of a project's default branch."""
     with reader.session() as session:
-        view = branch_view(session, project_named(session, f"{owner}/{name}"))
+        project = project_named(session, f"{owner}/{name}")
+        view = branch_view(session, project, gates=state.gates)
     return branch_page(view, url=state.public_url, page=page)

@@ -8,7 +8,7 @@ from perfledger.bundle import Plan
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason, Revision, Side
 from perfledger_service.store.database import read_session
-from perfledger_service.store.gate_checks import stored_gates, undecided_checks
+from perfledger_service.store.gate_checks import gate_uploads, stored_gates, undecided_checks
 from perfledger_service.store.uploads import verdicts_of
 
 SAME = Revision(sha="c" * 40)
@@ -38,7 +38,7 @@ def check(engine, judged, make_bundle):
 def gates(engine):
     def gates():
         with read_session(engine) as session:
-            return stored_gates(session, 1)
+            return stored_gates(session, gate_uploads(session, 1))
 
     return gates
 

@@ -16,7 +16,7 @@ from perfledger.metrics import (
 from perfledger.records import Device, Machine, Revision, Side
 from perfledger_service.store.database import read_session
 from perfledger_service.store.observations import pack, sample_type_of
-from perfledger_service.store.page_queries import series_view, upload_view
+from perfledger_service.store.page_queries import series_view, upload_view, with_verdicts
 from perfledger_service.store.tables import ObservationRow, RevisionRow, SeriesRow
 
 LETTERS = {"f4": "f", "f8": "d"}
@@ -153,7 +153,7 @@ def test_a_workload_on_the_cpu_beside_a_gpu_has_a_series_of_its_own(engine, judg
     with read_session(engine) as session:
         rows = session.exec(select(SeriesRow)).all()
         found = {row.id: (row.workload, row.device_class) for row in rows}
-        verdicts = upload_view(session, upload.id).verdicts
+        verdicts = with_verdicts(session, upload_view(session, upload.id)).verdicts
 
     assert set(found.values()) == {("m:gpu", "cuda:NVIDIA L4:1"), ("m:cpu", "cpu:A Xeon:1")}
     assert [found[verdict.series_id][0] for verdict in verdicts] == [

@@ -19,6 +19,7 @@ from perfledger_service.store.page_queries import (
     upload_counts,
     upload_named,
     upload_view,
+    with_verdicts,
     workload_view,
     workloads_view,
 )
@@ -101,7 +102,7 @@ def test_a_verdict_leads_to_its_series(any_engine, judged, make_bundle):
     upload = judged(any_engine, make_bundle())
 
     with read_session(any_engine) as session:
-        for verdict in upload_view(session, upload.id).verdicts:
+        for verdict in with_verdicts(session, upload_view(session, upload.id)).verdicts:
             assert verdict.series_id is not None
             series = series_view(session, verdict.series_id)
             assert (series.workload, series.metric) == (verdict.workload, verdict.metric)
@@ -114,7 +115,7 @@ def test_a_verdict_is_shown_with_the_interval_that_decided_it(
     upload = judged(engine, make_bundle(ratio=ratio, pairs=10))
 
     with read_session(engine) as session:
-        shown = upload_view(session, upload.id).verdicts[0]
+        shown = with_verdicts(session, upload_view(session, upload.id)).verdicts[0]
         stored = verdicts_of(session, upload.id)[0].shown_estimate
     assert shown.outcome == outcome
     assert (shown.low, shown.high) == (stored.low, stored.high)
@@ -270,7 +271,7 @@ def test_what_people_see_is_when_a_bundle_was_measured_and_not_when_it_arrived(
     upload = judged(any_engine, make_bundle(created_at="2026-11-01T08:00:00+00:00"))
 
     with read_session(any_engine) as session:
-        view = upload_view(session, upload.id)
+        view = with_verdicts(session, upload_view(session, upload.id))
         [point, *_] = series_view(session, 1).points
 
     assert view.created_at == point.created_at == datetime(2026, 11, 1, 8, tzinfo=UTC)

@@ -5,10 +5,10 @@ check to a trace viewer. CONTENT_SECURITY_POLICY allows nothing inline and nothi
 The page of a check also links to its bundle, as a download, at `/runs/{id}/bundle.json`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 from perfledger.bundle import Bundle
@@ -150,7 +150,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         throughputs=verdict_rows.throughput_rows(report)[:_MAX_ROWS],
         work=verdict_rows.work_rows(report)[:_MAX_ROWS],
         counted=verdict_rows.count_groups(report)[:_MAX_COUNTED],
-        plots=_plots(report, every),
+        plots=tuple(islice(_plots(report, every), _MAX_PLOTS)),
         margin=provenance_facts.common_margin(report),
         blocks=tuple(zip(blocks, pictures, strict=True)),
         steps=steps_data(explanations, bundle.profiles),
@@ -176,9 +176,8 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
     )
 
 
-def _plots(report: Report, rows: Iterable[verdict_rows.VerdictTableRow]) -> tuple[NamedPlot, ...]:
-    """Return the plots of changed and possibly changed results, and of every step time."""
-    plots: list[NamedPlot] = []
+def _plots(report: Report, rows: Iterable[verdict_rows.VerdictTableRow]) -> Iterator[NamedPlot]:
+    """Yield the plots of changed and possibly changed results, and of every step time."""
     tests = pairs_by_result(report)
     for verdict, row in zip(verdict_rows.order_verdicts(report), rows, strict=True):
         if row.is_quiet and row.kind is not MetricKind.SPEED:
@@ -189,8 +188,7 @@ def _plots(report: Report, rows: Iterable[verdict_rows.VerdictTableRow]) -> tupl
         chart = pair_chart(verdict, test, margin=report.plan.margin_of(verdict.workload))
         if chart is not None:
             spoken = f"{len(test.pairs)} pairs, {row.change} ({row.interval})"
-            plots.append(NamedPlot(row, embedded_svg(chart, label=spoken)))
-    return tuple(plots[:_MAX_PLOTS])
+            yield NamedPlot(row, embedded_svg(chart, label=spoken))
 
 
 def _by_workload(

@@ -5,7 +5,7 @@ dots apart, because they may never be merged.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, widened
@@ -24,9 +24,12 @@ from perfledger_service.values.upload_views import SeriesCommit, SeriesHistory
 
 _MARGIN = 0.1  # of the range, above and below
 _MAX_LABELS = 10
-# In the drawing without a script the line has all commits; dots of more would cover each other.
+# In the drawing without a script; more would cover each other.
 MAX_DOTS = 300
-_COLUMNS = ("center", "low", "high")
+# Of that drawing, about two pixels each: of many commits in one, the line shows the extremes. The
+# script and the data have all commits.
+MAX_COLUMNS = 350
+_FIGURES = ("center", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +72,8 @@ def series_chart(history: SeriesHistory) -> Chart | None:
     branch = [one for one in placed if one.commit.is_on_branch]
     marks: list[Mark] = [
         *_machine_bars(history, branch),
-        BandMark(
-            points=tuple((p.x, p.commit.low * factor, p.commit.high * factor) for p in branch)
-        ),
-        LineMark(points=tuple((p.x, p.commit.center * factor) for p in branch)),
+        BandMark(points=tuple((x, low * factor, high * factor) for x, low, high in _band(branch))),
+        LineMark(points=tuple((p.x, p.commit.center * factor) for p in _extremes(branch))),
     ]
     for one in placed[-MAX_DOTS:]:
         commit, tone = one.commit, _tone(one.commit)
@@ -103,7 +104,7 @@ def series_data(history: SeriesHistory) -> Mapping[str, object]:
             for one in placed
         ]
         for side, is_branch in (("branch", True), ("head", False))
-        for name in _COLUMNS
+        for name in _FIGURES
     }
     branch = [one for one in placed if one.commit.is_on_branch]
     return {
@@ -128,6 +129,27 @@ def change_places(
         for change in history.changes
         if change.sha in places and math.isfinite(change.change)
     )
+
+
+def _band(branch: Sequence[PlacedCommit]) -> Iterator[tuple[float, float, float]]:
+    """Yield the lowest and the highest end of all intervals at both ends of each column."""
+    for column in _columns(branch):
+        low, high = min(one.commit.low for one in column), max(one.commit.high for one in column)
+        for x in sorted({column[0].x, column[-1].x}):
+            yield x, low, high
+
+
+def _extremes(branch: Sequence[PlacedCommit]) -> Iterator[PlacedCommit]:
+    """Yield the lowest and the highest commit of each column, in their order."""
+    for column in _columns(branch):
+        ends = (pick(column, key=lambda one: one.commit.center) for pick in (min, max))
+        yield from sorted({one.x: one for one in ends}.values(), key=lambda one: one.x)
+
+
+def _columns(branch: Sequence[PlacedCommit]) -> Iterator[Sequence[PlacedCommit]]:
+    """Yield the commits of each column of the drawing: one each if they are few."""
+    size = math.ceil(len(branch) / MAX_COLUMNS) or 1
+    return (branch[first : first + size] for first in range(0, len(branch), size))
 
 
 def _machine_bars(history: SeriesHistory, branch: Iterable[PlacedCommit]) -> list[BarMark]:

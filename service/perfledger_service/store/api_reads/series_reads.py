@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, select as columns, tuple_
-from sqlalchemy.sql.selectable import Select
+from sqlalchemy import tuple_
 from sqlmodel import Session, col, select
 
 from perfledger.metrics import WorseDirection
@@ -11,25 +10,17 @@ from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.api_reads.keysets import page_of
 from perfledger_service.store.api_reads.read_values import Key, KeysetPage, PointRead, SeriesRead
+from perfledger_service.store.observations import is_attested, select_points
 from perfledger_service.store.page_queries import COUNTED_STATUSES
 from perfledger_service.store.tables import (
     BranchCommitRow,
     ObservationRow,
-    RevisionRow,
     SeriesRow,
     UploadRow,
 )
-from perfledger_service.values.upload_views import UploadSender
 
-_POINT_COLUMNS: tuple[Any, ...] = (
-    *map(col, (ObservationRow.position, ObservationRow.upload_id, ObservationRow.side)),
-    *map(col, (ObservationRow.processes, ObservationRow.center)),
-    *map(col, (ObservationRow.low, ObservationRow.high)),
-    *map(col, (UploadRow.pull_request, UploadRow.measured_at, UploadRow.sender)),
-    *map(col, (RevisionRow.sha, RevisionRow.is_claimed, RevisionRow.committed_at)),
-    col(BranchCommitRow.place),
-)
-_IS_ON_BRANCH = col(RevisionRow.is_claimed) & col(BranchCommitRow.place).is_not(None)
+_IS_COUNTED = col(UploadRow.status).in_(COUNTED_STATUSES)
+_IS_ON_BRANCH = col(BranchCommitRow.place).is_not(None)
 
 
 def series_page(
@@ -57,7 +48,8 @@ def series_page(
         if value is not None:
             query = query.where(col(column) == value)
     if is_on_branch:
-        points = _points(col(ObservationRow.series_id) == SeriesRow.id, project_id, _IS_ON_BRANCH)
+        is_of_series = col(ObservationRow.series_id) == SeriesRow.id
+        points = select_points(is_of_series, project_id, _IS_COUNTED, _IS_ON_BRANCH)
         query = query.where(points.correlate(SeriesRow).exists())
     if after is not None:
         query = query.where(col(SeriesRow.id) > after[0])
@@ -84,34 +76,13 @@ def points_page(
     most: int,
 ) -> KeysetPage[PointRead]:
     """Return points of a project's series, in the order in which their commits were first seen."""
-    conditions = (_IS_ON_BRANCH,) if is_on_branch else ()
-    query = _points(col(ObservationRow.series_id) == series_id, project_id, *conditions)
+    conditions = (_IS_COUNTED, _IS_ON_BRANCH) if is_on_branch else (_IS_COUNTED,)
+    query = select_points(col(ObservationRow.series_id) == series_id, project_id, *conditions)
     key = (col(ObservationRow.position), col(ObservationRow.upload_id))
     if after is not None:
         query = query.where(tuple_(*key) > after)
     rows = session.connection().execute(query.order_by(*key).limit(most + 1)).all()
     return page_of(rows, most=most, key=lambda row: (row.position, row.upload_id), read=_point)
-
-
-def _points(
-    is_of_series: ColumnElement[bool], project_id: int, *conditions: ColumnElement[bool]
-) -> Select[*tuple[Any, ...]]:
-    return (
-        columns(*_POINT_COLUMNS)
-        .select_from(ObservationRow)
-        .join(UploadRow)
-        .join(
-            RevisionRow,
-            (col(RevisionRow.position) == col(ObservationRow.position))
-            & (col(RevisionRow.project_id) == project_id),
-        )
-        .outerjoin(
-            BranchCommitRow,
-            (col(BranchCommitRow.sha) == col(RevisionRow.sha))
-            & (col(BranchCommitRow.project_id) == project_id),
-        )
-        .where(is_of_series, col(UploadRow.status).in_(COUNTED_STATUSES), *conditions)
-    )
 
 
 def _series(row: SeriesRow) -> SeriesRead:
@@ -126,7 +97,6 @@ def _series(row: SeriesRow) -> SeriesRead:
 
 
 def _point(row: Any) -> PointRead:  # noqa: ANN401 - a row of columns has no type
-    place = row.place if row.is_claimed else None
     return PointRead(
         sha=row.sha,
         side=Side(row.side),
@@ -138,6 +108,6 @@ def _point(row: Any) -> PointRead:  # noqa: ANN401 - a row of columns has no typ
         high=row.high,
         measured_at=row.measured_at,
         committed_at=row.committed_at,
-        branch_place=place,
-        is_attested=row.sender != UploadSender.OTHER_RUN and not (row.is_claimed and place is None),
+        branch_place=row.place,
+        is_attested=is_attested(row),
     )

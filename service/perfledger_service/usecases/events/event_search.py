@@ -14,10 +14,9 @@ from perfledger_baselines.history.commits.event_tracking import (
     is_expected,
     track_events,
 )
-from perfledger_baselines.history.commits.grouping import group_changes
 from perfledger_service.store.branch_commits import branch_places
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.default_branch import branch_series, commits_of_branch
+from perfledger_service.store.default_branch import commits_of_branch
 from perfledger_service.store.events.tracked_events import (
     DueSearch,
     due_searches,
@@ -27,8 +26,7 @@ from perfledger_service.store.events.tracked_events import (
     tracked_events,
 )
 from perfledger_service.store.projects import lock_project
-from perfledger_service.usecases.history.branch_history import observed_series
-from perfledger_service.values.branch_views import BranchSearch
+from perfledger_service.usecases.history.branch_history import search_branch
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -54,7 +52,11 @@ def search_project(engine: Engine, due: DueSearch, *, now: datetime) -> bool:
     is due again. Where another replica stored a search, this one may be of an older history.
     """
     with read_session(engine) as session:
-        history = _searched_history(session, due.project_id)
+        search, series = search_branch(session, due.project_id)
+        places = places_of_commits(session, due.project_id)
+    history = SearchedHistory(
+        commits=search.commits, places=places, changes=search.grouped_changes, series=series
+    )
     with write_session(engine) as session:
         lock_project(session, due.project_id)
         if searched_changes(session, due.project_id) != due.searched:
@@ -62,11 +64,6 @@ def search_project(engine: Engine, due: DueSearch, *, now: datetime) -> bool:
         events = tracked_events(session, due.project_id, today=now.date())
         for update in track_events(events, history, today=now.date()):
             save_event(session, due.project_id, update, now=now)
-        search = BranchSearch(
-            commits=tuple(history.commits),
-            grouped_changes=history.changes,
-            watched=len(history.series),
-        )
         set_searched(session, due.project_id, due.changes, search)
         session.commit()
     return True
@@ -98,14 +95,4 @@ def unexpected_candidates(
     events = tracked_events(session, project_id, today=today)
     return tuple(
         one for one in candidates if not any(is_expected(one, event, places) for event in events)
-    )
-
-
-def _searched_history(session: Session, project_id: int) -> SearchedHistory:
-    series = observed_series(branch_series(session, project_id))
-    return SearchedHistory(
-        commits=commits_of_branch(session, project_id),
-        places=places_of_commits(session, project_id),
-        changes=group_changes(series),
-        series=series,
     )

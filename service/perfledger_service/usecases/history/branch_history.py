@@ -17,7 +17,7 @@ from perfledger_service.store.confirmation_state import alerts_of, confirmation_
 from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
 from perfledger_service.store.events.tracked_events import newest_search
 from perfledger_service.store.projects import Project
-from perfledger_service.usecases.history.gate_health import gates_of
+from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.values.branch_views import (
     AbRequestView,
     AlertView,
@@ -26,19 +26,20 @@ from perfledger_service.values.branch_views import (
 )
 
 
-def branch_view(session: Session, project: Project) -> BranchView:
+def branch_view(session: Session, project: Project, *, gates: ProjectGates) -> BranchView:
     """Return the view of a project's default branch, with its newest search.
 
     A search takes seconds where the history is long; the service makes it beside the requests.
     """
-    search, is_due = newest_search(session, project.id) or (_searched(session, project.id), False)
+    stored = newest_search(session, project.id)
+    search, is_due = stored or (search_branch(session, project.id)[0], False)
     return BranchView(
         repository=project.repository,
         search=search,
         is_search_due=is_due,
         alerts=_latest(alerts_of(session, project.id)),
         requests=requested_ab_runs(session, project.id),
-        gates=gates_of(session, project.id),
+        gates=gates.of_project(session, project.id),
         acceptances=acceptances_of_project(session, project.id),
     )
 
@@ -58,11 +59,24 @@ def requested_ab_runs(session: Session, project_id: int) -> tuple[AbRequestView,
     )
 
 
-def observed_series(series: Sequence[BranchSeries]) -> list[ObservedSeries]:
+def search_branch(
+    session: Session, project_id: int
+) -> tuple[BranchSearch, tuple[ObservedSeries, ...]]:
+    """Search the history of a project's default branch; return its series, too."""
+    series = _observed_series(branch_series(session, project_id))
+    search = BranchSearch(
+        commits=commits_of_branch(session, project_id),
+        grouped_changes=group_changes(series),
+        watched=len(series),
+    )
+    return search, series
+
+
+def _observed_series(series: Sequence[BranchSeries]) -> tuple[ObservedSeries, ...]:
     """Return the series of a branch with the changes that are detected in them."""
     times = [one.times for one in series]
     histories = detect_many([one.values for one in series], times=times)
-    return [
+    return tuple(
         ObservedSeries(
             series=one.series,
             commits=one.positions,
@@ -70,15 +84,6 @@ def observed_series(series: Sequence[BranchSeries]) -> list[ObservedSeries]:
             environments=one.environments,
         )
         for one, history in zip(series, histories, strict=True)
-    ]
-
-
-def _searched(session: Session, project_id: int) -> BranchSearch:
-    series = branch_series(session, project_id)
-    return BranchSearch(
-        commits=commits_of_branch(session, project_id),
-        grouped_changes=group_changes(observed_series(series)),
-        watched=len(series),
     )
 
 

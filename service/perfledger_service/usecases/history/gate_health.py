@@ -1,6 +1,8 @@
 """Tells how far a project's checks can be trusted, from what the store knows of them."""
 
 import math
+from collections import OrderedDict
+from threading import Lock
 
 import msgspec
 from sqlmodel import Session
@@ -8,11 +10,18 @@ from sqlmodel import Session
 from perfledger_baselines.judging.shadow_checks import ShadowCheck, shadow_check
 from perfledger_baselines.planning.gate_health import GateSettings, gate_health, is_too_noisy
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_service.store.gate_checks import stored_gates, undecided_checks
+from perfledger_service.store.gate_checks import (
+    GateUpload,
+    gate_uploads,
+    stored_gates,
+    undecided_checks,
+)
 from perfledger_service.store.uploads import StoredUpload
 from perfledger_service.usecases.inputs.stored_bundles import read_fields
 from perfledger_service.values.branch_views import GateView
 from perfledger_service.values.report import Report
+
+MAX_PROJECTS = 100  # whose gates are kept
 
 
 class StoredGateSettings(msgspec.Struct):
@@ -40,15 +49,32 @@ def shadow_of(report: Report) -> ShadowCheck | None:
     )
 
 
-def gates_of(session: Session, project_id: int) -> tuple[GateView, ...]:
-    """Return the health of a project's gates, by machine class."""
-    return tuple(
-        GateView(
-            device_class=gate.device_class,
-            health=gate_health(gate.checks, _settings(session, gate.newest_bundle)),
+class ProjectGates:
+    """Health of projects' gates, computed once for the same uploads; safe across threads."""
+
+    def __init__(self) -> None:
+        self._gates: OrderedDict[tuple[GateUpload, ...], tuple[GateView, ...]] = OrderedDict()
+        self._lock = Lock()
+
+    def of_project(self, session: Session, project_id: int) -> tuple[GateView, ...]:
+        """Return the health of a project's gates, by machine class."""
+        uploads = gate_uploads(session, project_id)
+        with self._lock:
+            recent = self._gates.get(uploads)
+        if recent is not None:
+            return recent
+        gates = tuple(
+            GateView(
+                device_class=gate.device_class,
+                health=gate_health(gate.checks, _settings(session, gate.newest_bundle)),
+            )
+            for gate in stored_gates(session, uploads)
         )
-        for gate in stored_gates(session, project_id)
-    )
+        with self._lock:
+            self._gates[uploads] = gates
+            while len(self._gates) > MAX_PROJECTS:
+                self._gates.popitem(last=False)
+        return gates
 
 
 def gate_notes(session: Session, upload: StoredUpload, *, device_class: str) -> tuple[str, ...]:

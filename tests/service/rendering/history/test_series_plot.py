@@ -14,6 +14,7 @@ from perfledger_service.rendering.chart.marks import (
 )
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.history.series_plot import (
+    MAX_COLUMNS,
     MAX_DOTS,
     change_places,
     placed_commits,
@@ -55,6 +56,29 @@ def test_of_a_long_history_the_line_has_all_commits_and_the_newest_have_dots(his
     (line,) = marks_of(chart, LineMark)
     assert len(line.points) == count
     assert [dot.x for dot in marks_of(chart, DotMark)] == list(range(2, count))
+
+
+def test_of_more_commits_than_a_drawing_has_columns_the_extremes_are_drawn(history, marks_of):
+    branch, _ = sides(history)
+    usual = replace(branch[0], low=0.9, center=1.0, high=1.1)
+    odd = {1234: replace(usual, center=1.05, high=1.5), 1235: replace(usual, center=0.95, low=0.5)}
+    commits = tuple(replace(odd.get(number, usual), sha=f"{number:040x}") for number in range(5000))
+    long_history = replace(history, commits=commits)
+
+    chart = series_chart(long_history)
+
+    assert chart is not None
+    (line,) = marks_of(chart, LineMark)
+    (band,) = marks_of(chart, BandMark)
+    assert len(line.points) <= 2 * MAX_COLUMNS
+    assert line.points == tuple(sorted(line.points))
+    assert {1234: 1.05, 1235: 0.95}.items() <= dict(line.points).items()
+    assert (min(low for _, low, _ in band.points), max(high for *_, high in band.points)) == (
+        0.5,
+        1.5,
+    )
+    assert (band.points[0][0], band.points[-1][0]) == (0, 4999)
+    assert len(series_data(long_history)["branch_center"]) == 5000
 
 
 def test_a_commit_of_the_branch_has_a_whole_place_and_a_head_one_behind_its_base(history):

@@ -32,6 +32,7 @@ from perfledger_service.usecases.events.event_search import (
 )
 from perfledger_service.usecases.events.pull_request_events import merge_events
 from perfledger_service.usecases.history.branch_history import branch_view
+from perfledger_service.usecases.history.gate_health import ProjectGates
 
 PROJECT = 1
 
@@ -147,7 +148,7 @@ def test_a_commit_that_was_not_measured_is_where_the_next_one_is(any_engine, che
 def test_a_page_shows_the_newest_search_and_that_another_one_is_due(any_engine, check, search):
     def view():
         with read_session(any_engine) as session:
-            return branch_view(session, project_named(session, "octo/models"))
+            return branch_view(session, project_named(session, "octo/models"), gates=ProjectGates())
 
     check(2)
     assert not view().is_search_due  # of a history that was never searched
@@ -171,7 +172,7 @@ def test_a_search_that_another_version_stored_is_made_again(any_engine, check, s
         session.commit()
 
     with read_session(any_engine) as session:
-        view = branch_view(session, project_named(session, "octo/models"))
+        view = branch_view(session, project_named(session, "octo/models"), gates=ProjectGates())
         assert len(due_searches(session, today=now.date())) == 1
     assert view.search.commits == (sha(1), sha(2))
     search()

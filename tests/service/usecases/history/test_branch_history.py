@@ -14,6 +14,7 @@ from perfledger_service.store.confirmation_state import save_confirmation_state
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.history.branch_history import branch_view, requested_ab_runs
+from perfledger_service.usecases.history.gate_health import ProjectGates
 from tests.service.suspects import (
     SHAS,
     WORKLOAD,
@@ -30,7 +31,7 @@ def view(engine):
 
     def view(repository="octo/models"):
         with read_session(engine) as session:
-            return branch_view(session, project_named(session, repository))
+            return branch_view(session, project_named(session, repository), gates=ProjectGates())
 
     return view
 

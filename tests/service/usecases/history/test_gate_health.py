@@ -7,7 +7,7 @@ import pytest
 from perfledger.bundle import Plan
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.history.gate_health import gate_notes, gates_of
+from perfledger_service.usecases.history.gate_health import ProjectGates, gate_notes
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 
 TOO_FINE = Plan(seed=1, order=("base",) * 4, looks=(4,), margin=0.0001, floor=0.0001)
@@ -30,7 +30,7 @@ def test_the_settings_of_the_newest_check_give_what_would_do(check, engine):
         check(number)
 
     with read_session(engine) as session:
-        (gate,) = gates_of(session, 1)
+        (gate,) = ProjectGates().of_project(session, 1)
 
     assert gate.health.is_too_noisy
     assert gate.health.undecided == gate.health.checks == 10
@@ -39,6 +39,22 @@ def test_the_settings_of_the_newest_check_give_what_would_do(check, engine):
     assert gate.health.margin > SETTINGS["margin"]
     assert gate.health.budget_s is not None
     assert gate.health.budget_s > SETTINGS["budget"]
+
+
+def test_gates_are_computed_again_after_another_check(check, engine):
+    gates = ProjectGates()
+    check(0)
+
+    with read_session(engine) as session:
+        first = gates.of_project(session, 1)
+        again = gates.of_project(session, 1)
+    check(1)
+    with read_session(engine) as session:
+        (later,) = gates.of_project(session, 1)
+
+    assert again is first
+    assert [gate.health.checks for gate in first] == [1]
+    assert later.health.checks == 2
 
 
 @pytest.mark.parametrize(
@@ -56,7 +72,7 @@ def test_settings_that_no_check_has_give_no_advice(check, engine, settings):
         check(number, settings=settings)
 
     with read_session(engine) as session:
-        (gate,) = gates_of(session, 1)
+        (gate,) = ProjectGates().of_project(session, 1)
 
     assert gate.health.is_too_noisy
     assert (gate.health.margin, gate.health.budget_s) == (None, None)

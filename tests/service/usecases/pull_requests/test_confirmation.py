@@ -14,6 +14,7 @@ from perfledger_service.store.confirmation_state import alerts_of, confirmation_
 from perfledger_service.store.database import read_session
 from perfledger_service.store.projects import projects
 from perfledger_service.usecases.history.branch_history import branch_view
+from perfledger_service.usecases.history.gate_health import ProjectGates
 
 COMMITS = 16
 WORKLOAD = "gpt:step[batch=8]"
@@ -93,7 +94,7 @@ class Branch:
     def view(self):
         with read_session(self.engine) as session:
             [project] = projects(session)
-            return branch_view(session, project)
+            return branch_view(session, project, gates=ProjectGates())
 
 
 @pytest.fixture(scope="module")
