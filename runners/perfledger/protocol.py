@@ -109,6 +109,8 @@ class ChildRequest:
     params: Mapping[str, Mapping[str, tuple[Param, ...]]] = field(
         default_factory=dict[str, Mapping[str, tuple[Param, ...]]]
     )  # module:function → parameter → values, replacing the decorator's
+    # module:function → names of variants, replacing the decorator's
+    variants: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     device: str = "auto"
     effort: MeasuringEffort = field(default_factory=MeasuringEffort)
     trace_folder: str = ""
@@ -155,6 +157,7 @@ def read_request(path: Path) -> ChildRequest:
         workload: {name: tuple(values) for name, values in chosen.items()}
         for workload, chosen in fields["params"].items()
     }
+    fields["variants"] = {name: tuple(each) for name, each in fields["variants"].items()}
     fields["command"] = Command(fields["command"])
     fields["suite"] = BenchmarkSuite(fields["suite"])
     fields["effort"] = MeasuringEffort(**fields["effort"])

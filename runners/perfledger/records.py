@@ -54,6 +54,7 @@ class FailureReason(StrEnum):
     UNPROVEN = "unproven work"  # it cannot be told whether head still does the work
     DIFFERENT = "different result"  # by the workload's own check
     SKIPPED = "skipped"  # by itself, when it was set up
+    NOT_AVAILABLE = "not available"  # the variant: what it needs is not here, or it cannot be made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,7 @@ class WorkloadSpec:
     metrics: tuple[str, ...] = ()  # names of those that judge it; empty: all usual ones
     devices: int = 1  # that a step is to compute on
     launch: str = ""  # command that starts a process per device; "": the default for `devices`
+    variant: str = ""  # what its step is transformed into; "": the step as it is written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

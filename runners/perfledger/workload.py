@@ -9,6 +9,7 @@ from typing import TypeVar, overload
 from perfledger.metrics import JUDGED_METRICS
 from perfledger.records import Framework, Param, WorkloadSpec
 from perfledger.step_evidence import MAX_STEPS_PER_READING
+from perfledger.variant_name import VARIANT_PARAMETER, VariantKind, variants_fault
 from perfledger.workload_faults import (
     amount_fault,
     devices_fault,
@@ -33,7 +34,8 @@ Step = Callable[[], object]
 Check = Callable[..., object]  # of one argument, a step's result
 Teardown = Callable[..., object]  # of one argument, the step
 Units = float | Callable[..., float]
-SetUp = TypeVar("SetUp", bound=Callable[..., Step])
+FunctionWithInputs = tuple[Callable[..., object], Sequence[object]]  # whose call is the step
+SetUp = TypeVar("SetUp", bound=Callable[..., Step | FunctionWithInputs])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class WorkloadError(Exception):
 class Workload:
     """A registered function, which sets up and returns the step."""
 
-    function: Callable[..., AnyStep]
+    function: Callable[..., AnyStep | FunctionWithInputs]
     place: str  # file:line
     unit: str = "steps"
     units_per_step: Units = 1.0
@@ -85,6 +87,7 @@ class Workload:
     metrics: tuple[str, ...] = ()  # names of those that judge it; empty: all usual ones
     devices: int | None = None  # that a step computes on; None: one
     launch: str = ""  # command that starts the ranks, with {devices}; "": as configured
+    variants: tuple[str, ...] = ()  # names; empty: the step as it is written
 
     @property
     def key(self) -> str:
@@ -115,10 +118,16 @@ class Workload:
         for devices in (self.devices, *self.params.get(DEVICES_PARAMETER, ())):
             yield devices_fault(devices)
         yield launch_fault(self.launch)
+        yield self._variants_fault(self.variants)
         for name, parameter in _parameters(self).items():
             is_filled = name in self.params or name in (DEVICE_PARAMETER, DEVICES_PARAMETER)
             if parameter.default is inspect.Parameter.empty and not is_filled:
                 yield f"parameter {name!r} has no value: give it a default or params"
+
+    def _variants_fault(self, names: Sequence[str]) -> str:
+        if names and VARIANT_PARAMETER in (*self.params, *_parameters(self)):
+            return f"it has variants and a parameter {VARIANT_PARAMETER!r}: rename the parameter"
+        return variants_fault(names)
 
     def arguments(self, spec: WorkloadSpec, device: str) -> dict[str, Param]:
         """Return what the function is called with at a point of the grid, on a device."""
@@ -134,27 +143,38 @@ class Workload:
         return filled | {name: each for name, each in spec.params.items() if name in parameters}
 
     def specs(
-        self, *, framework: Framework, values: Mapping[str, Sequence[Param]] | None = None
+        self,
+        *,
+        framework: Framework,
+        values: Mapping[str, Sequence[Param]] | None = None,
+        variants: Sequence[str] | None = None,
     ) -> tuple[WorkloadSpec, ...]:
-        """Return one spec per point of the grid; `values` replace the decorator's.
+        """Return one spec per point of the grid and variant.
 
-        Raises WorkloadError when `values` name an unknown parameter.
+        `values` and `variants` replace the decorator's. Raises WorkloadError when `values` name an
+        unknown parameter, and for a name that is no variant's.
         """
+        names = self.variants if variants is None else tuple(variants)
         replaced = {name: tuple(chosen) for name, chosen in (values or {}).items()}
         for fault in (
             grid_fault(replaced, _grid_parameters(self)),
             *map(devices_fault, replaced.get(DEVICES_PARAMETER, ())),
+            self._variants_fault(names),
         ):
             if fault:
                 raise _error(self, fault)
         grid = {**self.params, **replaced}
         return tuple(
-            self._spec(dict(zip(grid, point, strict=True)), framework)
+            self._spec(dict(zip(grid, point, strict=True)), framework, variant)
             for point in product(*grid.values())
+            for variant in names or (str(VariantKind.EAGER),)
         )
 
-    def _spec(self, params: Mapping[str, Param], framework: Framework) -> WorkloadSpec:
-        chosen = ",".join(f"{name}={value}" for name, value in params.items())
+    def _spec(self, params: Mapping[str, Param], framework: Framework, kind: str) -> WorkloadSpec:
+        # The step as it is written keeps its id, and so its history, when others are added.
+        variant = "" if kind == VariantKind.EAGER else kind
+        labels = {**params, **({VARIANT_PARAMETER: variant} if variant else {})}
+        chosen = ",".join(f"{label}={value}" for label, value in labels.items())
         name = f"{self.key}[{chosen}]" if chosen else self.key
         if fault := id_fault(name):
             raise _error(self, fault)
@@ -173,6 +193,7 @@ class Workload:
             metrics=self.metrics,
             devices=int(params.get(DEVICES_PARAMETER, self.devices or 1)),
             launch=self.launch,
+            variant=variant,
         )
 
 
@@ -202,6 +223,7 @@ def workload(
     metrics: Sequence[str] = (),
     devices: int | None = None,
     launch: str = "",
+    variants: Sequence[str] = (),
 ) -> Callable[[SetUp], SetUp]: ...
 
 
@@ -224,6 +246,7 @@ def workload(
     metrics: Sequence[str] = (),
     devices: int | None = None,
     launch: str = "",
+    variants: Sequence[str] = (),
 ) -> SetUp | Callable[[SetUp], SetUp]:
     """Register the decorated function as a workload; without arguments, also without parentheses.
 
@@ -255,6 +278,10 @@ def workload(
     `launch` is another command that starts the ranks, such as "mpirun -n {devices}". The ranks
     begin each step together, and its time is the slowest rank's.
 
+    `variants` names what the step is also measured as, such as ["eager", "compile", "cudagraphs"]:
+    each is a workload of its own. The function then returns what it computes with, and its inputs:
+    `return model, (images,)`. A step is one call of the model.
+
     Raises WorkloadError for an invalid argument or a name that is in use.
     """
 
@@ -277,6 +304,7 @@ def workload(
             metrics=_words("metrics", metrics, function),
             devices=devices,
             launch=launch,
+            variants=_words("variants", variants, function),
         )
         existing = REGISTERED_WORKLOADS.get(registered.key)
         if (

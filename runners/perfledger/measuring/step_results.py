@@ -22,7 +22,7 @@ Foreign = Any  # an array of torch, JAX or numpy
 def result_state(result: object) -> ResultState:
     """Return the state of a step's result; what cannot be examined says nothing."""
     states: set[ResultState] = set()
-    for number, leaf in enumerate(_leaves(result)):
+    for number, leaf in enumerate(result_leaves(result)):
         if number >= MAX_LEAVES:
             break
         states.add(_leaf_state(leaf))
@@ -52,7 +52,7 @@ def limited_answer(answer: Answer) -> Answer:
     return answer
 
 
-def _leaves(result: object) -> Iterator[object]:
+def result_leaves(result: object) -> Iterator[object]:
     """Yield what containers and dataclasses hold, each container once."""
     pending, visited = [result], set[int]()
     while pending:

@@ -37,14 +37,20 @@ Foreign = Any  # a module of torch or JAX, or a CompilationMetrics of torch
 
 @contextmanager
 def watched_torch() -> Generator[CompileReader]:
-    """Yield what returns the compilations of torch.compile since then."""
-    before_s = {key: len(times) for key, times in _torch_times().items()}
+    """Yield what returns the compilations of torch.compile since then.
+
+    After `torch.compiler.reset`, which forgets them, these are the compilations since the reset.
+    """
+    before_s = {key: (times, len(times)) for key, times in _torch_times().items()}
     before = torch_metrics()
 
     def read() -> CompileRecord | None:
         if DYNAMO not in sys.modules:
             return CompileRecord()
-        times = {key: every[before_s.get(key, 0) :] for key, every in _torch_times().items()}
+        times: dict[str, list[float]] = {}
+        for key, every in _torch_times().items():
+            earlier, count = before_s.get(key, (every, 0))
+            times[key] = every[count:] if earlier is every else every
         if FRAME_BACKEND not in times and times.get(FRAME):
             return None  # a version of torch with other names
         new = [one for one in torch_metrics() if all(one is not each for each in before)]

@@ -1,9 +1,9 @@
 """Holds a request with its channel, and sets up the steps of its workloads."""
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
 from typing import Self, cast
@@ -20,7 +20,9 @@ from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module
 from perfledger.protocol import ChildRequest, MessageType
 from perfledger.records import Device, FailureReason, Framework, WorkloadSpec
-from perfledger.workload import AnyStep, PreparedStep, Workload
+from perfledger.variants.transformed_step import FunctionCall, TransformedStep
+from perfledger.variants.variant_choice import transform_step
+from perfledger.workload import AnyStep, PreparedStep, Step, Workload
 
 Fields = Mapping[str, object]  # of a message
 
@@ -36,6 +38,11 @@ class BoundWorkload:
     workload: Workload
     spec: WorkloadSpec
     within: Callable[[Callable[[Self], Fields]], Fields] | None = None
+
+    @property
+    def as_written(self) -> Self:
+        """Return the workload without a variant."""
+        return replace(self, spec=replace(self.spec, variant=""))
 
     def run(self, task: Callable[[Self], Fields]) -> Fields:
         """Return what `task` returns for this workload."""
@@ -144,24 +151,62 @@ def set_up_step(
 ) -> AnyStep:
     """Call the workload's function, check that it is the right code, and return its step.
 
-    The step's teardown is added to `teardowns`.
+    The step is the variant's. Its teardown is added to `teardowns`.
     """
+    return set_up_variant(context, bound, device, meter, teardowns=teardowns).step
+
+
+def set_up_variant(
+    context: CommandContext,
+    bound: BoundWorkload,
+    device: Device,
+    meter: DeviceMeter,
+    *,
+    teardowns: ExitStack,
+) -> TransformedStep:
+    """Do as `set_up_step`, and return the step with what verifies its variant."""
     meter.reset_peak()
     arguments = bound.workload.arguments(bound.spec, str(device))
-    step: AnyStep = bound.workload.function(**arguments)
+    returned = bound.workload.function(**arguments)
     context.channel.leave_if_forked()
-    run = step.run if isinstance(step, PreparedStep) else step
-    if not callable(cast("object", run)) or iscoroutinefunction(run) or isgeneratorfunction(run):
-        msg = (
-            f"{bound.workload.key} returned {run!r:.100}: return the step, a plain function "
-            "without arguments that does its work when called"
-        )
-        raise TypeError(msg)
+    step = returned if isinstance(returned, PreparedStep) else _step(bound, returned)
     if bound.workload.teardown is not None:
-        teardowns.callback(bound.workload.teardown, step)
+        teardowns.callback(bound.workload.teardown, _subject(step))
     wrong = misplaced_module(
         sys.modules, root=context.root, repository=Path(context.request.repository)
     )
     if wrong:
         raise UnmeasurableError(FailureReason.WRONG_CODE, wrong)
-    return step
+    transformed = transform_step(bound.spec, step, device)
+    teardowns.callback(transformed.close)
+    return transformed
+
+
+def _step(bound: BoundWorkload, returned: object) -> Step:
+    """Return the step of what a set-up returned: a step, or a function and its inputs."""
+    step = _call_of(returned) or returned
+    run = step.function if isinstance(step, FunctionCall) else step
+    if not callable(run) or iscoroutinefunction(run) or isgeneratorfunction(run):
+        msg = (
+            f"{bound.workload.key} returned {run!r:.100}: return the step, a plain function "
+            "without arguments that does its work when called, or a function and its inputs"
+        )
+        raise TypeError(msg)
+    return cast("Step", step)
+
+
+def _call_of(returned: object) -> FunctionCall | None:
+    """Return the call of a function and its inputs, None for anything else."""
+    if not isinstance(returned, tuple):
+        return None
+    parts = cast("tuple[object, ...]", returned)
+    if len(parts) != 2 or not callable(parts[0]):  # noqa: PLR2004 - a function, and its inputs
+        return None
+    if not isinstance(parts[1], list | tuple):
+        return None
+    return FunctionCall(parts[0], tuple(cast("Sequence[object]", parts[1])))
+
+
+def _subject(step: AnyStep) -> object:
+    """Return what the workload's teardown receives."""
+    return step.function if isinstance(step, FunctionCall) else step

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn, assert_never
@@ -26,6 +26,7 @@ from perfledger.process.command_context import (
     join_framework,
     meter_of,
     set_up_step,
+    set_up_variant,
     trace_folder,
     turn_of,
 )
@@ -40,9 +41,11 @@ from perfledger.process.package_imports import prefer_checkout
 from perfledger.process.process_state import preserved_state
 from perfledger.process.registered_workloads import collect_registered
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
-from perfledger.records import Device, FailureReason
+from perfledger.records import Device, FailureReason, Framework
 from perfledger.statement import STATEMENT_FILE, statement_function
 from perfledger.step_work import StepWork
+from perfledger.variants.result_difference import result_arrays
+from perfledger.variants.variant_remarks import FirstResult, variant_remarks
 from perfledger.workload import AnyStep, PreparedStep, Step, Workload
 
 # Answers a request, given what collects its workloads, within the session of another tool.
@@ -277,15 +280,37 @@ def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
         return asdict(StepWork(limits=("the work of several ranks cannot be counted",)))
     device, meter = meter_of(context, bound)
     with meter.device_context(), ExitStack() as teardowns:
+        remarks = _remarks(context, bound, device, meter) if bound.spec.variant else ()
+        # torch counts operators, which are not called any more once they are compiled.
+        counted = bound if bound.spec.framework is Framework.JAX else bound.as_written
 
         def set_up() -> Step:
-            step = set_up_step(context, bound, device, meter, teardowns=teardowns)
+            step = set_up_step(context, counted, device, meter, teardowns=teardowns)
             if isinstance(step, PreparedStep):
                 step.prepare()
                 return step.run
             return step
 
-        return asdict(meter.work(set_up))
+        return asdict(replace(meter.work(set_up), variant_remarks=remarks))
+
+
+def _remarks(
+    context: CommandContext, bound: BoundWorkload, device: Device, meter: DeviceMeter
+) -> tuple[str, ...]:
+    """Return what is known of a variant beside its speed, in a process that measures nothing."""
+
+    def run(side: BoundWorkload) -> FirstResult:
+        with preserved_state(), ExitStack() as teardowns:
+            transformed = set_up_variant(context, side, device, meter, teardowns=teardowns)
+            result = transformed.run()
+            context.channel.leave_if_forked()
+            return FirstResult(result_arrays(result), transformed.verify())
+
+    return variant_remarks(
+        lambda: run(bound.as_written),
+        lambda: run(bound),
+        tolerance=bound.workload.check_tolerance,
+    )
 
 
 def _load(context: CommandContext, bound: BoundWorkload) -> Fields:

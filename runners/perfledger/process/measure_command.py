@@ -27,13 +27,14 @@ from perfledger.process.command_context import (
     CommandContext,
     Fields,
     meter_of,
-    set_up_step,
+    set_up_variant,
     trace_folder,
     turn_of,
 )
 from perfledger.protocol import MessageType
 from perfledger.records import Device, MemoryReadings
 from perfledger.step_evidence import Answer, ResultState, StepEvidence
+from perfledger.variants.transformed_step import no_remarks
 from perfledger.workload import AnyStep, Step, Workload
 
 PREPARED_REASON = "its steps need preparations, which a profile would show as part of them"
@@ -57,7 +58,9 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
 
         def set_up() -> AnyStep:
             teardowns.close()  # of the previous set-up
-            return set_up_step(context, bound, device, meter, teardowns=teardowns)
+            transformed = set_up_variant(context, bound, device, meter, teardowns=teardowns)
+            results.verify = transformed.verify
+            return transformed.step
 
         peaks = _Peaks(set_up, meter)
         results = _Results(bound.workload)
@@ -150,14 +153,17 @@ class _Results:
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
+        self.verify: Callable[[], object] = no_remarks  # that the step is the variant's
         self._evidence = StepEvidence(tolerance=workload.check_tolerance)
         self._states: list[ResultState] = []
 
     def examine(self, result: object) -> None:
         """Keep the worst state of the results, and what the workload's own check says of the first.
 
-        A step that trains has another answer after another number of steps.
+        A step that trains has another answer after another number of steps. Raises
+        UnmeasurableError where what ran was not the variant.
         """
+        self.verify()
         check = self._workload.check if self._states == [] else None
         answer = check_answer(check, result) if check is not None else self._evidence.answer
         self._states.append(result_state(result))

@@ -20,7 +20,8 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
         try:
             framework = framework_of(workload, root=context.root)
             values = context.request.params.get(workload.key)
-            specs = workload.specs(framework=framework, values=values)
+            variants = context.request.variants.get(workload.key)
+            specs = workload.specs(framework=framework, values=values, variants=variants)
         except BaseException as error:  # a boundary: units_per_step may be the user's code
             path = os.path.relpath(workload.place.rpartition(":")[0], context.root)
             detail = detail_of(error, root=context.root)

@@ -18,6 +18,7 @@ from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
+from perfledger.variant_name import variants_fault
 from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger.workload_faults import MAX_WORKLOAD_DEVICES
 from perfledger.workload_pattern import is_match
@@ -174,6 +175,8 @@ def _check_workloads(bundle: Bundle) -> frozenset[str]:
         require(is_share, f"{where}.margin: not between 0 and 1")
         is_possible_number = 1 <= workload.devices <= MAX_WORKLOAD_DEVICES
         require(is_possible_number, f"{where}.devices: not from 1 to {MAX_WORKLOAD_DEVICES}")
+        is_variant = not workload.variant or not variants_fault([workload.variant])
+        require(is_variant, f"{where}.variant: not a variant's name")
     unmeasured = set(ids) & bundle.skipped.keys() - {run.workload for run in bundle.runs}
     require(unmeasured.issuperset(bundle.same_code), "same_code: not a skipped workload")
     names = [metric.name for metric in bundle.metrics]
@@ -267,7 +270,8 @@ def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:
         where = f"work[{index}]"
         require(each.workload in ids, f"{where}.workload: not one of the bundle's workloads")
         names = {count.name for count in each.work.counts}
-        is_short = len(each.work.counts) <= MAX_COUNTS and len(each.work.limits) <= MAX_LIMITS
+        texts = max(len(each.work.limits), len(each.work.variant_remarks))
+        is_short = len(each.work.counts) <= MAX_COUNTS and texts <= MAX_LIMITS
         require(is_short, f"{where}.work: more than {MAX_COUNTS} counts or {MAX_LIMITS} limits")
         require(len(names) == len(each.work.counts), f"{where}.work.counts: a duplicate name")
         for count in each.work.counts:

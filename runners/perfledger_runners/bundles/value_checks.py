@@ -23,6 +23,7 @@ LONG_TEXTS: dict[str | int, int] = {
     "skipped": MAX_DETAIL,
     "source": MAX_DETAIL,
     "topology": MAX_DETAIL,
+    "variant_remarks": MAX_DETAIL,
 }
 
 # A value's place is its parent's place and its own name there: the paths of deep values, all

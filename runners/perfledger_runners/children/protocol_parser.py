@@ -18,6 +18,7 @@ from perfledger.records import (
     MemoryReadings,
     Param,
 )
+from perfledger.variant_name import MAX_VARIANT_LENGTH
 from perfledger.workload_faults import (
     MAX_ID_LENGTH,
     MAX_LAUNCH_LENGTH,
@@ -52,6 +53,7 @@ MAX_DISTRIBUTIONS = 1000
 
 CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 
+VARIANT = r"\A([a-z-]+(:[\w=.+-]+)?)?\Z"
 TAG = rf"\A[\w{re.escape(TAG_MARKS)}]+\Z"
 
 Seconds = Annotated[float, Meta(ge=0)]
@@ -124,6 +126,7 @@ class WorkloadMessage(Message, frozen=True, kw_only=True, tag="workload"):
     metrics: tuple[Literal["step_time_p50", "peak_memory", "cpu_time", "sm_active"], ...] = ()
     devices: Annotated[int, Meta(ge=1, le=MAX_WORKLOAD_DEVICES)] = 1
     launch: Annotated[str, Meta(max_length=MAX_LAUNCH_LENGTH)] = ""
+    variant: Annotated[str, Meta(max_length=MAX_VARIANT_LENGTH, pattern=VARIANT)] = ""
 
 
 class BrokenMessage(Message, frozen=True, kw_only=True, tag="broken"):
@@ -233,6 +236,7 @@ class CountedMessage(Message, frozen=True, kw_only=True, tag="counted"):
     counts: Annotated[tuple[CountValue, ...], Meta(max_length=MAX_COUNTS)] = ()
     limits: Annotated[tuple[Text, ...], Meta(max_length=MAX_LIMITS)] = ()
     program: ShortText = ""
+    variant_remarks: Annotated[tuple[Text, ...], Meta(max_length=MAX_LIMITS)] = ()
 
 
 class ServedMessage(Message, frozen=True, kw_only=True, tag="served"):

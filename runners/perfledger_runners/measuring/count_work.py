@@ -11,7 +11,7 @@ import msgspec
 
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Framework, Side, WorkloadSpec
-from perfledger.step_work import Count, CountedWork, StepWork
+from perfledger.step_work import NOT_COUNTED, Count, CountedWork, StepWork
 from perfledger_runners.children.child_process import run_request
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.protocol_parser import MAX_LIMITS, CountedMessage, FailedMessage
@@ -95,10 +95,16 @@ def _answers(
 
 def _work(message: CountedMessage | FailedMessage) -> StepWork:
     if isinstance(message, FailedMessage):
-        return StepWork(limits=(f"not counted: {message.reason}: {message.detail}"[:MAX_DETAIL],))
+        limit = f"{NOT_COUNTED}: {message.reason}: {message.detail}"
+        return StepWork(limits=(limit[:MAX_DETAIL],))
     counts = {each.name: each for each in message.counts}.values()
     return StepWork(
         counts=tuple(msgspec.convert(each, Count, from_attributes=True) for each in counts),
-        limits=tuple(clean_text(limit)[:MAX_DETAIL] for limit in message.limits[:MAX_LIMITS]),
+        limits=_sentences(message.limits),
         program=message.program,
+        variant_remarks=_sentences(message.variant_remarks),
     )
+
+
+def _sentences(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(clean_text(text)[:MAX_DETAIL] for text in texts[:MAX_LIMITS])

@@ -25,6 +25,7 @@ from perfledger.bundle import (
     PricingConfig,
 )
 from perfledger.records import Param
+from perfledger.variant_name import variants_fault
 from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger_runners.bundles import bundle_checks as limits
 from perfledger_runners.bundles.value_checks import MAX_WORD
@@ -43,7 +44,7 @@ from perfledger_service.settings.validation import setting_text
 ENV_PREFIX = "PERFLEDGER_"
 AUTO = "auto"
 # Tables that the bundle contains as values of their own, or does not need.
-_TABLES = {"params", "fleet", "declared", "commitment", "policy", "usage"}
+_TABLES = {"params", "variants", "fleet", "declared", "commitment", "policy", "usage"}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)")
 _SECONDS = {"us": 1e-6, "ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -151,6 +152,10 @@ class CheckSettings(BaseSettings):
         default_factory=dict[str, dict[str, tuple[Param, ...]]],
         description="parameter grids by module:function, instead of the decorator's",
     )
+    variants: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict[str, tuple[str, ...]],
+        description="what steps are also measured as, by module:function (compile, cudagraphs, …)",
+    )
     fleet: Annotated[tuple[FleetTable, ...], Field(max_length=limits.MAX_FLEET)] = Field(
         (), description="device-hours a year by workload"
     )
@@ -179,6 +184,14 @@ class CheckSettings(BaseSettings):
     @classmethod
     def _are_limits(cls, limits: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(parse_work_limit(limit).text for limit in limits)
+
+    @field_validator("variants")
+    @classmethod
+    def _are_variants(cls, variants: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for names in variants.values():
+            if fault := variants_fault(names):
+                raise ValueError(fault)
+        return variants
 
     @field_validator("sandbox")
     @classmethod
@@ -226,6 +239,11 @@ class CheckSettings(BaseSettings):
         """Return the paths with benchmarks, none where another tool's configuration names them."""
         is_named = "paths" in self.model_fields_set
         return self.paths if is_named or self.suite == "perfledger" else ()
+
+    @property
+    def own_grids(self) -> dict[str, tuple[str, ...]]:
+        """Return the names that have parameters or variants here, by the setting."""
+        return {"params": tuple(self.params), "variants": tuple(self.variants)}
 
     def in_force(self) -> dict[str, Param]:
         """Return the plain settings by name, for the bundle."""

@@ -11,6 +11,7 @@ from perfledger.records import Failure, HostFinding, Machine, Revision, Workload
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.estimation.work_counts import WorkComparison
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
+from perfledger_baselines.judging.variant_ranking import VariantRanking
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_limits import JudgedLimit, LimitOutcome
 from perfledger_baselines.planning.sample_size import PairsNeeded
@@ -144,6 +145,7 @@ class Report:
     held_s: float | None = None  # that the check held its machine
     kernels: tuple[KernelJudgement, ...] = ()  # where the check was asked for them
     acceptances: tuple[Acceptance, ...] = ()  # of what regressed, where they count
+    variants: tuple[VariantRanking, ...] = ()  # of workloads that have some
     takes_commands: bool = False  # whether comments under its pull request are read
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:

@@ -328,3 +328,52 @@ def test_only_metrics_with_a_verdict_can_judge_a_workload():
         registered(plain, metrics=["cpu_time", "cpu_time"])
     with pytest.raises(WorkloadError, match="metrics is 'cpu_time': write a list of words"):
         registered(plain, metrics="cpu_time")
+
+
+def test_each_variant_is_a_workload_beside_the_step_as_it_is_written():
+    found = specs(batched, params={"batch": [8]}, variants=["eager", "compile", "jit:donate"])
+
+    assert [(spec.id.partition(":")[2], spec.variant) for spec in found] == [
+        ("batched[batch=8]", ""),
+        ("batched[batch=8,variant=compile]", "compile"),
+        ("batched[batch=8,variant=jit:donate]", "jit:donate"),
+    ]
+    assert {str(spec.params) for spec in found} == {"{'batch': 8}"}
+
+
+def test_variants_of_the_configuration_replace_those_of_the_decorator():
+    workload = registered(plain, variants=["eager", "compile"])
+
+    chosen = workload.specs(framework=Framework.HOST, variants=("cudagraphs",))
+    none = workload.specs(framework=Framework.HOST, variants=())
+
+    assert [spec.variant for spec in chosen] == ["cudagraphs"]
+    assert [spec.id for spec in none] == [f"{__name__}:plain"]
+
+
+@pytest.mark.parametrize(
+    ("variants", "what"),
+    [
+        ("compile", "variants is 'compile': write a list of words"),
+        (["fast"], "variant 'fast' is not one of eager, compile"),
+        (["eager", "eager"], "each one once"),
+    ],
+)
+def test_variants_are_a_list_of_known_names(variants, what):
+    with pytest.raises(WorkloadError, match=what):
+        registered(plain, variants=variants)
+
+
+def test_variants_of_the_configuration_are_checked_too():
+    with pytest.raises(WorkloadError, match="'fast' is not one of"):
+        registered(plain).specs(framework=Framework.HOST, variants=("fast",))
+
+
+def test_a_parameter_cannot_have_the_name_that_an_id_has_for_variants():
+    def named(variant=1):
+        return lambda: variant
+
+    assert len(specs(named, params={"variant": [1, 2]})) == 2
+    REGISTERED_WORKLOADS.clear()
+    with pytest.raises(WorkloadError, match="variants and a parameter 'variant': rename"):
+        registered(named, variants=["compile"])

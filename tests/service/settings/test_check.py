@@ -171,6 +171,11 @@ def test_what_is_not_set_is_as_the_documentation_says():
         ("commitment", [], [[POOL | {"busy_hours_per_year": 8760.5}]]),
         ("commitment", [[POOL | {"busy_hours_per_year": 0}]], []),
         ("commitment", [[POOL | {"job_hours": 0.5}]], [[POOL | {"job_hours": 0}]]),
+        (
+            "variants",
+            [{"m:f": ["eager", "compile"]}, {}],
+            [{"m:f": ["fast"]}, {"m:f": ["jit", "jit"]}],
+        ),
         ("fleet", [[FLEET | {"low": 1, "high": 1}]], [[FLEET | {"low": 1.5}]]),
         ("fleet", [[FLEET | {"device_hours_per_year": 0}]], [[FLEET | {"high": 0.5}]]),
         ("usage", [[USAGE]], [[USAGE | {"match": {}}]]),

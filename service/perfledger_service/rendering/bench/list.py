@@ -46,6 +46,7 @@ _COLUMNS: tuple[Column[WorkloadSpec], ...] = (
     fact("margin", lambda spec: spec.margin),
     fact("devices", lambda spec: spec.devices),
     fact("launch", lambda spec: spec.launch),
+    fact("variant", lambda spec: spec.variant),
     fact("metrics", lambda spec: ", ".join(spec.metrics)),
 )
 

@@ -11,6 +11,7 @@ from perfledger.bundle import Plan
 from perfledger_baselines.estimation.work_counts import WorkComparison
 from perfledger_baselines.judging.explanation import explain_verdict
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
+from perfledger_baselines.judging.variant_ranking import SideRanking, VariantRanking
 from perfledger_baselines.judging.verdict import Verdict
 from perfledger_baselines.judging.work_limits import JudgedLimit
 from perfledger_cost_models.quote import UnitCost
@@ -70,6 +71,7 @@ def report_json(report: Report, *, url: str = "") -> str:
         "power": report.pairs_needed,
         "steps": report.steps,
         "work": [_work(rate) for rate in report.work],
+        "variants": [_ranking(ranking) for ranking in report.variants],
         "work_counts": [_work_comparison(comparison) for comparison in report.work_counts],
         **attributes(report, "notes", "laid_over", "host_findings"),
     }
@@ -121,6 +123,18 @@ def _unit_cost(cost: UnitCost) -> Record:
 
 def _work(rate: WorkRate) -> Record:
     return attributes(rate, *field_names(WorkRate), "base_share", "head_share")
+
+
+def _ranking(ranking: VariantRanking) -> Record:
+    return {
+        **attributes(ranking, "workload", "has_changed", "unmeasured"),
+        "base": _side_ranking(ranking.base),
+        "head": _side_ranking(ranking.head),
+    }
+
+
+def _side_ranking(side: SideRanking | None) -> Record | None:
+    return None if side is None else attributes(side, "fastest", "first", "comparisons")
 
 
 def _work_comparison(comparison: WorkComparison) -> Record:

@@ -93,6 +93,7 @@ _WHY = {
     FailureReason.UNPROVEN: "has unproven work",
     FailureReason.DIFFERENT: "has a different result",
     FailureReason.SKIPPED: "skipped itself",
+    FailureReason.NOT_AVAILABLE: "is not available",
 }
 # At most fourteen characters: the first column of a terminal's table.
 _BUCKETS = {

@@ -18,6 +18,7 @@ from perfledger.load import (
     pool_results,
 )
 from perfledger.records import Device, Failure, WorkloadSpec
+from perfledger.variant_name import VARIANT_PARAMETER
 from perfledger_baselines.estimation.load_points import MeasuredLoad, measured_point
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.children.harness import for_workloads
@@ -182,7 +183,8 @@ def _select_workloads(discovery: Discovery, name: str) -> tuple[WorkloadSpec, ..
 
 def _name_without_batch(spec: WorkloadSpec) -> str:
     """Return a workload's id without its batch."""
-    params = [f"{name}={value}" for name, value in spec.params.items() if name != BATCH_PARAMETER]
+    values = {**spec.params, **({VARIANT_PARAMETER: spec.variant} if spec.variant else {})}
+    params = [f"{name}={value}" for name, value in values.items() if name != BATCH_PARAMETER]
     key = f"{spec.module}:{spec.function}"
     return f"{key}[{','.join(params)}]" if params else key
 

@@ -30,6 +30,7 @@ def request_for(checkout: Path, repository: Path, settings: CheckSettings) -> Ch
         paths=settings.own_paths,
         suite=BenchmarkSuite(settings.suite),
         params=settings.params,
+        variants=settings.variants,
         device=settings.device,
         effort=_effort(settings),
     )

@@ -11,6 +11,7 @@ from perfledger_baselines.estimation.interleaving import interleaved_difference
 from perfledger_baselines.estimation.pairing import match_runs
 from perfledger_baselines.estimation.work_counts import work_comparisons
 from perfledger_baselines.judging.judge import is_trade, judgement_of
+from perfledger_baselines.judging.variant_ranking import variant_rankings
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_limits import LimitOutcome, limits_of
 from perfledger_baselines.planning.sample_size import pairs_for_margin
@@ -20,6 +21,10 @@ from perfledger_cost_models.quote import UnitCost
 from perfledger_cost_models.tco.hourly_rates import standard_rates
 from perfledger_cost_models.tco.unit_cost import unit_costs
 from perfledger_service.rendering.check.headline import headline
+from perfledger_service.rendering.layout.variant_sentences import (
+    ranking_sentences,
+    remark_sentences,
+)
 from perfledger_service.usecases.check.report_notes import history_notes, report_notes
 from perfledger_service.usecases.check.step_count import process_steps
 from perfledger_service.usecases.cost.change import (
@@ -67,6 +72,8 @@ def build_report(
     measured = conclude_verdicts(bundle, verdicts)
     ending = conclude_check(measured, cost.policy_evaluations)
     explanations, advice = explain_bundle(bundle, verdicts)
+    failures = bundle.failures + judgement.failures
+    rankings = variant_rankings(bundle, failed={each.workload for each in failures})
     is_priced = bool(bundle.pricing.fleet or bundle.pricing.declared)
     report = Report(
         bundle_id=bundle.id,
@@ -81,7 +88,8 @@ def build_report(
         verdicts=verdicts,
         tests=judgement.tests,
         kernels=judgement.kernels,
-        failures=bundle.failures + judgement.failures,
+        failures=failures,
+        variants=rankings,
         new_workloads=bundle.new_workloads,
         skipped=tuple(bundle.skipped.items()),
         same_code=bundle.same_code,
@@ -104,9 +112,13 @@ def build_report(
         steps=process_steps(bundle),
         interleaved_workloads=_interleaved_workloads(bundle),
         work_counts=work_comparisons(bundle),
-        notes=bundle.notes
-        + report_notes(bundle, verdicts)
-        + history_notes(bundle, judgement.tests, priors),
+        notes=(
+            *ranking_sentences(rankings),
+            *remark_sentences(bundle),
+            *bundle.notes,
+            *report_notes(bundle, verdicts),
+            *history_notes(bundle, judgement.tests, priors),
+        ),
         host_findings=bundle.host_findings,
         is_local=is_local,
         laid_over=bundle.laid_over,

@@ -67,6 +67,7 @@ def test_a_list_is_the_facts_then_the_workloads_then_done(write, send_command):
         "metrics": [],
         "devices": 1,
         "launch": "",
+        "variant": "",
     }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Self
 
 from perfledger.bundle import SAME_CODE
@@ -64,7 +65,11 @@ class WorkloadPlan:
 
 
 def plan_workloads(
-    base: Discovery, head: Discovery, *, choice: WorkloadChoice, params: Iterable[str] = ()
+    base: Discovery,
+    head: Discovery,
+    *,
+    choice: WorkloadChoice,
+    configured: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> WorkloadPlan:
     """Decide what to do with each workload that either side registers.
 
@@ -72,7 +77,7 @@ def plan_workloads(
     workload is a failure if only base registers it, if its file no longer imports, or if its unit
     of work changed, because then a step is not the same step. One that only head registers is new.
     A broken file on head is a failure of its own, unless missing workloads account for it or globs
-    choose other modules. `params` are the "module:function" names with configured parameters.
+    choose other modules. `configured` has the "module:function" names in settings, by the setting.
     """
     chosen = {spec.id for side in (base, head) for spec in side.workloads if choice.is_chosen(spec)}
     base_specs = {spec.id: spec for spec in base.workloads if spec.id in chosen}
@@ -109,7 +114,7 @@ def plan_workloads(
             if choice.is_chosen(WorkloadSpec(id=name, module="", function=""))
         },
         unchosen=tuple(spec.id for spec in head.workloads if spec.id not in chosen),
-        notes=head.notes + _notes((base, head), params),
+        notes=head.notes + _notes((base, head), configured),
     )
 
 
@@ -171,13 +176,14 @@ def _module_names(file: UnreadablePath) -> tuple[str, ...]:
     return tuple(".".join(parts[start:]) for start in range(len(parts)))
 
 
-def _notes(sides: Sequence[Discovery], params: Iterable[str]) -> tuple[str, ...]:
-    """Return notes on parameters of workloads that no side and no broken file registers."""
+def _notes(sides: Sequence[Discovery], configured: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Return notes on settings of workloads that no side and no broken file registers."""
     registered = {f"{spec.module}:{spec.function}" for side in sides for spec in side.workloads}
     broken = [file for side in sides for file in side.broken]
     return tuple(
-        f"params for {_cut(name)}: no workload has this name"
-        for name in params
+        f"{setting} for {_cut(name)}: no workload has this name"
+        for setting, names in configured.items()
+        for name in names
         if name not in registered
         and not any(_breaks(file, name.partition(":")[0]) for file in broken)
     )

@@ -247,10 +247,16 @@ def test_parameters_of_what_nobody_registers_are_noted():
     params = ["bench.a:step", "bench.b:step", "bench.c:step", "bench.a:stpe"]
 
     planned = plan_workloads(
-        side(A), side(A, B, broken=broken), choice=WorkloadChoice(globs=("*a:*",)), params=params
+        side(A),
+        side(A, B, broken=broken),
+        choice=WorkloadChoice(globs=("*a:*",)),
+        configured={"params": params, "variants": ["bench.a:gone"]},
     )
 
-    assert planned.notes == ("params for bench.a:stpe: no workload has this name",)
+    assert planned.notes == (
+        "params for bench.a:stpe: no workload has this name",
+        "variants for bench.a:gone: no workload has this name",
+    )
 
 
 def test_a_workload_that_head_tags_anew_is_still_chosen():

@@ -1,0 +1,188 @@
+"""Ranks the variants of a workload by their step times, on base and on head.
+
+The variants of a side run one after the other in each of its processes: every process is a pair of
+any two of them. One is called the fastest where the interval against each of the others lies above
+the floor. All intervals of a check share alpha (Bonferroni), since the data choose which variant is
+compared with the others.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Run, Side, WorkloadSpec
+from perfledger.variant_name import VariantKind
+from perfledger_baselines.estimation.estimators import point_estimates
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.interim_looks import looks_until
+from perfledger_baselines.significance.paired_t_tests import t_tests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantComparison:
+    """How much more time another variant takes than the first one: relative, with an interval.
+
+    Without enough pairs the interval is infinite.
+    """
+
+    variant: str
+    change: float
+    low: float
+    high: float
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideRanking:
+    """The variants of one side, that with the shortest steps first.
+
+    `comparisons` are those of the first one with each other, in their order.
+    """
+
+    first: str
+    comparisons: tuple[VariantComparison, ...]
+    floor: float  # relative: a smaller difference is none
+
+    @property
+    def fastest(self) -> str:
+        """Return the fastest variant, "" where it cannot be told apart from another."""
+        return "" if self.rivals else self.first
+
+    @property
+    def rivals(self) -> tuple[VariantComparison, ...]:
+        """Return the comparisons with variants that may be as fast."""
+        return tuple(each for each in self.comparisons if not each.low > self.floor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantRanking:
+    """The variants of a workload on both sides; None where a side has fewer than two.
+
+    `workload` is the id without a variant. `unmeasured` are the variants without runs on a side, or
+    with a failure.
+    """
+
+    workload: str
+    base: SideRanking | None
+    head: SideRanking | None
+    unmeasured: tuple[str, ...] = ()
+
+    @property
+    def has_changed(self) -> bool:
+        """Return whether another variant is the fastest on head, as far as both are known."""
+        if self.base is None or self.head is None:
+            return False
+        fastest = self.base.fastest, self.head.fastest
+        return all(fastest) and fastest[0] != fastest[1]
+
+
+def variant_rankings(bundle: Bundle, *, failed: Collection[str] = ()) -> tuple[VariantRanking, ...]:
+    """Return the ranking of each workload with variants; `failed` workloads are left out of it."""
+    rule = DecisionRule.from_plan(bundle.plan)
+    groups = _groups(bundle.workloads)
+    comparisons = sum(len(Side) * len(specs) * (len(specs) - 1) // 2 for specs in groups)
+    rankings: list[VariantRanking] = []
+    for specs in groups:
+        measured = [spec for spec in specs if spec.id not in failed]
+        sides = {
+            side: _rank(
+                {_variant(spec): bundle.runs_of(spec.id, side) for spec in measured},
+                rule=rule,
+                alpha=rule.alpha / max(comparisons, 1),
+            )
+            for side in Side
+        }
+        rankings.append(
+            VariantRanking(
+                workload=workload_of(specs[0]),
+                base=sides[Side.BASE],
+                head=sides[Side.HEAD],
+                unmeasured=tuple(
+                    _variant(spec)
+                    for spec in specs
+                    if spec.id in failed or not all(bundle.runs_of(spec.id, side) for side in Side)
+                ),
+            )
+        )
+    return tuple(rankings)
+
+
+def workload_of(spec: WorkloadSpec) -> str:
+    """Return the id of a workload without its variant."""
+    chosen = ",".join(f"{name}={value}" for name, value in spec.params.items())
+    key = f"{spec.module}:{spec.function}"
+    return f"{key}[{chosen}]" if chosen else key
+
+
+def _groups(workloads: Iterable[WorkloadSpec]) -> tuple[tuple[WorkloadSpec, ...], ...]:
+    """Return the workloads that differ in their variant alone, and have one at least."""
+    by_workload: dict[str, list[WorkloadSpec]] = {}
+    for spec in workloads:
+        by_workload.setdefault(workload_of(spec), []).append(spec)
+    return tuple(
+        tuple(specs) for specs in by_workload.values() if any(spec.variant for spec in specs)
+    )
+
+
+def _variant(spec: WorkloadSpec) -> str:
+    return spec.variant or VariantKind.EAGER
+
+
+def _rank(
+    runs: Mapping[str, Sequence[Run]], *, rule: DecisionRule, alpha: float
+) -> SideRanking | None:
+    logs = {variant: _log_times(each, most=rule.most_pairs) for variant, each in runs.items()}
+    measured = {variant: each for variant, each in logs.items() if each}
+    if len(measured) < 2:  # noqa: PLR2004 - there is nothing to compare
+        return None
+    means = {variant: math.fsum(each.values()) / len(each) for variant, each in measured.items()}
+    first, *slower = sorted(measured, key=lambda variant: means[variant])
+    return SideRanking(
+        first=first,
+        comparisons=tuple(
+            _comparison(variant, measured[first], measured[variant], rule=rule, alpha=alpha)
+            for variant in slower
+        ),
+        floor=rule.floor,
+    )
+
+
+def _log_times(runs: Sequence[Run], *, most: int | None) -> dict[int, float]:
+    """Return the log of each process's step time, by its pair; of a repeated one the latest's."""
+    latest = {run.pair: run for run in sorted(runs, key=lambda run: (run.process, run.started_at))}
+    numbers = sorted(latest)[:most]
+    values = point_estimates([latest[number] for number in numbers], STEP_TIME)
+    return {
+        number: math.log(value)
+        for number, value in zip(numbers, values, strict=True)
+        if value is not None and math.isfinite(value) and value > 0
+    }
+
+
+def _comparison(
+    variant: str,
+    first_logs: Mapping[int, float],
+    variant_logs: Mapping[int, float],
+    *,
+    rule: DecisionRule,
+    alpha: float,
+) -> VariantComparison:
+    common = sorted(first_logs.keys() & variant_logs.keys())
+    if not common:
+        return VariantComparison(
+            variant=variant, change=math.nan, low=-math.inf, high=math.inf, pairs=0
+        )
+    differences = np.array([[variant_logs[number] - first_logs[number] for number in common]])
+    (result,) = t_tests(differences, looks=looks_until(rule.looks, len(common)), alpha=alpha)
+    mean, width = result.mean, result.half_width
+    return VariantComparison(
+        variant=variant,
+        change=math.expm1(mean),
+        low=math.expm1(mean - width),
+        high=math.inf if math.isinf(width) else math.expm1(mean + width),
+        pairs=len(common),
+    )

@@ -1,0 +1,114 @@
+"""Compiles a step with jax.jit and its flags."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from perfledger.failure_reason import error_line
+from perfledger.variant_name import DONATE, Variant
+from perfledger.variants.transformed_step import (
+    Foreign,
+    FunctionCall,
+    TransformedStep,
+    unavailable,
+)
+
+
+def jitted_step(jax: Foreign, variant: Variant, call: FunctionCall) -> TransformedStep:
+    """Return the step with its function jitted, with the variant's flags of XLA for it alone.
+
+    With `donate` the first input is given away and the function returns its successor, alone or
+    first of a tuple, which the next step takes. Raises UnmeasurableError where jit would do
+    nothing, for an unknown flag, and where nothing takes the donated memory.
+    """
+    if jax.config.jax_disable_jit:
+        reason = "would do nothing, as jax_disable_jit is set"
+        raise unavailable(variant.name, reason, "unset JAX_DISABLE_JIT")
+    flags = xla_flags(variant.options)
+    is_donating = DONATE in variant.options
+    if is_donating:
+        _require_successor(jax, variant, call)
+    function = jax.jit(
+        call.function,
+        donate_argnums=(0,) if is_donating else (),
+        **({"compiler_options": flags} if flags else {}),
+    )
+    if flags:
+        _check_flags(jax, variant, flags)
+    remarks = (
+        ("the function is jitted as it is written: it runs as the same program",)
+        if not variant.options and hasattr(call.function, "lower")
+        else ()
+    )
+    if is_donating:
+        return _donating_step(jax, variant, function, call)
+    jitted = FunctionCall(function, call.inputs)
+    return TransformedStep(step=jitted.__call__, verify=lambda: remarks)
+
+
+def xla_flags(options: Sequence[str]) -> dict[str, bool | int | float | str]:
+    """Return the flags among a variant's options, with values of the types that XLA expects."""
+    pairs = (option.partition("=") for option in options if option != DONATE)
+    return {name: _flag_value(text) for name, _, text in pairs}
+
+
+def _flag_value(text: str) -> bool | int | float | str:
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _check_flags(jax: Foreign, variant: Variant, flags: Mapping[str, object]) -> None:
+    """Raise UnmeasurableError for flags that XLA does not take here, by an empty program."""
+    try:
+        jax.jit(lambda: 0, compiler_options=flags).lower().compile()
+    except Exception as error:  # a boundary: XLA's errors are of several types
+        advice = "use flags of this version of XLA, and values of their types"
+        raise unavailable(variant.name, f"is refused ({error_line(error)})", advice) from error
+
+
+def _require_successor(jax: Foreign, variant: Variant, call: FunctionCall) -> None:
+    if not call.inputs or _forms(jax, call.inputs[0]) != _forms(
+        jax, _successor(jax.eval_shape(call.function, *call.inputs))
+    ):
+        reason = "needs a function that returns the successor of its first input"
+        advice = "return the new state, alone or first of a tuple, in the shapes of the old one"
+        raise unavailable(variant.name, reason, advice)
+
+
+def _donating_step(
+    jax: Foreign, variant: Variant, function: Foreign, call: FunctionCall
+) -> TransformedStep:
+    """Return a step that gives the first input away, and takes its successor the next time."""
+    first_state, other_inputs = call.inputs[0], call.inputs[1:]
+    state = first_state
+
+    def step() -> object:
+        nonlocal state
+        result = function(state, *other_inputs)
+        state = _successor(result)
+        return result
+
+    def verify() -> tuple[str, ...]:
+        buffers = jax.tree_util.tree_leaves(first_state)
+        unused = sum(not buffer.is_deleted() for buffer in buffers)
+        if unused == len(buffers):
+            reason = "gave nothing away: XLA used none of the donated memory"
+            raise unavailable(variant.name, reason, "measure 'jit', which is the same")
+        return (f"{unused} of {len(buffers)} donated arrays were not used",) if unused else ()
+
+    return TransformedStep(step=step, verify=verify)
+
+
+def _successor(result: object) -> object:
+    return cast("tuple[object, ...]", result)[0] if isinstance(result, tuple) else result
+
+
+def _forms(jax: Foreign, value: object) -> object:
+    """Return the structure of a value, with the shape and type of each array."""
+    leaves, structure = jax.tree_util.tree_flatten(value)
+    return structure, [(jax.numpy.shape(leaf), jax.numpy.result_type(leaf)) for leaf in leaves]

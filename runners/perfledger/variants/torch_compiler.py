@@ -1,0 +1,112 @@
+"""Compiles a step with torch.compile, and finds what of it runs as it is written."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from perfledger.records import Device
+from perfledger.variant_name import CompileMode, Variant
+from perfledger.variants.transformed_step import (
+    Foreign,
+    FunctionCall,
+    TransformedStep,
+    require_cxx,
+    unavailable,
+)
+
+DYNAMO, DYNAMO_UTILS = "torch._dynamo.config", "torch._dynamo.utils"
+GRAPH_BREAK = "graph_break"
+MAX_REASON = 200  # characters of why a graph breaks
+CUDA_GRAPH_MODES = (CompileMode.REDUCE_OVERHEAD, CompileMode.MAX_AUTOTUNE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileCounts:
+    """What torch.compile counted so far in this process."""
+
+    graphs: int
+    breaks: Mapping[str, int]  # why a graph ended before the function did
+    graph_skips: int  # programs that it ran without a CUDA graph
+
+    def since(self, before: "CompileCounts") -> "CompileCounts":
+        """Return what was counted after `before`."""
+        new = {why: count - before.breaks.get(why, 0) for why, count in self.breaks.items()}
+        return CompileCounts(
+            graphs=self.graphs - before.graphs,
+            breaks={why: count for why, count in new.items() if count > 0},
+            graph_skips=self.graph_skips - before.graph_skips,
+        )
+
+
+def compiled_step(
+    torch: Foreign, variant: Variant, call: FunctionCall, device: Device
+) -> TransformedStep:
+    """Return the step with its function compiled when it is first called.
+
+    What was compiled before is dropped: a new set-up of the same code would else count as a
+    recompilation, of which torch allows eight. Raises UnmeasurableError where torch.compile would
+    do nothing.
+    """
+    name, mode = variant.name, next(iter(variant.options), None)
+    if mode == CompileMode.REDUCE_OVERHEAD and device is not Device.CUDA:
+        reason = "is torch.compile with CUDA graphs, which need a CUDA device"
+        raise unavailable(name, reason, "measure it on one; on others, 'compile' is the same")
+    if device is Device.CUDA:
+        if find_spec("triton") is None:
+            raise unavailable(name, "needs triton", "install the CUDA build of torch with it")
+    else:
+        require_cxx(name, os.environ)
+    torch.compiler.reset()
+    compiled = FunctionCall(torch.compile(call.function, mode=mode), call.inputs)
+    _refuse_fallback(name, sys.modules.get(DYNAMO))
+    before = read_counts(sys.modules.get(DYNAMO_UTILS))
+
+    def verify() -> tuple[str, ...]:
+        counts = read_counts(sys.modules.get(DYNAMO_UTILS)).since(before)
+        return compile_remarks(variant, counts, device)
+
+    return TransformedStep(step=compiled.__call__, verify=verify)
+
+
+def read_counts(dynamo_utils: Foreign) -> CompileCounts:
+    """Return the counts of torch._dynamo.utils; zeros while it is not imported."""
+    counters: Mapping[str, Mapping[str, int]] = getattr(dynamo_utils, "counters", {})
+    return CompileCounts(
+        graphs=counters.get("stats", {}).get("unique_graphs", 0),
+        breaks=dict(counters.get(GRAPH_BREAK, {})),
+        graph_skips=counters.get("inductor", {}).get("cudagraph_skips", 0),
+    )
+
+
+def compile_remarks(variant: Variant, counts: CompileCounts, device: Device) -> tuple[str, ...]:
+    """Return what of the step is not compiled. Raises UnmeasurableError where nothing is."""
+    name = variant.name
+    if counts.graphs <= 0:
+        reason = "compiled nothing of the step, which ran as it is written"
+        advice = "let the function call torch operators that torch.compile can trace"
+        raise unavailable(name, reason, advice)
+    remarks: list[str] = []
+    breaks = sum(counts.breaks.values())
+    if breaks > 0:
+        why = next(iter(counts.breaks)).partition("\n")[0][:MAX_REASON]
+        remarks.append(
+            f"compiled in {counts.graphs} parts with {breaks} graph break{'s' * (breaks != 1)}, "
+            f"between which it runs as it is written: {why}"
+        )
+    if set(variant.options) & set(CUDA_GRAPH_MODES) and counts.graph_skips > 0:
+        if device is Device.CUDA and counts.graph_skips >= counts.graphs:
+            reason = f"ran all {counts.graphs} compiled parts without CUDA graphs"
+            advice = "TORCH_LOGS=perf_hints says why; a CPU tensor among the inputs is one reason"
+            raise unavailable(name, reason, advice)
+        remarks.append(f"{counts.graph_skips} compiled parts run without CUDA graphs")
+    return tuple(remarks)
+
+
+def _refuse_fallback(name: str, config: Foreign) -> None:
+    """Raise UnmeasurableError where torch is set to run what it cannot compile as it is written."""
+    for setting in ("disable", "suppress_errors"):
+        if getattr(config, setting, False):
+            reason = f"may do nothing, as torch._dynamo.config.{setting} is set"
+            raise unavailable(name, reason, "unset it, and TORCHDYNAMO_* in the environment")

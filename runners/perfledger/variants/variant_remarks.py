@@ -1,0 +1,41 @@
+"""Compares a variant's step with the step as it is written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from perfledger.variants.result_difference import ResultArray, result_remarks
+
+NO_NUMBERS = "its result has no numbers to compare: return the function's result"
+NO_REPETITION = (
+    "its result cannot be compared, as the step as it is written does not repeat its own after "
+    "another set-up: seed its random numbers"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstResult:
+    """What the first step after a set-up returned, and what its variant left as it is written."""
+
+    arrays: tuple[ResultArray, ...]
+    remarks: tuple[str, ...] = ()
+
+
+def variant_remarks(
+    run_written: Callable[[], FirstResult],
+    run_variant: Callable[[], FirstResult],
+    *,
+    tolerance: float,
+) -> tuple[str, ...]:
+    """Return what the variant leaves as it is written, and how its first result differs.
+
+    Both are set up anew when they are called, from the same random state: a step may change what it
+    computes with. Where their results differ, the step as it is written is set up again: one that
+    does not repeat its own result says nothing about the variant.
+    """
+    written, variant = run_written(), run_variant()
+    if not written.arrays:
+        return (*variant.remarks, NO_NUMBERS)
+    differences = result_remarks(written.arrays, variant.arrays, tolerance=tolerance)
+    if differences and result_remarks(written.arrays, run_written().arrays, tolerance=tolerance):
+        return (*variant.remarks, NO_REPETITION)
+    return (*variant.remarks, *differences)

@@ -1,0 +1,82 @@
+"""Words which variant of a workload is fastest, and what else is known of each."""
+
+from collections.abc import Iterable, Iterator
+
+from perfledger.bundle import Bundle
+from perfledger.records import Side
+from perfledger.step_work import NOT_COUNTED, StepWork
+from perfledger_baselines.judging.variant_ranking import (
+    SideRanking,
+    VariantComparison,
+    VariantRanking,
+)
+from perfledger_service.rendering.layout import number_format
+
+NOT_COMPARED = "its result was not compared with that of the step as it is written"
+NO_ORDER = "which variant is fastest"
+
+
+def ranking_sentences(rankings: Iterable[VariantRanking]) -> Iterator[str]:
+    """Yield for each workload which variant is fastest on either side, and whether that changed."""
+    for ranking in rankings:
+        parts = [_sides_words(ranking)]
+        if ranking.unmeasured:
+            parts.append(f"not measured: {', '.join(ranking.unmeasured)}")
+        yield f"{ranking.workload}: {'; '.join(parts)}"
+
+
+def remark_sentences(bundle: Bundle) -> Iterator[str]:
+    """Yield what is known of each measured variant beside its speed, with the side if not both."""
+    sides: dict[tuple[str, str], list[Side]] = {}
+    work = {(each.workload, each.side): each.work for each in bundle.work}
+    for spec in bundle.workloads:
+        for side in Side:
+            if spec.variant and bundle.runs_of(spec.id, side):
+                for remark in _remarks(work.get((spec.id, side))):
+                    sides.setdefault((spec.id, remark), []).append(side)
+    for (workload, remark), where in sides.items():
+        place = "" if len(where) > 1 else f" on {where[0]}"
+        yield f"{workload}{place}: {remark}"
+
+
+def _remarks(work: StepWork | None) -> tuple[str, ...]:
+    is_counted = work is not None and not any(
+        limit.startswith(NOT_COUNTED) for limit in work.limits
+    )
+    return work.variant_remarks if work is not None and is_counted else (NOT_COMPARED,)
+
+
+def _sides_words(ranking: VariantRanking) -> str:
+    base, head = ranking.base, ranking.head
+    if base is None or head is None:
+        known = next((side for side in (base, head) if side is not None), None)
+        where = "base" if head is None else "head"
+        return f"{NO_ORDER} is unknown" if known is None else _side_words(known, where)
+    if ranking.has_changed:
+        return (
+            f"{base.fastest} was the fastest variant ({_lead(base, head.first)}), and now "
+            f"{head.fastest} is ({_lead(head, base.first)})"
+        )
+    if base.fastest and base.fastest == head.fastest:
+        return f"{head.fastest} is the fastest variant, as on base ({_lead(head)})"
+    return f"{_side_words(base, Side.BASE)}; {_side_words(head, Side.HEAD)}"
+
+
+def _side_words(side: SideRanking, where: str) -> str:
+    if side.fastest:
+        return f"{side.fastest} is the fastest variant on {where} ({_lead(side)})"
+    names = [side.first, *(each.variant for each in side.rivals)]
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{NO_ORDER} on {where} cannot be told: {listed} cannot be told apart"
+
+
+def _lead(side: SideRanking, variant: str = "") -> str:
+    """Return how much more time another variant takes: this one, or the next fastest."""
+    named = [each for each in side.comparisons if each.variant == variant]
+    nearest = named[0] if named else min(side.comparisons, key=lambda each: each.change)
+    return f"{nearest.variant}: {_interval(nearest)} time"
+
+
+def _interval(comparison: VariantComparison) -> str:
+    change, interval = number_format.change(comparison.change, comparison.low, comparison.high)
+    return f"{change} ({interval})"

@@ -1,0 +1,212 @@
+"""Variants in processes of their own: measured, compared with the step as it is written, refused.
+
+The children import the real torch and JAX, and compile with the compiler of this machine.
+"""
+
+import pytest
+
+from perfledger.protocol import Command
+from perfledger.records import FailureReason
+
+NET = """
+import perfledger
+import torch
+
+@perfledger.workload(device="cpu", variants={variants})
+def net():
+    torch.manual_seed(0)
+    layers = (torch.nn.Linear(16, 16), torch.nn.GELU(), torch.nn.Linear(16, 16))
+    model = torch.nn.Sequential(*layers).requires_grad_(False)
+    return model, (torch.randn(4, 16),)
+"""
+FUNCTION = """
+import perfledger
+import torch
+
+@perfledger.workload(device="cpu", variants=["compile"])
+def net():
+    inputs = torch.ones(4, 4)
+    weights = torch.eye(4)
+
+    def function(values):
+{body}
+    return function, (inputs,)
+"""
+JAX = """
+import jax.numpy
+import perfledger
+
+@perfledger.workload(device="cpu", variants={variants})
+def tower():
+    def function(state, rows):
+        return state + rows @ rows, (rows * rows).sum()
+    return function, (jax.numpy.zeros((8, 8)), jax.numpy.ones((8, 8)))
+"""
+PLAIN = """
+import perfledger
+
+@perfledger.workload(device="cpu", framework="torch", variants=["compile"])
+def plain():
+    return lambda: 1
+"""
+NAME = "benchmarks.b:{}[variant={}]"
+
+
+def body(*lines):
+    return FUNCTION.format(body="\n".join(f"        {line}" for line in lines))
+
+
+def ask(run_child, write, text, command, **changes):
+    return run_child(write({"benchmarks/b.py": text}), command, **changes)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("variant", ["compile", "compile:max-autotune", "aotinductor"])
+def test_a_compiled_variant_is_measured_with_what_it_compiled(run_child, write, variant):
+    text = NET.format(variants=["eager", variant])
+
+    answer = ask(run_child, write, text, Command.MEASURE)
+
+    plain, compiled = answer.about("benchmarks.b:net"), answer.about(NAME.format("net", variant))
+    assert [each["event"] for each in (plain, compiled)] == ["run", "run"]
+    assert plain["compiled"]["phases_s"] == {}
+    assert sum(compiled["compiled"]["phases_s"].values()) > 0
+    assert compiled["evidence"]["result"] == "finite"
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_the_same_result_has_no_remark_and_the_counts_of_the_step_as_it_is_written(
+    run_child, write
+):
+    text = NET.format(variants=["eager", "compile"])
+
+    answer = ask(run_child, write, text, Command.COUNT)
+
+    plain, compiled = (answer.about(f"benchmarks.b:net{end}") for end in ("", "[variant=compile]"))
+    assert compiled["variant_remarks"] == []
+    assert compiled["counts"] == plain["counts"] != []
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_graph_break_is_a_remark(run_child, write):
+    text = body("total = values @ weights", "print('step')", "return total + weights")
+
+    counted = ask(run_child, write, text, Command.COUNT).about(NAME.format("net", "compile"))
+
+    (remark,) = counted["variant_remarks"]
+    assert remark.startswith("compiled in 2 parts with 1 graph break, between which")
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_step_that_torch_does_not_compile_is_not_measured_as_compiled(run_child, write):
+    text = body("return values")
+
+    failed = ask(run_child, write, text, Command.MEASURE).about(NAME.format("net", "compile"))
+
+    assert failed["reason"] == FailureReason.NOT_AVAILABLE
+    assert "compiled nothing of the step" in failed["detail"]
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_another_result_than_the_step_as_it_is_written_is_a_remark(run_child, write):
+    text = body("return values * (2.0 if torch.compiler.is_compiling() else 1.0)")
+
+    counted = ask(run_child, write, text, Command.COUNT).about(NAME.format("net", "compile"))
+
+    (remark,) = counted["variant_remarks"]
+    assert remark.startswith("its result differs by up to 1 of the largest number")
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_step_that_does_not_repeat_itself_says_nothing_about_the_variant(run_child, write):
+    text = body("return values * offset").replace(
+        "    weights =", "    import os\n    offset = int.from_bytes(os.urandom(4))\n    weights ="
+    )
+
+    counted = ask(run_child, write, text, Command.COUNT).about(NAME.format("net", "compile"))
+
+    assert "does not repeat its own" in counted["variant_remarks"][-1]
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_what_this_machine_lacks_is_not_available_and_costs_the_others_nothing(run_child, write):
+    absent = ["cudagraphs", "compile:reduce-overhead", "tensorrt", "jit"]
+    text = NET.format(variants=[*absent, "eager"])
+
+    answer = ask(run_child, write, text, Command.MEASURE)
+
+    failures = [answer.about(NAME.format("net", variant)) for variant in absent]
+    assert {each["reason"] for each in failures} == {FailureReason.NOT_AVAILABLE}
+    assert answer.about("benchmarks.b:net")["event"] == "run"
+
+
+@pytest.mark.slow
+def test_variants_of_jax_are_measured_and_counted(run_child, write):
+    variants = ["jit", "jit:donate", "jit:xla_cpu_enable_fast_math=True"]
+    text = JAX.format(variants=variants)
+
+    measured = ask(run_child, write, text, Command.MEASURE)
+    counted = ask(run_child, write, text, Command.COUNT)
+
+    names = [NAME.format("tower", variant) for variant in variants]
+    assert [measured.about(name)["event"] for name in names] == ["run"] * 3
+    assert [counted.about(name)["variant_remarks"] for name in names] == [[], [], []]
+
+
+@pytest.mark.torch
+def test_a_step_without_inputs_says_what_to_return(send_command, write):
+    answer = ask(send_command, write, PLAIN, Command.MEASURE)
+
+    failed = answer.about(NAME.format("plain", "compile"))
+    assert failed["reason"] == FailureReason.NOT_AVAILABLE
+    assert "return model, (images,) instead" in failed["detail"]
+
+
+def test_a_function_and_its_inputs_are_a_step_without_variants_too(send_command, write):
+    text = "import perfledger\n@perfledger.workload\ndef add():\n    return sum, ([1, 2],)\n"
+
+    run = ask(send_command, write, text, Command.MEASURE).about("benchmarks.b:add")
+
+    assert run["event"] == "run"
+
+
+@pytest.mark.parametrize("returned", ["(sum, 3)", "(3, ())", "(sum,)", "[sum, ()]"])
+def test_what_is_neither_a_step_nor_a_function_with_inputs_is_an_error(
+    send_command, write, returned
+):
+    text = f"import perfledger\n@perfledger.workload\ndef add():\n    return {returned}\n"
+
+    failed = ask(send_command, write, text, Command.MEASURE).about("benchmarks.b:add")
+
+    assert failed["reason"] == FailureReason.RAISED
+    assert "or a function and its inputs" in failed["detail"]
+
+
+def test_a_teardown_receives_the_function(send_command, write):
+    text = (
+        "import perfledger\nclosed = []\n"
+        "@perfledger.workload(teardown=closed.append, check=lambda total: total)\n"
+        "def add():\n    print(closed)\n    return sum, ([1, 2],)\n"
+    )
+
+    run = ask(send_command, write, text, Command.MEASURE).about("benchmarks.b:add")
+
+    assert run["evidence"]["answer"] == {"": 3}
+
+
+def test_the_requests_variants_replace_the_decorators(send_command, write):
+    text = "import perfledger\n@perfledger.workload\ndef add():\n    return sum, ([1, 2],)\n"
+
+    answer = ask(
+        send_command, write, text, Command.LIST, variants={"benchmarks.b:add": ("eager", "jit")}
+    )
+
+    ids = [each["id"] for each in answer.of("workload")]
+    assert ids == ["benchmarks.b:add", "benchmarks.b:add[variant=jit]"]

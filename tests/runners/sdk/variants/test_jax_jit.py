@@ -1,0 +1,123 @@
+"""jax.jit: flags, donated inputs, and what makes jit do nothing."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from perfledger.failure_reason import UnmeasurableError
+from perfledger.variant_name import parse_variant
+from perfledger.variants.jax_jit import jitted_step, xla_flags
+from perfledger.variants.transformed_step import FunctionCall
+
+jax = pytest.importorskip("jax")
+FAST_MATH = "jit:xla_cpu_enable_fast_math=True"
+
+
+class FakeJax:
+    """JAX as far as donating needs it: it compiles nothing and takes nothing."""
+
+    config = SimpleNamespace(jax_disable_jit=False)
+    numpy = SimpleNamespace(shape=lambda leaf: leaf.shape, result_type=lambda leaf: leaf.dtype)
+    tree_util = SimpleNamespace(
+        tree_leaves=lambda state: [state], tree_flatten=lambda state: ([state], "leaf")
+    )
+
+    def jit(self, function, donate_argnums):
+        assert donate_argnums == (0,)
+        return function
+
+    def eval_shape(self, function, *inputs):
+        return function(*inputs)
+
+
+def step_of(name, function, *inputs):
+    return jitted_step(jax, parse_variant(name), FunctionCall(function, inputs))
+
+
+def array(value=1.0):
+    return jax.numpy.full((2, 2), value)
+
+
+def test_flags_have_the_types_of_their_values():
+    options = ("donate", "xla_a=True", "xla_b=3", "xla_c=0.5", "xla_d=fast", "xla_e=false")
+
+    flags = xla_flags(options)
+
+    assert flags == {"xla_a": True, "xla_b": 3, "xla_c": 0.5, "xla_d": "fast", "xla_e": False}
+
+
+@pytest.mark.parametrize("name", ["jit", FAST_MATH])
+def test_a_jitted_step_returns_what_the_function_returns(name):
+    step = step_of(name, lambda x: (x @ x).sum(), array())
+
+    assert float(step.run()) == 8.0
+    assert step.verify() == ()
+
+
+def test_a_function_that_is_jitted_as_it_is_written_is_the_same_program():
+    step = step_of("jit", jax.jit(lambda x: x + 1), array())
+
+    (remark,) = step.verify()
+    assert "jitted as it is written" in remark
+
+
+@pytest.mark.parametrize("option", ["xla_no_such_flag=1", "xla_cpu_enable_fast_math=often"])
+def test_a_flag_that_xla_refuses_is_not_available(option):
+    with pytest.raises(UnmeasurableError, match=r"is refused .*xla_"):
+        step_of(f"jit:{option}", lambda x: x, array())
+
+
+def test_without_jit_nothing_is_that_variant():
+    with jax.disable_jit(), pytest.raises(UnmeasurableError, match="jax_disable_jit is set"):
+        step_of("jit", lambda x: x, array())
+
+
+def test_a_donated_input_is_followed_by_its_successor():
+    step = step_of("jit:donate", lambda state, x: (state + x, x.sum()), array(0.0), array())
+
+    states = [float(step.run()[0][0, 0]) for _ in range(3)]
+
+    assert states == [1.0, 2.0, 3.0]
+    assert step.verify() == ()
+
+
+def test_a_successor_may_be_returned_alone():
+    step = step_of("jit:donate", lambda state: {"a": state["a"] * 2}, {"a": array()})
+
+    step.run()
+
+    assert float(step.run()["a"][0, 0]) == 4.0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda state: state.sum(), lambda state: (state[0], state), lambda _: None],
+    ids=["another shape", "not the first", "nothing"],
+)
+def test_a_function_without_a_successor_gives_nothing_away(function):
+    with pytest.raises(UnmeasurableError, match="returns the successor of its first input"):
+        step_of("jit:donate", function, array())
+
+
+def test_donating_needs_an_input():
+    with pytest.raises(UnmeasurableError, match="successor"):
+        step_of("jit:donate", lambda: 1)
+
+
+class KeptArray:
+    """An array that XLA did not take."""
+
+    shape, dtype = (2, 2), "float32"
+
+    def is_deleted(self):
+        return False
+
+
+def test_memory_that_xla_does_not_take_is_not_donated():
+    kept = KeptArray()
+    step = jitted_step(
+        FakeJax(), parse_variant("jit:donate"), FunctionCall(lambda state: state, (kept,))
+    )
+
+    with pytest.raises(UnmeasurableError, match="gave nothing away"):
+        step.verify()
