@@ -16,6 +16,7 @@ from perfledger_service.rendering.check.acceptance_rows import (
 from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import (
+    count_rows,
     provenance_facts,
     verdict_rows,
     vocabulary,
@@ -197,9 +198,9 @@ def report_markdown(
         "throughputs": verdict_rows.throughput_rows(report)[: limits.results],
         "work": verdict_rows.work_rows(report)[: limits.results],
         "counts": cut.first(
-            verdict_rows.changed_counts(report), limits.counts, "counts that changed"
+            count_rows.changed_counts(report), limits.counts, "counts that changed"
         ),
-        "counted": verdict_rows.count_groups(report)[: limits.notes],
+        "counted": count_rows.count_groups(report)[: limits.notes],
         "unit_costs": cut.first(unit_costs, limits.unit_costs, "prices of a million units"),
         "projected": cut.first(
             projection_rows.projected_rows(report), limits.unit_costs, "projected prices"

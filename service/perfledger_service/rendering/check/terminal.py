@@ -17,7 +17,12 @@ from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.check.pair_plot import pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
-from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
+from perfledger_service.rendering.layout import (
+    count_rows,
+    provenance_facts,
+    verdict_rows,
+    vocabulary,
+)
 from perfledger_service.rendering.layout.check_command import reproduction
 from perfledger_service.rendering.layout.code_places import CodePlace
 from perfledger_service.rendering.layout.escape import clean, clean_sentence
@@ -178,7 +183,7 @@ def _missing(report: Report) -> Iterator[RenderableType]:
 
 
 def _counts(report: Report) -> Iterator[RenderableType]:
-    changed = verdict_rows.changed_counts(report)
+    changed = count_rows.changed_counts(report)
     if not changed:
         return
     yield _heading("Work per step (static count)")

@@ -22,6 +22,7 @@ from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_re
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.layout import (
+    count_rows,
     number_format,
     provenance_facts,
     verdict_rows,
@@ -149,7 +150,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         kernels=kernel_table(report),
         throughputs=verdict_rows.throughput_rows(report)[:_MAX_ROWS],
         work=verdict_rows.work_rows(report)[:_MAX_ROWS],
-        counted=verdict_rows.count_groups(report)[:_MAX_COUNTED],
+        counted=count_rows.count_groups(report)[:_MAX_COUNTED],
         plots=tuple(islice(_plots(report, every), _MAX_PLOTS)),
         margin=provenance_facts.common_margin(report),
         blocks=tuple(zip(blocks, pictures, strict=True)),

@@ -4,7 +4,6 @@ import pytest
 
 from perfledger.metrics import STEP_TIME, MetricKind
 from perfledger.records import Failure, FailureReason, Side
-from perfledger_baselines.estimation.work_counts import CountChange, WorkComparison
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.layout import number_format, verdict_rows
 from perfledger_service.values.report import ProcessSteps
@@ -52,53 +51,6 @@ def test_throughput_of_no_time_is_not_known(reports):
     (row,) = verdict_rows.throughput_rows(replace(report, verdicts=verdicts))
 
     assert (row.base, row.head) == (number_format.NOT_KNOWN, "563,800")
-
-
-def counted(reports, *changes):
-    counts = tuple(
-        CountChange(name="bytes_per_step", unit="B", base=base, head=head, source="a counter")
-        for base, head in changes
-    )
-    compared = WorkComparison(workload="m:f", counts=counts, limits=(), is_same_program=None)
-    return replace(reports["unchanged"], work_counts=(compared,))
-
-
-def test_counts_that_differ_by_less_than_can_be_shown_are_on_the_page_only(reports):
-    report = counted(reports, (1e6, 1e6 + 1), (1e6, 1.1e6), (0.0, 5.0), (7.0, 7.0))
-
-    assert [row.change for row in verdict_rows.changed_counts(report)] == ["+10.0\xa0%", ""]
-    (group,) = verdict_rows.count_groups(report)
-    assert [row.has_changed for row in group.counts] == [True, True, True, False]
-
-
-def test_an_incomplete_count_is_a_lower_bound_without_a_change(reports):
-    count = CountChange(
-        name="flops_per_step",
-        unit="FLOP",
-        base=604e6,
-        head=470e6,
-        source="a counter",
-        head_is_complete=False,
-    )
-    compared = WorkComparison(workload="m:f", counts=(count,), limits=(), is_same_program=None)
-
-    (row,) = verdict_rows.changed_counts(replace(reports["unchanged"], work_counts=(compared,)))
-
-    assert (row.base, row.head) == ("604\xa0MFLOP", "at least 470\xa0MFLOP")
-    assert row.change == "incomplete"
-
-
-def test_workloads_with_changed_counts_come_first(reports):
-    report = counted(reports, (1.0, 2.0))
-    quiet = replace(report.work_counts[0], workload="a:quiet", counts=(), is_same_program=True)
-
-    groups = verdict_rows.count_groups(replace(report, work_counts=(quiet, *report.work_counts)))
-
-    assert [(group.workload, group.has_changed) for group in groups] == [
-        ("m:f", True),
-        ("a:quiet", False),
-    ]
-    assert groups[1].is_same_program
 
 
 def test_pairs_that_nobody_measures_are_said_to_be_more_and_what_has_no_spread_needs_none(
