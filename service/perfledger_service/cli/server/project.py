@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from getpass import getuser
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from perfledger_service.cli.option_values import TrustedWord
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.errors import UsageError
+from perfledger_service.values.people.person import Actor
 from perfledger_service.values.token_scope import TokenScope
 
 
@@ -54,6 +56,7 @@ def add(
             trust_runners=trust is TrustedWord.RUNNERS,
             scope=scope,
             lifetime=None if days is None else timedelta(days=days),
+            actor=Actor(name=getuser()),
         )
     output.write_document(token, partial(new_token_document, repository))
 
@@ -91,8 +94,9 @@ def actions(
             refuse_actions,
         )
 
+        actor = Actor(name=getuser())
         if repository_id is None or owner_id is None or off:
-            refuse_actions(engine, repository)
+            refuse_actions(engine, repository, actor=actor, now=datetime.now(UTC))
             typer.echo(f"runs of {repository} may no longer upload")
             return
         let_actions_upload(
@@ -101,6 +105,7 @@ def actions(
             repository_id=repository_id,
             owner_id=owner_id,
             branch=branch,
+            actor=actor,
             now=datetime.now(UTC),
         )
     believed = f"; those of {branch} may enter the baseline" if branch else ""
@@ -124,7 +129,8 @@ def rename(
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.projects import rename_project
 
-        rename_project(engine, repository, new_name)
+        actor = Actor(name=getuser())
+        rename_project(engine, repository, new_name, actor=actor, now=datetime.now(UTC))
     typer.echo(f"{repository} is now {new_name}")
 
 

@@ -1,12 +1,14 @@
 """Attempts uploads again that failed or wait for GitHub."""
 
 from datetime import UTC, datetime
+from getpass import getuser
 from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
+from perfledger_service.values.people.person import Actor
 
 
 @command(
@@ -31,7 +33,8 @@ def retry(
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.retry import retry_uploads
 
-        chosen_uploads = retry_uploads(engine, uploads or (), now=datetime.now(UTC))
+        actor = Actor(name=getuser())
+        chosen_uploads = retry_uploads(engine, uploads or (), actor=actor, now=datetime.now(UTC))
     rows = [
         RetriedUploadRow(
             upload_id=upload.id,

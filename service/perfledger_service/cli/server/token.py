@@ -1,6 +1,7 @@
 """Revokes tokens."""
 
 from datetime import UTC, datetime
+from getpass import getuser
 from typing import Annotated
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
 from perfledger_service.cli.server_modules import open_store
+from perfledger_service.values.people.person import Actor
 
 
 @command(
@@ -25,5 +27,5 @@ def revoke(
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.projects import revoke_token
 
-        revoke_token(engine, prefix, now=datetime.now(UTC))
+        revoke_token(engine, prefix, actor=Actor(name=getuser()), now=datetime.now(UTC))
     typer.echo(f"{prefix} is revoked")

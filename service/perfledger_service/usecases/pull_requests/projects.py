@@ -17,6 +17,7 @@ from sqlmodel import Session
 from perfledger_service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.database import read_session, write_if_free, write_session
+from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import (
     Project,
     StoredToken,
@@ -33,6 +34,7 @@ from perfledger_service.store.projects import (
     tokens,
 )
 from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.token_scope import TokenScope
 
 TOKEN = re.compile(r"(pl_[0-9a-f]{8})_[\w-]{43}", re.ASCII)
@@ -43,6 +45,7 @@ MAX_LIFETIME = timedelta(days=3660)  # of a token that expires
 # A write each time would slow every request down.
 USE_NOTED_EVERY = timedelta(hours=1)
 SECRET_BYTES = 32
+TRUST = "its runners are trusted"
 PREFIX_BYTES = 4
 
 
@@ -60,11 +63,12 @@ def add_project(
     trust_runners: bool = False,
     scope: TokenScope = TokenScope.UPLOAD,
     lifetime: timedelta | None = None,
+    actor: Actor | None = None,
 ) -> None:
     """Let a repository (owner/name) upload with a token, of which only the hash is stored.
 
     With `trust_runners` its runners' word on the default branch is believed from now on. Without a
-    `lifetime` the token never expires.
+    `lifetime` the token never expires. Who is named as `actor` is recorded, here and below.
 
     An existing project gets another token: add the new one, switch over, revoke the old one. Raises
     UsageError for an invalid name, token or lifetime.
@@ -81,6 +85,7 @@ def add_project(
         project = project_for(session, repository, now=now)
         if trust_runners:
             set_trust(session, project, trust_runners=True)
+            _record(session, AuditAction.CHANGE_PROJECT, actor, project, TRUST, now=now)
         add_token(
             session,
             project,
@@ -90,6 +95,9 @@ def add_project(
             expires_at=None if lifetime is None else now + lifetime,
             now=now,
         )
+        period = "" if lifetime is None else f", for {lifetime.days} days"
+        detail = f"{match[1]} that may {scope}{period}"
+        _record(session, AuditAction.MAKE_TOKEN, actor, project, detail, now=now)
         session.commit()
 
 
@@ -100,6 +108,7 @@ def let_actions_upload(
     repository_id: int,
     owner_id: int,
     branch: str,
+    actor: Actor | None = None,
     now: datetime,
 ) -> None:
     """Let the runs of a repository's GitHub Actions upload without a token of the project.
@@ -120,6 +129,8 @@ def let_actions_upload(
             set_actions(
                 session, project, repository_id=repository_id, owner_id=owner_id, branch=branch
             )
+            detail = f"runs of repository {repository_id} may upload, branch {branch!r}"
+            _record(session, AuditAction.CHANGE_PROJECT, actor, project, detail, now=now)
             session.commit()
         except IntegrityError:
             msg = (
@@ -129,23 +140,33 @@ def let_actions_upload(
             raise ConflictError(msg) from None
 
 
-def refuse_actions(engine: Engine, repository: str) -> None:
+def refuse_actions(
+    engine: Engine, repository: str, *, actor: Actor | None = None, now: datetime
+) -> None:
     """Let no run of a repository's GitHub Actions upload; raise NotFoundError for no project."""
     with write_session(engine) as session:
         project = project_named(session, repository)
         set_actions(session, project, repository_id=None, owner_id=None, branch="")
+        detail = "its runs may not upload"
+        _record(session, AuditAction.CHANGE_PROJECT, actor, project, detail, now=now)
         session.commit()
 
 
-def rename_project(engine: Engine, repository: str, new_name: str) -> None:
+def rename_project(
+    engine: Engine, repository: str, new_name: str, *, actor: Actor | None = None, now: datetime
+) -> None:
     """Give a project its repository's new name (owner/name) after it was renamed or transferred.
 
     Raises UsageError for an invalid name, NotFoundError for no project and ConflictError where
     another project has the name.
     """
-    with read_session(engine) as session:
+    _check_name(new_name)
+    with write_session(engine) as session:
         project = project_named(session, repository)
-    give_name(engine, project, new_name)
+        store_name(session, project, new_name)
+        detail = f"{project.repository} is now {new_name}"
+        _record(session, AuditAction.CHANGE_PROJECT, actor, project, detail, now=now)
+        session.commit()
 
 
 def give_name(engine: Engine, project: Project, new_name: str) -> None:
@@ -183,10 +204,13 @@ def list_acceptances(engine: Engine, repository: str) -> tuple[Acceptance, ...]:
         return acceptances_of_project(session, project_named(session, repository).id)
 
 
-def revoke_token(engine: Engine, prefix: str, *, now: datetime) -> None:
+def revoke_token(engine: Engine, prefix: str, *, actor: Actor | None = None, now: datetime) -> None:
     """Revoke the token with this prefix; raise NotFoundError for an unknown one."""
     with write_session(engine) as session:
+        stored = token_of_prefix(session, prefix)
         store_revocation(session, prefix, now=now)
+        if stored is not None and stored.revoked_at is None:
+            _record(session, AuditAction.REVOKE_TOKEN, actor, stored.project, prefix, now=now)
         session.commit()
 
 
@@ -243,6 +267,20 @@ def token_name(token: str) -> str:
 def token_hash(token: str) -> str:
     """Return the hash by which a token is stored."""
     return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _record(
+    session: Session,
+    action: AuditAction,
+    actor: Actor | None,
+    project: Project,
+    detail: str,
+    *,
+    now: datetime,
+) -> None:
+    """Add who did something to the audit log, unless it is nobody who is named."""
+    if actor is not None:
+        add_audit_entry(session, action, actor, project_id=project.id, detail=detail, now=now)
 
 
 def _check_name(repository: str) -> None:

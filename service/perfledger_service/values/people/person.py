@@ -66,6 +66,7 @@ class AuditAction(StrEnum):
     REVOKE_TOKEN = "revoke token"  # noqa: S105 - an action, no token
     GRANT_ROLE = "grant role"
     REVOKE_ROLE = "revoke role"
+    CHANGE_PROJECT = "change project"
     RETRY_UPLOAD = "retry upload"
 
 

@@ -27,6 +27,7 @@ from perfledger_service.web.sign_in.readers import (
 )
 
 router = APIRouter(prefix="/account", include_in_schema=False)
+MAX_REPOSITORY = 140  # GitHub: 39 of the owner, 100 of the name
 Prefix = Annotated[str, Path(pattern=r"^pl_[0-9a-f]{8}$")]
 
 
@@ -35,7 +36,7 @@ class TokenForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    repository: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+    repository: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$", max_length=MAX_REPOSITORY)]
     scope: TokenScope
     days: int
 

@@ -144,22 +144,22 @@ def test_a_repository_takes_its_project_to_its_new_name(any_engine, now):
     token = new_token()
     add_project(any_engine, "octo/models", token=token, now=now)
     add_project(any_engine, "octo/other", token=new_token(), now=now)
-    rename_project(any_engine, "octo/MODELS", "Octo/Kernels")
-    rename_project(any_engine, "octo/kernels", "octo/kernels")
+    rename_project(any_engine, "octo/MODELS", "Octo/Kernels", now=now)
+    rename_project(any_engine, "octo/kernels", "octo/kernels", now=now)
 
     assert project_of(any_engine, token, now=now).repository == "octo/kernels"
     for name, error in (("octo/OTHER", ConflictError), ("kernels", UsageError)):
         with pytest.raises(error):
-            rename_project(any_engine, "octo/kernels", name)
+            rename_project(any_engine, "octo/kernels", name, now=now)
     with pytest.raises(NotFoundError):
-        rename_project(any_engine, "octo/models", "octo/new")
+        rename_project(any_engine, "octo/models", "octo/new", now=now)
 
 
 def test_a_project_that_was_renamed_meanwhile_is_named_and_no_namesake(any_engine, now):
     """As when two jobs of one run upload after a rename, and each has read the old name."""
     add_project(any_engine, "octo/models", token=new_token(), now=now)
     [project] = list_projects(any_engine)
-    rename_project(any_engine, "octo/models", "octo/kernels")
+    rename_project(any_engine, "octo/models", "octo/kernels", now=now)
     add_project(any_engine, "octo/models", token=new_token(), now=now)
     give_name(any_engine, project, "octo/kernels")
     give_name(any_engine, project, "octo/ops")
@@ -170,7 +170,7 @@ def test_a_project_that_was_renamed_meanwhile_is_named_and_no_namesake(any_engin
 def test_a_project_that_no_longer_lets_runs_upload_leaves_its_number_to_others(any_engine, now):
     numbers = {"repository_id": 7, "owner_id": 8, "branch": "main", "now": now}
     let_actions_upload(any_engine, "octo/models", **numbers)
-    refuse_actions(any_engine, "octo/models")
+    refuse_actions(any_engine, "octo/models", now=now)
     let_actions_upload(any_engine, "octo/other", **numbers)
 
     by_name = {one.repository: one.actions_repository_id for one in list_projects(any_engine)}
