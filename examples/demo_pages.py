@@ -6,17 +6,25 @@ make demo SERVE=1 and make screenshots run this; it measures nothing.
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from demo_history import COMMITS, PULL_REQUESTS, seed_history
 from demo_pictures import take_pages
+from demo_repository import EXAMPLES, REPOSITORY
 from demo_service import database_url, running_service
 from rich.console import Console
+from sqlalchemy import Engine
 
+from perfledger_service.settings.service import PriceSettings
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.usecases.pull_requests.projects import new_token
+from perfledger_service.usecases.review.publishing import project_of_review, publish_review
+from perfledger_service.usecases.review.review import ReviewRequest, quarter_named, review
+from perfledger_service.usecases.review.review_format import ReviewFormat
+
+REVIEW_DAY = date(2026, 11, 22)  # the example's files were made then
 
 
 @contextmanager
@@ -29,9 +37,35 @@ def running_history(
     engine = open_engine(url)
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     seed_history(engine, token=new_token(), now=now, commits=commits, pull_requests=pull_requests)
+    seed_review(engine, url, folder / "review", now=now)
     engine.dispose()
-    with running_service(folder, {"PERFLEDGER_DATABASE_URL": url}) as address:
+    # There are none that nobody may see: whoever opens the demo reads its review.
+    settings = {"PERFLEDGER_DATABASE_URL": url, "PERFLEDGER_SHOW_OWN_PRICES": "true"}
+    with running_service(folder, settings) as address:
         yield address
+
+
+def seed_review(engine: Engine, url: str, folder: Path, *, now: datetime) -> None:
+    """Store the review of the example's quarter, from the example's files and the history."""
+    example = EXAMPLES / "review"
+    request = ReviewRequest(
+        quarter=quarter_named("2026Q3"),
+        today=REVIEW_DAY,
+        plan=example / "plan.toml",
+        bundles=None,
+        database_url=url,
+        bill=example / "bill.csv",
+        team_tag="",
+        prices=PriceSettings(),
+        previous=None,
+        is_stale_allowed=False,
+    )
+    project = project_of_review(engine, REPOSITORY)
+    forms = (ReviewFormat.HTML, ReviewFormat.JSON, ReviewFormat.CSV)
+    for _ in publish_review(
+        engine, project, review(request), folder, forms=forms, public_url="", now=now
+    ):
+        pass
 
 
 def picture_history(folder: Path, pictures: Path, console: Console) -> None:

@@ -25,6 +25,9 @@ PAGES = {
     "series": f"/{REPOSITORY}/workloads/benchmarks.jax_attention:inference",
     "machines": f"/{REPOSITORY}/machines",
     "costs": f"/{REPOSITORY}/costs",
+    "reviews": f"/{REPOSITORY}/reviews",
+    "review": f"/{REPOSITORY}/reviews/1/html",
+    "search": "/search?q=attention",
     "capacity": "/capacity",
     "error": "/nothing",
 }

@@ -121,6 +121,8 @@ def test_every_kind_of_page_is_reached_by_links(addresses):
             "/acme/models/compare",
             "/acme/models/costs",
             "/acme/models/machines",
+            "/acme/models/reviews",
+            "/acme/models/reviews/*",
             "/acme/models/workloads",
             "/acme/models/workloads/*",
             "/series/*",

@@ -49,7 +49,13 @@ from perfledger_service.web.headers import SecurityHeaders
 from perfledger_service.web.metrics import metrics
 from perfledger_service.web.metrics.request_times import RequestTimes
 from perfledger_service.web.metrics.service_metrics import metrics_registry
-from perfledger_service.web.project_pages import audit_page, costs, event_pages, gate_badge
+from perfledger_service.web.project_pages import (
+    audit_page,
+    costs,
+    event_pages,
+    gate_badge,
+    reviews,
+)
 from perfledger_service.web.repeated_task import RepeatedTask
 from perfledger_service.web.service_pages import admin, admin_audit, search
 from perfledger_service.web.sign_in import account, routes
@@ -65,7 +71,7 @@ ROUTED: Final = (
     *(uploads, priors, ab_requests, checks, events, reads, jobs),
     *(webhooks, health, metrics),
     *(routes, account, search, admin, admin_audit, event_pages, audit_page, gate_badge, costs),
-    pages,
+    *(reviews, pages),
 )
 
 

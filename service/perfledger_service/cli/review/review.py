@@ -1,7 +1,9 @@
 """Writes a quarter's procurement review."""
 
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +13,11 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, out, what
 from perfledger_service.cli.option_values import today
 from perfledger_service.cli.price_flags import PriceFlags
-from perfledger_service.cli.server_modules import server_modules
+from perfledger_service.cli.server_modules import open_store, server_modules
 from perfledger_service.usecases.review.review_format import ReviewFormat
 
 if TYPE_CHECKING:  # this would make every help slow
+    from perfledger_cost_models.review.review_document import Review
     from perfledger_service.usecases.review.review import ReviewRequest
 
 
@@ -43,6 +46,10 @@ class ReviewFlags:
             "perfledger review --quarter 2026Q3 --plan plan.toml --bill bill.csv --output review "
             "--format json"
         ),
+        (
+            "perfledger review --quarter 2026Q3 --plan plan.toml --output review "
+            "--publish octo/models"
+        ),
     )
 )
 def review(
@@ -56,6 +63,13 @@ def review(
         bool, how("accept prices older than 180 days", flag="--allow-stale-prices")
     ] = False,
     output: Annotated[Path, out("the folder that the review is written to", metavar="FOLDER")],
+    publish: Annotated[
+        str,
+        out(
+            "store the documents in the service, too, for the maintainers of this project",
+            metavar="OWNER/NAME",
+        ),
+    ] = "",
     format_: Annotated[
         list[ReviewFormat] | None, out("what to write; repeatable", flag="--format", default="all")
     ] = None,
@@ -70,12 +84,50 @@ def review(
 
     day = today() if as_of is None else as_of.date()
     request = _request(inputs, price_flags, day, is_stale_allowed=allow_stale_prices)
-    with TerminalProgress(Console(stderr=True)) as watcher:
+    forms = tuple(format_ or ReviewFormat)
+    with TerminalProgress(Console(stderr=True)) as watcher, ExitStack() as stack:
+        store = stack.enter_context(_review_store(publish)) if publish else None
         watcher.stage("reading measurements and payments")
         built = build_review(request)
         watcher.stage("writing the documents; a PDF takes a while")
-        for line in write_review(built, output, forms=tuple(format_ or ReviewFormat)):
+        lines = (
+            write_review(built, output, forms=forms)
+            if store is None
+            else store(built, output, forms)
+        )
+        for line in lines:
             typer.echo(line)
+
+
+@contextmanager
+def _review_store(
+    repository: str,
+) -> "Generator[Callable[[Review, Path, Sequence[ReviewFormat]], Iterator[str]]]":
+    """Open the service, and yield what writes a review's documents and stores them there, too.
+
+    Raises NotFoundError for no such project, before anything is computed.
+    """
+    from perfledger_service.settings.service import service_settings
+
+    with open_store() as engine:
+        from perfledger_service.usecases.review.publishing import project_of_review, publish_review
+
+        project = project_of_review(engine, repository)
+
+        def publish(
+            review: "Review", folder: Path, forms: "Sequence[ReviewFormat]"
+        ) -> "Iterator[str]":
+            return publish_review(
+                engine,
+                project,
+                review,
+                folder,
+                forms=forms,
+                public_url=service_settings().public_url,
+                now=datetime.now(UTC),
+            )
+
+        yield publish
 
 
 def _request(

@@ -21,6 +21,7 @@ from perfledger_service.store.events import event_tables
 from perfledger_service.store.jobs import job_tables
 from perfledger_service.store.maintenance.backup_rows import kind_of, to_line
 from perfledger_service.store.people import people_tables
+from perfledger_service.store.reviews import review_tables
 from perfledger_service.store.tables import StoreRow
 from perfledger_service.values.backups.backup_manifest import (
     FORMAT,
@@ -32,7 +33,7 @@ from perfledger_service.values.backups.backup_manifest import (
 )
 
 # The metadata has their tables once they are imported.
-TABLE_MODULES = (comment_tables, event_tables, job_tables, people_tables)
+TABLE_MODULES = (comment_tables, event_tables, job_tables, people_tables, review_tables)
 MANIFEST = "manifest.json"
 # Their rows are in no backup, and none is restored: a session that was ended would live again.
 SIGN_IN_TABLES = frozenset({"person_session", "sign_in_attempt"})

@@ -18,9 +18,16 @@ ATTACHMENTS = "attachments"  # the folder beside the documents
 EXTRA = "pip install 'perfledger[review]'"
 
 
-def write_review(review: Review, folder: Path, *, forms: Sequence[ReviewFormat]) -> Iterator[str]:
+def write_review(
+    review: Review,
+    folder: Path,
+    *,
+    forms: Sequence[ReviewFormat],
+    keep: Callable[[ReviewFormat, bytes], None] | None = None,
+) -> Iterator[str]:
     """Write the documents and yield a line about each, the decision first.
 
+    Each document that was written is passed to `keep`, too.
     Raises UsageError for a folder that cannot be written, and, before anything is written, for a
     format whose library is not installed.
     """
@@ -37,6 +44,8 @@ def write_review(review: Review, folder: Path, *, forms: Sequence[ReviewFormat])
                 yield f"{path}: not written, because it needs --bill"
             else:
                 path.write_bytes(content)
+                if keep is not None:
+                    keep(form, content)
                 yield str(path)
         for attachment in review.attachments:
             path = folder / ATTACHMENTS / Path(attachment.file).name

@@ -75,6 +75,8 @@ from perfledger_service.values.fleet_views import ImportKind
 
 BYTES_PER_CHARACTER = 4  # of UTF-8, at most
 STORE_PREFIX = "store:"  # in a plan, marks the source of an import instead of a file name
+# The sources of a review that are prices, the lowest first.
+PRICE_LAYERS = ("price sheet", "fetched prices", "own prices and inputs", "contract")
 HOW_RECORDS = "PERFLEDGER_DATABASE_URL of the service's database, or --bundles FOLDER"
 
 
@@ -166,12 +168,10 @@ def review(request: ReviewRequest) -> Review:
 
 def _prices_source(settings: PriceSettings) -> tuple[ReviewSource, ...]:
     """Return the layers of prices, the lowest first, each with its hash."""
-    layers = {
-        "fetched prices": settings.prices,
-        "own prices and inputs": settings.overrides,
-        "contract": settings.contract,
-    }
-    packaged = _source("price sheet", packaged_sheet().name, packaged_text().encode())
+    packaged_layer, *own_layers = PRICE_LAYERS
+    files = (settings.prices, settings.overrides, settings.contract)
+    layers = dict(zip(own_layers, files, strict=True))
+    packaged = _source(packaged_layer, packaged_sheet().name, packaged_text().encode())
     return packaged, *(
         _source(what, Path(name).name, text_of_file(Path(name)).encode())
         for what, name in layers.items()

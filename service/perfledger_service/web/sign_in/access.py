@@ -19,6 +19,7 @@ from perfledger_service.web.app_state import (
 from perfledger_service.web.sign_in.forms import admin_form, own_form, page_maintainer
 from perfledger_service.web.sign_in.metrics_readers import metrics_reader
 from perfledger_service.web.sign_in.readers import (
+    own_prices_reader,
     page_admin,
     page_reader,
     service_admin,
@@ -35,6 +36,7 @@ class Access(StrEnum):
     SIGNED_IN = "a person who is signed in"
     OWN_FORM = "a person who is signed in, by a form of the service"
     PAGE_MAINTAINER = "a maintainer of the project, by a form of the service"
+    OWN_PRICES = "a maintainer of the project; where own prices are shown, anyone who may view it"
     PAGE_ADMIN = "an admin of the project"
     SERVICE_ADMIN = "an admin of any project, who sees what is of theirs"
     ADMIN_FORM = "an admin of any project, by a form of the service, in theirs"
@@ -56,6 +58,7 @@ _RULES: dict[Callable[..., object], Access] = {
     signed_in: Access.SIGNED_IN,
     own_form: Access.OWN_FORM,
     page_maintainer: Access.PAGE_MAINTAINER,
+    own_prices_reader: Access.OWN_PRICES,
     page_admin: Access.PAGE_ADMIN,
     service_admin: Access.SERVICE_ADMIN,
     admin_form: Access.ADMIN_FORM,

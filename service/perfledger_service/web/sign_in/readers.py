@@ -10,6 +10,7 @@ from fastapi import Depends, HTTPException, Path, Request
 from sqlmodel import Session
 
 from perfledger_service.errors import NotFoundError, RefusedError
+from perfledger_service.settings.service import price_settings
 from perfledger_service.store.database import read_session
 from perfledger_service.store.people.project_scope import scoped_session
 from perfledger_service.store.projects import Project, project_named, repository_of_page
@@ -110,6 +111,23 @@ def service_admin(reader: CurrentPageReader) -> PageReader:
     return replace(reader, project_ids=mine)
 
 
+def own_prices_reader(reader: CurrentPageReader, owner: ProjectPart, name: ProjectPart) -> Project:
+    """Return the project of a page that shows own prices; raise RefusedError for others.
+
+    Its maintainers read them, and everybody who views it where PERFLEDGER_SHOW_OWN_PRICES says so.
+    """
+    with reader.session() as session:
+        project = project_named(session, f"{owner}/{name}")
+    if not (price_settings().show_own_prices or reader.may(Role.MAINTAINER, project.id)):
+        msg = (
+            "reviews hold own prices: they are for maintainers of the project, or for all who view "
+            "it with PERFLEDGER_SHOW_OWN_PRICES=true"
+        )
+        raise RefusedError(msg)
+    return project
+
+
+CurrentOwnPricesProject = Annotated[Project, Depends(own_prices_reader)]
 CurrentAdmin = Annotated[PageReader, Depends(service_admin)]
 CurrentSignedIn = Annotated[PageReader, Depends(signed_in)]
 CurrentAdminProject = Annotated[Project, Depends(page_admin)]

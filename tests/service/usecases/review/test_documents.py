@@ -3,17 +3,13 @@
 import json
 import sys
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
 import pytest
 
-from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_service.errors import UsageError
-from perfledger_service.settings.service import price_settings
 from perfledger_service.usecases.review.documents import write_review
-from perfledger_service.usecases.review.review import ReviewRequest, review
 from perfledger_service.usecases.review.review_format import ReviewFormat
 
 pytestmark = pytest.mark.slow  # the example takes a second to build
@@ -21,25 +17,6 @@ pytestmark = pytest.mark.slow  # the example takes a second to build
 EXAMPLE = Path(__file__).parents[4] / "examples" / "review"
 TEXTS = (ReviewFormat.HTML, ReviewFormat.JSON, ReviewFormat.CSV)
 NAMES = ("review.html", "review.json", "focus.csv")
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example's review, with its bill."""
-    return review(
-        ReviewRequest(
-            quarter=quarter_of("2026Q3"),
-            today=date(2026, 11, 22),
-            plan=EXAMPLE / "plan.toml",
-            bundles=None,
-            database_url="",
-            bill=EXAMPLE / "bill.csv",
-            team_tag="",
-            prices=price_settings(),
-            previous=None,
-            is_stale_allowed=False,
-        )
-    )
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_service.rendering.layout.paging import Page
 from perfledger_service.rendering.prices.prices_page import prices_page
+from perfledger_service.rendering.review.stored import review_page, reviews_page
 from perfledger_service.rendering.server.admin_pages import (
     audit_log_page,
     github_page,
@@ -29,6 +30,7 @@ from perfledger_service.values.service_views.admin_views import (
     WaitingUpload,
     WaitingView,
 )
+from perfledger_service.values.service_views.review_views import StoredReview
 from perfledger_service.values.service_views.search_view import SearchHit, SearchKind, SearchView
 from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.values.upload_views import UploadStatus
@@ -58,6 +60,28 @@ def service_pages(change: Change) -> dict[str, str]:
         ),
         "/search/empty": search_page(SearchView(text="")),
         **admin_pages(change),
+        **review_pages(change),
+    }
+
+
+def review_pages(change: Change) -> dict[str, str]:
+    """Return the pages of reviews."""
+    review = StoredReview(
+        id=1,
+        repository=change("acme/models"),
+        quarter="2026Q3",
+        made_on=NOON.date(),
+        title=change("Accelerators for 2027"),
+        sheet=change("packaged-2026-11-20"),
+        decision=change("Recommended: 3 years, all upfront"),
+        reason=change("It is cheaper in 97 of 100 draws."),
+        stored_at=NOON,
+        documents={"html": 170_343, "json": 132_064, "xlsx": 60_000},
+    )
+    return {
+        "/acme/models/reviews": reviews_page(review.repository, (review,)),
+        "/acme/models/reviews/empty": reviews_page(review.repository, ()),
+        "/acme/models/reviews/1": review_page(review, has_web_page=True),
     }
 
 

@@ -20,7 +20,7 @@ VOID = {"meta", "link", "br", "input"}
 OURS = re.compile(
     r"/|#main|/runs/[0-9a-f]{32}(/bundle\.json)?|/series/\d+(\?page=\d+)?|/static/[\w./-]+"
     r"|/[^/]*(/[^/]+)*/pull/\d+|/[\w.~%-]+(/[\w.~%-]+)*(\?(text=[\w.~%-]+&)?page=\d+)?"
-    r"|/[\w.~%-]+(/[\w.~%-]+)*/(machines|costs/changes)\?format=(csv|json)"
+    r"|/[\w.~%-]+(/[\w.~%-]+)*/(machines|costs/changes|reviews)\?format=(csv|json)"
     r"|/[\w.~%-]+(/[\w.~%-]+)*/costs\?(at=[\w.~%+-]+)?(&?format=(csv|json))?"
     r"|/admin/[a-z]+\?[\w.~%+&=-]*|/admin\?(format=(csv|json)|page=2)"
     r"|/search\?q=[\w.~%+-]*&format=(csv|json)"

@@ -1,0 +1,1 @@
+"""Stores reviews of quarters with their documents, as they were made."""

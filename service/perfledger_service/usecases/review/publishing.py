@@ -1,0 +1,61 @@
+"""Stores a review in the service, where the maintainers of a project read it."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from perfledger_cost_models.review.review_document import Review
+from perfledger_service.errors import TooLargeError
+from perfledger_service.rendering.review.first_page import first_page
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.projects import Project, project_named
+from perfledger_service.store.reviews.stored_reviews import add_review
+from perfledger_service.usecases.review.documents import write_review
+from perfledger_service.usecases.review.review import PRICE_LAYERS
+from perfledger_service.usecases.review.review_format import ReviewFormat
+from perfledger_service.values.service_views.review_views import NewReview
+
+MAX_DOCUMENT_BYTES = 32 * 2**20  # the example's largest has a thirtieth of it
+
+
+def project_of_review(engine: Engine, repository: str) -> Project:
+    """Return the project whose maintainers read a review; raise NotFoundError for none."""
+    with read_session(engine) as session:
+        return project_named(session, repository)
+
+
+def publish_review(
+    engine: Engine,
+    project: Project,
+    review: Review,
+    folder: Path,
+    *,
+    forms: Sequence[ReviewFormat],
+    public_url: str,
+    now: datetime,
+) -> Iterator[str]:
+    """Write a review's documents, store the same, and yield a line about each.
+
+    Raises TooLargeError for a document beyond MAX_DOCUMENT_BYTES, and as `write_review`.
+    """
+    documents: dict[str, bytes] = {}
+    yield from write_review(review, folder, forms=forms, keep=documents.__setitem__)
+    for form, content in documents.items():
+        if len(content) > MAX_DOCUMENT_BYTES:
+            msg = f"the review's {form} has {len(content):,} bytes: leave it out with --format"
+            raise TooLargeError(msg)
+    words = first_page(review)
+    new = NewReview(
+        quarter=review.quarter.name,
+        made_on=review.made_on,
+        title=review.title,
+        sheet=" + ".join(one.origin for one in review.sources if one.name in PRICE_LAYERS),
+        decision=words.take,
+        reason=words.why,
+    )
+    with write_session(engine) as session:
+        number = add_review(session, project.id, new, documents, now=now)
+        session.commit()
+    yield f"{public_url.rstrip('/')}/{project.repository}/reviews/{number}"

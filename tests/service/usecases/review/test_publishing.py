@@ -1,0 +1,74 @@
+"""Tests storing a review with exactly the documents that were written."""
+
+import pytest
+
+from perfledger_service.errors import NotFoundError, TooLargeError
+from perfledger_service.store.database import read_session
+from perfledger_service.store.reviews.stored_reviews import review_document, reviews_of_project
+from perfledger_service.usecases.pull_requests.projects import add_project
+from perfledger_service.usecases.review import publishing
+from perfledger_service.usecases.review.publishing import project_of_review, publish_review
+from perfledger_service.usecases.review.review_format import ReviewFormat
+
+pytestmark = pytest.mark.slow  # the example takes a second to build
+FORMS = (ReviewFormat.HTML, ReviewFormat.JSON)
+
+
+@pytest.fixture
+def project(engine, now):
+    add_project(engine, "octo/models", token="pl_0123abcd_" + "s" * 43, now=now)
+    return project_of_review(engine, "octo/models")
+
+
+@pytest.fixture
+def publish(engine, project, example, tmp_path, now):
+    def publish(*forms):
+        out = tmp_path / "out"
+        url = "https://ledger.example/"
+        return list(
+            publish_review(engine, project, example, out, forms=forms, public_url=url, now=now)
+        )
+
+    return publish
+
+
+def test_what_is_stored_is_what_was_written(publish, engine, project, example, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "review.pdf").write_bytes(b"of another review")
+
+    *_, address = publish(*FORMS)
+
+    with read_session(engine) as session:
+        [stored] = reviews_of_project(session, project.id)
+        for form in FORMS:
+            written = (tmp_path / "out" / f"review.{form}").read_bytes()
+            assert review_document(session, stored, form) == written
+    assert address == f"https://ledger.example/octo/models/reviews/{stored.id}"
+    assert set(stored.documents) == {"html", "json"}
+    assert (stored.quarter, stored.made_on) == ("2026Q3", example.made_on)
+    assert stored.sheet.startswith("packaged-")
+    assert stored.decision in (tmp_path / "out" / "review.html").read_text()
+
+
+def test_a_quarter_that_is_published_again_is_a_second_review(publish, engine, project):
+    publish(ReviewFormat.JSON)
+    publish(ReviewFormat.JSON)
+
+    with read_session(engine) as session:
+        assert [one.quarter for one in reviews_of_project(session, project.id)] == ["2026Q3"] * 2
+
+
+def test_a_document_that_is_too_large_is_refused_and_nothing_stored(
+    publish, engine, project, monkeypatch
+):
+    monkeypatch.setattr(publishing, "MAX_DOCUMENT_BYTES", 100)
+
+    with pytest.raises(TooLargeError, match="leave it out with --format"):
+        publish(ReviewFormat.JSON)
+    with read_session(engine) as session:
+        assert reviews_of_project(session, project.id) == ()
+
+
+def test_no_project_is_an_error_before_anything_is_computed(engine):
+    with pytest.raises(NotFoundError):
+        project_of_review(engine, "octo/none")
