@@ -86,8 +86,12 @@ _EMPTY = frozenset({"", "nan", "none", "null", "unknown", "nat"})
 class SkipReason(StrEnum):
     """Why a row of a log is not a job to simulate."""
 
-    NO_SUBMISSION = "without a submission time"
+    NO_SUBMISSION = "without a submission time; what they held is in no figure here"
     NEVER_RAN = "never ran, or had no end yet"
+    STILL_RUNNING = (
+        "started and had no end yet; their devices are in no figure here, so use and waits are "
+        "higher than shown"
+    )
     STEP = "a step of a counted job"
     OTHER_KIND = "an object that is not a job"
     ENDS_BEFORE_START = "ends before it starts (clock change?)"
@@ -134,6 +138,8 @@ def job_of(row: Mapping[str, str], line: int) -> Job | SkipReason:
         if 0 < end < start:  # an end of 0 has not come yet
             return SkipReason.ENDS_BEFORE_START
         run = end - start if run is None else run
+    if run is None and start is None:
+        wait = None  # of a job that may be waiting still
     submit = start if submit is None else submit
     devices, share = _devices(row, line)
     return Job(

@@ -63,13 +63,29 @@ def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
         for each in _rows(text, kind):
             if isinstance(each, Job):
                 if each.run_s is None:
-                    left_out[SkipReason.NEVER_RAN] += 1
+                    left_out[_unfinished(each)] += 1
                 yield each
             else:
                 left_out[each] += 1
 
     jobs = table_of(counted_jobs())
     return JobLog(jobs=jobs, format=kind, left_out=tuple(sorted(left_out.items())))
+
+
+def unfinished_counts(jobs: JobTable) -> dict[SkipReason, int]:
+    """Return how many jobs of a table have no run time, by reason."""
+    is_unfinished = jobs.run_ms < 0
+    is_running = is_unfinished & (jobs.wait_ms >= 0) & (jobs.devices > 0)
+    running = int(is_running.sum())
+    return {
+        SkipReason.STILL_RUNNING: running,
+        SkipReason.NEVER_RAN: int(is_unfinished.sum()) - running,
+    }
+
+
+def _unfinished(job: Job) -> SkipReason:
+    is_running = job.wait_s is not None and job.devices > 0
+    return SkipReason.STILL_RUNNING if is_running else SkipReason.NEVER_RAN
 
 
 def _format_of(text: str) -> LogFormat:

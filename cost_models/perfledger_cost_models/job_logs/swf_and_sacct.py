@@ -61,10 +61,11 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
             continue
         devices = requested if requested is not None and requested > 0 else used
         group, user = words[12], words[11]
+        run_s = _non_negative(run) if devices is not None and devices > 0 else None
         yield Job(
             submit_s=submit,
-            run_s=_non_negative(run) if devices is not None and devices > 0 else None,
-            wait_s=_non_negative(wait),
+            run_s=run_s,
+            wait_s=None if run_s is None else _non_negative(wait),  # until it was cancelled
             limit_s=_non_negative(limit),
             devices=round(max(devices or 0, 0)),
             team=f"group {group}" if group != "-1" else f"user {user}",

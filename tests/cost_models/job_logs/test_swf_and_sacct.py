@@ -45,7 +45,7 @@ def test_swfs_smallest_numbers_are_numbers_and_below_zero_is_unknown():
     assert jobs.submit_ms.tolist() == [0, 1000, 2000, 3000]
     assert jobs.devices.tolist() == [1, 1, 4, 0]
     assert jobs.run_ms.tolist() == [0, 1000, 5000, -1]
-    assert jobs.wait_ms.tolist() == [0, 1000, 1000, 0]
+    assert jobs.wait_ms.tolist() == [0, 1000, 1000, -1]
     assert jobs.limit_ms.tolist() == [1000, 1000, 9000, 9000]
     assert [jobs.pool.names[code] for code in jobs.pool.codes] == ["2", "", "15", "1"]
 
@@ -176,3 +176,18 @@ def test_a_job_of_swf_without_a_number_has_no_name():
     ).jobs
 
     assert len(jobs) == 2
+
+
+def test_a_job_of_sacct_that_started_and_has_no_end_holds_its_devices_still():
+    started = "9|2026-11-01T00:00:00|2026-11-01T00:01:00|Unknown"
+    text = f"JobID|Submit|Start|End|AllocTRES\n{started}|gres/gpu=2\n"
+
+    log = read_job_log(text + started.replace("9", "8", 1) + "|cpu=2\n")
+
+    assert dict(log.left_out) == {SkipReason.STILL_RUNNING: 1, SkipReason.NEVER_RAN: 1}
+
+
+def test_a_job_of_swf_that_was_cancelled_in_the_queue_never_ran():
+    log = read_job_log("1 0 900 -1 4 -1 -1 4 -1 -1 5 7 3 -1 1 1 -1 -1\n")
+
+    assert dict(log.left_out) == {SkipReason.NEVER_RAN: 1}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from perfledger_cost_models.job_logs.csv_log import SkipReason
 from perfledger_cost_models.job_logs.job_table import JobLogError
 from perfledger_cost_models.job_logs.log_format import LogFormat
-from perfledger_cost_models.job_logs.readers import JobLog, read_job_log
+from perfledger_cost_models.job_logs.readers import JobLog, read_job_log, unfinished_counts
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.review.quarter_jobs import quarter_jobs
 from perfledger_service.errors import UsageError
@@ -28,7 +28,7 @@ def job_log_of(
         return log
     jobs = quarter_jobs(log.jobs, quarter)
     counts = dict(log.left_out) | {
-        SkipReason.NEVER_RAN: int((jobs.run_ms < 0).sum()),  # of the quarter's jobs alone
+        **unfinished_counts(jobs),  # of the quarter's jobs alone
         SkipReason.OTHER_QUARTER: len(log.jobs) - len(jobs),
     }
     left_out = tuple((reason, count) for reason, count in counts.items() if count)

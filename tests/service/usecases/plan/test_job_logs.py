@@ -59,9 +59,18 @@ def test_a_row_is_left_out_for_one_reason():
     whole = job_log_of(file(*rows), None)
     quarter = job_log_of(file(*rows), None, QUARTER)
 
-    assert dict(whole.left_out) == {SkipReason.NEVER_RAN: 2}
-    assert dict(quarter.left_out) == {SkipReason.NEVER_RAN: 1, SkipReason.OTHER_QUARTER: 1}
+    assert dict(whole.left_out) == {SkipReason.STILL_RUNNING: 2}
+    assert dict(quarter.left_out) == {SkipReason.STILL_RUNNING: 1, SkipReason.OTHER_QUARTER: 1}
 
 
 def test_a_job_that_ended_at_once_ran():
     assert job_log_of(file(row("2026-07-01", hours=0)), None, QUARTER).left_out == ()
+
+
+def test_a_quarters_jobs_without_an_end_are_told_by_whether_they_started():
+    rows = ["1,2026-07-01,2026-07-02,,2", "2,2026-07-03,,,2"]
+    text = "\n".join(("job_id,submit_time,start_time,end_time,gpus", *rows))
+
+    log = job_log_of(NamedBytes("jobs.csv", text.encode()), None, QUARTER)
+
+    assert dict(log.left_out) == {SkipReason.STILL_RUNNING: 1, SkipReason.NEVER_RAN: 1}
