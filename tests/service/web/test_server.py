@@ -1,5 +1,6 @@
 """The service as it is served, with the stand-in for GitHub: from the upload to the comment."""
 
+import gc
 import hmac
 import io
 import json
@@ -19,7 +20,7 @@ from perfledger_runners.bundles.upload import upload
 from perfledger_service.errors import SettingsError
 from perfledger_service.settings.service import ServiceSettings
 from perfledger_service.usecases.pull_requests.projects import add_project
-from perfledger_service.web.server import build_app, serve
+from perfledger_service.web.server import build_app, collect_less_often, serve
 
 GITHUB_TOKEN = "ghp_canaryCanaryCanaryCanaryCanary012345"
 TOKEN = "pl_0123abcd_" + "s" * 43
@@ -241,3 +242,15 @@ def test_loopback_and_where_people_sign_in_or_everybody_may_read_is_listened_on(
         settings = settings_for(database_url, **values)
         with pytest.raises(SettingsError, match="cannot listen on"):
             serve(settings, host=host, port=port)
+
+
+def test_what_the_service_begins_with_is_left_out_of_garbage_collections():
+    usual = gc.get_threshold()
+    try:
+        collect_less_often()
+
+        assert gc.get_freeze_count() > 0
+        assert gc.get_threshold()[0] > usual[0]
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*usual)
