@@ -102,6 +102,12 @@ class Paging:
         self._response.headers["Link"] = f'<{path}>; rel="next"'
         return path
 
+    def listing(self, page: KeysetPage[Item]) -> Listing[Item]:
+        """Return the answer with a page of a list."""
+        return Listing(
+            repository=self._project.repository, items=page.items, next=self.next_path(page)
+        )
+
 
 CurrentPaging = Annotated[Paging, Depends()]
 
@@ -132,9 +138,7 @@ def get_series(
             after=paging.after(KeyPart.NUMBER),
             most=paging.limit,
         )
-    return Listing(
-        repository=caller.project.repository, items=page.items, next=paging.next_path(page)
-    )
+    return paging.listing(page)
 
 
 @router.get("/series/{series_id}/points")
@@ -192,9 +196,7 @@ def get_runs(
             after=paging.after(KeyPart.MOMENT, KeyPart.RUN_ID),
             most=paging.limit,
         )
-    return Listing(
-        repository=caller.project.repository, items=page.items, next=paging.next_path(page)
-    )
+    return paging.listing(page)
 
 
 @router.get("/runs/{run_id}")
@@ -230,6 +232,4 @@ def get_verdicts(
             after=paging.after(KeyPart.MOMENT, KeyPart.RUN_ID, KeyPart.NUMBER),
             most=paging.limit,
         )
-    return Listing(
-        repository=caller.project.repository, items=page.items, next=paging.next_path(page)
-    )
+    return paging.listing(page)
