@@ -92,7 +92,7 @@ def variant_rankings(bundle: Bundle, *, failed: Collection[str] = ()) -> tuple[V
             side: _rank(
                 {_variant(spec): bundle.runs_of(spec.id, side) for spec in measured},
                 rule=rule,
-                alpha=rule.alpha / max(comparisons, 1),
+                alpha=rule.alpha / comparisons,
             )
             for side in Side
         }
@@ -119,12 +119,14 @@ def workload_of(spec: WorkloadSpec) -> str:
 
 
 def _groups(workloads: Iterable[WorkloadSpec]) -> tuple[tuple[WorkloadSpec, ...], ...]:
-    """Return the workloads that differ in their variant alone, and have one at least."""
+    """Return the workloads that differ in their variant alone, where there are several."""
     by_workload: dict[str, list[WorkloadSpec]] = {}
     for spec in workloads:
         by_workload.setdefault(workload_of(spec), []).append(spec)
     return tuple(
-        tuple(specs) for specs in by_workload.values() if any(spec.variant for spec in specs)
+        tuple(specs)
+        for specs in by_workload.values()
+        if len(specs) > 1 and any(spec.variant for spec in specs)
     )
 
 

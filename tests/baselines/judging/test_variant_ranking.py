@@ -158,6 +158,10 @@ def test_workloads_without_variants_have_no_ranking(build):
     assert variant_rankings(build.bundle({"m:f": {}, "m:g": {}})) == ()
 
 
+def test_a_single_variant_has_no_ranking(bundle_of):
+    assert variant_rankings(bundle_of({"compile": (FAST, FAST)})) == ()
+
+
 def test_grids_are_ranked_point_by_point():
     points = [spec("", {"batch": 8}), spec("compile", {"batch": 8}), spec("", {"batch": 16})]
 
