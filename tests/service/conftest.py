@@ -208,7 +208,7 @@ def engine_url(engine_files, tmp_path):
     return engine_files.copy_to(tmp_path / "jobs.db")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def now():
     return NOW
 
@@ -234,7 +234,7 @@ def serve_app():
     return serving
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def received():
     """Store a bundle as it would be after its upload, and return the upload."""
 
@@ -251,7 +251,7 @@ def received():
     return receive
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def judged(received):
     """Store and judge a bundle, and return the upload."""
 

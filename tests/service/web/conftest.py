@@ -1,6 +1,7 @@
 """A site on which people sign in, with the stand-in for GitHub, and their browsers."""
 
 import re
+import shutil
 import ssl
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from perfledger_service.github.sign_in import GitHubSignIn
+from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.people.sign_in import SignInOptions
 
 PUBLIC_URL = "http://ledger.example"
@@ -99,13 +101,24 @@ def github_sign_in(stand_in):
     provider.close()
 
 
-@pytest.fixture
-def two_projects(engine, stand_in, judged, make_bundle):
-    """Store a check and an event of each project, and tell GitHub who may do what."""
+@pytest.fixture(scope="session")
+def two_projects_file(migrated_file, tmp_path_factory, judged, make_bundle):
+    """A SQLite file with a check and an event of each project."""
+    path = shutil.copy(migrated_file, tmp_path_factory.mktemp("two_projects"))
+    engine = open_engine(f"sqlite:///{path}")
     tokens = ("pl_0123abcd_" + "s" * 43, "pl_4567cdef_" + "t" * 43)
-    for number, (repository, permissions) in enumerate(PERMISSIONS.items()):
+    for number, repository in enumerate(PERMISSIONS):
         bundle = make_bundle(seed=number, repository=repository, pairs=4)
         judged(engine, bundle, upload_id=str(number + 1) * 32, token=tokens[number])
+    engine.dispose()
+    return path
+
+
+@pytest.fixture
+def two_projects(two_projects_file, engine, stand_in):
+    """Fill a database with both projects, and tell GitHub who may do what."""
+    shutil.copy(two_projects_file, engine.url.database)
+    for repository, permissions in PERMISSIONS.items():
         stand_in.state.repository(repository, create=True)["permissions"].update(permissions)
     return engine
 

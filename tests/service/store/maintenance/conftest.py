@@ -1,6 +1,7 @@
 """Databases with a row in every table, and backups of them to restore, cut or forge."""
 
 import json
+import shutil
 from datetime import date
 from zipfile import ZipFile
 
@@ -33,7 +34,7 @@ def watcher():
     return Watching()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fill(now):
     """Put one row into every table of a database, with a value in every column."""
     values = {
@@ -99,12 +100,22 @@ def backup_of(tmp_path, watcher, now):
     return back_up
 
 
-@pytest.fixture
-def backup(engine, fill, backup_of):
-    """The path of a backup of a SQLite database with a row in every table."""
+@pytest.fixture(scope="session")
+def backup_file(migrated_file, tmp_path_factory, fill, now):
+    """The path of a backup of a SQLite database with a row in every table, which tests share."""
+    folder = tmp_path_factory.mktemp("backup")
+    engine = open_engine(f"sqlite:///{shutil.copy(migrated_file, folder)}")
     fill(engine)
-    path, _ = backup_of(engine)
-    return path
+    with (folder / "backup.zip").open("wb") as file:
+        write_backup(engine, file, watcher=Watching(), now=now)
+    engine.dispose()
+    return folder / "backup.zip"
+
+
+@pytest.fixture
+def backup(backup_file, tmp_path):
+    """The path of a copy of this backup."""
+    return shutil.copy(backup_file, tmp_path / "backup.zip")
 
 
 @pytest.fixture

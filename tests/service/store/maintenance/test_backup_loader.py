@@ -3,6 +3,7 @@
 import shutil
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import product
 
 import pytest
 from alembic import command
@@ -23,9 +24,21 @@ from perfledger_service.store.upgrade import alembic_config, changing_tables, op
 pytestmark = pytest.mark.slow
 
 TEXT, NOW = "x", datetime(2026, 11, 20, tzinfo=UTC)
+KINDS = ("sqlite", "postgresql")
+# Each kind is read once and written once; in CI, each from and to each.
+from_and_to = pytest.mark.parametrize(
+    ("any_engine", "empty_url"),
+    [
+        pytest.param(*pair, marks=pytest.mark.slow(ci_only=len({*pair}) == 1))
+        for pair in product(KINDS, repeat=2)
+    ],
+    indirect=True,
+)
+# What a database does itself; what is refused before a row is written is the same in either.
+to_each = pytest.mark.parametrize("empty_url", KINDS, indirect=True)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow(ci_only=True))])
 def empty_url(request, tmp_path):
     """The URL of a database of each kind that has no tables."""
     if request.param == "sqlite":
@@ -58,6 +71,7 @@ def rows_before_and_after(any_engine, empty_url, backup_of, rows_at, load):
     return restore
 
 
+@from_and_to
 def test_each_row_comes_back_on_either_database(
     any_engine, empty_url, fill, rows_before_and_after, watcher
 ):
@@ -83,6 +97,7 @@ def test_sessions_of_a_backup_that_has_them_are_not_restored(empty_url, forged, 
     assert rows_at(empty_url)["person_session"] == []
 
 
+@from_and_to
 def test_the_results_of_a_check_come_back(any_engine, judged, make_bundle, rows_before_and_after):
     judged(any_engine, make_bundle(workloads=("gpt:step", "vit:step")))
     before, after = rows_before_and_after()
@@ -91,6 +106,7 @@ def test_the_results_of_a_check_come_back(any_engine, judged, make_bundle, rows_
     assert len(after["verdict"]) == len(after["observation"]) // 2 == 4
 
 
+@to_each
 def test_rows_after_a_restoration_have_new_numbers(engine, empty_url, backup_of, load, now):
     with write_session(engine) as session:
         for name in ("octo/models", "octo/other"):
@@ -113,6 +129,7 @@ def test_tables_that_are_there_may_be_empty(database_url, backup_of, tmp_path, l
     other.dispose()
 
 
+@to_each
 def test_a_backup_of_an_older_version_is_upgraded(empty_url, tmp_path, backup_of, load, rows_at):
     engine = open_engine(f"sqlite:///{tmp_path / 'old.db'}")
     with engine.begin() as connection:
@@ -205,7 +222,8 @@ def test_a_table_that_an_older_backup_lacks_is_missed(empty_url, tmp_path, backu
     assert tables_at(empty_url) == set()
 
 
-def test_rows_of_a_table_that_the_backup_lacks_are_found(database_url, forged, load):
+def test_rows_of_a_table_that_the_backup_lacks_are_found(engine, database_url, fill, forged, load):
+    fill(engine)
     with changing_tables(database_url) as connection:
         for table in sorted(set(StoreRow.metadata.tables) - {"token"}):
             connection.exec_driver_sql(f"delete from {table}")
@@ -239,6 +257,7 @@ def test_a_lost_connection_is_no_fault_of_the_rows(empty_url, backup, load, monk
         load(empty_url, backup)
 
 
+@to_each
 def test_after_a_failure_in_the_last_table_nothing_is_there(empty_url, forged, load, watcher):
     def change(document):
         document["tables"][-1]["sha256"] = "0" * 64
@@ -249,6 +268,7 @@ def test_after_a_failure_in_the_last_table_nothing_is_there(empty_url, forged, l
     assert tables_at(empty_url) == set()
 
 
+@to_each
 def test_a_row_that_refers_to_none_is_refused(empty_url, forged, load):
     def empty_projects(document):
         (table,) = (one for one in document["tables"] if one["name"] == "project")
@@ -260,6 +280,7 @@ def test_a_row_that_refers_to_none_is_refused(empty_url, forged, load):
     assert tables_at(empty_url) == set()
 
 
+@to_each
 def test_a_number_that_no_column_holds_is_refused(empty_url, forged, load):
     line = to_line([1, TEXT, TEXT, NOW, True, 2**63 - 1, 2**70, TEXT])
 
