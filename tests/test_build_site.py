@@ -26,7 +26,7 @@ def site(build_site, tmp_path_factory):
     return build_site.build(tmp_path_factory.mktemp("site"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site):
     pages = {path.relative_to(DOCS) for path in DOCS.rglob("*.md")}
     built = {path.relative_to(site / "docs") for path in (site / "docs").rglob("*.html")}

@@ -116,7 +116,7 @@ def test_an_index_would_take_the_metadata_and_the_licences_are_inside(wheel):
     assert not BytesParser().parsebytes(text).defects
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_source_distribution_has_every_tracked_file(sdist):
     files = {str(path.relative_to(sdist)) for path in sdist.rglob("*") if path.is_file()}
 

@@ -352,7 +352,7 @@ def test_the_engines_file_has_a_write_ahead_log(steps, launched, tmp_path):
     assert not jobs.is_launched
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_engine_works_on_postgresql_too(steps, launched, postgres_url):
     with launched(steps, url=workflow_database_url(postgres_url)) as jobs:
         jobs.enqueue(work())

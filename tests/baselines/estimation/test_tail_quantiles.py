@@ -75,7 +75,7 @@ def test_a_tail_lies_among_the_steps(times):
     assert min(times) <= tail_quantile(times, P95) <= max(times)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_head_that_makes_fewer_steps_is_not_called_different_for_that():
     """1000 checks of ten pairs, 26 steps of a base and 20 of a head that is no slower."""
     rng = np.random.default_rng(20261121)

@@ -358,7 +358,7 @@ def test_a_noisy_kernel_that_was_renamed_is_undecided_and_no_alarm():
     assert any("too noisy to tell whether none was added" in reason for reason in reasons)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_unchanged_code_is_rarely_called_changed_and_a_change_of_five_percent_often():
     """One seed set of checks with processes, steps and heavy-tailed spikes as noise."""
     checks = tries(400)

@@ -31,6 +31,7 @@ def step_times(build, workloads, **values):
     )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_noise_fails_no_more_checks_than_alpha(build):
     """Of which half are improvements: only what got worse fails a check."""
     shadows = [shadow_of(step_times(build, {"m:f": noisy_pairs(seed)})) for seed in range(CHECKS)]

@@ -79,7 +79,7 @@ def test_random_walks_cross_with_the_chance_that_was_to_be_spent(alpha):
     assert half == pytest.approx(alpha / 2, abs=3 * math.sqrt(alpha / 2e5))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=30)
 @given(ALPHAS, st.integers(1, 40))
 def test_the_p_value_at_a_level_is_that_level(alpha, pairs):

@@ -143,6 +143,7 @@ def a_check(build, rng, prior):
     return bundle, priors
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_history_that_feeds_on_its_own_checks_keeps_its_error_and_its_spread(build):
     rng = np.random.default_rng(SEED)
     history: list[tuple[float, ...]] = []

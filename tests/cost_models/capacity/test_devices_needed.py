@@ -57,7 +57,7 @@ def test_the_devices_are_those_of_a_replay_of_ones_own():
     assert share_within(rows, needed.devices - 1, 600.0) < 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_resampled_logs_need_about_as_many():
     needed = devices_needed(log_of(random_jobs(2000, seed=4)), NodeShape(None), FIFO, TARGET)
 

@@ -54,7 +54,7 @@ def test_a_given_policy_is_not_fitted():
     assert (plan.policy.name, plan.is_policy_fitted) == ("easy", False)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_single_random_jobs_have_a_formula_beside_their_replay():
     plan = plan_of(random_single_jobs(), devices=4)
 

@@ -29,7 +29,7 @@ def test_of_a_week_the_interval_of_a_mean_holds_it_nine_times_of_ten():
     assert held == pytest.approx(0.9, abs=0.03)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_of_an_uneven_week_the_interval_of_a_p95_holds_it_less_often():
     rng = np.random.default_rng(6)
     days = np.repeat(np.arange(7), 20)

@@ -128,7 +128,7 @@ def by_sharing(moments, runs):
     return [ends[job] for job in range(len(runs))]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_short_turns_are_sharing_of_a_device_job_by_job():
     rng = np.random.default_rng(5)
     count, mean_s = 80, 360_000.0

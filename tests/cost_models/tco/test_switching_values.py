@@ -21,6 +21,7 @@ def median_at(figures):
     return float(np.median(owned_usd(H100, SHEET, 0.6, draws, DEFAULT_OWNERSHIP)))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_at_a_switching_input_the_median_of_owning_is_as_much_as_the_rival():
     rival = 1.03 * median_at({})
 

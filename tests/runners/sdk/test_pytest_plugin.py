@@ -188,6 +188,7 @@ def test_a_file_that_cannot_be_imported_does_not_hide_the_others(run_child, writ
     assert "ZeroDivisionError" in broken["detail"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_folder_stays_as_it_is_and_no_earlier_run_chooses_tests(run_child, write):
     root = write(
         {

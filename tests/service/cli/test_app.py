@@ -48,7 +48,9 @@ def test_completion_can_be_shown_and_installed():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [(), ("--json",)])
+@pytest.mark.parametrize(
+    "options", [(), pytest.param(("--json",), marks=pytest.mark.slow(ci_only=True))]
+)
 def test_a_result_that_nobody_reads_is_no_regression(options):
     command = ["prices", "list", *options]
     with subprocess.Popen(

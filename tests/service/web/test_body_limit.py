@@ -142,7 +142,7 @@ def test_a_lying_length_ends_with_the_connection(site, head):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("megabytes", [64, 300])
+@pytest.mark.parametrize("megabytes", [64, pytest.param(300, marks=pytest.mark.slow(ci_only=True))])
 def test_a_gzip_bomb_is_refused(site, megabytes):
     bomb = a_bomb(megabytes)
     assert len(bomb) < MAX_REQUEST_BYTES

@@ -113,7 +113,7 @@ def test_a_bundle_becomes_a_comment_a_check_and_pages(
         assert canary.encode() not in stored
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_an_approval_commented_on_github_turns_the_check(
     whole_service, make_bundle, tmp_path, at_github
 ):
@@ -151,7 +151,7 @@ def test_an_approval_commented_on_github_turns_the_check(
     assert "Approved by `alice`" in comment["body"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_without_credentials_for_github_the_verdict_is_on_the_page(
     whole_service, spooled, at_github
 ):
@@ -164,7 +164,7 @@ def test_without_credentials_for_github_the_verdict_is_on_the_page(
     assert at_github.requests == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_github_refusing_is_told_on_the_page_and_submitting_again_says_it(
     whole_service, spooled, at_github
 ):

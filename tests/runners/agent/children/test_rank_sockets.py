@@ -242,7 +242,7 @@ def failure_of(launched, name, **changes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("devices", [1, 2, 4])
+@pytest.mark.parametrize("devices", [1, 2, pytest.param(4, marks=pytest.mark.slow(ci_only=True))])
 def test_a_step_time_is_the_slowest_rank_s_and_every_rank_is_kept(launched, devices):
     (run,) = [
         each
@@ -361,11 +361,11 @@ def sums():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     "launch",
     [
-        pytest.param("", id="one process", marks=pytest.mark.slow(ci_only=True)),
+        pytest.param("", id="one process"),
         pytest.param(OWN, id="two"),
     ],
 )

@@ -110,7 +110,9 @@ def test_a_job_that_is_not_needed_any_more_is_cancelled(run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["node", "preemption"])
+@pytest.mark.parametrize(
+    "fault", ["node", pytest.param("preemption", marks=pytest.mark.slow(ci_only=True))]
+)
 def test_a_job_that_loses_its_node_begins_again_and_keeps_its_result(run, slurm, tmp_path, fault):
     """A node that fails, and a job of a higher partition that takes it."""
     name = f"perfledger-{fault}"

@@ -193,10 +193,12 @@ def test_no_gpu_is_none(fake_nvml):
 @pytest.mark.slow
 @pytest.mark.torch
 def test_a_real_gpu_tells_its_facts_and_what_it_does():
-    torch = pytest.importorskip("torch")
     nvml = load_nvml()
     gpu = None if nvml is None else find_gpu(nvml, uuid="", environment={})
-    if gpu is None or not torch.cuda.is_available():
+    if gpu is None:  # before torch, which takes seconds to import
+        pytest.skip("needs a CUDA device")
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
     product = torch.ones(4096, 4096, device="cuda")
     facts, joules = gpu.facts(), gpu.energy_joules()

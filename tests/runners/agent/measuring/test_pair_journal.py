@@ -303,7 +303,7 @@ def b():
 KILLS = 32 if IS_CI else 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_check_killed_at_any_moment_loses_at_most_the_pair_in_flight(tmp_path):
     code = tmp_path / "code" / "benchmarks"
     code.mkdir(parents=True)

@@ -319,7 +319,7 @@ def test_real_children_take_turns_and_both_have_all_their_samples(harness, sides
     assert sum(one != other for one, other in pairwise(steps)) >= 4
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_side_that_dies_in_its_turn_costs_only_its_own_workload(harness, sides):
     base = FINE.format(name="b") + NOTING.format(name="a", log=os.devnull)
     requests = in_turns(sides(base, FINE.format(name="b") + DYING))

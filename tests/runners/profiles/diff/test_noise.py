@@ -78,6 +78,7 @@ def test_the_error_of_a_difference_is_how_far_it_moves_without_a_window(make):
     assert noise.bucket_error_seconds(Bucket.COPY) == 0.0
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_difference_of_the_same_code_is_within_its_error_in_95_of_100(make):
     drawn = random.Random(3)
     within = 0

@@ -102,7 +102,7 @@ print(profile.device.name, profile.steps)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_process_whose_warnings_are_errors_reads_one_too(serialize, tmp_path):
     path = tmp_path / "vm.xplane.pb"
     path.write_bytes(serialize(TEXT.replace("planes {", PLANE_STATS, 1)))

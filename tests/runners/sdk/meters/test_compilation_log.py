@@ -172,7 +172,7 @@ doubled = torch.compile(lambda x: x * 2, backend="eager", dynamic=False)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_torch_says_why_it_breaks_a_graph_and_compiles_again(torch, tmp_path):
     model = module_of(tmp_path, "compiled_model_of_a_test", COMPILED)

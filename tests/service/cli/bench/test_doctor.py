@@ -218,7 +218,7 @@ def test_what_is_no_number_of_pairs_or_no_time_is_refused(words):
         run(*words)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_it_waits_for_a_check_that_measures(repository, monkeypatch):
     path = lock_file(repository, HOST)
     with path.open("w") as held:

@@ -96,7 +96,7 @@ def test_a_load_is_a_table_a_curve_and_a_picture(repository, run):
     assert ElementTree.fromstring((repository / "c.svg").read_text()).tag.endswith("svg")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_a_repeated_rate_is_one_point_of_all_its_requests(run):
     words = ("--request-rate", "100,50x3", "--seconds-per-point", "0.4", "--format", "csv")
@@ -216,7 +216,7 @@ def test_arrivals_that_are_not_text_are_refused(tmp_path):
         read_arrivals(path)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_exit_code_of_what_is_not_measured_is_three(repository):
     environment = {name: value for name, value in os.environ.items() if "PERFLEDGER" not in name}
     command = [sys.executable, "-m", "perfledger_service", "bench", "load", "benchmarks.w:breaks"]
@@ -247,7 +247,7 @@ class Waits:
         pass
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_load_test_waits_for_a_check_that_measures(repository, monkeypatch):
     monkeypatch.setenv("PERFLEDGER_LOCK_FOLDER", str(repository))
     load = Load(concurrency=(1,), seconds=0.1)

@@ -114,7 +114,7 @@ def test_a_statement_is_timed_in_as_many_processes_as_asked_for(run, tmp_path, m
     assert timed["calls"] > 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_statement_sees_the_packages_of_its_folder(run, tmp_path, monkeypatch):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "ours.py").write_text("def work():\n    return sum(range(10))\n")

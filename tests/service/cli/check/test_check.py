@@ -287,7 +287,7 @@ def test_a_tail_that_the_configuration_asks_for_is_judged_on_enough_steps(option
     assert min(len(run["samples"]["step_time_p50"]) for run in runs) >= 20
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_energy_without_a_reading_is_reported_missing(optional):
     energy = optional.verdicts["energy_per_step"]
 

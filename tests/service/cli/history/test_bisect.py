@@ -100,6 +100,7 @@ def test_the_commit_is_found_past_one_that_does_not_import(run, tmp_path):
     assert kept.stat().st_size > 0
 
 
+@pytest.mark.slow(ci_only=True)
 def test_equal_ends_are_an_exit_code_of_their_own(project, run):
     for size in (4, 32, 4):
         project.commit(f"megabytes = {size}\n")

@@ -27,6 +27,7 @@ def test_policies_are_compared_in_time_and_device_hours(run):
     assert max(map(len, shown.splitlines())) <= 80
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_jobs_held_is_priced_where_every_class_has_a_price(run):
     words = ("--devices", "A100-80GB=4", "--devices", "H100-80GB=2", "--json")
 

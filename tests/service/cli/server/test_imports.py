@@ -101,6 +101,7 @@ def test_a_removed_import_is_gone(run, accounting):
     )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_imported_file_has_the_same_report_as_the_file(run, accounting, activity, tmp_path):
     curve = tmp_path / "curve.json"
     curve.write_text(json.dumps(CURVE))

@@ -42,7 +42,7 @@ def test_what_waited_is_taken_up_again(backup, restore, tmp_path, start_site):
     engine.dispose()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_service_moves_to_postgresql(backup, restore, postgres_url, start_site):
     document = json.loads(restore(backup, "--json", url=postgres_url))
 

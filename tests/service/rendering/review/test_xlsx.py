@@ -27,11 +27,11 @@ def model_values(example, changed):
     return {name: float(found[0]) for name, found in values.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     "changed",
     [  # the figures as written are also those of `test_documents_agree`
-        pytest.param({}, id="as written", marks=pytest.mark.slow(ci_only=True)),
+        pytest.param({}, id="as written"),
         pytest.param(CHANGED, id="other inputs"),
     ],
 )

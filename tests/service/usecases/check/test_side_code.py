@@ -145,6 +145,7 @@ def test_a_failing_build_of_one_side_fails_its_workloads_with_its_output(project
     assert failure.log_tail == "30\n"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_changed_pin_is_installed_on_each_side_without_a_setting(project):
     mine = project()
     imported = "import slowdep as late"

@@ -139,7 +139,12 @@ def locked_tree(lock):
 
 @pytest.mark.parametrize(
     ("program", "file", "place"),
-    [("pixi", "pixi.lock", ".pixi/envs/default"), ("conda", "environment.yml", "env")],
+    [
+        pytest.param(
+            "pixi", "pixi.lock", ".pixi/envs/default", marks=pytest.mark.slow(ci_only=True)
+        ),
+        ("conda", "environment.yml", "env"),
+    ],
 )
 def test_a_changed_file_of_a_conda_environment_makes_one_of_each_side(
     project, tmp_path, program, file, place

@@ -47,7 +47,9 @@ def test_pages_open_without_a_complaint_and_fit_the_screen(browser, served, page
     assert too_wide == []
 
 
-@pytest.mark.parametrize("path", ["/series/1", "/series/2"])
+@pytest.mark.parametrize(
+    "path", ["/series/1", pytest.param("/series/2", marks=pytest.mark.slow(ci_only=True))]
+)
 def test_the_chart_takes_the_place_of_the_drawing(browser, served, path):
     page = browser.new_page()
 
@@ -59,6 +61,7 @@ def test_the_chart_takes_the_place_of_the_drawing(browser, served, path):
     page.close()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_chart_reads_out_the_point_under_the_pointer(browser, served):
     page = browser.new_page(viewport={"width": 1000, "height": 800})
     page.goto(served + "/series/1", wait_until="load")
@@ -73,6 +76,7 @@ def test_the_chart_reads_out_the_point_under_the_pointer(browser, served):
     page.close()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_chart_becomes_relative_and_a_click_opens_the_check(browser, served):
     page = browser.new_page(viewport={"width": 1000, "height": 800})
     page.goto(served + "/series/1", wait_until="load")
@@ -86,6 +90,7 @@ def test_the_chart_becomes_relative_and_a_click_opens_the_check(browser, served)
     page.close()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_chart_is_drawn_again_in_the_other_colours_and_at_another_width(browser, served):
     page = browser.new_page(viewport={"width": 1000, "height": 800})
     page.goto(served + "/series/1", wait_until="load")

@@ -87,6 +87,7 @@ def test_a_change_of_comments_is_skipped_and_measures_nothing(repository):
     assert report.title == "Same code: nothing was measured"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_change_of_code_is_measured_whatever_reads_it(repository):
     bundle, report = checked(repository, {"src/pkg/slow.py": NUMBERS.replace("1000", "1001")})
 
