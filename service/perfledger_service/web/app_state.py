@@ -102,6 +102,7 @@ class Caller:
     project: Project
     run: ActionsRun | None = None  # None: the holder of a project's token
     name: str = ""  # of the token, the part that may be shown, with its person
+    account: str = ""  # of that person at GitHub
 
 
 def caller_that_reads(
@@ -161,4 +162,4 @@ def _caller(
             raise RefusedError(msg)
         return Caller(project_of_run(state.engine, run), run)
     holder = token_holder(state.engine, token, state.permissions, now=state.now(), scope=scope)
-    return Caller(holder.project, name=holder.name)
+    return Caller(holder.project, name=holder.name, account=holder.account)

@@ -160,7 +160,7 @@ def put_event_state(
         caller.project,
         event_id,
         request.state,
-        actor=Actor(name=caller.name, address=address),
+        actor=Actor(name=caller.name, account=caller.account, address=address),
         reason=request.reason,
         owner=request.owner,
         until=request.until,

@@ -24,6 +24,7 @@ _COLUMNS: tuple[Column[AuditEntry], ...] = (
     name("repository", "project", lambda entry: entry.repository or "", limit=_MAX_NAME),
     name("detail", "detail", lambda entry: entry.detail, limit=_MAX_DETAIL),
     name("address", "from", lambda entry: entry.address, show=lambda entry: entry.address or "-"),
+    fact("account", lambda entry: entry.account),
     fact("noted_at", lambda entry: entry.noted_at.isoformat()),
     fact("id", lambda entry: entry.id),
 )

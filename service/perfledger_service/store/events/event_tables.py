@@ -41,13 +41,15 @@ class EventNoteRow(StoreRow, table=True):
 class EventSearchRow(StoreRow, table=True):
     """How many changes of a project's history there were, and how many of them were searched.
 
-    `content` is the newest search, a BranchSearch as MessagePack in the form of `version`.
+    `content` is the newest search that is stored, a BranchSearch as MessagePack in the form of
+    `version`, with `content_changes` of the changes: an older version may search without storing.
     """
 
     project_id: int = Field(foreign_key="project.id", primary_key=True)
     changes: int
     searched: int = 0
     content: bytes | None = None
+    content_changes: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     version: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 

@@ -56,14 +56,15 @@ class DueSearch:
 def due_searches(session: Session, *, today: date) -> tuple[DueSearch, ...]:
     """Return the projects to search: a change of their history is new, or a day is over.
 
-    Or no search of this version is stored, as after an upgrade beside which an older one ran on.
+    Or no search of this version and of that change is stored: an older version that runs on beside
+    this one records that it searched, and leaves the search that is stored.
     """
     expired = select(TrackedEventRow.project_id).where(*_is_expired(today))
     rows = session.exec(
         select(EventSearchRow).where(
             or_(
                 col(EventSearchRow.searched) < col(EventSearchRow.changes),
-                col(EventSearchRow.content).is_(None),
+                col(EventSearchRow.content_changes) < col(EventSearchRow.changes),
                 col(EventSearchRow.version) != SEARCH_VERSION,
                 col(EventSearchRow.project_id).in_(expired),
             )
@@ -85,7 +86,12 @@ def set_searched(session: Session, project_id: int, changes: int, search: Branch
     session.exec(
         update(EventSearchRow)
         .where(col(EventSearchRow.project_id) == project_id)
-        .values(searched=changes, content=msgspec.msgpack.encode(search), version=SEARCH_VERSION)
+        .values(
+            searched=changes,
+            content=msgspec.msgpack.encode(search),
+            content_changes=changes,
+            version=SEARCH_VERSION,
+        )
     )
 
 
@@ -97,7 +103,7 @@ def newest_search(session: Session, project_id: int) -> tuple[BranchSearch, bool
     row = session.get(EventSearchRow, project_id)
     if row is None or row.content is None or row.version != SEARCH_VERSION:
         return None
-    return _SEARCH_DECODER.decode(row.content), row.searched < row.changes
+    return _SEARCH_DECODER.decode(row.content), row.content_changes < row.changes
 
 
 def tracked_events(session: Session, project_id: int, *, today: date) -> tuple[TrackedEvent, ...]:

@@ -36,6 +36,7 @@ from perfledger_service.values.backups.backup_manifest import (
 TABLE_MODULES = (comment_tables, event_tables, job_tables, people_tables, review_tables)
 MANIFEST = "manifest.json"
 # Their rows are in no backup, and none is restored: a session that was ended would live again.
+# Backups before revision 0028 have a table of sign-ins that were not finished.
 SIGN_IN_TABLES = frozenset({"person_session", "sign_in_attempt"})
 # Rows that are in memory at a time: those with a bundle or a file may have 32 MiB each.
 ROWS, LARGE_ROWS = 1000, 2

@@ -30,6 +30,7 @@ def add_audit_entry(
         AuditEntryRow(
             noted_at=now,
             actor=actor.name,
+            account=actor.account,
             action=action,
             project_id=project_id,
             detail=detail,

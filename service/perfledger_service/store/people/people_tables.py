@@ -19,18 +19,6 @@ class PersonSessionRow(StoreRow, table=True):
     expires_at: datetime = Field(sa_type=UtcTime, index=True)
 
 
-class SignInAttemptRow(StoreRow, table=True):
-    """A sign-in that began, by the hash of its state; it is used once, by the browser that began.
-
-    `browser_sha256` is the hash of the secret in that browser's cookie.
-    """
-
-    state_sha256: str = Field(primary_key=True)
-    browser_sha256: str
-    next_path: str = Field(sa_type=Text)
-    expires_at: datetime = Field(sa_type=UtcTime, index=True)
-
-
 class RepositoryRoleRow(StoreRow, table=True):
     """A person's role by the repository's permissions on GitHub; "" is none.
 
@@ -55,11 +43,15 @@ class RoleGrantRow(StoreRow, table=True):
 
 
 class AuditEntryRow(StoreRow, table=True):
-    """What somebody did: rows are only added. `project_id` is NULL for what is about no project."""
+    """What somebody did: rows are only added. `project_id` is NULL for what is about no project.
+
+    `account` is GitHub's number of the actor's account, "" for others and in older rows.
+    """
 
     id: int | None = Field(default=None, primary_key=True)
     noted_at: datetime = Field(sa_type=UtcTime)
     actor: str
+    account: str = Field(default="", sa_column_kwargs={"server_default": ""})
     action: str
     project_id: int | None = Field(default=None, foreign_key="project.id", index=True)
     detail: str = Field(sa_type=Text)

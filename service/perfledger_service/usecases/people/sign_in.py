@@ -94,9 +94,7 @@ def start_session(
             expires_at=now + options.lifetime,
         )
         add_session(session, stored)
-        add_audit_entry(
-            session, AuditAction.SIGN_IN, Actor(name=person.name, address=address), now=now
-        )
+        add_audit_entry(session, AuditAction.SIGN_IN, person.actor(address), now=now)
         session.commit()
     return BrowserSession(person, secret)
 
@@ -118,7 +116,7 @@ def session_of(
 
 def sign_out(engine: Engine, browser: BrowserSession, *, address: str, now: datetime) -> None:
     """End the session of a browser."""
-    actor = Actor(name=browser.person.name, address=address)
+    actor = browser.person.actor(address)
     with write_session(engine) as session:
         end_session(session, _hash(browser.secret))
         add_audit_entry(session, AuditAction.SIGN_OUT, actor, now=now)

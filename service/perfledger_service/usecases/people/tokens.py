@@ -31,7 +31,7 @@ from perfledger_service.usecases.pull_requests.projects import (
     token_name,
     valid_token,
 )
-from perfledger_service.values.people.person import Actor, AuditAction, Person, PersonalToken, Role
+from perfledger_service.values.people.person import AuditAction, Person, PersonalToken, Role
 from perfledger_service.values.token_scope import TokenScope
 
 MAX_PERSONAL_DAYS = 366
@@ -46,10 +46,14 @@ ROLE_OF_SCOPE = {
 
 @dataclass(frozen=True, slots=True)
 class TokenHolder:
-    """For which project a token speaks, and by which name what it does is recorded."""
+    """For which project a token speaks, and by which name what it does is recorded.
+
+    `account` is that of its person at GitHub, "" for a token of the project.
+    """
 
     project: Project
     name: str
+    account: str = ""
 
 
 def make_personal_token(
@@ -98,7 +102,7 @@ def make_personal_token(
         add_audit_entry(
             session,
             AuditAction.MAKE_TOKEN,
-            Actor(name=person.name, address=address),
+            person.actor(address),
             project_id=project.id,
             detail=f"{prefix} that may {scope}, for {days} days",
             now=now,
@@ -136,7 +140,7 @@ def revoke_personal_token(
         add_audit_entry(
             session,
             AuditAction.REVOKE_TOKEN,
-            Actor(name=person.name, address=address),
+            person.actor(address),
             project_id=own_tokens[prefix].project.id,
             detail=prefix,
             now=now,
@@ -168,7 +172,7 @@ def token_holder(
     if role is None or not role.includes(ROLE_OF_SCOPE[scope]):
         msg = f"the token {stored.prefix}_… is a person's who may not {scope} in this project"
         raise RefusedError(msg)
-    return TokenHolder(stored.project, f"{person.name} ({stored.prefix})")
+    return TokenHolder(stored.project, f"{person.name} ({stored.prefix})", person.account)
 
 
 def _is_live(token: StoredToken, *, now: datetime) -> bool:

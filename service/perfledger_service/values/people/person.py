@@ -44,6 +44,15 @@ class Person:
         """Return the name by which commands, pages and the audit log know a person."""
         return self.login if self.provider is PersonProvider.GITHUB else f"proxy:{self.login}"
 
+    @property
+    def account(self) -> str:
+        """Return the number of the account at GitHub, "" where a proxy vouches for the person."""
+        return self.subject if self.provider is PersonProvider.GITHUB else ""
+
+    def actor(self, address: str) -> "Actor":
+        """Return the person as who does something."""
+        return Actor(name=self.name, account=self.account, address=address)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectRole:
@@ -72,9 +81,13 @@ class AuditAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who does something, and the network address that the request came from, "" for a command."""
+    """Who does something, and the network address that the request came from, "" for a command.
+
+    `account` is the number of a person's account at GitHub, which no renaming changes, else "".
+    """
 
     name: str
+    account: str = ""
     address: str = ""
 
 
@@ -85,6 +98,7 @@ class AuditEntry:
     id: int
     noted_at: datetime
     actor: str
+    account: str  # at GitHub, "" for none
     action: AuditAction
     repository: str | None  # None: not about one project
     detail: str

@@ -18,7 +18,7 @@ from perfledger_service.usecases.events.event import (
     set_event,
     triage,
 )
-from perfledger_service.values.people.person import Actor, Role
+from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState
 from perfledger_service.web.pages import Name
 from perfledger_service.web.sign_in.forms import CurrentForm, CurrentMaintainedProject
@@ -90,7 +90,7 @@ def set_event_state(
         project,
         event_id,
         wish.state,
-        actor=Actor(name=require_browser(reader).person.name, address=address),
+        actor=require_browser(reader).person.actor(address),
         reason=wish.reason,
         owner=wish.owner,
         until=wish.until,

@@ -173,4 +173,4 @@ def _answer(
 
 
 def _actor(admin: PageReader, address: str) -> Actor:
-    return Actor(name=require_browser(admin).person.name, address=address)
+    return require_browser(admin).person.actor(address)

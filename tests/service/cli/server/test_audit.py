@@ -14,7 +14,7 @@ from perfledger_service.values.people.person import Actor, AuditAction
 def audit(run, database_url, engine, now):
     run("server", "project", "add", "octo/models", PERFLEDGER_DATABASE_URL=database_url)
     with write_session(engine) as session:
-        alice = Actor(name="alice", address="192.0.2.7")
+        alice = Actor(name="alice", account="7", address="192.0.2.7")
         add_audit_entry(session, AuditAction.SIGN_IN, alice, now=now)
         detail = "event 1 to open: \x1b[31mlook"
         add_audit_entry(session, AuditAction.SET_EVENT, alice, project_id=1, detail=detail, now=now)
@@ -27,17 +27,19 @@ def audit(run, database_url, engine, now):
 
 
 def test_what_people_did_is_listed_newest_first(audit):
-    newest, first = json.loads(audit("--json"))["entries"]
+    newest, second, first = json.loads(audit("--json"))["entries"]
 
     assert (newest["repository"], newest["action"]) == ("octo/models", "set event")
-    assert (first["repository"], first["actor"], first["address"]) == ("", "alice", "192.0.2.7")
+    assert (second["repository"], second["actor"], second["address"]) == ("", "alice", "192.0.2.7")
+    assert [one["account"] for one in (newest, second, first)] == ["7", "7", ""]
+    assert (first["action"], first["address"]) == ("make token", "")
     shown = audit()
     assert "set event" in shown
     assert "\x1b[31m" not in shown
 
 
 def test_entries_of_one_project_and_of_a_number_are_listed(audit):
-    assert len(json.loads(audit("--repository", "Octo/Models", "--json"))["entries"]) == 1
+    assert len(json.loads(audit("--repository", "Octo/Models", "--json"))["entries"]) == 2
     assert len(json.loads(audit("--most", "1", "--json"))["entries"]) == 1
     with pytest.raises(NotFoundError):
         audit("--repository", "octo/nothing")

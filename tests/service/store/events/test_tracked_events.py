@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
+from sqlalchemy import update
 
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
@@ -18,6 +19,7 @@ from perfledger_baselines.history.commits.tracked_event import (
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events import tracked_events as tracked_events_module
+from perfledger_service.store.events.event_tables import EventSearchRow
 from perfledger_service.store.events.tracked_events import (
     DueSearch,
     due_searches,
@@ -25,6 +27,7 @@ from perfledger_service.store.events.tracked_events import (
     events_of,
     events_of_pull_request,
     mark_search_due,
+    newest_search,
     notes_of_event,
     notes_since,
     save_event,
@@ -175,6 +178,19 @@ def test_a_search_is_due_until_all_changes_are_searched(any_engine, project_id, 
     assert due() == [(project_id, 2)]
     write(set_searched, 2, NOTHING)
     assert due() == []
+
+
+def test_a_search_that_an_older_version_did_not_store_is_due(any_engine, project_id, now):
+    with write_session(any_engine) as session:
+        mark_search_due(session, project_id)
+        set_searched(session, project_id, 1, NOTHING)
+        mark_search_due(session, project_id)
+        session.exec(update(EventSearchRow).values(searched=2))  # as versions before 0024 do
+        session.commit()
+
+    with read_session(any_engine) as session:
+        assert due_searches(session, today=now.date()) == (DueSearch(project_id, 2, 2),)
+        assert newest_search(session, project_id) == (NOTHING, True)
 
 
 def test_a_search_is_due_where_an_expectation_ended(any_engine, project_id, save, now):

@@ -18,7 +18,7 @@ HEADER_BYTES = 30 + 20  # of a zip member before its name, and of its size in 64
 def test_a_whole_backup_is_read(backup):
     manifest = verify_backup(backup)
 
-    assert manifest.rows == len(manifest.tables) - len(SIGN_IN_TABLES)
+    assert manifest.rows == len([one for one in manifest.tables if one.name not in SIGN_IN_TABLES])
 
 
 def test_a_backup_that_was_cut_off_anywhere_is_refused(backup):

@@ -6,7 +6,7 @@ from perfledger_service.values.service_views.admin_views import AuditFilter
 
 
 def test_entries_are_read_newest_first_of_all_or_of_one_project(session, project, now):
-    alice = Actor(name="alice", address="192.0.2.7")
+    alice = Actor(name="alice", account="7", address="192.0.2.7")
     add_audit_entry(session, AuditAction.SIGN_IN, alice, now=now)
     add_audit_entry(
         session, AuditAction.SET_EVENT, alice, project_id=project.id, detail="event 1", now=now
@@ -18,6 +18,7 @@ def test_entries_are_read_newest_first_of_all_or_of_one_project(session, project
         id=newest.id,
         noted_at=now,
         actor="alice",
+        account="7",
         action=AuditAction.SET_EVENT,
         repository="octo/models",
         detail="event 1",

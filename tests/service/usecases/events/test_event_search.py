@@ -163,7 +163,14 @@ def test_a_page_shows_the_newest_search_and_that_another_one_is_due(any_engine, 
     assert (view().search.commits, view().is_search_due) == ((sha(1), sha(2), sha(3)), False)
 
 
-@pytest.mark.parametrize("other", [{"content": b"\x80", "version": 0}, {"content": None}])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"content": b"\x80", "version": 0},
+        {"content": None, "content_changes": 0},
+        {"content_changes": 0},
+    ],
+)
 def test_a_search_that_another_version_stored_is_made_again(any_engine, check, search, now, other):
     check(2)
     search()

@@ -117,6 +117,7 @@ def admin_pages(change: Change) -> dict[str, str]:
         id=2,
         noted_at=NOON,
         actor=change("alice"),
+        account="7",
         action=AuditAction.SET_EVENT,
         repository=repository,
         detail=change("event 1 to expected"),
