@@ -41,7 +41,6 @@ router = APIRouter(include_in_schema=False)
 MAX_PARAMETER = 1000
 Parameter = Annotated[str, Query(max_length=MAX_PARAMETER)]
 State = Annotated[str, Query(max_length=MAX_STATE)]
-State = Annotated[str, Query(max_length=MAX_STATE)]
 NextPath = Annotated[str, Query(alias="next", max_length=4 * MAX_PARAMETER)]
 _ERROR = re.compile(r"[a-z_]{1,60}")  # GitHub's names of errors
 
