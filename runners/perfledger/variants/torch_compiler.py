@@ -17,7 +17,9 @@ from perfledger.variants.transformed_step import (
 )
 
 DYNAMO, DYNAMO_UTILS = "torch._dynamo.config", "torch._dynamo.utils"
-GRAPH_BREAK = "graph_break"
+GRAPH_BREAK, RECOMPILE_LIMIT = "graph_break", "recompile limit"
+# Where torch keeps what a compiled function or module was made of.
+COMPILED_FROM = ("_torchdynamo_orig_callable", "_orig_mod")
 MAX_REASON = 200  # characters of why a graph breaks
 CUDA_GRAPH_MODES = (CompileMode.REDUCE_OVERHEAD, CompileMode.MAX_AUTOTUNE)
 
@@ -29,6 +31,7 @@ class CompileCounts:
     graphs: int
     breaks: Mapping[str, int]  # why a graph ended before the function did
     graph_skips: int  # programs that it ran without a CUDA graph
+    limits_hit: int = 0  # functions that it compiled anew too often, and compiles no more
 
     def since(self, before: "CompileCounts") -> "CompileCounts":
         """Return what was counted after `before`."""
@@ -37,6 +40,7 @@ class CompileCounts:
             graphs=self.graphs - before.graphs,
             breaks={why: count for why, count in new.items() if count > 0},
             graph_skips=self.graph_skips - before.graph_skips,
+            limits_hit=self.limits_hit - before.limits_hit,
         )
 
 
@@ -61,11 +65,12 @@ def compiled_step(
     torch.compiler.reset()
     compiled = FunctionCall(torch.compile(call.function, mode=mode), call.inputs)
     _refuse_fallback(name, sys.modules.get(DYNAMO))
+    already = compiled_as_written(call.function)
     before = read_counts(sys.modules.get(DYNAMO_UTILS))
 
     def verify() -> tuple[str, ...]:
         counts = read_counts(sys.modules.get(DYNAMO_UTILS)).since(before)
-        return compile_remarks(variant, counts, device)
+        return (*compile_remarks(variant, counts, device), *already)
 
     return TransformedStep(step=compiled.__call__, verify=verify)
 
@@ -77,7 +82,19 @@ def read_counts(dynamo_utils: Foreign) -> CompileCounts:
         graphs=counters.get("stats", {}).get("unique_graphs", 0),
         breaks=dict(counters.get(GRAPH_BREAK, {})),
         graph_skips=counters.get("inductor", {}).get("cudagraph_skips", 0),
+        limits_hit=sum(
+            count
+            for why, count in counters.get("unimplemented", {}).items()
+            if RECOMPILE_LIMIT in why.lower()
+        ),
     )
+
+
+def compiled_as_written(function: object) -> tuple[str, ...]:
+    """Return a remark where the step as it is written is compiled already."""
+    if not any(hasattr(function, name) for name in COMPILED_FROM):
+        return ()
+    return ("the function is compiled as it is written: the two may run the same code",)
 
 
 def compile_remarks(variant: Variant, counts: CompileCounts, device: Device) -> tuple[str, ...]:
@@ -86,6 +103,10 @@ def compile_remarks(variant: Variant, counts: CompileCounts, device: Device) -> 
     if counts.graphs <= 0:
         reason = "compiled nothing of the step, which ran as it is written"
         advice = "let the function call torch operators that torch.compile can trace"
+        raise unavailable(name, reason, advice)
+    if counts.limits_hit > 0:
+        reason = "compiled the function anew until torch's limit, and ran it as it is written then"
+        advice = "leave what changes from step to step, such as counters, out of the function"
         raise unavailable(name, reason, advice)
     remarks: list[str] = []
     breaks = sum(counts.breaks.values())

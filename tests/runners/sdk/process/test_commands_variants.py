@@ -5,7 +5,7 @@ The children import the real torch and JAX, and compile with the compiler of thi
 
 import pytest
 
-from perfledger.protocol import Command
+from perfledger.protocol import Command, MeasuringEffort
 from perfledger.records import FailureReason
 
 NET = """
@@ -109,6 +109,21 @@ def test_a_step_that_torch_does_not_compile_is_not_measured_as_compiled(run_chil
 
     assert failed["reason"] == FailureReason.NOT_AVAILABLE
     assert "compiled nothing of the step" in failed["detail"]
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_step_that_torch_gives_up_compiling_is_not_measured_as_compiled(run_child, write):
+    text = body("calls.append(1)", "return values + len(calls)").replace(
+        "    weights =", "    calls = []\n    weights ="
+    )
+    effort = MeasuringEffort(min_steps=12, max_steps=12, min_warmups=1, max_warmups=1)
+
+    answer = ask(run_child, write, text, Command.MEASURE, effort=effort)
+
+    failed = answer.about(NAME.format("net", "compile"))
+    assert failed["reason"] == FailureReason.NOT_AVAILABLE
+    assert "until torch's limit" in failed["detail"]
 
 
 @pytest.mark.slow

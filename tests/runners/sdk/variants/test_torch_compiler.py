@@ -10,6 +10,7 @@ from perfledger.variant_name import parse_variant
 from perfledger.variants.torch_compiler import (
     CompileCounts,
     compile_remarks,
+    compiled_as_written,
     compiled_step,
     read_counts,
 )
@@ -45,6 +46,27 @@ def test_earlier_counts_are_not_the_steps():
 def test_a_step_of_which_nothing_was_compiled_is_not_that_variant():
     with pytest.raises(UnmeasurableError, match="compiled nothing of the step"):
         compile_remarks(COMPILE, NOTHING, Device.CPU)
+
+
+def test_a_function_that_hit_the_recompile_limit_is_not_that_variant():
+    why = "Dynamo recompile limit exceeded\n  Explanation: ..."
+    utils = SimpleNamespace(
+        counters={"stats": {"unique_graphs": 8}, "unimplemented": {why: 1, "other": 3}}
+    )
+
+    counts = read_counts(utils)
+
+    assert counts.limits_hit == 1
+    with pytest.raises(UnmeasurableError, match="until torch's limit"):
+        compile_remarks(COMPILE, counts, Device.CPU)
+
+
+@pytest.mark.parametrize("name", ["_torchdynamo_orig_callable", "_orig_mod"])
+def test_a_function_that_is_compiled_already_may_be_the_same(name):
+    (remark,) = compiled_as_written(SimpleNamespace(**{name: abs}))
+
+    assert "compiled as it is written" in remark
+    assert compiled_as_written(abs) == ()
 
 
 def test_a_step_in_one_part_has_no_remarks():
