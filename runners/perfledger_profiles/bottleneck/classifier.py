@@ -42,7 +42,7 @@ _NOTHING = "no step and no kernel of the file has a time: a bottleneck needs tim
 _ON_CPU = "compute and memory are not separated on a CPU: its counters are not read"
 _HOST_UNKNOWN = (
     "{:.2f} % of the step has no work on the device, and the host's recorded calls do not show "
-    "why: they cover too little of it, or another clock timed them"
+    "why: they cover too little of it, the file is cut off, or another clock timed them"
 )
 _DEVICE_UNKNOWN = (
     "the file has no work of the device, so neither its time nor what it waits for is known"
@@ -164,7 +164,7 @@ def _known_rows(rows: Sequence[BottleneckShare], profile: Profile) -> Iterator[B
 
 def _has_device_time(profile: Profile) -> bool:
     """Return whether the file has the work of the device on which the host launches."""
-    if profile.is_host_known or profile.kernels:
+    if profile.is_host_known or any(kernel.seconds > 0 for kernel in profile.kernels):
         return True
     return any(BOTTLENECKS[operation.bucket] is ON_DEVICE for operation in profile.operations)
 

@@ -7,7 +7,7 @@ are not needed here, such as host and user names, are never decoded.
 import re
 import resource
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -39,7 +39,7 @@ MAX_EVENTS = 5_000_000
 BATCH_BYTES = 2**20
 
 _PLAIN_BYTES = 2**18
-_CUT_OFF = "the file is cut off: events are missing at its end"
+CUT_OFF = "the file is cut off: events are missing at its end"
 
 _LIST = re.compile(rb"\s*\[")
 _KEY = b'"traceEvents"'
@@ -118,7 +118,7 @@ class _Cutter:
         notes: tuple[str, ...] = ()
         for piece in pieces:
             if piece is None:
-                notes = (_CUT_OFF,)
+                notes = (CUT_OFF,)
                 break
             self.waiting.append(piece)
             self.size += len(piece)
@@ -181,7 +181,7 @@ class _Cutter:
     def _last(self, notes: tuple[str, ...]) -> TraceEventBatch:
         rest = self.opening + _check_memory(bytes(self.buffer))
         if rest.count(_KEY) > 1:  # a parser silently takes the last of two lists
-            return replace(_salvage(rest), notes=notes)
+            return _salvage(rest, notes=notes)
         try:
             if self.opening == b" ":
                 return TraceEventBatch(events=decode_events(rest), notes=notes)
@@ -189,7 +189,7 @@ class _Cutter:
             events = decode_events(bytes(last.events))
             return TraceEventBatch(events=events, notes=notes, header=last)
         except UNREADABLE:
-            return replace(_salvage(rest), notes=notes)
+            return _salvage(rest, notes=notes)
 
 
 def _check_memory(data: Data) -> Data:
@@ -239,12 +239,14 @@ def _check_size(size: int, *, packed: int) -> None:
         raise ProfileError(msg)
 
 
-def _salvage(piece: bytes) -> TraceEventBatch:
-    """Read malformed events one by one, as far as possible."""
-    text = piece.decode("utf-8", errors="replace")
-    read = [_events_in(chunk) for chunk in _chunks(text)]
+def _salvage(piece: bytes, *, notes: tuple[str, ...] = ()) -> TraceEventBatch:
+    """Read malformed events one by one, as far as possible; note a list without an end."""
+    chunks = list(_chunks(piece.decode("utf-8", errors="replace")))
+    read = [_events_in(chunk) for chunk in chunks]
     events = [event for one in read if one is not None for event in one]
-    return TraceEventBatch(events=events, dropped=read.count(None))
+    if chunks and chunks[-1] is None:
+        notes = (CUT_OFF,)
+    return TraceEventBatch(events=events, dropped=read.count(None), notes=notes)
 
 
 def _chunks(text: str) -> Iterator[str | None]:

@@ -1,10 +1,13 @@
 """Finds a trace's steps by their markers, on the device where it ends them later, and the kept."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import note_on_steps, representative_steps, windows_of
 from perfledger_profiles.timeline.device_windows import DeviceTiming, time_on_device
 from perfledger_profiles.timeline.idle_reasons import waits_for_others
@@ -35,7 +38,13 @@ NO_WORK_OF_DEVICES = (
     "CPU's work, which is wrong if they ran on a device that was not recorded"
 )
 LENT_STEPS = "processes without step markers have the steps of the one with most"
+STEPS_OVERLAP = (
+    "steps overlap on one thread, so the clock went back, or the file joins processes of the same "
+    "number: give one file per process"
+)
 
+# Of the shorter of two steps: rounding makes neighbours overlap by a microsecond.
+MAX_OVERLAP = 0.1
 # With less of the steps covered, the host's calls say nothing of most of them.
 MIN_COVERED_SHARE = 0.5
 # A call is never begun before its launch, but clocks are read with an error.
@@ -156,11 +165,13 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
 
     They do not where they cover too little of the steps, and where kernels begin before their
     launches: then the two clocks differ. If the host runs ahead, they show it only for gaps whose
-    next work was launched late. Nor do they if the file lacks the work that they launch.
+    next work was launched late. Nor do they if the file lacks the work that they launch, or an end.
     """
+    if trace.is_cut_off or trace.lacks_device_work:
+        return False
     work = np.flatnonzero(trace.is_device_work)
     if work.size == 0:
-        return not trace.lacks_device_work
+        return True
     linked = work[launched_by[work] != NO_CALL]
     early = trace.start_ns[linked] < trace.start_ns[launched_by[linked]]
     if np.count_nonzero(early) > MAX_EARLY_SHARE * linked.size:
@@ -248,9 +259,20 @@ def _markers(trace: Trace, marks: IntArray) -> StepMarkers:
     starts, ends = to_list(trace.start_ns[marks]), to_list(trace.end_ns[marks])
     spans = windows_of(list(zip(starts, ends, strict=True)))
     by_end = dict(zip(ends, to_list(trace.name[marks]), strict=True))
+    if trace.tool == TORCH_PROFILER:
+        _check_order(starts, ends)
     names = [by_end[end] for end in to_list(spans.end_ns)]
     numbers = [_number(trace.names[name], place) for place, name in enumerate(names)]
     return StepMarkers(spans=spans, names=np.array(names, dtype=np.int64), numbers=tuple(numbers))
+
+
+def _check_order(starts: Sequence[int], ends: Sequence[int]) -> None:
+    """Raise ProfileError if a thread takes two of torch.profiler's steps at the same time."""
+    spans = sorted(zip(starts, ends, strict=True))
+    for (start, end), (next_start, next_end) in pairwise(spans):
+        shorter = min(end - start, next_end - next_start)
+        if min(end, next_end) - next_start > MAX_OVERLAP * shorter:
+            raise ProfileError(STEPS_OVERLAP)
 
 
 def _number(name: str, place: int) -> int:

@@ -119,6 +119,7 @@ class Trace:
     rank: int | None = None
     backend: str = ""  # of torch.distributed: "nccl"
     dropped_events: int = 0
+    is_cut_off: bool = False  # events are missing, and nobody knows of what
     notes: tuple[str, ...] = ()
 
     @property
@@ -128,8 +129,8 @@ class Trace:
 
     @property
     def lacks_device_work(self) -> bool:
-        """Return whether the host launches kernels of which the file has none."""
-        if bool(self.is_device_work.any()):
+        """Return whether the host launches kernels of which the file has none, or no time."""
+        if bool((self.is_device_work & (self.end_ns > self.start_ns)).any()):
             return False
         launches = self.find_by_name([_LAUNCH.search(name) is not None for name in self.names])
         return bool((launches & (self.kind == CallKind.RUNTIME)).any())

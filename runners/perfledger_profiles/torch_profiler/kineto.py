@@ -1,5 +1,6 @@
 """Reads Chrome traces of torch.profiler."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -7,12 +8,13 @@ import msgspec
 from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
 from perfledger_profiles.parsing.chrome_trace_events import UNREADABLE, TraceHeader
-from perfledger_profiles.parsing.chrome_trace_json import read_batches
+from perfledger_profiles.parsing.chrome_trace_json import CUT_OFF, read_batches
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.profile_builder import build_profile
 from perfledger_profiles.timeline.trace import MAX_COUNT, Trace
+from perfledger_profiles.torch_profiler.duplicate_events import without_duplicates
 from perfledger_profiles.torch_profiler.kineto_events import KinetoColumns
 
 # JAX and TensorFlow write a Chrome trace for viewers beside their own file.
@@ -67,13 +69,14 @@ def read_kineto_trace(source: bytes | Path) -> Trace:
         dropped += batch.dropped
         notes = (*notes, *batch.notes)
     distributed = _distributed(header)
-    return columns.trace(
+    trace = columns.trace(
         devices=_devices(header),
         rank=distributed.rank,
         backend=distributed.backend,
         dropped_events=dropped,
         notes=notes,
     )
+    return replace(without_duplicates(trace), is_cut_off=CUT_OFF in notes)
 
 
 def _join_headers(header: TraceHeader, more: TraceHeader) -> TraceHeader:

@@ -8,6 +8,7 @@ from perfledger.records import Side
 from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.bottleneck.classifier import classify
 from perfledger_profiles.bottleneck.recommendations import recommendations
+from perfledger_profiles.parsing.chrome_trace_json import CUT_OFF
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 from perfledger_profiles.timeline.call_labels import MAX_PATH_DEPTH
@@ -333,3 +334,38 @@ def test_what_waits_on_a_device_is_not_its_work(trace):
     trace.step(1, 0, 100)
 
     assert trace.read().bucket_seconds()[Bucket.COMPUTE] == pytest.approx(20e-6)
+
+
+@pytest.mark.parametrize("second", [30, 89])
+def test_steps_that_overlap_on_one_thread_are_of_two_processes(trace, second):
+    """Two hosts number their processes alike; joined, their steps would cut each other short."""
+    trace.step(1, 0, 100).step(1, second, 100)
+
+    with pytest.raises(ProfileError, match="give one file per process"):
+        trace.read()
+
+
+def test_neighbouring_steps_overlap_by_a_rounding(trace):
+    trace.step(1, 0, 100).step(2, 91, 100)
+
+    assert trace.read().steps == 2
+
+
+def test_kernels_without_a_length_are_not_known(trace):
+    trace.step(1, 0, 100)
+    trace.launch("cudaLaunchKernel", 10, 5, kernel="gemm", at=20, lasts=0, correlation=1)
+
+    assert classify(trace.read()).primary is Bottleneck.UNKNOWN
+
+
+def test_what_a_cut_off_file_does_not_show_is_unknown(trace):
+    trace.step(1, 0, 100).add("aten::mm", 0, 95)
+    trace.launch("cudaLaunchKernel", 10, 5, kernel="gemm", at=20, lasts=10, correlation=1)
+    trace.launch("cudaLaunchKernel", 40, 5, kernel="gemm", at=50, lasts=30, correlation=2)
+    whole, cut_off = trace.data(), trace.data()[:-40]
+
+    profile = trace.read(cut_off)
+
+    assert trace.read(whole).is_host_known
+    assert CUT_OFF in profile.notes
+    assert classify(profile).primary is Bottleneck.UNKNOWN
