@@ -53,18 +53,7 @@ def get_app(_state: State, request: "Handler") -> Reply:
 def get_installation(state: State, request: "Handler", name: str) -> Reply:
     check_jwt(request)
     state.repository(name)
-    rights = {
-        name: "read" if name in {"metadata", "contents"} else "write" for name in state.granted
-    }
-    events = ["issue_comment", "pull_request"]
-    account = {"login": name.partition("/")[0]}
-    return 200, {
-        "id": 41,
-        "app_slug": SLUG,
-        "account": account,
-        "permissions": rights,
-        "events": events,
-    }
+    return 200, {"id": 41, "app_slug": SLUG, **state.installation(name)}
 
 
 def create_token(state: State, request: "Handler", _installation: str) -> Reply:

@@ -80,6 +80,15 @@ class State:
     def account_id(self, login: str) -> int:
         return self.accounts.setdefault(login, FIRST_ID + len(self.accounts))
 
+    def installation(self, name: str) -> Document:
+        """Return what the App may do in a repository, and the events that it is sent."""
+        read = {"metadata", "contents"}
+        return {
+            "account": {"login": name.partition("/")[0]},
+            "permissions": {one: "read" if one in read else "write" for one in self.granted},
+            "events": ["issue_comment", "pull_request"],
+        }
+
     def repository(self, name: str, *, create: bool = False) -> Repository:
         if create:
             empty: Repository = {

@@ -96,7 +96,7 @@ def kinds_of_pages(page, site):
     while waiting:
         path = waiting.pop()
         page.goto(site + path)
-        for link in page.locator("main a[href^='/'], header a[href^='/']").all():
+        for link in page.locator("a[href^='/']:not([download])").all():
             href = str(link.get_attribute("href"))
             kind = re.sub(r"[0-9a-f]{32}|\d+|(?<=workloads/).*|\?.*", "*", href)
             if kind not in kinds and not href.endswith((".json", "=csv", "=json")):

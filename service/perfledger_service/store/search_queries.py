@@ -72,10 +72,10 @@ def _commits(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
         .order_by(col(UploadRow.measured_at).desc(), col(UploadRow.id))
         .limit(_MAX_CHECKS)
     )
-    shown: set[tuple[str, str]] = set()
+    listed_commits: set[tuple[str, str]] = set()
     for repository, head_sha, subject, upload_id in rows:
-        if (repository, head_sha) not in shown:
-            shown.add((repository, head_sha))
+        if (repository, head_sha) not in listed_commits:
+            listed_commits.add((repository, head_sha))
             yield SearchHit(
                 kind=SearchKind.COMMIT,
                 repository=repository,

@@ -23,7 +23,7 @@ from perfledger_service.rendering.server.admin_pages import (
 from perfledger_service.store.maintenance.admin_queries import project_summaries, token_summaries
 from perfledger_service.store.projects import projects
 from perfledger_service.usecases.inputs.price_books import current_sheet
-from perfledger_service.usecases.server.administration import (
+from perfledger_service.usecases.people.administration import (
     github_view,
     retry_upload,
     revoke_project_token,
@@ -62,9 +62,11 @@ def admin_projects(
     size = PROJECTS_PER_PAGE if is_page else MAX_PROJECTS
     with admin.session() as session:
         number = min(page, -(-len(admin.project_ids or ()) // size)) if is_page else 1
-        found, total = project_summaries(session, page=number, size=size, now=state.now())
-    shown = Page(items=found, number=number, pages=-(-total // size), total=total)
-    return _answer(output, lambda: projects_page(shown), lambda: admin_projects_document(found))
+        summaries, total = project_summaries(session, page=number, size=size, now=state.now())
+    listed_page = Page(items=summaries, number=number, pages=-(-total // size), total=total)
+    return _answer(
+        output, lambda: projects_page(listed_page), lambda: admin_projects_document(summaries)
+    )
 
 
 @router.get("/tokens")
@@ -133,15 +135,15 @@ def github(
     """Show what GitHub says of the App in these projects, and of its webhooks."""
     with admin.session() as session:
         names = tuple(project.repository for project in projects(session))
-        shown = page_of(names, page, size=INSTALLATIONS_PER_PAGE)
+        names_page = page_of(names, page, size=INSTALLATIONS_PER_PAGE)
         view = github_view(
             session,
-            shown.items,
+            names_page.items,
             installations=state.installations,
             requests=state.github_requests,
             has_webhook=state.webhook_secret is not None,
         )
-    return _answer(output, lambda: github_page(view, shown), lambda: github_document(view))
+    return _answer(output, lambda: github_page(view, names_page), lambda: github_document(view))
 
 
 @router.get("/prices")

@@ -84,7 +84,9 @@ def test_more_than_a_page_shows_is_said_to_be_more(site, make_bundle):
 
 
 def test_an_empty_search_and_one_without_results_say_what_to_type(site):
-    assert "first four or more digits" in site.get("/search").text
+    empty = site.get("/search").text
+    assert "first four or more digits" in empty
+    assert 'type="search" maxlength="200" value=""' in empty
     page = site.client.get("/search", params={"q": "<script>alert(1)</script>"}).text
     assert "Nothing that you may view is named <code>&lt;script&gt;" in page
     assert "<script>alert" not in page
