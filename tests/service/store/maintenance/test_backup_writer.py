@@ -48,11 +48,13 @@ def test_a_damaged_database_is_not_backed_up(engine, fill, tmp_path, watcher, no
     fill(engine)
     with engine.connect() as connection:
         connection.execute(text("pragma wal_checkpoint(truncate)"))
+        size = connection.execute(text("pragma page_size")).scalar_one()
+        query = text("select rootpage from sqlite_schema where name = 'observation'")
+        page = connection.execute(query).scalar_one()
     engine.dispose()
     path = tmp_path / "perfledger.db"
     content = bytearray(path.read_bytes())
-    half = len(content) // 2
-    content[half : half + 20_000] = b"\xff" * 20_000
+    content[(page - 1) * size : page * size] = b"\xff" * size
     path.write_bytes(content)
     damaged = open_engine(f"sqlite:///{path}")
     with (
