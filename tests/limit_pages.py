@@ -5,10 +5,16 @@ SHORTENED = """Longer texts are shortened. Longer tables show their first rows a
 # Of each page: the title, the folder whose modules it lists, and what happens beyond a limit.
 PAGES = {
     "service": (
-        "the service and its store",
+        "the service and GitHub",
         "service/perfledger_service",
         """The service refuses a request beyond its limit, with an error that says what is too
         large. A time limit ends one attempt.""",
+    ),
+    "store": (
+        "the service's database",
+        "service/perfledger_service/store",
+        """A request beyond a limit is refused, with an error that says what is too large. Longer
+        lists are cut off or have pages.""",
     ),
     "commands": (
         "the inputs of commands",

@@ -1,0 +1,34 @@
+from datetime import timedelta
+
+from perfledger_service.store.database import read_session
+from perfledger_service.store.maintenance.admin_queries import (
+    project_summaries,
+    token_summaries,
+    waiting_uploads,
+)
+from perfledger_service.usecases.pull_requests.projects import add_project, revoke_token
+from perfledger_service.values.service_views.admin_views import TokenState
+
+
+def test_tokens_that_may_be_used_come_first(engine, now):
+    tokens = [f"pl_{number:08}_{'s' * 43}" for number in range(3)]
+    lifetimes = (None, timedelta(days=1), None)
+    for token, lifetime in zip(tokens, lifetimes, strict=True):
+        add_project(engine, "octo/models", token=token, lifetime=lifetime, now=now)
+    revoke_token(engine, tokens[0][:11], now=now)
+    later = now + timedelta(days=1)
+    with read_session(engine) as session:
+        states = [one.state for one in token_summaries(session, now=later)]
+        [[project], total] = project_summaries(session, page=1, size=9, now=later)
+
+    assert states == [TokenState.LIVE, TokenState.EXPIRED, TokenState.REVOKED]
+    assert (project.tokens, project.uploads, project.newest_upload_at, total) == (1, 0, None, 1)
+
+
+def test_an_upload_waits_until_it_is_judged_and_posted(engine, received, make_bundle):
+    received(engine, make_bundle())
+    with read_session(engine) as session:
+        [[upload], total] = waiting_uploads(session, most=9)
+        assert waiting_uploads(session, most=0) == ((), 1)
+
+    assert (upload.status, total) == ("received", 1)
