@@ -319,11 +319,15 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
     )
     rows = session.connection().execute(query).all()
     points: list[SeriesPoint] = []
-    earlier, last = None, None
-    for row in sorted(rows[::-1], key=_place_of_point):
-        if row.place is not None and row.place != last:
-            earlier, last = last, row.place
-        is_after_another = row.place is not None and earlier is not None
+    earlier: int | None = None
+    last: int | None = None
+    oldest_first = rows[::-1]
+    for row in sorted(oldest_first, key=_place_of_point):
+        distance: int | None = None
+        if row.place is not None:
+            if row.place != last:
+                earlier, last = last, row.place
+            distance = 0 if earlier is None else row.place - earlier
         point = SeriesPoint(
             position=row.position,
             sha=row.sha,
@@ -336,7 +340,7 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
             high=row.high,
             created_at=row.measured_at,
             committed_at=row.committed_at,
-            distance=row.place - earlier if is_after_another else None if row.place is None else 0,
+            distance=distance,
             is_unattested=not is_attested(row),
         )
         points.append(point)
