@@ -223,6 +223,12 @@ def bill_rows(
         if len(cells) <= last:
             msg = f"the bill's line {line} is truncated, so sums would be wrong: export it again"
             raise BillError(msg)
+        if any(cells[len(header) :]):
+            msg = (
+                f"the bill's line {line} has more cells than columns, as of commas in numbers or "
+                "names, so amounts may be of another column: quote them"
+            )
+            raise BillError(msg)
         row = missing | {
             name: "" if cells[place] == _NULL else cells[place] for name, place in places.items()
         }

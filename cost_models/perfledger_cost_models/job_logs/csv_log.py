@@ -115,6 +115,12 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
             if 0 < len(cells) < len(header):
                 msg = f"the job log, line {rows.line_num}, is truncated: export it again"
                 raise JobLogError(msg)
+            if any(cells[len(header) :]):
+                msg = (
+                    f"the job log, line {rows.line_num}, has more cells than columns, as of commas "
+                    "in numbers or names: quote them"
+                )
+                raise JobLogError(msg)
             if cells:
                 yield job_of(
                     _with_queue_name(dict(zip(header, cells, strict=False))), rows.line_num

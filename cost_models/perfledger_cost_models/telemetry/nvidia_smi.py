@@ -59,6 +59,9 @@ def read_query(text: str, name: str) -> ActivityExport:
         if len(cells) < len(columns):
             msg = f"{where} is cut off: remove it"
             raise UsageFileError(msg)
+        if any(cells[len(columns) :]):
+            msg = f"{where}: more cells than columns, as of decimal commas: export with LC_ALL=C"
+            raise UsageFileError(msg)
         time = parse_time(row[TIME].replace("/", "-"), where)
         device, model = first_label(row, DEVICE), first_label(row, NAME)
         for column in NVIDIA_SMI_METRICS.keys() & row.keys():

@@ -138,6 +138,7 @@ def test_rows_have_every_column_and_their_line():
     [
         (cells_of(BillingCurrency="EUR"), "line 2 is in 'EUR': convert it"),
         (cells_of()[:-1], "line 2 is truncated"),
+        ([*cells_of(), "5"], "line 2 has more cells than columns"),
     ],
 )
 def test_another_currency_and_a_truncated_row_are_refused(cells, message):

@@ -60,3 +60,8 @@ def test_cells_without_units_are_the_same():
 def test_an_error_names_what_is_missing_or_wrong(rows, header, message):
     with pytest.raises(UsageFileError, match=message):
         read(rows, header)
+
+
+def test_a_decimal_comma_that_moves_the_cells_is_no_reading():
+    with pytest.raises(UsageFileError, match="more cells than columns"):
+        read(ROWS.replace("40 %", "40,5 %"))
