@@ -13,6 +13,7 @@ from perfledger_baselines.judging.variant_ranking import (
 from perfledger_service.rendering.layout import number_format
 
 NOT_COMPARED = "its result was not compared with that of the step as it is written"
+TIMES_FROM = 1.0  # a larger change is read as a factor: "9 times", not "+800 %"
 NO_ORDER = "which variant is fastest"
 
 
@@ -40,10 +41,10 @@ def remark_sentences(bundle: Bundle) -> Iterator[str]:
 
 
 def _remarks(work: StepWork | None) -> tuple[str, ...]:
-    is_counted = work is not None and not any(
-        limit.startswith(NOT_COUNTED) for limit in work.limits
-    )
-    return work.variant_remarks if work is not None and is_counted else (NOT_COMPARED,)
+    if work is None:
+        return (NOT_COMPARED,)
+    uncounted = [limit for limit in work.limits if limit.startswith(NOT_COUNTED)]
+    return (f"{NOT_COMPARED} ({uncounted[0]})",) if uncounted else work.variant_remarks
 
 
 def _sides_words(ranking: VariantRanking) -> str:
@@ -74,9 +75,15 @@ def _lead(side: SideRanking, variant: str = "") -> str:
     """Return how much more time another variant takes: this one, or the next fastest."""
     named = [each for each in side.comparisons if each.variant == variant]
     nearest = named[0] if named else min(side.comparisons, key=lambda each: each.change)
-    return f"{nearest.variant}: {_interval(nearest)} time"
+    return f"{nearest.variant} takes {_interval(nearest)}"
 
 
 def _interval(comparison: VariantComparison) -> str:
+    if comparison.change >= TIMES_FROM:
+        change, low, high = (
+            number_format.factor(1 + value)
+            for value in (comparison.change, comparison.low, comparison.high)
+        )
+        return f"{change} the time ({low} to {high})"
     change, interval = number_format.change(comparison.change, comparison.low, comparison.high)
-    return f"{change} ({interval})"
+    return f"{change} time ({interval})"
