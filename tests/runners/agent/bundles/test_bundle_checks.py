@@ -170,6 +170,12 @@ TINY = 1e-9
         (("plan",), "class_deadline_s", (TINY, 7 * 86400), (0, 7 * 86400.001)),
         (("workloads", 0), "units_per_step", (TINY, 1), (0, -TINY)),
         (("workloads", 0), "devices", (1, 2), (0,)),
+        (
+            ("workloads", 0),
+            "variant",
+            ("", "compile"),
+            ("eager|jit", "jit:<b>", "compile ", "x" * 300),
+        ),
         (("workloads", 0), "margin", (TINY, 1 - TINY), (0, 1)),
         (("runs", 0), "pair", (0, 1), (-1,)),
         (("runs", 0), "position", (0, 1), (-1, 2)),

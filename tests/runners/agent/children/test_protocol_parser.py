@@ -83,6 +83,23 @@ def test_a_run_is_read_as_the_child_wrote_it():
     )
 
 
+@pytest.mark.parametrize("variant", ["", "compile", "jit:donate+xla_a=1", "triton-server"])
+def test_a_workload_has_the_name_of_its_variant(variant):
+    line = {"version": PROTOCOL_VERSION, "event": "workload", "id": "m:f", "module": "m"}
+
+    message = decode_message(json.dumps({**line, "function": "f", "variant": variant}).encode())
+
+    assert getattr(message, "variant", None) == variant
+
+
+@pytest.mark.parametrize("variant", ["a|b", "<b>", "compile\n", "x:" + "y" * 300, 3, None])
+def test_what_is_no_variants_name_is_garbage(variant):
+    line = {"version": PROTOCOL_VERSION, "event": "workload", "id": "m:f", "module": "m"}
+
+    with pytest.raises(GarbageError):
+        decode_message(json.dumps({**line, "function": "f", "variant": variant}).encode())
+
+
 def test_every_event_of_the_protocol_has_a_message():
     messages = (RankMessage, *AnyMessage.__args__)  # the first one is a launched process's
     known = {message.__struct_config__.tag for message in messages}

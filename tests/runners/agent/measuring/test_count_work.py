@@ -82,7 +82,9 @@ COUNT = {"name": FLOPS, "unit": "FLOP", "value": 5.0, "source": "a counter"}
 
 
 def test_what_a_child_says_is_kept(scripted, sides):
-    counted = message("counted", counts=[COUNT], limits=["a loop\x07"], program="abc")
+    counted = message(
+        "counted", counts=[COUNT], limits=["a loop\x07"], program="abc", variant_remarks=["b\x07"]
+    )
     harness = scripted({"event": "facts"}, message("started"), counted, {"event": "done"})
 
     base, head = count_both(harness, sides("pass"), [spec("matmul")])
@@ -91,6 +93,7 @@ def test_what_a_child_says_is_kept(scripted, sides):
     assert base.work == head.work
     assert base.work.counts[0].value == 5.0
     assert (base.work.limits, base.work.program) == (("a loop\ufffd",), "abc")
+    assert base.work.variant_remarks == ("b\ufffd",)
 
 
 def test_a_workload_that_fails_on_base_is_not_tried_on_head(scripted, sides):
