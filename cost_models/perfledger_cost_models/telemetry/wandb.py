@@ -10,7 +10,7 @@ read; nor is `system.gpu.process.0...`, which counts the same GPU again.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 import msgspec
@@ -67,10 +67,18 @@ def read_events_csv(text: str, name: str) -> ActivityExport:
     """Read rows in CSV; raise UsageFileError."""
     rows = rows_of(text, name)
     header = header_of(rows)
-    return _export(
-        name,
-        ((f"{name}, line {number}", dict(zip(header, row, strict=False))) for number, row in rows),
-    )
+    return _export(name, _csv_rows(header, rows, name))
+
+
+def _csv_rows(
+    header: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]], name: str
+) -> Iterator[tuple[str, _Row]]:
+    for number, cells in rows:
+        where = f"{name}, line {number}"
+        if len(cells) != len(header):
+            msg = f"{where}: {len(cells)} cells for {len(header)} columns: export it again"
+            raise UsageFileError(msg)
+        yield where, dict(zip(header, cells, strict=True))
 
 
 def _export(name: str, rows: Iterable[tuple[str, _Row]]) -> ActivityExport:

@@ -138,7 +138,7 @@ def test_csv_is_read_as_pandas_writes_it_and_an_empty_cell_is_no_sample():
             "not a list|not a num",
             id="huge",
         ),
-        pytest.param(b"system.gpu.0.gpu,_timestamp\n1\n", "not a time", id="a short row"),
+        pytest.param(b"system.gpu.0.gpu,_timestamp\n1\n", "1 cells for 2", id="a short row"),
     ],
 )
 def test_a_file_without_activity_is_an_error(data, message):
@@ -151,3 +151,11 @@ def test_a_row_is_named_by_its_place_from_one():
 
     with pytest.raises(UsageFileError, match=r"x1\.json, row 2: 'x' is not a number"):
         read_activity(data, "x1.json")
+
+
+@pytest.mark.parametrize("row", ["1700000010,5", "1700000010,5,6,7"])
+def test_a_ragged_row_may_hold_a_number_that_is_cut_off(row):
+    header = "_timestamp,system.gpu.0.gpu,system.gpu.0.memoryAllocated"
+
+    with pytest.raises(UsageFileError, match=r"line 3: [24] cells for 3 columns"):
+        read_activity(f"{header}\n1700000000,50,60\n{row}\n".encode(), "x1.csv")
