@@ -109,9 +109,7 @@ def leave_out_of_garbage():
 def pytest_runtest_setup(item):
     if not IS_CI and is_ci_only(item):
         # One place and one reason: the summary folds these skips into one line with their number.
-        pytest.skip(
-            "LEFT TO CI: slow, and alone in what they prove (PERFLEDGER_ALL_TRIES=1 runs them)"
-        )
+        pytest.skip("LEFT TO CI: slow (PERFLEDGER_ALL_TRIES=1 runs them)")
     if item.get_closest_marker("torch") is not None and find_spec("torch") is None:
         leave_out("torch is not installed (pip install 'perfledger[torch]')")
 

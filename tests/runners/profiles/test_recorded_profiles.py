@@ -143,6 +143,7 @@ def test_torchs_fused_attention_is_matched_with_its_parts(torch_profiles):
     )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_jaxs_matmul_is_found_in_a_compiled_step(jax_profiles):
     profile = jax_profiles["once"]
 
@@ -156,6 +157,7 @@ def test_jaxs_matmul_is_found_in_a_compiled_step(jax_profiles):
     )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_compiling_in_every_step_is_found(jax_profiles):
     profile = jax_profiles["rejit"]
 

@@ -81,6 +81,9 @@ FEW_PROCESSES = "--processes 3"
 IN_CI = (
     "--bill bill.csv --output review",
     "perfledger bench time 'sum(range(1000))'",
+    "perfledger bench time 'sum(range(1000))' --processes 3 --json",
+    "--setup 'numbers = list(range(1000))[::-1]'",
+    "perfledger plan simulate jobs.csv --nodes 2 --devices-per-node 8",
     "perfledger plan simulate jobs.csv --policy fifo --policy fair --json",
     "perfledger trace diff base.json head.json",
     "--pairs 20 --budget 5m",
