@@ -1,7 +1,7 @@
 """Stands in for GitHub's API over real HTTP, for the demo and the tests, without an account.
 
-`python examples/github_stand_in.py --port 0` prints its URL. It has pull requests, comments and
-check runs, answers and refuses like GitHub, and is controlled under /_stand_in/:
+`python examples/github_stand_in.py --port 0` prints its URL. It has pull requests, comments,
+issues and check runs, answers and refuses like GitHub, and is controlled under /_stand_in/:
 
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
 POST /_stand_in/permissions  {"repository": "o/r", "login": "mallory", "permission": "read"}
@@ -30,8 +30,18 @@ from pathlib import Path
 from socket import socket
 from urllib.parse import parse_qs, urlsplit
 
+from github_issues import (
+    add_reaction,
+    create_issue,
+    delete_comment,
+    get_comment,
+    list_comments,
+    list_issues,
+    require_issue,
+    update_issue,
+)
 from github_oauth import authorize, exchange, get_user, set_browser
-from github_state import Answer, Comment, Document, Reply, State, refuse
+from github_state import Answer, Document, Reply, State, refuse
 
 SLUG = "perfledger"
 LOGIN = f"{SLUG}[bot]"
@@ -39,7 +49,6 @@ MAX_BODY_BYTES = 4_000_000
 MAX_TEXT, MAX_COMMENT = 65_535, 65_536
 MAX_ANNOTATIONS = 50
 JWT_SECONDS = 600
-REACTIONS = frozenset(("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"))
 CONCLUSIONS = frozenset(
     ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
 )
@@ -80,19 +89,9 @@ def get_pull(state: State, _request: "Handler", name: str, number: str) -> Reply
     return 200, state.repository(name)["pulls"].get(number) or refuse(404, "Not Found")
 
 
-def list_comments(state: State, request: "Handler", name: str, number: str) -> Reply:
-    get_pull(state, request, name, number)
-    comments = state.repository(name)["comments"].values()
-    return 200, [one for one in comments if one["number"] == int(number)]
-
-
 def create_comment(state: State, request: "Handler", name: str, number: str) -> Reply:
-    get_pull(state, request, name, number)
+    require_issue(state, name, number)
     return 201, state.add_comment(name, int(number), LOGIN, valid_comment_body(request))
-
-
-def get_comment(state: State, _request: "Handler", name: str, comment: str) -> tuple[int, Comment]:
-    return 200, state.repository(name)["comments"].get(comment) or refuse(404, "Not Found")
 
 
 def update_comment(state: State, request: "Handler", name: str, comment: str) -> Reply:
@@ -102,23 +101,6 @@ def update_comment(state: State, request: "Handler", name: str, comment: str) ->
     found["body"] = valid_comment_body(request)
     found["edits"] += 1
     return 200, found
-
-
-def delete_comment(state: State, request: "Handler", name: str, comment: str) -> Reply:
-    get_comment(state, request, name, comment)
-    del state.repository(name)["comments"][comment]
-    return 204, None
-
-
-def add_reaction(state: State, request: "Handler", name: str, comment: str) -> Reply:
-    get_comment(state, request, name, comment)
-    reaction = {"comment": int(comment), "content": request.document.get("content", "")}
-    if reaction["content"] not in REACTIONS:
-        refuse(422, "Validation Failed: content is not a reaction")
-    reactions = state.repository(name)["reactions"]
-    is_new = reaction not in reactions
-    reactions.extend([reaction] * is_new)
-    return 201 if is_new else 200, {"id": 1, "content": reaction["content"]}
 
 
 def get_permission(state: State, _request: "Handler", name: str, login: str) -> Reply:
@@ -208,6 +190,9 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", REPOSITORY, lambda state, _, name: (200, {"id": 1} | state.repository(name))),
     ("GET", REPOSITORY + r"/installation", get_installation),
     ("GET", REPOSITORY + r"/pulls/(\d+)", get_pull),
+    ("GET", REPOSITORY + r"/issues", list_issues),
+    ("POST", REPOSITORY + r"/issues", lambda *request: create_issue(*request, LOGIN)),
+    ("PATCH", REPOSITORY + r"/issues/(\d+)", update_issue),
     ("GET", REPOSITORY + r"/issues/(\d+)/comments", list_comments),
     ("POST", REPOSITORY + r"/issues/(\d+)/comments", create_comment),
     ("GET", REPOSITORY + r"/issues/comments/(\d+)", get_comment),

@@ -23,6 +23,7 @@ class Comment(TypedDict):
 class Repository(TypedDict):
     pulls: dict[str, dict[str, object]]
     comments: dict[str, Comment]
+    issues: dict[str, Document]
     check_runs: dict[str, Document]
     permissions: dict[str, str]
     reactions: list[Document]
@@ -51,7 +52,8 @@ class State:
         self.repositories: dict[str, Repository] = {}
         self.requests: list[dict[str, str]] = []
         self.faults: list[Document] = []
-        self.granted = {"metadata", "contents", "checks", "pull_requests"}  # rights of the App
+        # What the App may do.
+        self.granted = {"metadata", "contents", "checks", "pull_requests", "issues"}
         self.deliveries: list[Document] = []  # of webhooks, newest first
         self.repeated_status = 200
         self.accounts: dict[str, int] = {}  # numbers by login
@@ -94,6 +96,7 @@ class State:
             empty: Repository = {
                 "pulls": {},
                 "comments": {},
+                "issues": {},
                 "check_runs": {},
                 "permissions": {},
                 "reactions": [],

@@ -7,7 +7,7 @@ class RecordingJobs(UploadWorkflow):
     """Remembers what was enqueued and does none of it."""
 
     def __init__(self):
-        self.works, self.checks, self.commands = [], [], []
+        self.works, self.checks, self.commands, self.notices = [], [], [], []
         self._is_launched = False
 
     @property
@@ -25,6 +25,9 @@ class RecordingJobs(UploadWorkflow):
 
     def enqueue_command(self, command):
         self.commands.append(command)
+
+    def enqueue_notice(self, notice):
+        self.notices.append(notice)
 
     def close(self):
         self._is_launched = False

@@ -367,19 +367,6 @@ def test_nothing_is_enqueued_before_the_launch(steps):
 
 
 @pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("sqlite:///perfledger.db", "sqlite:///perfledger-jobs.db"),
-        ("sqlite:////srv/a.b/perfledger.db", "sqlite:////srv/a.b/perfledger-jobs.db"),
-        ("sqlite:////srv/a.b/perfledger", "sqlite:////srv/a.b/perfledger-jobs"),
-        ("postgresql+psycopg://u@h/db", "postgresql+psycopg://u@h/db"),
-    ],
-)
-def test_the_engine_keeps_its_tables_apart(url, expected):
-    assert workflow_database_url(url) == expected
-
-
-@pytest.mark.parametrize(
     ("attempt", "asked_s", "wait_s"),
     [(1, None, 60), (2, None, 120), (4, None, 480), (5, None, 900), (99, None, 900), (1, 300, 300)],
 )

@@ -162,6 +162,14 @@ ROOT = Group(
                         "triage": "server.event:triage",
                     },
                 ),
+                "notice": Group(
+                    "Manage notices of regressions: by webhook, mail or issue.",
+                    {
+                        "add": "server.notice:add",
+                        "remove": "server.notice:remove",
+                        "list": "server.notice:list_notices",
+                    },
+                ),
                 "token": Group("Manage tokens.", {"revoke": "server.token:revoke"}),
                 "person": Group(
                     "Manage people who signed in, and their roles.",

@@ -17,6 +17,7 @@ from perfledger_service.github.documents import (
     CREATED,
     INSTALLATION_TOKEN,
     USER,
+    InstallationToken,
     decode_answer,
 )
 from perfledger_service.github.session import app_auth, installation_auth, token_auth
@@ -28,9 +29,13 @@ RENEWAL_MARGIN = timedelta(minutes=5)
 PERMISSIONS = {
     "metadata": "read",
     "contents": "read",  # which commits are on the default branch; it may be missing
+    "issues": "write",  # notices as issues; it may be missing
     "checks": "write",
     "pull_requests": "write",
 }
+# What is done without permissions that were not granted, tried in this order.
+_LEFT_OUT = ((), ("issues",), ("contents",), ("issues", "contents"))
+_NOT_GRANTED = 422
 _Document = TypeVar("_Document")
 
 
@@ -138,16 +143,22 @@ class AppAuthentication:
                 raise GitHubError(msg, is_transient=True) from None
             raise
         path = f"app/installations/{installation.id}/access_tokens"
-        request = {"repositories": [repository.partition("/")[2]], "permissions": PERMISSIONS}
-        try:
-            token = self._as_app("POST", path, INSTALLATION_TOKEN, request)
-        except GitHubError as error:
-            if error.github_status != 422:  # noqa: PLR2004 - a permission that was not granted
-                raise
-            fewer = {name: right for name, right in PERMISSIONS.items() if name != "contents"}
-            token = self._as_app("POST", path, INSTALLATION_TOKEN, request | {"permissions": fewer})
+        token = self._granted_token(path, repository.partition("/")[2])
         auth = installation_auth(token.token, token.expires_at)
         return token.expires_at, RepositoryAccess(auth=auth, installation=str(installation.id))
+
+    def _granted_token(self, path: str, name: str) -> InstallationToken:
+        """Return a token of a repository, without what may be missing where it was not granted."""
+        for left_out in _LEFT_OUT:
+            rights = {one: PERMISSIONS[one] for one in PERMISSIONS if one not in left_out}
+            request = {"repositories": [name], "permissions": rights}
+            try:
+                return self._as_app("POST", path, INSTALLATION_TOKEN, request)
+            except GitHubError as error:
+                if error.github_status != _NOT_GRANTED or left_out == _LEFT_OUT[-1]:
+                    raise
+        msg = "unreachable: the last attempt returns or raises"
+        raise AssertionError(msg)
 
     def app_auth(self) -> AuthBase:
         """Return the authentication as the App itself."""

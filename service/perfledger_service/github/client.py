@@ -26,6 +26,7 @@ from perfledger_service.github.documents import (
     REPOSITORY,
     decode_answer,
 )
+from perfledger_service.github.issues import GitHubIssues
 from perfledger_service.github.pull_requests import (
     CheckRunContent,
     PullRequest,
@@ -185,6 +186,11 @@ class GitHub:
         if not isinstance(self._authentication, AppAuthentication):
             return None
         return GitHubInstallations(self._api, self._authentication.app_auth)
+
+    @property
+    def issues(self) -> GitHubIssues:
+        """Return the issues of the repositories."""
+        return GitHubIssues(self._call, self.me)
 
     @property
     def requests(self) -> RequestCounts:

@@ -75,6 +75,20 @@ class CheckRuns(msgspec.Struct):
     check_runs: tuple[CheckRun, ...]
 
 
+class Issue(msgspec.Struct):
+    """An issue, or a pull request; `user` is null once the account is deleted."""
+
+    number: int
+    body: str | None = None
+    user: GitHubUser | None = None
+
+
+class IssueNumber(msgspec.Struct):
+    """An issue by its number."""
+
+    number: int
+
+
 class CommitLink(msgspec.Struct):
     """A commit by its hash."""
 
@@ -142,6 +156,8 @@ PULL_REQUEST = msgspec.json.Decoder(PullRequestDocument)
 COMMENTS = msgspec.json.Decoder(tuple[IssueComment, ...])
 APP = msgspec.json.Decoder(GitHubApp)
 CHECK_RUNS = msgspec.json.Decoder(CheckRuns)
+ISSUES = msgspec.json.Decoder(tuple[Issue, ...])
+ISSUE_NUMBER = msgspec.json.Decoder(IssueNumber)
 CREATED = msgspec.json.Decoder(CreatedResource)
 LISTED_COMMITS = msgspec.json.Decoder(tuple[ListedCommit, ...])
 REPOSITORY = msgspec.json.Decoder(RepositoryDocument)

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from pydantic import SecretStr
 
 from perfledger_service.errors import NoticeServiceError, SettingsError
-from perfledger_service.values.notice import NoticeMessage
+from perfledger_service.values.notices.notice import NoticeMessage
 
 URL_SETTING, SENDER_SETTING = "PERFLEDGER_SMTP_URL", "PERFLEDGER_SMTP_SENDER"
 TIMEOUT_S = 15.0  # of each answer

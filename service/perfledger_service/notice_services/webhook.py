@@ -5,6 +5,7 @@ that changes its address meanwhile leads nowhere else.
 """
 
 import json
+import re
 import socket
 import ssl
 import threading
@@ -17,9 +18,10 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import SecretStr
 
 from perfledger_service.errors import NoticeServiceError, SettingsError
-from perfledger_service.values.notice import NoticeMessage
+from perfledger_service.values.notices.notice import NoticeMessage
 
-SETTING = "PERFLEDGER_NOTICE_WEBHOOKS"
+WEBHOOKS_SETTING = "PERFLEDGER_NOTICE_WEBHOOKS"
+WEBHOOK_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 5.0, 10.0
 # For all of a request: a server that answers byte by byte holds a worker no longer.
 MAX_SECONDS = 20.0
@@ -46,8 +48,8 @@ def read_webhooks(setting: SecretStr | None) -> Mapping[str, SecretStr]:
     webhooks: dict[str, SecretStr] = {}
     for place, word in enumerate(words, 1):
         name, _, url = word.partition("=")
-        if not name.replace("-", "").replace("_", "").isalnum() or _split(url) is None:
-            msg = f"{SETTING}: entry {place} is not NAME=https://…"
+        if WEBHOOK_NAME.fullmatch(name) is None or _split(url) is None:
+            msg = f"{WEBHOOKS_SETTING}: entry {place} is not NAME=https://…"
             raise SettingsError(msg)
         webhooks[name] = SecretStr(url)
     return webhooks
@@ -77,7 +79,7 @@ class WebhookSender:
         secret = self._webhooks.get(name)
         url = _split(secret.get_secret_value()) if secret else None
         if url is None:
-            msg = f"{SETTING} has no webhook {name!r}: add it, or remove the target"
+            msg = f"{WEBHOOKS_SETTING} has no webhook {name!r}: add it, or remove the target"
             raise NoticeServiceError(msg, is_transient=True)
         body = json.dumps({"text": slack_text(message.summary)}).encode()
         try:
@@ -91,14 +93,18 @@ class WebhookSender:
     def _post(self, name: str, url: SplitResult, body: bytes) -> tuple[int, str, bytes]:
         host, port = url.hostname or "", url.port or HTTPS_PORT
         connection = HTTPSConnection(host, port, context=self._tls)
-        plain = _connect(self._addresses(name, host, port))
+        opened_socket = _connect(self._addresses(name, host, port))
         # Shutting the connection down ends a read that is under way.
-        end = threading.Timer(self._max_seconds, _shut_down, [plain.dup()])
+        second_handle = opened_socket.dup()
+        end = threading.Timer(self._max_seconds, _shut_down, [second_handle])
         end.daemon = True
         end.start()
         try:
-            with plain, self._tls.wrap_socket(plain, server_hostname=host) as connected:
-                connection.sock = connected
+            with (
+                opened_socket,
+                self._tls.wrap_socket(opened_socket, server_hostname=host) as tls_socket,
+            ):
+                connection.sock = tls_socket
                 headers = {"Content-Type": "application/json", "User-Agent": "perfledger"}
                 target = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
                 connection.request("POST", target, body, headers)
@@ -106,7 +112,7 @@ class WebhookSender:
                     return response.status, response.headers.get("Retry-After", ""), _read(response)
         finally:
             end.cancel()
-            end.args[0].close()
+            second_handle.close()
 
     def _addresses(self, name: str, host: str, port: int) -> tuple[tuple[str, int], ...]:
         """Return the addresses to connect to; raise NoticeServiceError where all are private."""

@@ -63,6 +63,16 @@ class ServiceSettings(BaseSettings):
     public_read: bool = Field(
         default=False, description="anyone who can reach the service may read its pages"
     )
+    notice_webhooks: SecretStr | None = Field(
+        None, description="where notices go: NAME=URL of Slack-compatible webhooks, with spaces"
+    )
+    notice_private_hosts: bool = Field(
+        default=False, description="webhooks may be at private addresses"
+    )
+    smtp_url: SecretStr | None = Field(
+        None, description="sends mail: smtps://USER:PASSWORD@HOST, or smtp:// for STARTTLS"
+    )
+    smtp_sender: str = Field("", description="the address that mail comes from")
     metrics_token: SecretStr | None = Field(
         None, description="for `/metrics`; without it only this machine reads them"
     )

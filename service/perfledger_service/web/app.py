@@ -23,6 +23,7 @@ from perfledger_service.usecases.comments.comment_commands import (
 from perfledger_service.usecases.comments.job_commands import follow_commands
 from perfledger_service.usecases.events.event_search import search_events
 from perfledger_service.usecases.jobs.job_schedule import queue_due_jobs
+from perfledger_service.usecases.notices.notice_queue import queue_notices
 from perfledger_service.usecases.pull_requests.followed_heads import POLL_INTERVAL, check_heads
 from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines
 from perfledger_service.usecases.pull_requests.missed_deliveries import redeliver_missed
@@ -144,6 +145,7 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
         RepeatedTask("sweep", partial(_sweep, state), every_s=SWEEP_S),
         RepeatedTask("queue jobs", partial(_queue_jobs, state), every_s=SWEEP_S),
         RepeatedTask("events", partial(_search_events, state), every_s=SWEEP_S),
+        RepeatedTask("notices", partial(_queue_notices, state), every_s=SWEEP_S),
     ]
     if state.pull_requests is not None:
         check = partial(_check_heads, state, state.pull_requests)
@@ -194,6 +196,11 @@ def _redeliver(state: AppState, deliveries: WebhookDeliveries) -> None:
 
 def _search_events(state: AppState) -> None:
     search_events(state.engine, now=state.now())
+
+
+def _queue_notices(state: AppState) -> None:
+    for notice in queue_notices(state.engine, now=state.now()):
+        state.workflow.enqueue_notice(notice)
 
 
 def _take_over(state: AppState, replica: ReplicaLock) -> None:

@@ -16,12 +16,19 @@ from sqlalchemy import Engine
 from perfledger_service.errors import SettingsError
 from perfledger_service.github.actions_tokens import ActionsTokens
 from perfledger_service.github.client import GitHub, open_github
+from perfledger_service.notice_services.mail import MailSender, read_mail_server
+from perfledger_service.notice_services.webhook import WebhookSender, read_webhooks
 from perfledger_service.settings.service import ServiceSettings
 from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.store.upgrade import open_current
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.comments.comment_commands import carry_out, fail_command
+from perfledger_service.usecases.notices.notice_sending import (
+    NoticeSenders,
+    fail_notice,
+    send_notice,
+)
 from perfledger_service.usecases.people.role_questions import LimitedPermissions
 from perfledger_service.usecases.people.sign_in import SignInOptions
 from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
@@ -165,6 +172,13 @@ def _app_state(
                 carry_out, engine, pull_requests=github, reports=reports, public_url=public_url
             ),
             fail_command=partial(fail_command, engine),
+            send_notice=partial(
+                send_notice,
+                engine,
+                senders=_notice_senders(settings, github),
+                public_url=public_url,
+            ),
+            fail_notice=partial(fail_notice, engine),
         ),
         executor_id=replica.executor_id if replica else None,
     )
@@ -185,6 +199,18 @@ def _app_state(
         proxy_addresses=proxy_networks(settings),
         sign_in=sign_in,
         permissions=LimitedPermissions(github) if github else None,
+    )
+
+
+def _notice_senders(settings: ServiceSettings, github: GitHub | None) -> NoticeSenders:
+    """Return what notices are sent through; raise SettingsError for settings that are wrong."""
+    return NoticeSenders(
+        webhooks=WebhookSender(
+            read_webhooks(settings.notice_webhooks),
+            allows_private=settings.notice_private_hosts,
+        ),
+        mail=MailSender(read_mail_server(settings.smtp_url, settings.smtp_sender)),
+        issues=github.issues if github else None,
     )
 
 

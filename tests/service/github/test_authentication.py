@@ -150,3 +150,12 @@ def test_an_app_goes_before_a_token(stand_in, key, at_github):
     client.close()
 
     assert at_github.requests == ["GET /app"]
+
+
+@pytest.mark.parametrize("missing", [{"issues"}, {"contents"}, {"issues", "contents"}])
+def test_an_app_that_may_not_do_all_does_what_it_may(app, at_github, stand_in, missing):
+    at_github.open_pull()
+    stand_in.state.granted -= missing
+    app.create_comment(REPOSITORY, 7, "text")
+
+    assert [one["body"] for one in at_github.comments] == ["text"]

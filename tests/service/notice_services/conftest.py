@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from perfledger_service.values.notice import NoticeMessage
+from perfledger_service.values.notices.notice import NoticeMessage
 from tests.service.notice_servers import Certificates, Webhook, running_server
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -17,7 +17,7 @@ from sqlalchemy.types import LargeBinary
 
 from perfledger_service.errors import PerfledgerError
 from perfledger_service.store.comments import comment_tables
-from perfledger_service.store.events import event_tables
+from perfledger_service.store.events import event_tables, notice_tables
 from perfledger_service.store.jobs import job_tables
 from perfledger_service.store.maintenance.backup_rows import kind_of, to_line
 from perfledger_service.store.people import people_tables
@@ -33,7 +33,14 @@ from perfledger_service.values.backups.backup_manifest import (
 )
 
 # The metadata has their tables once they are imported.
-TABLE_MODULES = (comment_tables, event_tables, job_tables, people_tables, review_tables)
+TABLE_MODULES = (
+    comment_tables,
+    event_tables,
+    notice_tables,
+    job_tables,
+    people_tables,
+    review_tables,
+)
 MANIFEST = "manifest.json"
 # Their rows are in no backup, and none is restored: a session that was ended would live again.
 # Backups before revision 0028 have a table of sign-ins that were not finished.

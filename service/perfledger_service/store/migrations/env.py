@@ -7,14 +7,21 @@ from sqlmodel.sql.sqltypes import AutoString
 
 from perfledger_service.store.comments import comment_tables
 from perfledger_service.store.database import UtcTime
-from perfledger_service.store.events import event_tables
+from perfledger_service.store.events import event_tables, notice_tables
 from perfledger_service.store.jobs import job_tables
 from perfledger_service.store.people import people_tables
 from perfledger_service.store.reviews import review_tables
 from perfledger_service.store.tables import StoreRow
 
 # The metadata has their tables once they are imported.
-MODULES = (comment_tables, event_tables, job_tables, people_tables, review_tables)
+MODULES = (
+    comment_tables,
+    event_tables,
+    notice_tables,
+    job_tables,
+    people_tables,
+    review_tables,
+)
 
 
 def plain_type(kind: str, item: object, _: object) -> str | Literal[False]:

@@ -1,0 +1,97 @@
+"""Sets where a project's notices go, and lists them."""
+
+from datetime import UTC, datetime
+from getpass import getuser
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.server_modules import open_store
+from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
+from perfledger_service.values.people.person import Actor
+
+Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
+Channel = Annotated[NoticeChannel, argument("webhook, mail or issue", metavar="CHANNEL")]
+Address = Annotated[
+    str, argument("a webhook's name in the settings, or an address of mail", metavar="ADDRESS")
+]
+
+
+@command(
+    examples=(
+        "perfledger server notice add octo/models webhook chat",
+        "perfledger server notice add octo/models mail perf@example.com --weekly",
+        "perfledger server notice add octo/models issue --early --hourly 3",
+    )
+)
+def add(
+    repository: Repository,
+    channel: Channel,
+    address: Address = "",
+    *,
+    early: Annotated[
+        bool, what("also regressions that no A/B run confirmed yet", flag="--early")
+    ] = False,
+    weekly: Annotated[
+        bool, what("also the triage report, on Mondays at 08:00 UTC", flag="--weekly")
+    ] = False,
+    hourly: Annotated[
+        int, how("events an hour at most; the others are counted", metavar="COUNT", minimum=1)
+    ] = 10,
+    output: DocumentOutput,
+) -> None:
+    """Send a notice of each new regression of the default branch there.
+
+    A later end of it follows in the same place. Of what is there already, nothing is sent. Adding a
+    target again changes its options.
+    """
+    from perfledger_service.rendering.notices.notice_list import notices_document
+
+    target = NoticeTarget(
+        channel=channel, address=address, is_early=early, is_weekly=weekly, hourly=hourly
+    )
+    with open_store() as engine:
+        from perfledger_service.usecases.notices.targets import set_target
+
+        actor = Actor(name=getuser())
+        overview = set_target(engine, repository, target, actor=actor, now=datetime.now(UTC))
+    output.write_document(overview, notices_document)
+
+
+@command(
+    examples=(
+        "perfledger server notice remove octo/models webhook chat",
+        "perfledger server notice remove octo/models issue --json",
+    )
+)
+def remove(
+    repository: Repository, channel: Channel, address: Address = "", *, output: DocumentOutput
+) -> None:
+    """Send no more notices there, and forget which were sent."""
+    from perfledger_service.rendering.notices.notice_list import notices_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.notices.targets import end_target
+
+        actor = Actor(name=getuser())
+        now = datetime.now(UTC)
+        overview = end_target(engine, repository, channel, address, actor=actor, now=now)
+    output.write_document(overview, notices_document)
+
+
+@command(
+    examples=(
+        "perfledger server notice list octo/models",
+        "perfledger server notice list octo/models --json",
+    )
+)
+def list_notices(repository: Repository, *, output: DocumentOutput) -> None:
+    """List where notices go, the newest ones, and why one waits or failed."""
+    from perfledger_service.rendering.notices.notice_list import notices_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.notices.targets import notice_overview
+
+        overview = notice_overview(engine, repository)
+    output.write_document(overview, notices_document)

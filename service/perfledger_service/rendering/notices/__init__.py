@@ -1,0 +1,1 @@
+"""Renders notices about events, and lists of them."""

@@ -1,0 +1,1 @@
+"""Decides which events people are told of, and sends one notice per cause to each target."""

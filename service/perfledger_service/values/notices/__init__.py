@@ -1,0 +1,1 @@
+"""Defines what notices are, and what is sent of them."""
