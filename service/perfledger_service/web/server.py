@@ -48,7 +48,7 @@ from perfledger_service.workflows import UploadWorkflow, WorkflowSteps
 # New objects before the youngest are searched for garbage, and rounds of that before older ones
 # are. By default all objects of a large bundle are searched dozens of times, which takes a third of
 # the time in which it is judged.
-GC_OBJECTS, GC_ROUNDS = 50_000, 10
+GC_OBJECTS, GC_ROUNDS = 50_000, 3  # garbage of some 45 MB at most
 
 
 def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
