@@ -141,14 +141,13 @@ def set_pull(state: State, request: "Handler") -> Reply:
     fork = document.get("head_repository", document["repository"])
     origin = None if fork is None else {"full_name": fork}
     ref = document.get("head_ref", "topic")
-    pull = {
+    pulls[str(document["number"])] = pull = {
         "number": document["number"],
         "state": document.get("state", "open"),
         "title": document.get("title", ""),
         "head": {"sha": document["head_sha"], "ref": ref, "repo": origin},
         "base": {"repo": {"full_name": document["repository"]}},
     }
-    pulls[str(document["number"])] = pull
     return 201, pull
 
 
@@ -189,6 +188,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("POST", r"/app/installations/(\d+)/access_tokens", create_token),
     ("GET", REPOSITORY, lambda state, _, name: (200, {"id": 1} | state.repository(name))),
     ("GET", REPOSITORY + r"/installation", get_installation),
+    ("GET", REPOSITORY + r"/pulls", lambda state, _, name: (200, state.open_pulls(name))),
     ("GET", REPOSITORY + r"/pulls/(\d+)", get_pull),
     ("GET", REPOSITORY + r"/issues", list_issues),
     ("POST", REPOSITORY + r"/issues", lambda *request: create_issue(*request, LOGIN)),

@@ -104,6 +104,10 @@ class State:
             return self.repositories.setdefault(name, empty)
         return self.repositories.get(name) or refuse(404, "Not Found")
 
+    def open_pulls(self, name: str) -> list[Document]:
+        """Return a repository's open pull requests."""
+        return [one for one in self.repository(name)["pulls"].values() if one["state"] == "open"]
+
     def add_comment(self, name: str, number: int, author: str, body: str) -> Comment:
         user = {"login": author, "type": "Bot" if author.endswith("[bot]") else "User"}
         made = Comment(id=self.new_id(), number=number, user=user, body=body, edits=0)

@@ -3,6 +3,7 @@
 PerfledgerError             an internal failure that we can name      → 500, exit 4
 ├── UsageError              a command or request is invalid           → 400, exit 2
 │   └── NotFoundError       the named thing does not exist            → 404, exit 2
+│       └── RemovedError    it was removed after its retention period → 410, exit 2
 ├── SettingsError           a setting is missing or wrong             → 500, exit 2
 ├── RefusedError            not allowed: wrong token, wrong project   → 401 or 403, exit 2
 ├── TooLargeError           more bytes than the limit                 → 413, exit 2
@@ -40,6 +41,13 @@ class NotFoundError(UsageError):
 
     status = 404
     problem = "not-found"
+
+
+class RemovedError(NotFoundError):
+    """A thing that was stored and removed after its retention period."""
+
+    status = 410
+    problem = "removed"
 
 
 class SettingsError(PerfledgerError):

@@ -29,6 +29,7 @@ from perfledger_service.values.jobs.queued_work import (
     QueuedCheck,
     QueuedCommand,
     QueuedNotice,
+    QueuedRetention,
     QueuedUpload,
 )
 from perfledger_service.workflow_database import engine_options, prepare_sqlite
@@ -40,17 +41,21 @@ WORKFLOW = "upload"
 CHECK_WORKFLOW = "check"
 COMMAND_WORKFLOW = "command"
 NOTICE_WORKFLOW = "notice"
+RETENTION_WORKFLOW = "retention"
 QUEUE = "pull_requests"
 POLL_S = 0.25
 WORKERS = 4  # pull requests that are processed at the same time
 # Waits of 2, 4 and 8 seconds between attempts. What takes longer is deferred, and no worker waits.
 ATTEMPTS = 4
+MAX_PASSES = 100  # of retention in a day; the next day goes on
+MAX_FORGOTTEN = 1000  # records of finished work, at a time
 MAX_LATER_ATTEMPTS = 100  # of a check to post, a command or a notice: for a day
 LEAST_LATER_WAIT_S, MOST_LATER_WAIT_S = 60.0, 900.0
 RETRY_INTERVAL_S = 2.0
 # Longer than a step takes, unless it waits for GitHub.
 CLOSING_S = 10.0
 CLOSING_POLL_S = 0.02
+ENDED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +69,7 @@ class WorkflowSteps:
     `deadlines` returns the checks that are due later, and `post_check` posts one of them.
     `carry_out` carries out a command by its id and returns the uploads to post again.
     `fail_notice` records why a notice was not sent, and whether that is the end of it.
+    `prune` removes what is past its retention period and returns whether to call it again.
     """
 
     judge: Callable[[str], bool]
@@ -76,10 +82,12 @@ class WorkflowSteps:
     fail_command: Callable[[int, str], None]
     send_notice: Callable[[QueuedNotice], None] = lambda _: None  # by default none is sent
     fail_notice: Callable[[QueuedNotice, str, bool], None] = lambda *_: None
+    prune: Callable[[], bool] = bool  # by default nothing is removed
 
 
 _LaterWork = TypeVar("_LaterWork", QueuedCheck, QueuedCommand, QueuedNotice)
 _PassingError = GitHubError | NoticeServiceError  # both say whether they may pass, and when
+_AnyLaterWork = TypeVar("_AnyLaterWork", QueuedCheck, QueuedCommand, QueuedNotice, QueuedRetention)
 
 
 class UploadWorkflow:
@@ -111,6 +119,7 @@ class UploadWorkflow:
         self._check_workflow: Callable[[QueuedCheck], None] | None = None
         self._command_workflow: Callable[[QueuedCommand], None] | None = None
         self._notice_workflow: Callable[[QueuedNotice], None] | None = None
+        self._retention_workflow: Callable[[QueuedRetention], None] | None = None
 
     @property
     def is_launched(self) -> bool:
@@ -145,13 +154,19 @@ class UploadWorkflow:
         def command_workflow(command: QueuedCommand) -> None:
             self._carry_out(command)
 
+        @DBOS.workflow(name=RETENTION_WORKFLOW)
+        def retention_workflow(_: QueuedRetention) -> None:
+            self._prune()
+
+        self._retention_workflow = retention_workflow
+
         @DBOS.workflow(name=NOTICE_WORKFLOW)
         def notice_workflow(notice: QueuedNotice) -> None:
             self._send_notice(notice)
 
-        self._notice_workflow = notice_workflow
         self._check_workflow = check_workflow
         self._command_workflow = command_workflow
+        self._notice_workflow = notice_workflow
         DBOS.launch()
         DBOS.register_queue(
             QUEUE, partition_concurrency=1, worker_concurrency=WORKERS, polling_interval_sec=POLL_S
@@ -177,6 +192,17 @@ class UploadWorkflow:
     def enqueue_command(self, command: QueuedCommand) -> None:
         """Enqueue a command, which is carried out once, however often it is enqueued."""
         self._enqueue_later(self._command_workflow, command)
+
+    def enqueue_retention(self, retention: QueuedRetention) -> None:
+        """Enqueue a day's removal of what is past its period; it runs once, on one replica."""
+        self._enqueue_later(self._retention_workflow, retention)
+
+    def forget_ended(self, before: datetime) -> None:
+        """Delete some of the engine's records of work that was enqueued before a time and ended."""
+        ended = DBOS.list_workflows(
+            status=list(ENDED), end_time=before.isoformat(), limit=MAX_FORGOTTEN
+        )
+        DBOS.delete_workflows([one.workflow_id for one in ended])
 
     def enqueue_notice(self, notice: QueuedNotice) -> None:
         """Enqueue a notice, which is sent once, however often it is enqueued."""
@@ -265,6 +291,11 @@ class UploadWorkflow:
         for work in works if self.is_launched else ():  # or the next process finds them
             self.enqueue(work)
 
+    def _prune(self) -> None:
+        for _ in range(MAX_PASSES):  # an error ends a day's retention: the next day goes on
+            if not DBOS.run_step({**self._retries, "name": "prune"}, self._steps.prune):
+                return
+
     def _send_notice(self, notice: QueuedNotice) -> None:
         try:
             DBOS.run_step({**self._retries, "name": "send_notice"}, self._steps.send_notice, notice)
@@ -277,7 +308,7 @@ class UploadWorkflow:
                 self.enqueue_notice(_next_attempt(notice, wait_s=cause.wait_s))
 
     def _enqueue_later(
-        self, workflow: Callable[[_LaterWork], None] | None, work: _LaterWork
+        self, workflow: Callable[[_AnyLaterWork], None] | None, work: _AnyLaterWork
     ) -> None:
         if workflow is None:
             msg = "the upload workflow is not running: launch it first"

@@ -133,6 +133,7 @@ ROOT = Group(
                 "db": Group("Manage the database.", {"upgrade": "server.db:upgrade"}),
                 "backup": "server.backup:backup",
                 "restore": "server.restore:restore",
+                "prune": "server.prune:prune",
                 "project": Group(
                     "Manage the repositories that may upload.",
                     {

@@ -1,10 +1,12 @@
 """Holds and reads the values of options: choices, amounts in USD and moments."""
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 
 from perfledger_service.errors import UsageError
+from perfledger_service.values.storage.retention import RetentionClass
 
 
 class TrustedWord(StrEnum):
@@ -24,6 +26,28 @@ def usd(text: str, option: str) -> Decimal:
         msg = f"{option} is {text[:40]!r}: give USD as a number, such as 12345.67"
         raise UsageError(msg)
     return amount
+
+
+def kept_days(texts: Iterable[str]) -> dict[RetentionClass, int]:
+    """Return for how many days classes of data are kept; raises UsageError."""
+    from perfledger_service.settings.retention import FEWEST_DAYS, MOST_DAYS
+
+    days: dict[RetentionClass, int] = {}
+    for text in texts:
+        kind, _, count = text.partition("=")
+        is_count = count.isascii() and count.isdigit() and len(count) < len(str(MOST_DAYS)) + 1
+        if (
+            kind not in tuple(RetentionClass)
+            or not is_count
+            or not (FEWEST_DAYS <= int(count) <= MOST_DAYS)
+        ):
+            msg = (
+                f"--keep is {text[:40]!r}: give CLASS=DAYS with {FEWEST_DAYS} to {MOST_DAYS:,} "
+                f"days, such as bundles=90; classes are {', '.join(RetentionClass)}"
+            )
+            raise UsageError(msg)
+        days[RetentionClass(kind)] = int(count)
+    return days
 
 
 def parse_moment(text: str, option: str) -> datetime:

@@ -21,6 +21,7 @@ from perfledger_service.github.documents import (
     COMPARISON,
     CREATED,
     LISTED_COMMITS,
+    LISTED_PULL_REQUESTS,
     PERMISSION,
     PULL_REQUEST,
     REPOSITORY,
@@ -73,6 +74,15 @@ class GitHub:
             head_sha=document.head.sha,
             is_fork=origin is None or base is None or origin.full_name != base.repo.full_name,
         )
+
+    def open_pull_requests(self, repository: str) -> frozenset[int] | None:
+        """Return the numbers of all open pull requests; None where they are too many to list."""
+        pages = [
+            decode_answer(page, LISTED_PULL_REQUESTS) for page in self._pages(repository, "pulls")
+        ]
+        if len(pages) == MAX_PAGES and len(pages[-1]) == PAGE:
+            return None
+        return frozenset(one.number for page in pages for one in page)
 
     def comments(self, repository: str, number: int) -> tuple[PullRequestComment, ...]:
         """Return all comments under a pull request, oldest first."""

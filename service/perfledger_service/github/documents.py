@@ -26,6 +26,12 @@ class RepositoryName(msgspec.Struct):
     full_name: str
 
 
+class PullRequestNumber(msgspec.Struct):
+    """A pull request in a list."""
+
+    number: int
+
+
 class PullRequestHead(msgspec.Struct):
     """A pull request's head; `repo` is null once its repository is deleted."""
 
@@ -159,6 +165,7 @@ CHECK_RUNS = msgspec.json.Decoder(CheckRuns)
 ISSUES = msgspec.json.Decoder(tuple[Issue, ...])
 ISSUE_NUMBER = msgspec.json.Decoder(IssueNumber)
 CREATED = msgspec.json.Decoder(CreatedResource)
+LISTED_PULL_REQUESTS = msgspec.json.Decoder(tuple[PullRequestNumber, ...])
 LISTED_COMMITS = msgspec.json.Decoder(tuple[ListedCommit, ...])
 REPOSITORY = msgspec.json.Decoder(RepositoryDocument)
 PERMISSION = msgspec.json.Decoder(RepositoryPermission)

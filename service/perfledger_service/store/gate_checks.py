@@ -24,7 +24,7 @@ RED_CONCLUSION = "failure"  # GitHub's conclusion of a check that blocks
 # Of a project, the newest: older ones tell of other code and other machines.
 MOST_CHECKS = 100
 # One whose workloads were all skipped or failed neither decided nor left anything undecided.
-_HAS_VERDICTS = exists().where(col(VerdictRow.upload_id) == col(UploadRow.id))
+HAS_VERDICTS = exists().where(col(VerdictRow.upload_id) == col(UploadRow.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def undecided_checks(
             col(UploadRow.status).in_(COUNTED_STATUSES),
             col(UploadRow.created_at) < before,
             col(EnvironmentRow.device_class) == device_class,
-            _HAS_VERDICTS,
+            HAS_VERDICTS,
         )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
         .limit(MOST_CHECKS)
@@ -101,7 +101,7 @@ def gate_uploads(session: Session, project_id: int) -> tuple[GateUpload, ...]:
         .where(
             col(UploadRow.project_id) == project_id,
             col(UploadRow.status).in_(COUNTED_STATUSES),
-            _HAS_VERDICTS,
+            HAS_VERDICTS,
         )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
         .limit(MOST_CHECKS)

@@ -15,6 +15,7 @@ from perfledger_service.errors import NotFoundError
 from perfledger_service.store.expected_classes import expected_classes, missing_classes
 from perfledger_service.store.observations import is_attested, select_points
 from perfledger_service.store.projects import project_named, projects
+from perfledger_service.store.retention.removals import removals_of
 from perfledger_service.store.tables import (
     BranchCommitRow,
     EnvironmentRow,
@@ -179,7 +180,7 @@ def upload_view(session: Session, upload_id: str) -> UploadView:
     if not uploads:
         msg = f"no upload {upload_id[:80]!r}"
         raise NotFoundError(msg)
-    return uploads[0]
+    return replace(uploads[0], removals=removals_of(session, upload_id))
 
 
 def upload_named(session: Session, project_id: int, name: str) -> UploadView:
@@ -281,7 +282,7 @@ def with_verdicts(session: Session, upload: UploadView) -> UploadView:
     verdicts = tuple(
         _verdict_view(row, series_id=ids.get((row.workload, row.metric))) for row in rows
     )
-    return replace(upload, verdicts=verdicts)
+    return replace(upload, verdicts=verdicts, removals=removals_of(session, upload.id))
 
 
 def _verdict_view(row: VerdictRow, *, series_id: int | None) -> VerdictView:

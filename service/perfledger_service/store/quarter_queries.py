@@ -13,6 +13,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Side
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED
+from perfledger_service.store.retention.removals import count_removed_observations, lacks
 from perfledger_service.store.tables import (
     BranchCommitRow,
     EnvironmentRow,
@@ -22,6 +23,7 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
+from perfledger_service.values.storage.retention import UploadPart
 
 CHANGED_OUTCOMES = (Outcome.REGRESSED, Outcome.IMPROVED)
 
@@ -46,7 +48,6 @@ class StoredChange:
 
     workload: str
     machine: str
-    bundle_sha256: str
     upload_id: str
     commit: str
     subject: str
@@ -91,11 +92,12 @@ def stored_quarter(session: Session, *, start: datetime, end: datetime) -> Store
     observations = select(func.count()).select_from(ObservationRow).join(UploadRow).where(*within)
     return StoredQuarter(
         checks=session.exec(uploads).one(),
-        observations=session.exec(observations).one(),
+        observations=session.exec(observations).one()
+        + count_removed_observations(session, *within),
         of_pull_requests=session.exec(uploads.where(is_of_pull_request)).one(),
         of_branches=session.exec(uploads.where(is_branch)).one(),
         unattested=session.exec(uploads.where(is_unattested)).one(),
-        speeds=tuple(_speeds(session, (*within, IS_BELIEVED))),
+        speeds=tuple(_speeds(session, (*within, IS_BELIEVED, ~lacks(UploadPart.BUNDLE)))),
         changes=tuple(_changes(session, (*within, is_branch, base != head))),  # no gate test
         newest=tuple(_newest(session, within)),
     )
@@ -184,7 +186,6 @@ def _changes(
         yield StoredChange(
             workload=verdict.workload,
             machine=machine,
-            bundle_sha256=upload.bundle_sha256,
             upload_id=upload.id,
             commit=upload.head_sha,
             subject=upload.head_subject,
@@ -194,7 +195,7 @@ def _changes(
 
 
 def _newest(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterator[str]:
-    believed = (*within, IS_BELIEVED)
+    believed = (*within, IS_BELIEVED, ~lacks(UploadPart.BUNDLE))
     newest = (
         select(UploadRow.project_id, func.max(UploadRow.measured_at).label("moment"))
         .where(*believed)

@@ -6,6 +6,7 @@ from itertools import starmap
 
 import msgspec
 from sqlalchemy import ColumnElement, func, insert, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
@@ -14,6 +15,7 @@ from perfledger.metrics import Metric
 from perfledger_baselines.judging.verdict import EffectEstimate, Verdict
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 from perfledger_service.errors import NotFoundError
+from perfledger_service.store.retention.removals import bundle_removed
 from perfledger_service.store.tables import (
     BundleRow,
     EnvironmentRow,
@@ -103,7 +105,7 @@ def add_upload(
     device_class = bundle.machine.device_class
     machine = {"hash": environment[0], "device_class": device_class, "machine": environment[1]}
     add_if_new(session, EnvironmentRow, machine)
-    add_if_new(session, BundleRow, asdict(packed))
+    _put_bundle(session, packed)
     session.add(
         UploadRow(
             id=upload_id,
@@ -192,8 +194,11 @@ def uploads_of_project(session: Session, project_id: int) -> tuple[StoredUpload,
 
 
 def bundle_content(session: Session, sha256: str) -> bytes:
-    """Return a bundle's gzipped JSON."""
-    return session.exec(select(BundleRow.content).where(col(BundleRow.sha256) == sha256)).one()
+    """Return a bundle's gzipped JSON; raise RemovedError for one that is no longer kept."""
+    content = session.exec(select(BundleRow.content).where(col(BundleRow.sha256) == sha256)).one()
+    if not content:
+        raise bundle_removed(session, sha256)
+    return content
 
 
 def due_uploads(session: Session, *, now: datetime) -> tuple[StoredUpload, ...]:
@@ -318,6 +323,22 @@ def verdicts_of(session: Session, upload_id: str) -> tuple[Verdict, ...]:
         .order_by(col(VerdictRow.position))
     )
     return tuple(verdict_of(row) for row in rows)
+
+
+def _put_bundle(session: Session, packed: PackedBundle) -> None:
+    """Store a bundle that is new, or whose content was removed for all uploads until now.
+
+    The row stays locked, so that retention sees this upload before it removes the content.
+    """
+    dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
+    row = dialect.insert(BundleRow).values(**asdict(packed))
+    session.exec(
+        row.on_conflict_do_update(
+            index_elements=["sha256"],
+            set_={"content": row.excluded.content},
+            where=func.length(BundleRow.content) == 0,
+        )
+    )
 
 
 def _newest(session: Session, *conditions: ColumnElement[bool]) -> StoredUpload | None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from perfledger.metrics import WorseDirection
 from perfledger.records import Side
+from perfledger_service.values.storage.retention import Removal
 
 
 class UploadStatus(StrEnum):
@@ -74,6 +75,7 @@ class UploadView:
     headline: str  # the verdict in one line, "" until judged
     created_at: datetime  # the bundle's, UTC: it may arrive long after
     verdicts: tuple[VerdictView, ...] = ()  # empty on the index
+    removals: tuple[Removal, ...] = ()  # likewise; what went of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

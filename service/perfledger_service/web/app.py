@@ -29,6 +29,8 @@ from perfledger_service.usecases.pull_requests.machine_classes import unfinished
 from perfledger_service.usecases.pull_requests.missed_deliveries import redeliver_missed
 from perfledger_service.usecases.pull_requests.retry import due_work
 from perfledger_service.usecases.pull_requests.uploads import unfinished_work
+from perfledger_service.values.jobs.queued_work import QueuedRetention
+from perfledger_service.values.storage.retention import RetentionClass
 from perfledger_service.web import (
     ab_requests,
     checks,
@@ -67,6 +69,7 @@ STATIC_SECONDS = 3600
 # Between looks for posts that are due, and for replicas that died.
 SWEEP_S = 30.0
 TAKE_OVER_S = 1.0
+RETENTION_S = 600.0  # what is past its period goes once a day
 # In the order in which a path is looked for: the pages' `/{owner}/{name}` fits most.
 ROUTED: Final = (
     *(uploads, priors, ab_requests, checks, events, reads, jobs),
@@ -147,6 +150,8 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
         RepeatedTask("events", partial(_search_events, state), every_s=SWEEP_S),
         RepeatedTask("notices", partial(_queue_notices, state), every_s=SWEEP_S),
     ]
+    if state.retention.days:
+        tasks.append(RepeatedTask("retention", partial(_prune, state), every_s=RETENTION_S))
     if state.pull_requests is not None:
         check = partial(_check_heads, state, state.pull_requests)
         tasks.append(RepeatedTask("heads", check, every_s=POLL_INTERVAL.total_seconds()))
@@ -184,6 +189,14 @@ def _sweep(state: AppState) -> None:
     state.workflow.sweep(
         due_work(state.engine, now=now), commands=unfinished_command_work(state.engine, now=now)
     )
+
+
+def _prune(state: AppState) -> None:
+    midnight = state.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    state.workflow.enqueue_retention(QueuedRetention(due_at=midnight))
+    before = state.retention.cutoff(RetentionClass.WORKFLOWS, midnight)
+    if before is not None:
+        state.workflow.forget_ended(before)
 
 
 def _check_heads(state: AppState, pull_requests: PullRequests) -> None:

@@ -15,6 +15,7 @@ from perfledger_service.rendering.check.project_lists import (
 )
 from perfledger_service.rendering.fleet.capacity_page import capacity_page
 from perfledger_service.rendering.history.branch_page import branch_page
+from perfledger_service.rendering.history.removed_page import is_removed, removed_page
 from perfledger_service.rendering.history.series_page import series_page
 from perfledger_service.rendering.history.series_plot import series_data
 from perfledger_service.rendering.layout.document import Document
@@ -103,6 +104,8 @@ def run(
     """Show one upload."""
     with reader.session() as session:
         view = upload_view(session, upload_id)
+        if is_removed(view):
+            return HTMLResponse(removed_page(with_verdicts(session, view)))
         upload = upload_by_id(session, upload_id)
         today = state.now().date()
 

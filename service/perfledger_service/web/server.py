@@ -36,6 +36,7 @@ from perfledger_service.usecases.pull_requests.machine_classes import deadline_w
 from perfledger_service.usecases.pull_requests.retry import defer_upload
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
+from perfledger_service.usecases.server.retention import prune, retention_policy
 from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedUpload
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState, utc_now
@@ -158,6 +159,7 @@ def _app_state(
     def post_check(check: QueuedCheck) -> None:
         post_head(head_of_work(check))
 
+    retention = retention_policy(settings)
     replica = ReplicaLock(engine) if engine.dialect.name == "postgresql" else None
     jobs = UploadWorkflow(
         workflow_database_url(settings.database_url),
@@ -179,6 +181,7 @@ def _app_state(
                 public_url=public_url,
             ),
             fail_notice=partial(fail_notice, engine),
+            prune=partial(prune, engine, retention, clock=utc_now, pull_requests=github),
         ),
         executor_id=replica.executor_id if replica else None,
     )
@@ -199,6 +202,7 @@ def _app_state(
         proxy_addresses=proxy_networks(settings),
         sign_in=sign_in,
         permissions=LimitedPermissions(github) if github else None,
+        retention=retention,
     )
 
 

@@ -44,6 +44,7 @@ OF_DATABASE = (
     "server project accepted octo/models",
     "server reorder octo/models --trust runners",
     "server retry",
+    "server prune --dry-run",
     "server event list octo/models",
     "server event triage octo/models",
     "server import usage usage.csv",

@@ -4,6 +4,7 @@ import pytest
 from pydantic import SecretStr
 
 from perfledger_service.errors import GitHubError, SettingsError
+from perfledger_service.github import client
 from perfledger_service.github.client import open_github
 from perfledger_service.github.pull_requests import (
     CheckRunContent,
@@ -168,3 +169,18 @@ def test_a_repository_has_a_number(github, at_github):
     assert github.repository_id(REPOSITORY) == 1
     with pytest.raises(GitHubError):
         github.repository_id("octo/unseen")
+
+
+def test_open_pull_requests_are_listed_over_all_pages(github, at_github):
+    for number in range(1, 132):
+        at_github.open_pull(number, state="closed" if number == 5 else "open")
+
+    assert github.open_pull_requests(REPOSITORY) == frozenset(range(1, 132)) - {5}
+
+
+def test_more_open_pull_requests_than_can_be_listed_are_not_known(github, at_github, monkeypatch):
+    monkeypatch.setattr(client, "MAX_PAGES", 1)
+    for number in range(1, 101):
+        at_github.open_pull(number)
+
+    assert github.open_pull_requests(REPOSITORY) is None

@@ -21,6 +21,7 @@ from perfledger_service.rendering.check.kernel_table import kernel_table
 from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.history.removed_page import removal_sentence
 from perfledger_service.rendering.layout import (
     count_rows,
     number_format,
@@ -90,6 +91,7 @@ def pull_request_page(view: PullRequestView) -> str:
             )
             for upload in view.uploads
         ],
+        removals={one.id: removal_sentence(one) for one in view.uploads},
         earlier={one.id: _earlier_upload(view, one) for one in view.uploads},
         missing=[
             (

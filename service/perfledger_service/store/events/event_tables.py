@@ -28,7 +28,10 @@ class TrackedEventRow(StoreRow, table=True):
 
 
 class EventNoteRow(StoreRow, table=True):
-    """What happened to an event, and who did it: rows are only added. "" is the measurements."""
+    """What happened to an event, and who did it: only retention removes rows.
+
+    As an author, "" is the measurements.
+    """
 
     id: int | None = Field(default=None, primary_key=True)
     event_id: int = Field(foreign_key="tracked_event.id", index=True)

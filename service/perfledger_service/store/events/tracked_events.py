@@ -73,6 +73,12 @@ def due_searches(session: Session, *, today: date) -> tuple[DueSearch, ...]:
     return tuple(DueSearch(row.project_id, row.changes, row.searched) for row in rows)
 
 
+def history_changes(session: Session, project_id: int) -> int:
+    """Return how many changes of a project's history there were."""
+    count = select(EventSearchRow.changes).where(col(EventSearchRow.project_id) == project_id)
+    return session.exec(count).first() or 0
+
+
 def searched_changes(session: Session, project_id: int) -> int:
     """Return how many changes of a project's history were searched."""
     searched_count = select(EventSearchRow.searched).where(

@@ -10,6 +10,7 @@ from perfledger.metrics import CPU_ACTIVE, SM_ACTIVE
 from perfledger.records import Side
 from perfledger_service.store.observations import unpack
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED
+from perfledger_service.store.retention.removals import lacks
 from perfledger_service.store.tables import (
     BranchCommitRow,
     ObservationRow,
@@ -17,6 +18,7 @@ from perfledger_service.store.tables import (
     SeriesRow,
     UploadRow,
 )
+from perfledger_service.values.storage.retention import UploadPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ def _newest(session: Session, series: SeriesRow, repository: str) -> Iterator[St
             col(ObservationRow.side) == Side.BASE,
             col(UploadRow.status).in_(COUNTED_STATUSES),
             IS_BELIEVED,
+            ~lacks(UploadPart.BUNDLE),
+            ~lacks(UploadPart.SAMPLES),
         )
         .order_by(col(BranchCommitRow.place).desc(), col(UploadRow.measured_at).desc())
         .limit(1)

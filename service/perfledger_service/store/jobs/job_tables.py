@@ -10,7 +10,7 @@ from perfledger_service.store.tables import StoreRow
 
 
 class RunnerJobRow(StoreRow, table=True):
-    """A job of the queue for runners; rows are never removed.
+    """A job of the queue for runners; only retention removes rows.
 
     `key` says what it is for: a job that is asked for again is the same one. `workloads` is a JSON
     list. While `state` is "leased", `lease` is what its runner shows until `lease_expires_at`.

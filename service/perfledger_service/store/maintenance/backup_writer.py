@@ -21,6 +21,7 @@ from perfledger_service.store.events import event_tables, notice_tables
 from perfledger_service.store.jobs import job_tables
 from perfledger_service.store.maintenance.backup_rows import kind_of, to_line
 from perfledger_service.store.people import people_tables
+from perfledger_service.store.retention import removal_tables
 from perfledger_service.store.reviews import review_tables
 from perfledger_service.store.tables import StoreRow
 from perfledger_service.values.backups.backup_manifest import (
@@ -39,6 +40,7 @@ TABLE_MODULES = (
     notice_tables,
     job_tables,
     people_tables,
+    removal_tables,
     review_tables,
 )
 MANIFEST = "manifest.json"

@@ -10,6 +10,7 @@ from perfledger_service.store.database import UtcTime
 from perfledger_service.store.events import event_tables, notice_tables
 from perfledger_service.store.jobs import job_tables
 from perfledger_service.store.people import people_tables
+from perfledger_service.store.retention import removal_tables
 from perfledger_service.store.reviews import review_tables
 from perfledger_service.store.tables import StoreRow
 
@@ -20,6 +21,7 @@ MODULES = (
     notice_tables,
     job_tables,
     people_tables,
+    removal_tables,
     review_tables,
 )
 

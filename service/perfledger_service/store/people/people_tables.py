@@ -43,9 +43,10 @@ class RoleGrantRow(StoreRow, table=True):
 
 
 class AuditEntryRow(StoreRow, table=True):
-    """What somebody did: rows are only added. `project_id` is NULL for what is about no project.
+    """What somebody did: only retention removes rows.
 
-    `account` is GitHub's number of the actor's account, "" for others and in older rows.
+    `project_id` is NULL for what is about no project. `account` is GitHub's number of the actor's
+    account, "" for others and in older rows.
     """
 
     id: int | None = Field(default=None, primary_key=True)

@@ -7,9 +7,14 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger_baselines.history.commits.confirmation_state import ConfirmationState
-from perfledger_service.errors import UsageError
+from perfledger_service.errors import RemovedError, UsageError
 from perfledger_service.github.branch_commits import BranchCommits
-from perfledger_service.store.branch_commits import clear_branch, put_line, put_places
+from perfledger_service.store.branch_commits import (
+    branch_places,
+    clear_branch,
+    put_line,
+    put_places,
+)
 from perfledger_service.store.confirmation_state import save_confirmation_state
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import (
@@ -80,12 +85,7 @@ def _read_order(
     if line:
         return "the clone", BranchPlaces(places={sha: place for place, sha in enumerate(line)})
     if project.trust_runners:
-        places: dict[str, int] = {}
-        for upload in uploads_of_project(session, project.id):
-            if upload.sender is UploadSender.OTHER_RUN:
-                continue
-            places |= claimed_places(claimed_revisions(bundle_of(session, upload)))
-        return "the runners", BranchPlaces(places=places)
+        return "the runners", BranchPlaces(places=_places_by_runners(session, project))
     if commits is not None:
         claims = claimed_commits(session, project.id)
         lines = read_branch_lines(
@@ -97,6 +97,31 @@ def _read_order(
         "with --clone, or trust the runners with --trust runners"
     )
     raise UsageError(msg)
+
+
+def _places_by_runners(session: Session, project: Project) -> dict[str, int]:
+    """Return the places that bundles claim; those of bundles that retention removed stay.
+
+    Raises UsageError if these were counted otherwise, so that the two cannot be put in one order.
+    """
+    stored = branch_places(session, project.id)
+    claimed: dict[str, int] = {}
+    stays: dict[str, int] = {}
+    for upload in uploads_of_project(session, project.id):
+        if upload.sender is UploadSender.OTHER_RUN:
+            continue
+        try:
+            claimed |= claimed_places(claimed_revisions(bundle_of(session, upload)))
+        except RemovedError:
+            commits = (upload.base_sha, upload.head_sha)
+            stays |= {sha: stored[sha] for sha in commits if sha in stored}
+    if stays and any(stored.get(sha, place) != place for sha, place in claimed.items()):
+        msg = (
+            f"the runners' word on the order of {project.repository} was removed with old bundles: "
+            "name a clone with --clone"
+        )
+        raise UsageError(msg)
+    return stays | claimed
 
 
 def _count_moved(earlier: Sequence[str], ordered: Sequence[str]) -> int:

@@ -72,7 +72,6 @@ def records_of_store(
         stored = stored_quarter(session, start=start, end=end)
         bundle_hashes = (
             *(one.bundle_sha256 for one in stored.speeds),
-            *(one.bundle_sha256 for one in stored.changes),
             *stored.newest,
         )
         bundles = {

@@ -72,6 +72,23 @@ class QueuedAnswer(QueuedCommand):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedRetention:
+    """The removal of what is past its retention period, once from a time on: a day's midnight."""
+
+    due_at: datetime
+
+    @property
+    def id(self) -> str:
+        """Return the id of the work: it is done once."""
+        return f"retention-{self.due_at:%Y-%m-%d}"
+
+    @property
+    def partition(self) -> str:
+        """Return the queue's partition: one at a time."""
+        return "retention"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedNotice:
     """An edition of a notice, to send once; those to one target are sent in order."""
 

@@ -1,0 +1,70 @@
+"""Presents what retention removes, or would remove."""
+
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    Preformatted,
+    display,
+    fact,
+    figure,
+    name,
+    table,
+)
+from perfledger_service.values.storage.retention import RetentionReport, RetentionRow, StoredAmount
+
+
+def retention_document(report: RetentionReport) -> Document:
+    """Return each class of data with its period, what is stored, and what is removed of it."""
+    size = report.size
+    removed = "would go" if report.is_dry_run else "removed"
+    return Document(
+        name="perfledger-retention",
+        facts={
+            "is_dry_run": report.is_dry_run,
+            "database_bytes": size.bytes,
+            "free_bytes": size.free_bytes,
+        },
+        blocks=(
+            table(_columns(removed), report.rows, key="classes"),
+            Preformatted(_size_sentence(report)),
+        ),
+    )
+
+
+def _columns(removed: str) -> tuple[Column[RetentionRow], ...]:
+    return (
+        name("class", "class", lambda row: row.kind),
+        fact("kept_days", lambda row: row.kept_days),
+        display("kept for", _period),
+        figure("rows", "rows", lambda row: row.stored.rows),
+        figure("bytes", "size", lambda row: row.stored.bytes, number_format.byte_count),
+        fact("oldest", lambda row: _moment(row.stored)),
+        display("oldest", lambda row: _day(row.stored)),
+        figure("removed_rows", removed, lambda row: row.removed.rows),
+        figure("removed_bytes", "size", lambda row: row.removed.bytes, number_format.byte_count),
+        fact("removed_oldest", lambda row: _moment(row.removed)),
+    )
+
+
+def _period(row: RetentionRow) -> str:
+    return "ever" if row.kept_days is None else f"{row.kept_days:,} days"
+
+
+def _moment(amount: StoredAmount) -> str | None:
+    return amount.oldest.isoformat() if amount.oldest else None
+
+
+def _day(amount: StoredAmount) -> str:
+    return f"{amount.oldest:%Y-%m-%d}" if amount.oldest else "-"
+
+
+def _size_sentence(report: RetentionReport) -> str:
+    size = number_format.byte_count(report.size.bytes)
+    if report.size.free_bytes is None:
+        return f"The database has {size}; PostgreSQL reuses the space of removed rows."
+    free = number_format.byte_count(report.size.free_bytes)
+    sentence = f"The database has {size}, of which {free} are free for new rows."
+    if report.size.free_bytes and not report.is_dry_run:
+        sentence += " --vacuum gives them back."
+    return sentence

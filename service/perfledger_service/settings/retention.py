@@ -1,0 +1,40 @@
+"""Defines for how long a service keeps each class of data."""
+
+from typing import Annotated
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from perfledger_service.settings.check import ENV_PREFIX
+
+# Twice the week after which a request for an A/B run is replaced: nobody works on anything older.
+FEWEST_DAYS = 14
+MOST_DAYS = 36_500
+KeptDays = Annotated[int | None, Field(ge=FEWEST_DAYS, le=MOST_DAYS)]
+
+
+class RetentionSettings(BaseSettings):
+    """For how many days each class of data is kept; what is not set is kept for ever."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
+
+    keep_bundles_days: KeptDays = Field(
+        None, description="bundles, with their raw samples, profiles and logs"
+    )
+    keep_samples_days: KeptDays = Field(
+        None, description="raw samples of series; their values and intervals stay"
+    )
+    keep_pull_requests_days: KeptDays = Field(
+        None, description="verdicts and observations of pull requests' checks"
+    )
+    keep_branch_days: KeptDays = Field(
+        None, description="verdicts and observations of the default branch's checks"
+    )
+    keep_events_days: KeptDays = Field(
+        None, description="events that are fixed or of the environment"
+    )
+    keep_jobs_days: KeptDays = Field(None, description="finished jobs of the queue for runners")
+    keep_audit_days: KeptDays = Field(None, description="entries of the audit log")
+    keep_workflows_days: KeptDays = Field(
+        None, description="the workflow engine's records of finished work"
+    )

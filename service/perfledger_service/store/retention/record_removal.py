@@ -1,0 +1,93 @@
+"""Selects and removes old events, jobs and entries of the audit log."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import delete, func
+from sqlmodel import Session, col, select
+
+from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_service.store.comments.comment_tables import CommandJobRow
+from perfledger_service.store.events.event_tables import EventNoteRow, TrackedEventRow
+from perfledger_service.store.events.tracked_events import MOST_TRACKED
+from perfledger_service.store.jobs.job_tables import RunnerJobRow
+from perfledger_service.store.jobs.runner_jobs import OPEN_STATES
+from perfledger_service.store.people.people_tables import AuditEntryRow
+from perfledger_service.values.storage.retention import RetentionClass
+
+RecordKey = int | str
+# Of these nothing more is expected. What somebody accepted, or works on, stays.
+_ENDED_STATES = (EventState.FIXED, EventState.ENVIRONMENT)
+
+
+def removable_records(
+    session: Session, kind: RetentionClass, *, before: datetime
+) -> tuple[RecordKey, ...]:
+    """Return the ids of a class's records that are no longer kept, oldest first.
+
+    An event stays while it is one of those that a search is compared with, a job while a command in
+    a comment names it.
+    """
+    match kind:
+        case RetentionClass.EVENTS:
+            return _events(session, before)
+        case RetentionClass.JOBS:
+            return _jobs(session, before)
+        case RetentionClass.AUDIT:
+            noted_at = col(AuditEntryRow.noted_at)
+            entries = select(AuditEntryRow.id).where(noted_at < before).order_by(noted_at)
+            return tuple(one for one in session.exec(entries) if one is not None)
+        case _:
+            return ()
+
+
+def remove_records(session: Session, kind: RetentionClass, ids: Sequence[RecordKey]) -> None:
+    """Remove records of a class by their ids, events with their notes."""
+    match kind:
+        case RetentionClass.EVENTS:
+            session.exec(delete(EventNoteRow).where(col(EventNoteRow.event_id).in_(ids)))
+            session.exec(delete(TrackedEventRow).where(col(TrackedEventRow.id).in_(ids)))
+        case RetentionClass.JOBS:
+            session.exec(delete(RunnerJobRow).where(col(RunnerJobRow.id).in_(ids)))
+        case RetentionClass.AUDIT:
+            session.exec(delete(AuditEntryRow).where(col(AuditEntryRow.id).in_(ids)))
+        case _:
+            msg = f"{kind} has no records of its own"
+            raise ValueError(msg)
+
+
+def _events(session: Session, before: datetime) -> tuple[RecordKey, ...]:
+    ranked = select(
+        TrackedEventRow.id,
+        TrackedEventRow.state,
+        TrackedEventRow.changed_at,
+        func.row_number()
+        .over(partition_by=col(TrackedEventRow.project_id), order_by=col(TrackedEventRow.id).desc())
+        .label("rank"),
+    ).subquery()
+    return tuple(
+        session.exec(
+            select(ranked.c.id)
+            .where(
+                ranked.c.rank > MOST_TRACKED,
+                ranked.c.state.in_(_ENDED_STATES),
+                ranked.c.changed_at < before,
+            )
+            .order_by(ranked.c.id)
+        )
+    )
+
+
+def _jobs(session: Session, before: datetime) -> tuple[RecordKey, ...]:
+    named = select(CommandJobRow.job_id).where(col(CommandJobRow.job_id).is_not(None))
+    return tuple(
+        session.exec(
+            select(RunnerJobRow.id)
+            .where(
+                col(RunnerJobRow.state).not_in(OPEN_STATES),
+                col(RunnerJobRow.finished_at) < before,
+                col(RunnerJobRow.id).not_in(named),
+            )
+            .order_by(col(RunnerJobRow.finished_at))
+        )
+    )

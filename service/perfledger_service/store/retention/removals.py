@@ -1,0 +1,49 @@
+"""Reads what retention removed of uploads."""
+
+import msgspec
+from sqlalchemy import ColumnElement, exists, func
+from sqlmodel import Session, col, select
+
+from perfledger_service.errors import RemovedError
+from perfledger_service.store.retention.removal_tables import RemovalRow
+from perfledger_service.store.tables import UploadRow
+from perfledger_service.values.storage.retention import Removal, UploadPart
+
+_REMOVAL = msgspec.json.Decoder(Removal)
+
+
+def removals_of(session: Session, upload_id: str) -> tuple[Removal, ...]:
+    """Return what was removed of an upload."""
+    rows = session.exec(
+        select(RemovalRow)
+        .where(col(RemovalRow.upload_id) == upload_id)
+        .order_by(col(RemovalRow.part))
+    )
+    return tuple(row.to_value(_REMOVAL) for row in rows)
+
+
+def lacks(part: UploadPart) -> ColumnElement[bool]:
+    """Return whether a part of an upload was removed, in a query of uploads."""
+    return exists().where(
+        col(RemovalRow.upload_id) == col(UploadRow.id), col(RemovalRow.part) == part
+    )
+
+
+def bundle_removed(session: Session, sha256: str) -> RemovedError:
+    """Return the error of a bundle that was removed."""
+    row = session.exec(
+        select(RemovalRow)
+        .join(UploadRow)
+        .where(col(UploadRow.bundle_sha256) == sha256, col(RemovalRow.part) == UploadPart.BUNDLE)
+        .order_by(col(RemovalRow.removed_at).desc())
+        .limit(1)
+    ).one()
+    return RemovedError(f"bundle {sha256[:12]}: {row.to_value(_REMOVAL).sentence}")
+
+
+def count_removed_observations(session: Session, *conditions: ColumnElement[bool]) -> int:
+    """Return how many observations of uploads were removed."""
+    total = session.exec(
+        select(func.coalesce(func.sum(RemovalRow.rows), 0)).join(UploadRow).where(*conditions)
+    ).one()
+    return int(total)

@@ -1,0 +1,124 @@
+"""Measures how much of each class is stored, of everything or of some uploads or records."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, exists, func, select as columns, true
+from sqlalchemy.orm import Mapped
+from sqlmodel import Session, col
+
+from perfledger_service.store.events.event_tables import TrackedEventRow
+from perfledger_service.store.jobs.job_tables import RunnerJobRow
+from perfledger_service.store.people.people_tables import AuditEntryRow
+from perfledger_service.store.retention.removals import lacks
+from perfledger_service.store.retention.upload_removal import PART_OF_CLASS, is_of_class
+from perfledger_service.store.tables import BundleRow, ObservationRow, UploadRow, VerdictRow
+from perfledger_service.values.storage.retention import RetentionClass, StoredAmount, UploadPart
+
+# About what a row takes beside its content, in its table and its indexes.
+ROW_BYTES = 150
+IDS_AT_A_TIME = 500  # SQLite takes 32,766 in a statement, versions before 3.32 take 999
+
+
+def stored_amount(session: Session, kind: RetentionClass) -> StoredAmount:
+    """Return how much of a class is stored."""
+    return _amount(session, kind, true())
+
+
+def amount_of(session: Session, kind: RetentionClass, ids: Sequence[int | str]) -> StoredAmount:
+    """Return how much of a class some uploads have, or some records are, by their ids."""
+    column = _id_column(kind)
+    total = StoredAmount()
+    for start in range(0, len(ids), IDS_AT_A_TIME):
+        chosen = column.in_(ids[start : start + IDS_AT_A_TIME])
+        amount = _amount(session, kind, chosen)
+        total = StoredAmount(
+            rows=total.rows + amount.rows,
+            bytes=total.bytes + amount.bytes,
+            oldest=min(filter(None, (total.oldest, amount.oldest)), default=None),
+        )
+    return total
+
+
+def _id_column(kind: RetentionClass) -> Mapped[int | None] | Mapped[str]:
+    match kind:
+        case RetentionClass.EVENTS:
+            return col(TrackedEventRow.id)
+        case RetentionClass.JOBS:
+            return col(RunnerJobRow.id)
+        case RetentionClass.AUDIT:
+            return col(AuditEntryRow.id)
+        case _:
+            return col(UploadRow.id)
+
+
+def _amount(session: Session, kind: RetentionClass, chosen: ColumnElement[bool]) -> StoredAmount:
+    match kind:
+        case RetentionClass.EVENTS:
+            size = func.length(TrackedEventRow.content)
+            return _records(session, size, col(TrackedEventRow.changed_at), chosen)
+        case RetentionClass.JOBS:
+            size = func.length(RunnerJobRow.workloads)
+            return _records(session, size, col(RunnerJobRow.created_at), chosen)
+        case RetentionClass.AUDIT:
+            size = func.length(AuditEntryRow.detail)
+            return _records(session, size, col(AuditEntryRow.noted_at), chosen)
+        case RetentionClass.BUNDLES:
+            return _bundles(session, chosen)
+        case _:
+            return _results(session, kind, chosen)
+
+
+def _records(
+    session: Session,
+    size: ColumnElement[int],
+    moment: Mapped[datetime],
+    chosen: ColumnElement[bool],
+) -> StoredAmount:
+    rows, content, oldest = (
+        session.connection()
+        .execute(columns(func.count(), func.sum(size), func.min(moment)).where(chosen))
+        .one()
+    )
+    return StoredAmount(rows=rows, bytes=int(content or 0) + rows * ROW_BYTES, oldest=oldest)
+
+
+def _bundles(session: Session, chosen: ColumnElement[bool]) -> StoredAmount:
+    is_there = ~lacks(UploadPart.BUNDLE)
+    is_held = exists().where(
+        col(UploadRow.bundle_sha256) == col(BundleRow.sha256), chosen, is_there
+    )
+    connection = session.connection()
+    content = func.sum(func.length(BundleRow.content))
+    rows, size = connection.execute(columns(func.count(), content).where(is_held)).one()
+    oldest = connection.execute(
+        columns(func.min(UploadRow.created_at)).where(chosen, is_there)
+    ).scalar_one()
+    return StoredAmount(rows=rows, bytes=int(size or 0), oldest=oldest)
+
+
+def _results(session: Session, kind: RetentionClass, chosen: ColumnElement[bool]) -> StoredAmount:
+    """Return the amount of raw samples, or of results with their verdicts."""
+    part = PART_OF_CLASS[kind]
+    is_there = (chosen, is_of_class(kind), ~lacks(part))
+    connection = session.connection()
+    rows, content = connection.execute(
+        columns(func.count(), func.sum(func.length(ObservationRow.samples)))
+        .select_from(ObservationRow)
+        .join(UploadRow)
+        .where(*is_there)
+    ).one()
+    size = int(content or 0)
+    if part is UploadPart.RESULTS:
+        verdicts, reasons = connection.execute(
+            columns(func.count(), func.sum(func.length(VerdictRow.reason)))
+            .select_from(VerdictRow)
+            .join(UploadRow)
+            .where(*is_there)
+        ).one()
+        rows += verdicts
+        size += int(reasons or 0) + rows * ROW_BYTES
+    oldest = connection.execute(
+        columns(func.min(UploadRow.created_at)).where(*is_there)
+    ).scalar_one()
+    return StoredAmount(rows=rows, bytes=size, oldest=oldest)

@@ -1,0 +1,289 @@
+"""Removes data after its retention period, in small transactions, or tells what would go.
+
+What judging, reviews, pages and open pull requests read is never removed, however old it is.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import structlog
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger_service.errors import GitHubError
+from perfledger_service.github.open_pull_requests import OpenPullRequests
+from perfledger_service.settings.retention import RetentionSettings
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.events.tracked_events import history_changes
+from perfledger_service.store.projects import Project, lock_project, projects
+from perfledger_service.store.retention.database_size import check_vacuum, database_size, vacuum
+from perfledger_service.store.retention.needed_uploads import (
+    uploads_of_all_projects,
+    uploads_of_one_project,
+)
+from perfledger_service.store.retention.record_removal import (
+    RecordKey,
+    removable_records,
+    remove_records,
+)
+from perfledger_service.store.retention.stored_amounts import amount_of, stored_amount
+from perfledger_service.store.retention.upload_removal import (
+    PART_OF_CLASS,
+    final_uploads,
+    removable_uploads,
+    remove_part,
+    remove_spreads,
+    superseded_spreads,
+)
+from perfledger_service.usecases.cost.upload_prices import MAX_CHECKS
+from perfledger_service.values.storage.retention import (
+    RetentionClass,
+    RetentionPolicy,
+    RetentionReport,
+    RetentionRow,
+    StoredAmount,
+)
+
+# Of one transaction: SQLite's only writer is held for some hundredths of a second.
+UPLOADS_AT_A_TIME = 10
+RECORDS_AT_A_TIME = 500
+# Between transactions: others that wait for SQLite's writer look for it every tenth of a second.
+PAUSE_S = 0.1
+MOST_SPREADS = 20_000  # in one pass over a project
+MOST_PASSES = 100
+STORE_CLASSES: tuple[RetentionClass, ...] = tuple(
+    kind for kind in RetentionClass if kind is not RetentionClass.WORKFLOWS
+)
+_RECORD_CLASSES: tuple[RetentionClass, ...] = (
+    RetentionClass.EVENTS,
+    RetentionClass.JOBS,
+    RetentionClass.AUDIT,
+)
+
+Key = TypeVar("Key", int, str, RecordKey)
+
+_log = structlog.stdlib.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ProjectPlan:
+    """Uploads of a project to remove parts of; `changes` counts its history's changes so far."""
+
+    project: Project
+    changes: int
+    uploads: Mapping[RetentionClass, tuple[str, ...]]
+    spreads: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionPlan:
+    """All that is past its retention period and that nobody needs."""
+
+    projects: tuple[_ProjectPlan, ...]
+    records: Mapping[RetentionClass, tuple[RecordKey, ...]]
+
+    def ids(self, kind: RetentionClass) -> tuple[RecordKey, ...]:
+        """Return the uploads or records of a class."""
+        of_uploads = (one for plan in self.projects for one in plan.uploads.get(kind, ()))
+        return (*of_uploads, *self.records.get(kind, ()))
+
+
+def retention_policy(
+    settings: RetentionSettings, overrides: Mapping[RetentionClass, int] | None = None
+) -> RetentionPolicy:
+    """Return for how long each class is kept: by an override, else by its setting."""
+    stored = settings.model_dump()
+    days = {kind: stored[f"keep_{kind.replace('-', '_')}_days"] for kind in RetentionClass}
+    chosen = days | dict(overrides or {})
+    return RetentionPolicy({kind: count for kind, count in chosen.items() if count is not None})
+
+
+def plan_removal(
+    engine: Engine,
+    policy: RetentionPolicy,
+    *,
+    now: datetime,
+    pull_requests: OpenPullRequests | None = None,
+) -> RetentionPlan:
+    """Select what is past its period; `pull_requests` tells which pull requests are open.
+
+    Without, all count as open that are not known to be merged.
+    """
+    times = ((kind, policy.cutoff(kind, now)) for kind in STORE_CLASSES)
+    cutoffs = {kind: cutoff for kind, cutoff in times if cutoff is not None}
+    with read_session(engine) as session:
+        all_projects = projects(session) if cutoffs.keys() & PART_OF_CLASS.keys() else ()
+        needed = uploads_of_all_projects(session) if all_projects else frozenset[str]()
+        records = {
+            kind: removable_records(session, kind, before=cutoffs[kind])
+            for kind in _RECORD_CLASSES
+            if kind in cutoffs
+        }
+    plans: list[_ProjectPlan] = []
+    for project in all_projects:
+        open_numbers = _open_numbers(pull_requests, project)
+        with read_session(engine) as session:
+            plans.append(
+                _plan_project(session, project, cutoffs, needed=needed, open_numbers=open_numbers)
+            )
+    return RetentionPlan(projects=tuple(plans), records=records)
+
+
+def run_retention(
+    engine: Engine,
+    policy: RetentionPolicy,
+    *,
+    pull_requests: OpenPullRequests | None = None,
+    is_dry_run: bool = False,
+    is_to_vacuum: bool = False,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    pause: Callable[[float], None] = time.sleep,
+) -> RetentionReport:
+    """Remove all that is past its period, or only tell how much that is, and return it.
+
+    `is_to_vacuum` writes SQLite's file again afterwards, without its free pages. Raises UsageError
+    for PostgreSQL then, and ConflictError while another process writes.
+    """
+    if is_to_vacuum:
+        check_vacuum(engine)
+    before = _stored_amounts(engine)
+    if is_dry_run:
+        plan = plan_removal(engine, policy, now=clock(), pull_requests=pull_requests)
+        with read_session(engine) as session:
+            removed = {kind: amount_of(session, kind, plan.ids(kind)) for kind in STORE_CLASSES}
+    else:
+        for _ in range(MOST_PASSES):
+            if not prune(engine, policy, clock=clock, pull_requests=pull_requests, pause=pause):
+                break
+        after = _stored_amounts(engine)
+        removed = {kind: before[kind].without(after[kind]) for kind in STORE_CLASSES}
+        if is_to_vacuum:
+            vacuum(engine)
+    rows = tuple(
+        RetentionRow(
+            kind=kind,
+            kept_days=policy.days.get(kind),
+            stored=before[kind],
+            removed=removed[kind],
+        )
+        for kind in STORE_CLASSES
+    )
+    return RetentionReport(is_dry_run=is_dry_run, rows=rows, size=database_size(engine))
+
+
+def prune(
+    engine: Engine,
+    policy: RetentionPolicy,
+    *,
+    clock: Callable[[], datetime],
+    pull_requests: OpenPullRequests | None = None,
+    pause: Callable[[float], None] = time.sleep,
+) -> bool:
+    """Remove what is past its period, in one pass, and return whether another one is needed.
+
+    A project whose history changed meanwhile is left to the next pass.
+    """
+    plan = plan_removal(engine, policy, now=clock(), pull_requests=pull_requests)
+    is_finished = True
+    for one in plan.projects:
+        is_finished &= _prune_project(engine, one, policy, clock=clock, pause=pause)
+    for kind, ids in plan.records.items():
+        for batch in _batches(ids, RECORDS_AT_A_TIME):
+            with write_session(engine) as session:
+                remove_records(session, kind, batch)
+                session.commit()
+            pause(PAUSE_S)
+        if ids:
+            _log.info("removed by retention", data=kind.value, records=len(ids))
+    return not is_finished
+
+
+def _open_numbers(
+    pull_requests: OpenPullRequests | None, project: Project
+) -> frozenset[int] | None:
+    """Return the open pull requests; None where GitHub does not tell, so that all are kept."""
+    if pull_requests is None:
+        return None
+    try:
+        return pull_requests.open_pull_requests(project.repository)
+    except GitHubError as error:
+        _log.warning(
+            "open pull requests are not known", project=project.repository, reason=str(error)
+        )
+        return None
+
+
+def _plan_project(
+    session: Session,
+    project: Project,
+    cutoffs: Mapping[RetentionClass, datetime],
+    *,
+    needed: frozenset[str],
+    open_numbers: frozenset[int] | None,
+) -> _ProjectPlan:
+    changes = history_changes(session, project.id)  # first: what changes later is then seen
+    needed |= uploads_of_one_project(
+        session, project.id, open_pull_requests=open_numbers, most_changed=MAX_CHECKS + 1
+    )
+    return _ProjectPlan(
+        project=project,
+        changes=changes,
+        uploads={
+            kind: removable_uploads(session, project.id, kind, before=cutoffs[kind], needed=needed)
+            for kind in PART_OF_CLASS
+            if kind in cutoffs
+        },
+        spreads=superseded_spreads(session, project.id, most=MOST_SPREADS),
+    )
+
+
+def _prune_project(
+    engine: Engine,
+    plan: _ProjectPlan,
+    policy: RetentionPolicy,
+    *,
+    clock: Callable[[], datetime],
+    pause: Callable[[float], None],
+) -> bool:
+    """Carry out a project's plan; return False if its history changed, so that it is not done."""
+    for kind, upload_ids in plan.uploads.items():
+        for batch in _batches(upload_ids, UPLOADS_AT_A_TIME):
+            with write_session(engine) as session:
+                lock_project(session, plan.project.id)
+                if history_changes(session, plan.project.id) != plan.changes:
+                    return False
+                remove_part(
+                    session,
+                    PART_OF_CLASS[kind],
+                    final_uploads(session, batch),
+                    removed_at=clock(),
+                    kept_days=policy.days[kind],
+                )
+                session.commit()
+            pause(PAUSE_S)
+        if upload_ids:
+            _log.info(
+                "removed by retention",
+                data=kind.value,
+                project=plan.project.repository,
+                uploads=len(upload_ids),
+            )
+    for spreads in _batches(plan.spreads, RECORDS_AT_A_TIME):
+        with write_session(engine) as session:
+            remove_spreads(session, spreads)
+            session.commit()
+        pause(PAUSE_S)
+    return len(plan.spreads) < MOST_SPREADS
+
+
+def _stored_amounts(engine: Engine) -> dict[RetentionClass, StoredAmount]:
+    with read_session(engine) as session:
+        return {kind: stored_amount(session, kind) for kind in STORE_CLASSES}
+
+
+def _batches(ids: Sequence[Key], size: int) -> Iterator[Sequence[Key]]:
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]

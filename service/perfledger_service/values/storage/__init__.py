@@ -1,0 +1,1 @@
+"""Owns values about what the service stores: how long it is kept, and what was removed."""

@@ -1,0 +1,95 @@
+"""Holds how long each class of stored data is kept, and what was removed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class RetentionClass(StrEnum):
+    """A class of stored data with a retention period of its own."""
+
+    BUNDLES = "bundles"  # with their raw samples, profiles and logs
+    SAMPLES = "samples"  # raw samples of series; their centers and intervals stay
+    PULL_REQUESTS = "pull-requests"  # verdicts and observations of pull requests' checks
+    BRANCH = "branch"  # verdicts and observations of the default branch's checks
+    EVENTS = "events"
+    JOBS = "jobs"
+    AUDIT = "audit"
+    WORKFLOWS = "workflows"  # the workflow engine's records of finished work
+
+
+class UploadPart(StrEnum):
+    """A part of an upload that is removed as a whole; the upload itself stays for ever."""
+
+    BUNDLE = "bundle"
+    SAMPLES = "samples"
+    RESULTS = "results"
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """When a part of an upload was removed, and after how many days."""
+
+    part: UploadPart
+    removed_at: datetime
+    kept_days: int
+
+    @property
+    def sentence(self) -> str:
+        """Return the removal in words."""
+        return f"removed on {self.removed_at:%Y-%m-%d} by retention of {self.kept_days} days"
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """For how many days each class is kept; a class that is missing is kept for ever."""
+
+    days: Mapping[RetentionClass, int]
+
+    def cutoff(self, kind: RetentionClass, now: datetime) -> datetime | None:
+        """Return the time before which a class is no longer kept, None where it is for ever."""
+        days = self.days.get(kind)
+        return None if days is None else now - timedelta(days=days)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAmount:
+    """Rows with the bytes of their content, and when the oldest of them arrived."""
+
+    rows: int = 0
+    bytes: int = 0
+    oldest: datetime | None = None
+
+    def without(self, rest: "StoredAmount") -> "StoredAmount":
+        """Return what is no longer there: the oldest of it is the oldest of all."""
+        rows = self.rows - rest.rows
+        oldest = self.oldest if rows else None
+        return StoredAmount(rows=rows, bytes=self.bytes - rest.bytes, oldest=oldest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionRow:
+    """A class of data: for how long it is kept, what is stored, and what is removed of it."""
+
+    kind: RetentionClass
+    kept_days: int | None  # None: for ever
+    stored: StoredAmount  # before anything is removed
+    removed: StoredAmount  # by a dry run: what would be
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseSize:
+    """Bytes of a database, and how many of them are free for new rows; None where unknown."""
+
+    bytes: int
+    free_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionReport:
+    """What is kept of each class, what was removed, or would be, and the database's size."""
+
+    is_dry_run: bool
+    rows: tuple[RetentionRow, ...]
+    size: DatabaseSize

@@ -1,0 +1,81 @@
+"""Jobs, entries of the audit log and events that go, and those that stay."""
+
+from datetime import timedelta
+
+import pytest
+from sqlmodel import select
+
+from perfledger_runners.jobs.runner_job import RunnerJobState
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.events.event_tables import TrackedEventRow
+from perfledger_service.store.events.tracked_events import MOST_TRACKED
+from perfledger_service.store.jobs.job_tables import RunnerJobRow
+from perfledger_service.store.people.people_tables import AuditEntryRow
+from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy
+from tests.service.retention_history import (
+    KEPT_DAYS,
+    rows_by_class,
+)
+
+pytestmark = pytest.mark.slow
+
+
+def test_jobs_and_entries_of_the_audit_log_go_and_open_jobs_stay(any_engine, history, prune, now):
+    (upload,) = history({"ratio": 1.0})
+    old = now - timedelta(days=200)
+    with write_session(any_engine) as session:
+        for job_id, state, finished_at in (
+            ("1", RunnerJobState.DONE, old),
+            ("2", RunnerJobState.QUEUED, None),
+            ("3", RunnerJobState.DONE, now),
+        ):
+            session.add(
+                RunnerJobRow(
+                    id=job_id,
+                    project_id=upload.project_id,
+                    key=job_id,
+                    kind="nightly",
+                    machine_class="*",
+                    state=state,
+                    created_at=old,
+                    due_at=old,
+                    finished_at=finished_at,
+                )
+            )
+        for at in (old, now):
+            session.add(
+                AuditEntryRow(
+                    noted_at=at, actor="ada", action="token", detail="made", address="127.0.0.1"
+                )
+            )
+        session.commit()
+
+    report = rows_by_class(prune())
+
+    assert report[RetentionClass.JOBS].removed.rows == 1
+    assert report[RetentionClass.AUDIT].removed.rows == 1
+    with read_session(any_engine) as session:
+        assert set(session.exec(select(RunnerJobRow.id))) == {"2", "3"}
+
+
+def test_an_ended_event_stays_while_a_search_is_compared_with_it(any_engine, history, prune, now):
+    (upload,) = history({"ratio": 1.0})
+    old = now - timedelta(days=200)
+    states = ["fixed", "open", "expected"] + ["fixed"] * MOST_TRACKED
+    with write_session(any_engine) as session:
+        for state in states:
+            session.add(
+                TrackedEventRow(
+                    project_id=upload.project_id,
+                    state=state,
+                    opened_at=old,
+                    changed_at=old,
+                    content=b"",
+                )
+            )
+            session.flush()
+        session.commit()
+
+    report = rows_by_class(prune(RetentionPolicy({RetentionClass.EVENTS: KEPT_DAYS})))
+
+    assert report[RetentionClass.EVENTS].removed.rows == 1  # the first
