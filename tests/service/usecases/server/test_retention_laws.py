@@ -18,7 +18,7 @@ from perfledger_service.store.gate_checks import newest_branch_checks, undecided
 from perfledger_service.store.pair_spreads import differences_on_devices
 from perfledger_service.usecases.cost.upload_prices import UploadPrices
 from perfledger_service.usecases.fleet.capacity import measured_utilization
-from perfledger_service.usecases.history.gate_health import gates_of
+from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.usecases.review.quarter_records import records_of_store
 from perfledger_service.usecases.server.retention import run_retention
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy
@@ -88,7 +88,7 @@ def readings(engine, project_id, *, now):
         return {
             "series": branch_series(session, project_id),
             "spreads": differences_on_devices(session, project_id, ()),
-            "gates": gates_of(session, project_id),
+            "gates": ProjectGates().of_project(session, project_id),
             "machines": project_machines(session, project_id),
             "badge": newest_branch_checks(session, project_id),
             "undecided": [
