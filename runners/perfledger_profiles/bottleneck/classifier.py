@@ -194,8 +194,10 @@ def _evidence(
     largest, share = overhead_shares(shares)[0]
     name = _overhead(largest, is_host_known=profile.is_host_known)
     if share <= 0:
-        whole = () if is_sum_of_kernels(profile) else ("the whole step is the device's own work",)
-        return (*whole, vote.reason)
+        all_work = (
+            () if is_sum_of_kernels(profile) else ("the whole step is the device's own work",)
+        )
+        return (*all_work, vote.reason)
     if primary is Bottleneck.UNKNOWN and share >= OVERHEAD_THRESHOLDS[largest].high:
         is_recorded = _has_device_time(profile)
         return (_HOST_UNKNOWN.format(100 * share) if is_recorded else _DEVICE_UNKNOWN,)

@@ -156,9 +156,9 @@ def _change_headline(verdicts: Sequence[Verdict], report: Report) -> str:
         lead = f"{worst[0].outcome}, {'worst' if is_worse else 'most'}"
         worst_names = ", ".join(map(_result_phrase, verdict_rows.rows_of(worst, report)))
         return f"{len(workloads)} of {_workloads(_total(report))} {lead} {worst_names}{end}"
-    first, *others = verdict_rows.rows_of(verdicts[: 1 + _MOST_NAMED], report)
+    first, *other_rows = verdict_rows.rows_of(verdicts[: 1 + _MOST_NAMED], report)
     further = "".join(
-        f", {row.metric} {row.change}" for row in others if row.kind is not MetricKind.KERNEL
+        f", {row.metric} {row.change}" for row in other_rows if row.kind is not MetricKind.KERNEL
     )
     explanation = next((one for one in report.explanations if one.workload == first.workload), None)
     is_explained = first.metric_name == STEP_TIME.name

@@ -50,9 +50,9 @@ def _remarks(work: StepWork | None) -> tuple[str, ...]:
 def _sides_words(ranking: VariantRanking) -> str:
     base, head = ranking.base, ranking.head
     if base is None or head is None:
-        known = next((side for side in (base, head) if side is not None), None)
-        where = "base" if head is None else "head"
-        return f"{NO_ORDER} is unknown" if known is None else _side_words(known, where)
+        side = head if base is None else base
+        where = "head" if base is None else "base"
+        return f"{NO_ORDER} is unknown" if side is None else _side_words(side, where)
     if ranking.has_changed:
         return (
             f"{base.fastest} was the fastest variant ({_lead(base, head.first)}), and now "

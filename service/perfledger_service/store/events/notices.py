@@ -10,7 +10,12 @@ from sqlmodel import Session, col, func, select
 from perfledger_service.errors import ConflictError, NotFoundError
 from perfledger_service.store.events.notice_tables import NoticeRow, NoticeTargetRow
 from perfledger_service.store.tables import add_if_new
-from perfledger_service.values.notices.notice import Notice, NoticeChannel, NoticeStatus, NoticeTarget
+from perfledger_service.values.notices.notice import (
+    Notice,
+    NoticeChannel,
+    NoticeStatus,
+    NoticeTarget,
+)
 
 MOST_TARGETS = 20  # of a project
 MOST_LISTED = 200

@@ -118,7 +118,7 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
             states=(EventState.OPEN, EventState.ACKNOWLEDGED, EventState.EXPECTED),
             most=MOST_TRIAGED,
         )
-        settled = events_of(
+        settled_events = events_of(
             session,
             project.id,
             states=(EventState.FIXED, EventState.ENVIRONMENT),
@@ -127,7 +127,7 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
         )
         notes = notes_since(session, project.id, since)
     regressions = sorted(filter(_is_regression, unsettled), key=_size, reverse=True)
-    ended_regressions = sorted(filter(_is_regression, settled), key=_size, reverse=True)
+    ended_regressions = sorted(filter(_is_regression, settled_events), key=_size, reverse=True)
     expected = _in_state(regressions, EventState.EXPECTED)
     soon = now.date() + timedelta(days=EXPIRING_DAYS)
     return TriageReport(

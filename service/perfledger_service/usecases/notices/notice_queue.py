@@ -192,16 +192,16 @@ def _queue_summary(
     session: Session, project_id: int, target: NoticeTarget, *, now: datetime
 ) -> None:
     """Count what is beyond the quota, at most once in its period."""
-    held = notices_with_status(session, target.id, NoticeStatus.HELD)
+    held_notices = notices_with_status(session, target.id, NoticeStatus.HELD)
     last = last_of_kind(session, target.id, prefix=SUMMARY_KEY)
-    if not held or (last is not None and now - last.queued_at < QUOTA_PERIOD):
+    if not held_notices or (last is not None and now - last.queued_at < QUOTA_PERIOD):
         return
-    for notice in held:
+    for notice in held_notices:
         update_notice(session, notice, status=NoticeStatus.COUNTED)
     summary = _new_notice(
-        project_id, target, f"{SUMMARY_KEY}{held[0].id}", NoticeSubject.SUMMARY, now=now
+        project_id, target, f"{SUMMARY_KEY}{held_notices[0].id}", NoticeSubject.SUMMARY, now=now
     )
-    add_notice(session, replace(summary, count=len(held)))
+    add_notice(session, replace(summary, count=len(held_notices)))
 
 
 def _queue_triage(
