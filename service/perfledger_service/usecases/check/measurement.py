@@ -118,12 +118,11 @@ def measure_change(
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
     spent_s = site.harness.clock() - began
     queue.measure_on(machine)
-    if workload_plan.to_measure:
-        machine = cores.take(
-            machine,
-            fewest=max(spec.devices for spec in workload_plan.to_measure),
-            number=journal.resumed.machine.cores if journal and journal.resumed else None,
-        )
+    machine = cores.take(
+        machine,
+        fewest=max((spec.devices for spec in workload_plan.to_measure), default=1),
+        number=journal.resumed.machine.cores if journal and journal.resumed else None,
+    )
     began = site.harness.clock() - spent_s  # waiting for other checks costs nothing
     site = site.ending_at(began + allowance.seconds).for_workloads(workload_plan.to_measure)
     progress.stage("comparing the code of both sides")
