@@ -21,7 +21,9 @@ from perfledger_service.store.api_reads.series_reads import (
     series_page,
 )
 from perfledger_service.store.database import read_session
+from perfledger_service.store.retention.removals import removals_of
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
+from perfledger_service.values.storage.retention import Removal
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web.api.cursors import MAX_CURSOR, KeyPart, read_cursor, write_cursor
 from perfledger_service.web.api.etags import EtagRoute
@@ -66,11 +68,16 @@ class PointListing(Listing[PointRead]):
 
 
 class RunResponse(BaseModel):
-    """A run with its verdicts, in the report's order: none before it is judged."""
+    """A run with its verdicts, in the report's order: none before it is judged.
+
+    `removals` say what retention removed of it. Without its results, it has no verdicts any more,
+    and its conclusion and headline still hold.
+    """
 
     repository: str
     run: RunRead
     verdicts: tuple[VerdictRead, ...]
+    removals: tuple[Removal, ...]
 
 
 class Paging:
@@ -204,7 +211,10 @@ def get_run(state: CurrentAppState, caller: CurrentReader, run_id: RunId) -> Run
     """Return one of the project's runs with its verdicts."""
     with read_session(state.engine) as session:
         run, verdicts = run_by_id(session, caller.project.id, run_id)
-    return RunResponse(repository=caller.project.repository, run=run, verdicts=verdicts)
+        removals = removals_of(session, run_id)
+    return RunResponse(
+        repository=caller.project.repository, run=run, verdicts=verdicts, removals=removals
+    )
 
 
 @router.get("/verdicts")

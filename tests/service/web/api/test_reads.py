@@ -1,6 +1,7 @@
 """Tests the API's reads over real HTTP: pages, cursors, ETags, and whose rows are returned."""
 
 import base64
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import insert
@@ -8,7 +9,9 @@ from sqlmodel import col, func, select
 
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.retention.removal_tables import RemovalRow
 from perfledger_service.store.tables import ObservationRow, RevisionRow, SeriesRow
+from perfledger_service.values.storage.retention import UploadPart
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
@@ -83,6 +86,22 @@ def test_a_run_has_its_verdicts(measured):
     slower = verdicts[STEP_TIME.name]
     assert (slower["outcome"], slower["unit"], slower["worse"]) == ("regressed", "s", "higher")
     assert slower["change"] == pytest.approx(0.2, abs=0.01)
+
+
+def test_a_run_says_what_retention_removed_of_it(measured):
+    removed_at = datetime(2026, 11, 20, tzinfo=UTC)
+    with write_session(measured.engine) as session:
+        session.add(
+            RemovalRow(upload_id=RUN, part=UploadPart.RESULTS, removed_at=removed_at, kept_days=90)
+        )
+        session.commit()
+
+    answers = [read(measured, f"/api/v1/runs/{each * 32}").json() for each in "12"]
+
+    assert [answer["removals"] for answer in answers] == [
+        [{"part": "results", "removed_at": "2026-11-20T00:00:00Z", "kept_days": 90}],
+        [],
+    ]
 
 
 def test_runs_and_verdicts_are_found_by_what_they_are_of(measured):
