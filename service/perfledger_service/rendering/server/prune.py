@@ -13,6 +13,8 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.values.storage.retention import RetentionReport, RetentionRow, StoredAmount
 
+_STILL_READ = "What judging, reviews, pages or open pull requests still read is never removed."
+
 
 def retention_document(report: RetentionReport) -> Document:
     """Return each class of data with its period, what is stored, and what is removed of it."""
@@ -27,9 +29,14 @@ def retention_document(report: RetentionReport) -> Document:
         },
         blocks=(
             table(_columns(removed), report.rows, key="classes"),
+            *((Preformatted(_STILL_READ),) if _has_period(report) else ()),
             Preformatted(_size_sentence(report)),
         ),
     )
+
+
+def _has_period(report: RetentionReport) -> bool:
+    return any(row.kept_days is not None for row in report.rows)
 
 
 def _columns(removed: str) -> tuple[Column[RetentionRow], ...]:

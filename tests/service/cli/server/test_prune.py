@@ -50,6 +50,8 @@ def test_without_a_setting_everything_is_kept_for_ever(prune):
 
     assert "ever" in shown
     assert class_of(prune("--json"), "bundles")["removed_rows"] == 0
+    assert "still read" not in shown
+    assert "still read is never removed" in prune("--dry-run", "--keep", "jobs=90")
 
 
 @pytest.mark.slow
