@@ -16,7 +16,7 @@ from demo_service import database_url, running_service
 from rich.console import Console
 from sqlalchemy import Engine
 
-from perfledger_service.settings.service import PriceSettings
+from perfledger_service.settings.service import price_settings
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.usecases.pull_requests.projects import new_token
@@ -56,7 +56,7 @@ def seed_review(engine: Engine, url: str, folder: Path, *, now: datetime) -> Non
         database_url=url,
         bill=example / "bill.csv",
         team_tag="",
-        prices=PriceSettings(),
+        prices=price_settings(),
         previous=None,
         is_stale_allowed=False,
     )

@@ -191,7 +191,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", REPOSITORY + r"/pulls", lambda state, _, name: (200, state.open_pulls(name))),
     ("GET", REPOSITORY + r"/pulls/(\d+)", get_pull),
     ("GET", REPOSITORY + r"/issues", list_issues),
-    ("POST", REPOSITORY + r"/issues", lambda *request: create_issue(*request, LOGIN)),
+    ("POST", REPOSITORY + r"/issues", lambda state, r, name: create_issue(state, r, name, LOGIN)),
     ("PATCH", REPOSITORY + r"/issues/(\d+)", update_issue),
     ("GET", REPOSITORY + r"/issues/(\d+)/comments", list_comments),
     ("POST", REPOSITORY + r"/issues/(\d+)/comments", create_comment),

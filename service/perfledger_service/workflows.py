@@ -81,7 +81,7 @@ class WorkflowSteps:
     carry_out: Callable[[int], tuple[QueuedUpload, ...]]
     fail_command: Callable[[int, str], None]
     send_notice: Callable[[QueuedNotice], None] = lambda _: None  # by default none is sent
-    fail_notice: Callable[[QueuedNotice, str, bool], None] = lambda *_: None
+    fail_notice: Callable[[QueuedNotice, str, bool], None] = lambda _work, _reason, _is_final: None
     prune: Callable[[], bool] = bool  # by default nothing is removed
 
 

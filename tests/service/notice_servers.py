@@ -65,6 +65,8 @@ class Webhook(ThreadingHTTPServer):
 
 
 class _WebhookHandler(BaseHTTPRequestHandler):
+    server: Webhook
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.received.append((self.path, dict(self.headers), body))
@@ -100,6 +102,7 @@ class MailServerStandIn(socketserver.ThreadingTCPServer):
             is_encrypted_at_once,
             has_starttls,
         )
+        self.scheme = "smtps" if is_encrypted_at_once else "smtp"
         self.port = self.server_address[1]
         self.received, self.refusals, self.commands = [], {}, []
 
@@ -108,6 +111,8 @@ class MailServerStandIn(socketserver.ThreadingTCPServer):
 
 
 class _MailHandler(socketserver.BaseRequestHandler):
+    server: MailServerStandIn
+
     def handle(self):
         self.is_encrypted = self.server.is_encrypted_at_once
         if self.is_encrypted:

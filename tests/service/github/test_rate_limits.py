@@ -131,8 +131,11 @@ HEADERS = {
 }
 
 
-def test_a_gate_knows_the_limit_of_the_last_answer_that_told_one(gate, clock):
+def test_a_gate_knows_no_limit_before_an_answer_told_one(gate):
     assert gate.limit is None
+
+
+def test_a_gate_knows_the_limit_of_the_last_answer_that_told_one(gate, clock):
     gate.note_answer(HEADERS)
     gate.note_answer({})
 

@@ -21,7 +21,6 @@ SENDER, TEAM = "perf@example.com", "team@example.com"
 @pytest.fixture(params=["smtps", "smtp"])
 def mail_server(request, certificates):
     server = MailServerStandIn(certificates.server, is_encrypted_at_once=request.param == "smtps")
-    server.scheme = request.param
     with running_server(server):
         yield server
 
@@ -97,7 +96,6 @@ def test_a_wrong_password_is_not_quoted(mail_server, certificates, message):
 
 def test_nothing_is_said_to_a_server_that_does_not_encrypt(certificates, message):
     server = MailServerStandIn(certificates.server, is_encrypted_at_once=False, has_starttls=False)
-    server.scheme = "smtp"
     with running_server(server), pytest.raises(NoticeServiceError, match="took no mail"):
         a_sender(server, certificates).send(TEAM, message)
 

@@ -15,7 +15,6 @@ from tests.service.actions_issuer import AUDIENCE, Issuer, serving_issuer
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
-NUMBERS = {"repository_id": 1296269, "owner_id": 583231}
 
 
 @pytest.fixture
@@ -28,7 +27,14 @@ def issuer(now):
 def site(engine, start_site, issuer, now):
     """The application, where octo/models uploads from GitHub Actions without a token."""
     add_project(engine, "octo/other", token=OTHER_TOKEN, now=now)
-    let_actions_upload(engine, "octo/models", **NUMBERS, branch="main", now=now)
+    let_actions_upload(
+        engine,
+        "octo/models",
+        repository_id=1296269,
+        owner_id=583231,
+        branch="main",
+        now=now,
+    )
     tokens = ActionsTokens(issuer=issuer.url, audience=AUDIENCE, now=lambda: now)
     with start_site(engine, actions=tokens) as site:
         yield site

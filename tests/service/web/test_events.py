@@ -45,7 +45,8 @@ def test_events_are_read_page_by_page_newest_first(slowed, judged, make_bundle):
     for number in (8, 9):
         bundle = make_bundle(pairs=4, seed=number, pull_request=number)
         judged(slowed.engine, bundle, upload_id=str(number) * 32)
-    path, pages = f"{ROUTE}?state=open&state=fixed&limit=1", []
+    path: str | None = f"{ROUTE}?state=open&state=fixed&limit=1"
+    pages = []
     while path is not None:
         answer = read(slowed, path)
         pages.append([event["id"] for event in answer.json()["items"]])

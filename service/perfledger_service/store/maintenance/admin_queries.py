@@ -88,17 +88,20 @@ def token_summaries(session: Session, *, now: datetime) -> tuple[TokenSummary, .
         .outerjoin(PersonRow, col(PersonRow.id) == col(TokenRow.person_id))
         .order_by(col(ProjectRow.repository_key), col(TokenRow.id))
     )
-    summaries = [
-        row.to_value(
-            _TOKEN_DECODER,
-            repository=repository,
-            person="" if person is None else person.to_value(_PERSON_DECODER).name,
-            state=_state(row, now=now),
-        )
-        for row, repository, person in rows
-    ]
+    summaries = [_token_summary(*row, now=now) for row in rows]
     order = tuple(TokenState)
     return tuple(sorted(summaries, key=lambda one: order.index(one.state)))
+
+
+def _token_summary(
+    row: TokenRow, repository: str, person: PersonRow | None, *, now: datetime
+) -> TokenSummary:
+    return row.to_value(
+        _TOKEN_DECODER,
+        repository=repository,
+        person="" if person is None else person.to_value(_PERSON_DECODER).name,
+        state=_state(row, now=now),
+    )
 
 
 def _state(row: TokenRow, *, now: datetime) -> TokenState:

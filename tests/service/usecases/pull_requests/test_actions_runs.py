@@ -29,6 +29,17 @@ def run_of(**values):
     return ActionsRun(**told | values)
 
 
+def let_runs_upload(engine, now, *, repository_id=1296269, owner_id=583231, branch="main"):
+    let_actions_upload(
+        engine,
+        "octo/models",
+        repository_id=repository_id,
+        owner_id=owner_id,
+        branch=branch,
+        now=now,
+    )
+
+
 @pytest.fixture
 def of_branch(make_bundle):
     return make_bundle(pull_request=None)
@@ -110,15 +121,12 @@ def test_a_run_of_the_branch_about_another_commit_is_not_believed(make_bundle):
     ],
 )
 def test_numbers_and_branches_that_cannot_be_are_refused(any_engine, now, values, reason):
-    usual = {"repository_id": 1, "owner_id": 2, "branch": "main"}
-
     with pytest.raises(UsageError, match=reason):
-        let_actions_upload(any_engine, "octo/models", **usual | values, now=now)
+        let_runs_upload(any_engine, now, **values)
 
 
 def test_a_project_is_found_by_the_numbers_of_repository_and_owner(any_engine, now):
-    numbers = {"repository_id": 1296269, "owner_id": 583231}
-    let_actions_upload(any_engine, "octo/models", **numbers, branch="main", now=now)
+    let_runs_upload(any_engine, now)
 
     assert project_of_run(any_engine, run_of()).repository == "octo/models"
     for other in ({"repository_id": 1}, {"repository_owner_id": 1}):
@@ -127,14 +135,11 @@ def test_a_project_is_found_by_the_numbers_of_repository_and_owner(any_engine, n
 
 
 def test_a_run_takes_its_project_to_the_name_that_its_repository_has_now(any_engine, now):
-    numbers = {"repository_id": 1296269, "owner_id": 583231}
-    let_actions_upload(any_engine, "octo/models", **numbers, branch="main", now=now)
+    let_runs_upload(any_engine, now)
     for _ in range(2):
         renamed = project_of_run(any_engine, run_of(repository="Octo/Kernels"))
         assert (renamed.repository.lower(), renamed.actions_branch) == ("octo/kernels", "main")
-    let_actions_upload(
-        any_engine, "octo/models", repository_id=1, owner_id=2, branch="main", now=now
-    )
+    let_runs_upload(any_engine, now, repository_id=1, owner_id=2)
 
     with pytest.raises(ConflictError, match="Octo/Kernels cannot become octo/models"):
         project_of_run(any_engine, run_of())
@@ -142,8 +147,7 @@ def test_a_run_takes_its_project_to_the_name_that_its_repository_has_now(any_eng
 
 @pytest.mark.parametrize("name", ["", "models", "../..", "octo/\n", "octo/models/x"])
 def test_a_name_that_no_repository_has_renames_nothing(any_engine, now, name):
-    numbers = {"repository_id": 1296269, "owner_id": 583231}
-    let_actions_upload(any_engine, "octo/models", **numbers, branch="main", now=now)
+    let_runs_upload(any_engine, now)
 
     with pytest.raises(UsageError, match="not owner/name"):
         project_of_run(any_engine, run_of(repository=name))

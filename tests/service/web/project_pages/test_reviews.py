@@ -19,19 +19,18 @@ DOCUMENTS = {
 }
 
 
-def store(engine, now, repository="octo/models", **values):
-    new = {
-        "quarter": "2026Q3",
-        "made_on": date(2026, 11, 1),
-        "title": "Accelerators <for> 2027",
-        "sheet": "list-2026-11.csv + ours.toml",
-        "decision": "Recommended: 3 years",
-        "reason": "It is cheaper in 97 of 100 draws.",
-    }
+def store(engine, now, repository="octo/models", *, quarter="2026Q3", documents=DOCUMENTS):
+    review = NewReview(
+        quarter=quarter,
+        made_on=date(2026, 11, 1),
+        title="Accelerators <for> 2027",
+        sheet="list-2026-11.csv + ours.toml",
+        decision="Recommended: 3 years",
+        reason="It is cheaper in 97 of 100 draws.",
+    )
     with write_session(engine) as session:
         project = project_named(session, repository)
-        documents = values.pop("documents", DOCUMENTS)
-        number = add_review(session, project.id, NewReview(**new | values), documents, now=now)
+        number = add_review(session, project.id, review, documents, now=now)
         session.commit()
     return number
 

@@ -56,7 +56,8 @@ def test_a_proxy_without_a_header_only_says_where_requests_come_from():
     with_github = options_of(**GITHUB, **addresses)
     assert with_github is not None
     assert with_github.github is not None
-    assert proxy_networks(ServiceSettings(**addresses)) == (ip_network("10.0.0.1"),)
+    settings = ServiceSettings.model_validate(addresses)
+    assert proxy_networks(settings) == (ip_network("10.0.0.1"),)
 
 
 @pytest.mark.parametrize(
