@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, true
+from sqlalchemy import ColumnElement, and_, inspect, true
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.jobs.job_tables import RunnerRow
@@ -64,12 +64,21 @@ def _commits(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
     start = words[-1].lower()
     if _SHA_START.fullmatch(start) is None:
         return
-    sha = col(UploadRow.head_sha)
+    # Of the table, to which a session adds no projects: with them, SQLite would read all uploads of
+    # these. The project's row decides what is shown.
+    upload = inspect(UploadRow).local_table.c
+    named = (
+        select(upload["project_id"], upload["head_sha"], upload["head_subject"], upload["id"])
+        .add_columns(upload["measured_at"])
+        .where(upload["head_sha"] >= start, upload["head_sha"] < start + _AFTER_HEX)
+        .cte()
+        .prefix_with("materialized")
+    )
     rows = session.exec(
-        select(ProjectRow.repository, UploadRow.head_sha, UploadRow.head_subject, UploadRow.id)
-        .join(UploadRow)
-        .where(sha >= start, sha < start + _AFTER_HEX, _holds(ProjectRow.repository, words[:-1]))
-        .order_by(col(UploadRow.measured_at).desc(), col(UploadRow.id))
+        select(ProjectRow.repository, named.c.head_sha, named.c.head_subject, named.c.id)
+        .join(named, named.c.project_id == col(ProjectRow.id))
+        .where(_holds(ProjectRow.repository, words[:-1]))
+        .order_by(named.c.measured_at.desc(), named.c.id)
         .limit(_MAX_CHECKS)
     )
     listed_commits: set[tuple[str, str]] = set()

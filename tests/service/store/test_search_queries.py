@@ -1,8 +1,10 @@
 """Searches by name, on both databases."""
 
 import pytest
+from sqlalchemy import event
 
 from perfledger_service.store.database import read_session
+from perfledger_service.store.people.project_scope import scoped_session
 from perfledger_service.store.search_queries import search_hits
 from perfledger_service.values.service_views.search_view import SearchKind
 
@@ -33,3 +35,21 @@ def test_numbers_and_commits_are_found_by_their_own_form_alone(names, make_bundl
     assert names(head[:5].upper(), SearchKind.COMMIT) == [head]
     assert names(head[:3], SearchKind.COMMIT) == []
     assert names("octo/none " + head, SearchKind.COMMIT) == []
+
+
+@pytest.mark.parametrize("project_ids", [None, frozenset({1}), frozenset(range(1, 99))])
+def test_a_commit_is_found_by_its_index_whatever_may_be_viewed(engine, project_ids):
+    queries = []
+
+    def note(_connection, _cursor, statement, parameters, *_):
+        queries.append((statement, parameters))
+
+    with scoped_session(engine, project_ids) as session:
+        event.listen(engine, "before_cursor_execute", note)
+        search_hits(session, "0123", SearchKind.COMMIT)
+        event.remove(engine, "before_cursor_execute", note)
+        statement, parameters = queries[-1]
+        plan = session.connection().exec_driver_sql(f"explain query plan {statement}", parameters)
+        steps = [step.detail for step in plan if " upload " in step.detail]
+
+    assert steps == ["SEARCH upload USING INDEX ix_upload_head_sha (head_sha>? AND head_sha<?)"]
