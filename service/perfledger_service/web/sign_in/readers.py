@@ -16,6 +16,7 @@ from perfledger_service.store.people.project_scope import scoped_session
 from perfledger_service.store.projects import Project, project_named, repository_of_page
 from perfledger_service.usecases.people.roles import roles_of
 from perfledger_service.usecases.people.sign_in import BrowserSession, SignInOptions, session_of
+from perfledger_service.usecases.people.sign_in_attempts import local_path
 from perfledger_service.values.people.person import PersonProvider, Role
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.sign_in.cookies import SESSION, cookie_of
@@ -191,7 +192,8 @@ def _session(request: Request, state: AppState, options: SignInOptions) -> Brows
 def _sign_in_first(request: Request) -> Exception:
     """Return what leads a browser to the sign-in, and refuses other programs."""
     if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-        target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        path = quote(request.scope["path"])  # which the server decoded: names have spaces
+        target = local_path(f"{path}?{request.url.query}" if request.url.query else path)
         location = f"/sign-in?next={quote(target, safe='')}"
         return HTTPException(SEE_OTHER, "sign in first", headers={"Location": location})
     return RefusedError("sign in first, with a browser, or use the API with a token", status=401)

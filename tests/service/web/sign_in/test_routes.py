@@ -1,7 +1,7 @@
 """Signs people in with the stand-in for GitHub, over real HTTP, as attackers would like to."""
 
 from datetime import timedelta
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
@@ -118,6 +118,22 @@ def test_tabs_that_sign_in_at_once_all_come_back(browser_of):
     finished = [browser.get(path) for path in reversed(paths)]
     assert [one.headers.get("location") for one in finished] == ["/2", "/1", "/0"]
     assert attempts(browser) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "next_path"),
+    [
+        ("/octo/models/workloads/m:f[a=1,%20b=%23%C3%A9]?x=%26", None),
+        ("/%5Cevil.example/x", None),
+        ("/octo/models/workloads?text=" + 4100 * "a", "/"),
+    ],
+)
+def test_whoever_has_to_sign_in_first_comes_back_to_the_page_asked_for(browser_of, path, next_path):
+    browser = browser_of("alice", is_signed_in=False)
+    begun = browser.get(browser.get(path).headers["location"])
+    back = browser.get(browser.go_to_github(begun.headers["location"])).headers["location"]
+
+    assert (unquote(back), back.isascii()) == (unquote(next_path or path), True)
 
 
 def test_no_stranger_ends_the_sign_ins_of_others(browser_of):
