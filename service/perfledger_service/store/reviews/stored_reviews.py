@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
+from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import NotFoundError
@@ -12,7 +13,7 @@ from perfledger_service.store.reviews.review_tables import ReviewDocumentRow, Re
 from perfledger_service.store.tables import ProjectRow
 from perfledger_service.values.service_views.review_views import NewReview, StoredReview
 
-MAX_REVIEWS = 100  # on a project's page: 25 years of quarters
+MAX_REVIEWS = 100  # on a project's page
 _STORED_REVIEW_DECODER = msgspec.json.Decoder(StoredReview)
 
 
@@ -51,29 +52,18 @@ def add_review(
 
 def reviews_of_project(session: Session, project_id: int) -> tuple[StoredReview, ...]:
     """Return a project's newest MAX_REVIEWS reviews, the newest quarter first."""
-    rows = session.exec(
-        select(ReviewRow, ProjectRow.repository)
-        .join(ProjectRow)
-        .where(col(ReviewRow.project_id) == project_id)
-        .order_by(col(ReviewRow.quarter).desc(), col(ReviewRow.id).desc())
-        .limit(MAX_REVIEWS)
-    ).all()
-    sizes = _sizes(session, [row.id for row, _ in rows if row.id is not None])
-    return tuple(
-        row.to_value(
-            _STORED_REVIEW_DECODER, repository=repository, documents=sizes.get(row.id or 0, {})
-        )
-        for row, repository in rows
-    )
+    return _newest(session, col(ReviewRow.project_id) == project_id)
 
 
 def stored_review(session: Session, project_id: int, review_id: int) -> StoredReview:
     """Return a review of a project; raise NotFoundError for any other."""
-    for review in reviews_of_project(session, project_id):
-        if review.id == review_id:
-            return review
-    msg = f"no review {review_id} in this project"
-    raise NotFoundError(msg)
+    reviews = _newest(
+        session, col(ReviewRow.project_id) == project_id, col(ReviewRow.id) == review_id
+    )
+    if not reviews:
+        msg = f"no review {review_id} in this project"
+        raise NotFoundError(msg)
+    return reviews[0]
 
 
 def review_document(session: Session, review: StoredReview, form: str) -> bytes:
@@ -87,6 +77,24 @@ def review_document(session: Session, review: StoredReview, form: str) -> bytes:
         msg = f"the review {review.quarter} was made without {form}"
         raise NotFoundError(msg)
     return gzip.decompress(content)
+
+
+def _newest(session: Session, *conditions: ColumnElement[bool]) -> tuple[StoredReview, ...]:
+    """Return the newest MAX_REVIEWS reviews under some conditions, the newest quarter first."""
+    rows = session.exec(
+        select(ReviewRow, ProjectRow.repository)
+        .join(ProjectRow)
+        .where(*conditions)
+        .order_by(col(ReviewRow.quarter).desc(), col(ReviewRow.id).desc())
+        .limit(MAX_REVIEWS)
+    ).all()
+    sizes = _sizes(session, [row.id for row, _ in rows if row.id is not None])
+    return tuple(
+        row.to_value(
+            _STORED_REVIEW_DECODER, repository=repository, documents=sizes.get(row.id or 0, {})
+        )
+        for row, repository in rows
+    )
 
 
 def _sizes(session: Session, review_ids: list[int]) -> dict[int, dict[str, int]]:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -6,6 +7,7 @@ from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import write_session
 from perfledger_service.store.projects import project_for
 from perfledger_service.store.reviews.stored_reviews import (
+    MAX_REVIEWS,
     add_review,
     review_document,
     reviews_of_project,
@@ -31,3 +33,16 @@ def test_a_review_is_read_back_by_its_project_alone(any_engine, now):
             stored_review(session, other.id, number)
         with pytest.raises(NotFoundError, match="was made without pdf"):
             review_document(session, review, "pdf")
+
+
+def test_a_review_that_a_page_has_no_place_for_is_still_read_by_its_number(any_engine, now):
+    with write_session(any_engine) as session:
+        project = project_for(session, "o/mine", now=now)
+        old = replace(REVIEW, quarter="2001Q1")
+        number = add_review(session, project.id, old, {"json": b"{}"}, now=now)
+        for _ in range(MAX_REVIEWS):
+            add_review(session, project.id, REVIEW, {}, now=now)
+
+        listed = reviews_of_project(session, project.id)
+        assert (len(listed), {one.quarter for one in listed}) == (MAX_REVIEWS, {"2026Q3"})
+        assert stored_review(session, project.id, number).quarter == "2001Q1"
