@@ -15,6 +15,7 @@ from perfledger_cost_models.capacity.wait_summary import (
     recorded_summary,
     replayed_summary,
 )
+from perfledger_cost_models.job_logs.csv_log import lacks_device_time
 from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
 from perfledger_cost_models.queueing.arrival_statistics import arrivals_of, formula_obstacle
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget, queue_plan
@@ -47,6 +48,11 @@ class LogQueuePlan:
     replayed_on_needed: WaitSummary | None
     formula: QueuePlan | None
     formula_obstacle: str  # why no formula holds, "" where one does
+
+    @property
+    def lacks_device_time(self) -> bool:
+        """Return whether jobs that are in no figure held devices."""
+        return lacks_device_time(self.left_out)
 
 
 def log_queue_plan(

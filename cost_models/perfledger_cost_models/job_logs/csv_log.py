@@ -89,14 +89,25 @@ class SkipReason(StrEnum):
     NO_SUBMISSION = "without a submission time; what they held is in no figure here"
     NEVER_RAN = "never ran, or had no end yet"
     STILL_RUNNING = (
-        "started and had no end yet; their devices are in no figure here, so use and waits are "
-        "higher than shown"
+        "started and had no end yet; what they held is in no figure here, so a replay's waits are "
+        "too short"
     )
     STEP = "a step of a counted job"
     OTHER_KIND = "an object that is not a job"
     ENDS_BEFORE_START = "ends before it starts (clock change?)"
     NO_DEVICE = "requests no device"
     OTHER_QUARTER = "submitted outside the quarter"
+
+
+# Rows that held devices at times that the log does not say: figures of use are too low.
+_HELD_DEVICES = frozenset(
+    {SkipReason.NO_SUBMISSION, SkipReason.STILL_RUNNING, SkipReason.ENDS_BEFORE_START}
+)
+
+
+def lacks_device_time(left_out: Iterable[tuple[str, int]]) -> bool:
+    """Return whether rows that were left out held devices, so that use is at least that shown."""
+    return any(reason in _HELD_DEVICES for reason, _ in left_out)
 
 
 def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.job_logs.csv_log import lacks_device_time
 from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.scheduling.calibration import (
@@ -79,6 +80,11 @@ class PolicyComparison:
         """Return whether the reference is near enough to the record for a gain in money."""
         calibration = self.rows[0].calibration
         return calibration is not None and calibration.is_calibrated
+
+    @property
+    def lacks_device_time(self) -> bool:
+        """Return whether jobs that are in no figure held devices."""
+        return lacks_device_time(self.left_out)
 
 
 def policy_gains(outcomes: Sequence[JobOutcomes]) -> tuple[PolicyGain, ...]:

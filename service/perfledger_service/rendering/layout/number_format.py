@@ -130,6 +130,11 @@ def share(value: float) -> str:
     return percent(value).removeprefix("+")
 
 
+def least_share(value: float) -> str:
+    """Return a share that is a lower bound: "at least 82.4 %"."""
+    return f"at least {share(value)}" if _is_number(value) else NOT_KNOWN
+
+
 def whole_share(value: float) -> str:
     """Return a share to the whole percent: "83 %"."""
     return f"{round(value * 100):,d}{NBSP}%" if _is_number(value) else NOT_KNOWN

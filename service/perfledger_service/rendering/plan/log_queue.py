@@ -29,6 +29,8 @@ from perfledger_service.rendering.plan.calibration import (
     calibration_table,
 )
 
+# After devices that the record was taken to show.
+UNFINISHED = ", besides those of jobs that the log does not show whole"
 _MAX_LOG = 60
 _PARTS = ("middle", "low", "high")
 
@@ -66,7 +68,7 @@ def log_queue_document(plan: LogQueuePlan) -> Document:
         },
         blocks=(
             title(_title(plan), names=[plan.log]),
-            table(_columns(plan.target), queue_rows(plan), key="waits"),
+            table(_columns(plan), queue_rows(plan), key="waits"),
             *_intervals(plan),
             *calibration_table([] if plan.calibration is None else [plan.calibration]),
             *sentences(_sentences(plan)),
@@ -97,6 +99,8 @@ def needed_sentence(plan: LogQueuePlan) -> str:
     if plan.needed.devices is None:
         return f"No number of devices is enough so that {target}."
     words = f"{plan.needed.devices:,} devices{_nodes(plan)} are enough so that {target}"
+    if plan.lacks_device_time:
+        words = f"At least {words.replace('are enough', 'are needed', 1)}"
     if plan.needed.low is None or plan.needed.high is None:
         return f"{words}; the log has too few days, or too many jobs, for an interval."
     return (
@@ -126,8 +130,15 @@ def _title(plan: LogQueuePlan) -> str:
     return f"{name}: {plan.jobs:,} jobs of {plan.days:.1f} days, {size}"
 
 
-def _columns(target: WaitTarget | None) -> tuple[Column[QueueRow], ...]:
-    within = None if target is None else f"<= {duration(target.wait_s)}"
+def queue_devices_in_use(plan: LogQueuePlan, row: QueueRow) -> float | None:
+    """Return the share of devices in use; None where the log shows neither all jobs nor devices."""
+    is_known = plan.are_devices_given or not plan.lacks_device_time
+    return row.waits.utilization if is_known else None
+
+
+def _columns(plan: LogQueuePlan) -> tuple[Column[QueueRow], ...]:
+    within = None if plan.target is None else f"<= {duration(plan.target.wait_s)}"
+    share = number_format.least_share if plan.lacks_device_time else number_format.share
     return (
         words("source", "waits", lambda row: row.source),
         figure("devices", "devices", lambda row: row.devices),
@@ -135,7 +146,7 @@ def _columns(target: WaitTarget | None) -> tuple[Column[QueueRow], ...]:
         display("P50", lambda row: duration(row.waits.wait_p50_s.middle)),
         display("P95", lambda row: duration(row.waits.wait_p95_s.middle)),
         *([display(within, _met)] if within else []),
-        figure("utilization", "in use", lambda row: row.waits.utilization, number_format.share),
+        figure("utilization", "in use", lambda row: queue_devices_in_use(plan, row), share),
         fact("jobs", lambda row: row.waits.jobs),
         fact("unplaceable", lambda row: row.waits.unplaceable),
         fact("wait_mean_s", lambda row: row.waits.wait_mean_s, parts=_PARTS),
@@ -216,11 +227,15 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
 def _replay_choices(plan: LogQueuePlan) -> str:
     """Return what the replay took from the record."""
     policy = plan.policy.name if plan.is_policy_fitted else ""
-    devices = "" if plan.are_devices_given else f"{plan.devices:,} devices"
+    devices = "" if plan.are_devices_given else f"{plan.devices:,} devices{_besides(plan)}"
     what = " on ".join(filter(None, (policy, devices)))
     if plan.recorded is None or plan.calibration is None or plan.calibration.wait_mean is None:
         return f"{what}: the most that the log shows in use at one moment."
     return f"{what}: of the usual policies and sizes the nearest to the recorded schedule."
+
+
+def _besides(plan: LogQueuePlan) -> str:
+    return UNFINISHED if plan.lacks_device_time else ""
 
 
 def _nodes(plan: LogQueuePlan) -> str:

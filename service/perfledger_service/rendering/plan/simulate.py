@@ -36,6 +36,7 @@ from perfledger_service.rendering.plan.calibration import (
     calibration_sentence,
     calibration_table,
 )
+from perfledger_service.rendering.plan.log_queue import UNFINISHED
 
 _MAX_NAME = 60
 _WHOLE_HOURS = 100.0  # above this, fractions of an hour are not shown
@@ -78,7 +79,7 @@ def policies_document(view: PolicyComparison) -> Document:
         },
         blocks=(
             title(_title(view), names=[view.log]),
-            table(_WAIT_COLUMNS, _waits(view)),
+            table(_wait_columns(view), _waits(view)),
             *([_spread_table(view)] if view.rows[0].spread.wait_mean_s.low is not None else []),
             table(_columns(view), view.rows, key="policies"),
             *calibration_table(row.calibration for row in view.rows if row.calibration is not None),
@@ -131,7 +132,7 @@ def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
         display("95 %", lambda row: _interval_text(row.spread.fragmented, number_format.share)),
         display("redone", lambda row: _hours(row.figures.wasted_hours)),
         display("95 %", lambda row: _interval_text(row.spread.wasted_hours, _hours)),
-        display("in use, 95 %", lambda row: _interval_text(row.spread.useful, number_format.share)),
+        display("in use, 95 %", lambda row: _use_interval(view, row)),
         *facts(*field_names(PolicySummary), of="figures"),
         *intervals,
         fact("wait_curve_s", lambda row: row.wait_curve_s, in_csv=False),
@@ -142,15 +143,23 @@ def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
     )
 
 
-_WAIT_COLUMNS: tuple[Column[_Waits], ...] = (
-    words("", "policy", lambda row: row.policy),
-    figure("", "wait", lambda row: row.wait_mean_s, duration),
-    figure("", "P50", lambda row: row.wait_p50_s, duration),
-    figure("", "P95", lambda row: row.wait_p95_s, duration),
-    figure("", "slowdown", lambda row: row.slowdown, "{:.3g}".format),
-    figure("", "in use", lambda row: row.in_use, number_format.share),
-    figure("", "idle", lambda row: row.idle_hours, "{:,.0f} h".format),
-)
+def devices_in_use(view: PolicyComparison, share: float | None) -> float | None:
+    """Return the share of devices in use; None where the log shows neither all jobs nor devices."""
+    is_known = view.inferred_nodes is None or not view.lacks_device_time
+    return share if is_known else None
+
+
+def _wait_columns(view: PolicyComparison) -> tuple[Column[_Waits], ...]:
+    share = number_format.least_share if view.lacks_device_time else number_format.share
+    return (
+        words("", "policy", lambda row: row.policy),
+        figure("", "wait", lambda row: row.wait_mean_s, duration),
+        figure("", "P50", lambda row: row.wait_p50_s, duration),
+        figure("", "P95", lambda row: row.wait_p95_s, duration),
+        figure("", "slowdown", lambda row: row.slowdown, "{:.3g}".format),
+        figure("", "in use", lambda row: devices_in_use(view, row.in_use), share),
+        figure("", "idle", lambda row: row.idle_hours, "{:,.0f} h".format),
+    )
 
 
 def _waits(view: PolicyComparison) -> Iterator[_Waits]:
@@ -175,6 +184,12 @@ def _waits(view: PolicyComparison) -> Iterator[_Waits]:
             in_use=figures.useful,
             idle_hours=figures.wanted_idle_hours,
         )
+
+
+def _use_interval(view: PolicyComparison, row: PolicyGain) -> str:
+    """Return the interval of the share in use, "" where jobs that held devices are missing."""
+    interval = None if view.lacks_device_time else row.spread.useful
+    return _interval_text(interval, number_format.share)
 
 
 def _spread_table(view: PolicyComparison) -> Table:
@@ -254,7 +269,8 @@ def _notes(view: PolicyComparison) -> Iterator[str]:
         "(fragmentation). Redone: device-hours repeated after preemption."
     )
     if view.inferred_nodes is not None:
-        yield f"{view.devices:,} devices: what fits the log's record best."
+        besides = UNFINISHED if view.lacks_device_time else ""
+        yield f"{view.devices:,} devices{besides}: what fits the log's record best."
     yield from left_out_sentences(view)
     yield from view.notes
     if view.rate is not None:

@@ -27,8 +27,12 @@ from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.number_format import duration
 from perfledger_service.rendering.plan.calibration import calibration_sentence
-from perfledger_service.rendering.plan.log_queue import needed_sentence, queue_rows
-from perfledger_service.rendering.plan.simulate import gain_sentences
+from perfledger_service.rendering.plan.log_queue import (
+    needed_sentence,
+    queue_devices_in_use,
+    queue_rows,
+)
+from perfledger_service.rendering.plan.simulate import devices_in_use, gain_sentences
 
 _TICKS_S = (
     1,
@@ -63,14 +67,16 @@ def policies_picture(view: PolicyComparison) -> Picture:
         _Waits(
             name=row.figures.policy,
             curve_s=row.wait_curve_s,
-            share=row.figures.useful,
-            interval=row.spread.useful,
+            share=devices_in_use(view, row.figures.useful),
+            interval=None if view.lacks_device_time else row.spread.useful,
         )
         for row in view.rows
     ]
     if view.recorded_waiting is not None:
         curve_s, share = view.recorded_waiting.wait_curve_s, view.recorded_waiting.allocated
-        waits.insert(0, _Waits(name="as recorded", curve_s=curve_s, share=share))
+        waits.insert(
+            0, _Waits(name="as recorded", curve_s=curve_s, share=devices_in_use(view, share))
+        )
     has_intervals = any(_ends(one.interval) for one in waits)
     sentences = gain_sentences(view)
     return _picture(
@@ -78,7 +84,7 @@ def policies_picture(view: PolicyComparison) -> Picture:
         policy_comparison.CURVE,
         title=f"{view.log}: {view.jobs:,} jobs on {view.devices:,} devices",
         summary=sentences[0] if sentences else "Share of jobs that wait no longer",
-        bars="Devices in use, and 95 % interval" if has_intervals else "Devices in use",
+        bars=_bars_title(view) + (", and 95 % interval" if has_intervals else ""),
     )
 
 
@@ -105,7 +111,7 @@ def log_queue_svg(plan: LogQueuePlan) -> str:
         _Waits(
             name=row.source if row.devices is None else f"{row.source}, {row.devices} devices",
             curve_s=row.waits.wait_curve_s,
-            share=row.waits.utilization,
+            share=queue_devices_in_use(plan, row),
         )
         for row in queue_rows(plan)
     ]
@@ -119,9 +125,13 @@ def log_queue_svg(plan: LogQueuePlan) -> str:
             policy_comparison.CURVE,
             title=f"{plan.log}: waits of {plan.jobs:,} jobs as recorded and replayed",
             summary=needed_sentence(plan) or calibration_sentence(plan.calibration),
-            bars="Devices in use",
+            bars=_bars_title(plan),
         )
     )
+
+
+def _bars_title(plan: LogQueuePlan | PolicyComparison) -> str:
+    return "Devices in use, at least" if plan.lacks_device_time else "Devices in use"
 
 
 def recorded_picture(waits: RecordedWaits, *, quarter: str) -> Picture:

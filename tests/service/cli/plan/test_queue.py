@@ -128,3 +128,45 @@ def test_a_queue_is_written_for_programs(run, form):
     )
 
     assert "devices_needed" in shown
+
+
+# A job that still holds 8 devices when the log is exported.
+UNFINISHED = (
+    "job_id,submit_time,start_time,end_time,gpus",
+    *(f"{at},2026-07-01T{at:02}:00,2026-07-01T{at:02}:10,2026-07-01T{at:02}:40,8" for at in (1, 2)),
+    "3,2026-07-01T00:00,2026-07-01T00:10,,8",
+    "4,2026-07-01T03:00,2026-07-01T03:10,2026-07-01T03:40,8",
+)
+
+
+@pytest.fixture
+def unfinished(tmp_path):
+    path = tmp_path / "unfinished.csv"
+    path.write_text("\n".join(UNFINISHED) + "\n")
+    return path
+
+
+def test_use_and_devices_are_lower_bounds_where_a_job_had_not_ended(run, unfinished):
+    shown = " ".join(run("queue", unfinished, "--devices", 16, "--max-wait-minutes", 5).split())
+    picture = run("queue", unfinished, "--devices", 16, "--format", "svg")
+
+    assert "at least 16.7 %" in shown  # the jobs that ended held 8 of 16 devices for 1 of 3 hours
+    assert "At least 8 devices (1 node of 8) are needed so that" in shown
+    assert "Devices in use, at least" in picture
+
+
+def test_use_of_devices_counted_without_a_job_that_had_not_ended_is_unknown(run, unfinished):
+    for command in ("queue", "simulate"):
+        shown = " ".join(run(command, unfinished).split())
+
+        assert "8 devices, besides those of jobs that the log does not show whole" in shown
+        assert "at least" not in shown
+    (recorded, replayed) = json.loads(run("queue", unfinished, "--json"))["waits"]
+    assert (recorded["utilization"], replayed["utilization"]) == (None, None)
+
+
+def test_shares_of_a_replay_are_lower_bounds_where_a_job_had_not_ended(run, unfinished):
+    assert "at least" in run("simulate", unfinished, "--nodes", 2)
+    assert "Devices in use, at least" in run(
+        "simulate", unfinished, "--nodes", 2, "--format", "svg"
+    )
