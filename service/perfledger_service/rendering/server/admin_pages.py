@@ -92,11 +92,13 @@ def github_page(view: GitHubView, projects: Page[str]) -> str:
     )
 
 
-def github_document(view: GitHubView) -> Document:
-    """Return the GitHub App's state, with what is missing of each installation."""
+def github_document(view: GitHubView, projects: Page[str]) -> Document:
+    """Return the GitHub App's state, with what is missing of each installation on a page."""
     return Document(
         name="perfledger-admin-github",
         facts={
+            "page": projects.number,
+            "pages": projects.pages,
             "has_app": view.has_app,
             "has_webhook": view.has_webhook,
             "poll": view.poll,

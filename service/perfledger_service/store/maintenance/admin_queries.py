@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
+from sqlalchemy import or_
 from sqlmodel import Session, col, func, select
 
 from perfledger_service.store.tables import (
@@ -59,12 +60,19 @@ def project_summaries(
     ), total
 
 
-def waiting_uploads(session: Session, *, most: int) -> tuple[tuple[WaitingUpload, ...], int]:
-    """Return uploads that are not judged, not posted or failed, and how many there are."""
-    is_waiting = (
-        col(UploadRow.status).in_((UploadStatus.RECEIVED, UploadStatus.FAILED))
-        | (col(UploadRow.status) == UploadStatus.JUDGED) & col(UploadRow.pull_request).is_not(None)
-        | col(UploadRow.retry_at).is_not(None)
+def waiting_uploads(
+    session: Session, *, has_github: bool, most: int
+) -> tuple[tuple[WaitingUpload, ...], int]:
+    """Return uploads that are not judged, not posted or failed, and how many there are.
+
+    Without GitHub nothing is posted, so that no judged upload waits for it.
+    """
+    status = col(UploadRow.status)
+    is_to_post = (status == UploadStatus.JUDGED) & col(UploadRow.pull_request).is_not(None)
+    is_waiting = or_(
+        status.in_((UploadStatus.RECEIVED, UploadStatus.FAILED)),
+        col(UploadRow.retry_at).is_not(None),
+        *((is_to_post,) if has_github else ()),
     )
     rows = session.exec(
         select(UploadRow, ProjectRow.repository)

@@ -35,9 +35,9 @@ _NOT_INSTALLED = "the App is not installed here: install it, or its comments can
 _NOT_ASKED = "not asked, because GitHub did not answer about the project before"
 
 
-def waiting_work(session: Session) -> WaitingView:
+def waiting_work(session: Session, *, has_github: bool) -> WaitingView:
     """Return what waits in the projects of a session."""
-    uploads, all_uploads = waiting_uploads(session, most=MAX_WAITING)
+    uploads, all_uploads = waiting_uploads(session, has_github=has_github, most=MAX_WAITING)
     jobs, all_jobs = oldest_open_jobs(session, most=MAX_WAITING)
     return WaitingView(uploads=uploads, all_uploads=all_uploads, jobs=jobs, all_jobs=all_jobs)
 

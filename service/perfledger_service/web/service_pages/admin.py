@@ -100,10 +100,12 @@ def revoke_token(
 
 
 @router.get("/waiting")
-def waiting(admin: CurrentAdmin, output: Format = PageFormat.HTML) -> Response:
+def waiting(
+    state: CurrentAppState, admin: CurrentAdmin, output: Format = PageFormat.HTML
+) -> Response:
     """Show what waits, and why."""
     with admin.session() as session:
-        view = waiting_work(session)
+        view = waiting_work(session, has_github=state.pull_requests is not None)
     form_token = require_browser(admin).form_token
     return _answer(
         output, lambda: waiting_page(view, form_token=form_token), lambda: waiting_document(view)
@@ -143,7 +145,9 @@ def github(
             requests=state.github_requests,
             has_webhook=state.webhook_secret is not None,
         )
-    return _answer(output, lambda: github_page(view, names_page), lambda: github_document(view))
+    return _answer(
+        output, lambda: github_page(view, names_page), lambda: github_document(view, names_page)
+    )
 
 
 @router.get("/prices")

@@ -25,10 +25,15 @@ def test_tokens_that_may_be_used_come_first(engine, now):
     assert (project.tokens, project.uploads, project.newest_upload_at, total) == (1, 0, None, 1)
 
 
-def test_an_upload_waits_until_it_is_judged_and_posted(engine, received, make_bundle):
+def test_an_upload_waits_until_it_is_judged_and_posted(engine, received, judged, make_bundle):
     received(engine, make_bundle())
     with read_session(engine) as session:
-        [[upload], total] = waiting_uploads(session, most=9)
-        assert waiting_uploads(session, most=0) == ((), 1)
-
+        [[upload], total] = waiting_uploads(session, has_github=False, most=9)
+        assert waiting_uploads(session, has_github=True, most=0) == ((), 1)
     assert (upload.status, total) == ("received", 1)
+
+    judged(engine, make_bundle())
+    with read_session(engine) as session:
+        [[upload], total] = waiting_uploads(session, has_github=True, most=9)
+        assert (upload.status, total) == ("judged", 1)
+        assert waiting_uploads(session, has_github=False, most=9) == ((), 0)

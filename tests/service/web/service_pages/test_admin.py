@@ -169,7 +169,7 @@ def test_prices_are_listed_with_source_dates_and_state(carol):
     page = carol.get("/admin/prices?text=p4d").text
     assert "aws:p4d.24xlarge/on_demand" in page
     assert "h100" not in page.lower().replace("placeholder", "")
-    assert "No price is like this" in carol.get("/admin/prices?text=%3Cnone%3E").text
+    assert "No prices match" in carol.get("/admin/prices?text=%3Cnone%3E").text
     stale = carol.get("/admin/prices?stale=true").text
     assert stale.count("badge warning") == stale.count('class="warning"')
     assert read(carol, "/admin/prices")["prices"]
@@ -206,12 +206,25 @@ def test_github_says_what_is_missing_of_the_app(carol, browser_of):
     [one] = read(carol, "/admin/github")["installations"]
     page = carol.get("/admin/github").text
 
-    assert one["missing_permissions"] == ["contents: read", "checks: write"]
+    assert one["missing_permissions"] == ["contents: read", "issues: write", "checks: write"]
     assert one["missing_events"] == ["issue_comment"]
-    assert "contents: read, checks: write, issue_comment" in page
+    assert "contents: read, issues: write, checks: write, issue_comment" in page
     assert "12 of 5000" in page
     [other] = read(browser_of("bob"), "/admin/github")["installations"]
     assert other["problem"].startswith("the App is not installed here")
+
+
+@pytest.mark.usefixtures("app_site")
+def test_a_page_of_installations_leads_to_its_own_data(carol, people_site, clock, monkeypatch):
+    monkeypatch.setattr("perfledger_service.web.service_pages.admin.INSTALLATIONS_PER_PAGE", 1)
+    actor = Actor(name="root")
+    grant_role(people_site.engine, "carol", "octo/other", Role.ADMIN, actor=actor, now=clock())
+    page = carol.get("/admin/github?page=2").text
+    [address] = [part for part in page.split('"') if part.endswith("format=json")]
+    document = carol.get(address.replace("&amp;", "&")).json()
+
+    assert [one["repository"] for one in document["installations"]] == ["octo/other"]
+    assert (document["page"], document["pages"]) == (2, 2)
 
 
 def test_without_access_to_github_the_page_says_how_to_set_it_up(carol):
