@@ -17,6 +17,12 @@ _HEADINGS = {
     SearchKind.MACHINE_CLASS: "Machine classes",
     SearchKind.RUNNER: "Runners",
 }
+# How to find fewer of a kind, where not all are shown.
+_NARROWER = {
+    SearchKind.PULL_REQUEST: "add the project, as in octo/models#12",
+    SearchKind.COMMIT: "type more digits, or the project before them",
+}
+_NARROWER_NAME = "type more of the name"
 
 
 def search_page(view: SearchView) -> str:
@@ -25,7 +31,11 @@ def search_page(view: SearchView) -> str:
         "html/search.html.j2",
         view=view,
         groups=[
-            (_HEADINGS[kind], kind in view.cut, [(_address(hit), _title(hit), hit) for hit in hits])
+            (
+                _HEADINGS[kind],
+                _NARROWER.get(kind, _NARROWER_NAME) if kind in view.cut else "",
+                [(_address(hit), _title(hit), hit) for hit in hits],
+            )
             for kind, hits in groupby(view.hits, key=lambda hit: hit.kind)
         ],
     )

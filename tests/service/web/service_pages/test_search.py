@@ -80,7 +80,8 @@ def test_more_than_a_page_shows_is_said_to_be_more(site, make_bundle):
 
     assert len(document["hits"]) == MAX_HITS
     assert document["cut"] == ["workload"]
-    assert "There are more" in site.get("/search?q=step").text
+    assert "There are more: type more of the name." in site.get("/search?q=step").text
+    assert "There are more" not in site.get("/search?q=step01").text
 
 
 def test_an_empty_search_and_one_without_results_say_what_to_type(site):
@@ -88,7 +89,7 @@ def test_an_empty_search_and_one_without_results_say_what_to_type(site):
     assert "first four or more digits" in empty
     assert 'type="search" maxlength="200" value=""' in empty
     page = site.client.get("/search", params={"q": "<script>alert(1)</script>"}).text
-    assert "Nothing that you may view is named <code>&lt;script&gt;" in page
+    assert "Nothing that you may view matches <code>&lt;script&gt;" in page
     assert "<script>alert" not in page
 
 
