@@ -36,6 +36,8 @@ HTTPS_PORT = 443
 _OK = range(200, 300)
 _PASSING_STATUSES = frozenset({408, 425, 429})
 _FIRST_SERVER_ERROR = 500
+# All that is assigned to the internet; Python takes old forms outside of it for global, too.
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
@@ -134,8 +136,11 @@ def is_public(address: str) -> bool:
         ip = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    inner = _inner_address(ip) if isinstance(ip, IPv6Address) else None
-    return all(one.is_global and not one.is_multicast for one in (ip, inner) if one is not None)
+    if isinstance(ip, IPv6Address):
+        inner = _inner_address(ip)
+        is_inner_public = inner is None or _is_global(inner)
+        return is_inner_public and (ip in _NAT64 or (ip in _GLOBAL_UNICAST and _is_global(ip)))
+    return _is_global(ip)
 
 
 def slack_text(text: str) -> str:
@@ -153,6 +158,10 @@ def _split(url: str) -> SplitResult | None:
         return None
     is_plain = url.isascii() and url.isprintable() and "@" not in parts.netloc
     return parts if is_fine and is_plain else None
+
+
+def _is_global(ip: IPv4Address | IPv6Address) -> bool:
+    return ip.is_global and not ip.is_multicast
 
 
 def _inner_address(ip: IPv6Address) -> IPv4Address | None:

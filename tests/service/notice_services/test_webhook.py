@@ -142,6 +142,10 @@ def test_nobody_listens(certificates, message):
         ("::ffff:10.0.0.1", False),
         ("64:ff9b::a00:1", False),
         ("2002:a00:1::", False),
+        ("::127.0.0.1", False),
+        ("::ffff:0:7f00:1", False),
+        ("64:ff9b:1::a00:1", False),
+        ("fec0::1", False),
         ("nothing", False),
     ],
 )

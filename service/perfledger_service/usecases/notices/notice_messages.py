@@ -16,7 +16,7 @@ from perfledger_service.rendering.layout.document import (
     sentences,
     title,
 )
-from perfledger_service.rendering.layout.escape import clean, link, path
+from perfledger_service.rendering.layout.escape import clean, link, path, prose
 from perfledger_service.rendering.notices.event_notice import (
     MAX_TITLE,
     EventNotice,
@@ -91,12 +91,17 @@ def _message(
         title=clean(f"[{project.repository}] {headline}", limit=MAX_TITLE),
         markdown=_fitting_markdown(documents, links),
         text="\n".join((plain_text, *lines, "")),
-        summary="\n".join((f"{project.repository}: {headline}", *lines)),
+        summary="\n".join((f"{project.repository}: {_for_chats(headline)}", *lines)),
         is_reply=is_reply,
         is_final=notice.subject in _FINAL,
         since=notice.queued_at,
         written_at=now,
     )
+
+
+def _for_chats(headline: str) -> str:
+    """Return a headline with names as code; Slack has no longer fence around a backtick."""
+    return prose(headline.replace("`", "'"), limit=MAX_TITLE, in_table=False)
 
 
 def _fitting_markdown(documents: Sequence[Document], links: Mapping[str, str]) -> str:

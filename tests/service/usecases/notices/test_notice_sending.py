@@ -167,7 +167,11 @@ def test_hostile_names_mention_and_link_nothing(
     save(an_event(5, changed(HOSTILE), changed(f"a\r\nBcc: x@y.example{HOSTILE}")))
     send_all()
 
-    assert "<!channel>" not in texts(webhook)[0]
+    [text] = texts(webhook)
+    assert "<!channel>" not in text
+    outside_of_code = "".join(text.partition("\n")[0].split("`")[::2])
+    assert "@" not in outside_of_code
+    assert "evil.example" not in outside_of_code
     [mail] = mails(mail_server)
     assert set(mail.keys()) >= {"Subject", "From", "To"}
     assert mail["Bcc"] is None
