@@ -38,6 +38,16 @@ class SupplyYears:
         """Return the share of the days from `start` up to `end` in which it is available."""
         return _share(self.since, self.until, start, end)
 
+    def equivalents_of(self, start: date, end: date, *, year: date) -> Decimal:
+        """Return the mean devices from `start` up to `end`, which lie in the first year.
+
+        `year` is that year's first day; an entry that cannot be counted has 0 devices.
+        """
+        of_year = self.share_of(year, year + timedelta(days=DAYS_PER_YEAR))
+        if self.equivalents is None or not of_year:
+            return Decimal(0)
+        return self.equivalents[0] * self.share_of(start, end) / of_year
+
 
 def supply_years(
     holdings: Sequence[SupplyEntry],
@@ -79,6 +89,9 @@ def _holding_years(
         omission_reason = f"the {holding.accelerator} hours that replace one hour are unknown"
     days = [start + timedelta(days=DAYS_PER_YEAR * year) for year in range(years + 1)]
     shares = [_share(holding.since, holding.until, *year) for year in pairwise(days)]
+    if not any(shares) and not omission_reason:
+        term = f"{holding.since} to {holding.until}"
+        omission_reason = f"its term, {term}, is outside the years of the review"
     return SupplyYears(
         name=holding.name,
         accelerator=holding.accelerator,

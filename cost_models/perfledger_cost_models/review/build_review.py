@@ -21,7 +21,14 @@ from perfledger_cost_models.procurement.commitment_sweep import (
     commitment_ladder,
     commitment_sweeps,
 )
-from perfledger_cost_models.procurement.cost_model import GROWTH, HOURS, YEARS, CostModel, PlanData
+from perfledger_cost_models.procurement.cost_model import (
+    COMMITMENT_UTILIZATION,
+    GROWTH,
+    HOURS,
+    YEARS,
+    CostModel,
+    PlanData,
+)
 from perfledger_cost_models.procurement.decision import PurchaseDecision, decide, evaluate_at_modes
 from perfledger_cost_models.procurement.hour_shares import (
     HourShares,
@@ -77,6 +84,7 @@ from perfledger_cost_models.review.review_document import (
 from perfledger_cost_models.review.sections import performance_of, risks_of, supply_of
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
+from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_YEAR
 
 # A procurement review must not rest on prices older than half a year.
 MAX_STALE_DAYS = 180
@@ -263,21 +271,24 @@ def _demand(facts: ReviewInputs, plan: ProcurementPlan, model: CostModel) -> Dem
 def _expected_quarter(
     quarter: Quarter, model: CostModel, decision: PurchaseDecision, holdings: Sequence[SupplyYears]
 ) -> ExpectedQuarter:
-    """Return the next quarter's budget: the supply's cost, and the rest at the recommendation."""
-    likely = evaluate_at_modes(model)
-    hours, need = (to_decimal(likely[name][0]) / QUARTERS for name in ("hours_1", "need_1"))
+    """Return the next quarter's budget: the supply's cost, and the rest at the recommendation.
+
+    Hours and costs are those of the quarter's own days, and of what is held on them.
+    """
+    likely, start, end = evaluate_at_modes(model), quarter.after.first, quarter.after.after.first
+    of_year = Decimal(quarter.after.days) / DAYS_PER_YEAR
+    hours = to_decimal(likely["hours_1"][0]) * of_year
+    held = sum((one.equivalents_of(start, end, year=start) for one in holdings), Decimal(0))
+    utilization = to_decimal(likely[COMMITMENT_UTILIZATION][0])
+    need = max(Decimal(0), hours - held * of_year * HOURS_PER_YEAR * utilization)
     name, hour = quarter.after.name, decision.of(decision.recommendation).hour
-    shares = [
-        (one.usd_per_year, one.share_of(quarter.after.first, quarter.after.after.first))
-        for one in holdings
-        if not one.is_owned
-    ]
+    shares = [(one.usd_per_year, one.share_of(start, end)) for one in holdings if not one.is_owned]
     costs = [(usd, share) for usd, share in shares if share]
     expected_costs = [usd * share for usd, share in costs if usd is not None]
     if len(expected_costs) < len(costs) or (hour is None and need > 0):
         reason = "the yearly cost of a committed supply entry is unknown: add its usd_per_year"
         return ExpectedQuarter(quarter=name, hours=hours, usd=None, reason=reason)
-    held_usd = sum(expected_costs, Decimal(0)) / QUARTERS
+    held_usd = sum(expected_costs, Decimal(0)) * of_year
     return ExpectedQuarter(quarter=name, hours=hours, usd=held_usd + need * (hour or Decimal(0)))
 
 

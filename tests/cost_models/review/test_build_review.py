@@ -89,16 +89,19 @@ def test_supply_that_the_bill_does_not_hold_carries_none_of_its_hours(
 def test_the_budget_is_what_is_held_and_the_rest_at_what_was_decided(make_review, plan_text):
     review = make_review(plan_text + SUPPLY)
 
-    carried = 24 * 8760 * Decimal("0.7")
-    rest = (300_000 - carried) / 4 * review.choice.hour
+    carried, of_year = 24 * 8760 * Decimal("0.7"), Decimal(92) / 365  # October to December
+    expected = (400_000 + (300_000 - carried) * review.choice.hour) * of_year
     assert review.expected_quarter.quarter == "2026Q4"
-    assert float(review.expected_quarter.usd) == pytest.approx(float(100_000 + rest))
+    assert float(review.expected_quarter.hours) == pytest.approx(300_000 * 92 / 365)
+    assert float(review.expected_quarter.usd) == pytest.approx(float(expected))
 
 
 @pytest.mark.parametrize(
     ("since", "until", "share"),
     [
         ("2026-01-01", "2026-11-15", Decimal(46) / 92),  # half of the quarter
+        ("2026-01-01", "2026-12-31", Decimal(1)),  # to the quarter's last day
+        ("2026-01-01", "2026-09-30", Decimal(0)),  # no more there
         ("2027-01-01", "2029-01-01", Decimal(0)),  # not yet there
     ],
 )
@@ -109,9 +112,9 @@ def test_the_budget_has_what_is_held_while_it_is_held(make_review, plan_text, si
     )
     review = make_review(plan_text + text)
 
-    (held,) = review.supply.entries
-    need = (300_000 - held.equivalents[0] * 8760 * Decimal("0.7")) / 4 * review.choice.hour
-    assert float(review.expected_quarter.usd) == pytest.approx(float(100_000 * share + need))
+    carried, of_year = 16 * share * 8760 * Decimal("0.7"), Decimal(92) / 365
+    expected = (400_000 * share + (300_000 - carried) * review.choice.hour) * of_year
+    assert float(review.expected_quarter.usd) == pytest.approx(float(expected))
 
 
 def test_without_the_supplys_cost_there_is_no_budget(make_review, plan_text):

@@ -93,7 +93,7 @@ def test_the_next_quarters_budget_is_a_sentence(small):
     sentence = outlook_sentence(small)
     unknown = replace(small.expected_quarter, usd=None, reason="no price of the supply")
 
-    assert sentence.startswith(f"{small.expected_quarter.usd:,.0f} USD for 75,000 paid hours")
+    assert sentence.startswith(f"{small.expected_quarter.usd:,.0f} USD for 75,616 paid hours")
     assert small.choice.option.name in sentence
     assert "--previous" in sentence
     assert outlook_sentence(replace(small, expected_quarter=unknown)).endswith(
