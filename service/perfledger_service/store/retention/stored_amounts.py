@@ -20,9 +20,11 @@ ROW_BYTES = 150
 IDS_AT_A_TIME = 500  # SQLite takes 32,766 in a statement, versions before 3.32 take 999
 
 
-def stored_amount(session: Session, kind: RetentionClass) -> StoredAmount:
-    """Return how much of a class is stored."""
-    return _amount(session, kind, true())
+def stored_amount(
+    session: Session, kind: RetentionClass, *, before: datetime | None = None
+) -> StoredAmount:
+    """Return how much of a class is stored, of all or of what arrived before a time."""
+    return _amount(session, kind, true() if before is None else _arrival(kind) < before)
 
 
 def amount_of(session: Session, kind: RetentionClass, ids: Sequence[int | str]) -> StoredAmount:
@@ -52,17 +54,29 @@ def _id_column(kind: RetentionClass) -> Mapped[int | None] | Mapped[str]:
             return col(UploadRow.id)
 
 
+def _arrival(kind: RetentionClass) -> Mapped[datetime]:
+    match kind:
+        case RetentionClass.EVENTS:
+            return col(TrackedEventRow.changed_at)
+        case RetentionClass.JOBS:
+            return col(RunnerJobRow.created_at)
+        case RetentionClass.AUDIT:
+            return col(AuditEntryRow.noted_at)
+        case _:
+            return col(UploadRow.created_at)
+
+
 def _amount(session: Session, kind: RetentionClass, chosen: ColumnElement[bool]) -> StoredAmount:
     match kind:
         case RetentionClass.EVENTS:
             size = func.length(TrackedEventRow.content)
-            return _records(session, size, col(TrackedEventRow.changed_at), chosen)
+            return _records(session, size, _arrival(kind), chosen)
         case RetentionClass.JOBS:
             size = func.length(RunnerJobRow.workloads)
-            return _records(session, size, col(RunnerJobRow.created_at), chosen)
+            return _records(session, size, _arrival(kind), chosen)
         case RetentionClass.AUDIT:
             size = func.length(AuditEntryRow.detail)
-            return _records(session, size, col(AuditEntryRow.noted_at), chosen)
+            return _records(session, size, _arrival(kind), chosen)
         case RetentionClass.BUNDLES:
             return _bundles(session, chosen)
         case _:

@@ -99,6 +99,13 @@ def is_of_class(kind: RetentionClass) -> ColumnElement[bool]:
             return col(UploadRow.id).is_not(None)
 
 
+def removers_of(kind: RetentionClass) -> tuple[RetentionClass, ...]:
+    """Return the classes whose periods remove a class: results take everything else of them."""
+    if PART_OF_CLASS.get(kind, UploadPart.RESULTS) is UploadPart.RESULTS:
+        return (kind,)
+    return (kind, RetentionClass.PULL_REQUESTS, RetentionClass.BRANCH)
+
+
 def remove_part(
     session: Session,
     part: UploadPart,

@@ -36,6 +36,7 @@ from perfledger_service.store.retention.upload_removal import (
     removable_uploads,
     remove_part,
     remove_spreads,
+    removers_of,
     superseded_spreads,
 )
 from perfledger_service.usecases.cost.upload_prices import MAX_CHECKS
@@ -86,9 +87,14 @@ class RetentionPlan:
     records: Mapping[RetentionClass, tuple[RecordKey, ...]]
 
     def ids(self, kind: RetentionClass) -> tuple[RecordKey, ...]:
-        """Return the uploads or records of a class."""
-        of_uploads = (one for plan in self.projects for one in plan.uploads.get(kind, ()))
-        return (*of_uploads, *self.records.get(kind, ()))
+        """Return the uploads or records of which a class goes, each once."""
+        of_uploads = (
+            one
+            for plan in self.projects
+            for remover in removers_of(kind)
+            for one in plan.uploads.get(remover, ())
+        )
+        return (*dict.fromkeys(of_uploads), *self.records.get(kind, ()))
 
 
 def retention_policy(
@@ -149,25 +155,28 @@ def run_retention(
     """
     if is_to_vacuum:
         check_vacuum(engine)
-    before = _stored_amounts(engine)
+    now = clock()
+    stored = _stored_amounts(engine, dict.fromkeys(STORE_CLASSES))
     if is_dry_run:
-        plan = plan_removal(engine, policy, now=clock(), pull_requests=pull_requests)
+        plan = plan_removal(engine, policy, now=now, pull_requests=pull_requests)
         with read_session(engine) as session:
             removed = {kind: amount_of(session, kind, plan.ids(kind)) for kind in STORE_CLASSES}
     else:
+        cutoffs = _cutoffs(policy, now)
+        before = _stored_amounts(engine, cutoffs)
         for _ in range(MOST_PASSES):
             if not prune(engine, policy, clock=clock, pull_requests=pull_requests, pause=pause):
                 break
-        after = _stored_amounts(engine)
-        removed = {kind: before[kind].without(after[kind]) for kind in STORE_CLASSES}
+        after = _stored_amounts(engine, cutoffs)
+        removed = {kind: before[kind].without(after[kind]) for kind in cutoffs}
         if is_to_vacuum:
             vacuum(engine)
     rows = tuple(
         RetentionRow(
             kind=kind,
             kept_days=policy.days.get(kind),
-            stored=before[kind],
-            removed=removed[kind],
+            stored=stored[kind],
+            removed=removed.get(kind, StoredAmount()),
         )
         for kind in STORE_CLASSES
     )
@@ -279,9 +288,22 @@ def _prune_project(
     return len(plan.spreads) < MOST_SPREADS
 
 
-def _stored_amounts(engine: Engine) -> dict[RetentionClass, StoredAmount]:
+def _cutoffs(policy: RetentionPolicy, now: datetime) -> dict[RetentionClass, datetime]:
+    """Return the classes of which anything may go, and the time before which it was there."""
+    times = (
+        (kind, [policy.cutoff(remover, now) for remover in removers_of(kind)])
+        for kind in STORE_CLASSES
+    )
+    known = ((kind, [one for one in removers if one is not None]) for kind, removers in times)
+    return {kind: max(cutoffs) for kind, cutoffs in known if cutoffs}
+
+
+def _stored_amounts(
+    engine: Engine, ends: Mapping[RetentionClass, datetime | None]
+) -> dict[RetentionClass, StoredAmount]:
+    """Return how much of classes is stored, each up to an end, without what arrives meanwhile."""
     with read_session(engine) as session:
-        return {kind: stored_amount(session, kind) for kind in STORE_CLASSES}
+        return {kind: stored_amount(session, kind, before=end) for kind, end in ends.items()}
 
 
 def _batches(ids: Sequence[Key], size: int) -> Iterator[Sequence[Key]]:

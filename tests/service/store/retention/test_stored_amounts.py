@@ -2,8 +2,14 @@
 
 import pytest
 
-from perfledger_service.values.storage.retention import RetentionClass, UploadPart
+from perfledger_service.usecases.server.retention import run_retention
+from perfledger_service.values.storage.retention import (
+    RetentionClass,
+    RetentionPolicy,
+    UploadPart,
+)
 from tests.service.retention_history import (
+    EVERYTHING,
     KEPT_DAYS,
     rows_by_class,
 )
@@ -26,3 +32,30 @@ def test_a_dry_run_tells_what_would_go_and_removes_nothing(history, prune, remov
     assert of_branch.removed.rows > 0
     assert removed_parts(upload) == set(UploadPart)
     assert all(row.removed.rows == 0 for row in prune(is_dry_run=True).rows)
+
+
+def test_a_dry_run_tells_what_goes_with_the_results(history, prune):
+    history({"ratio": 1.0}, {"ratio": 1.0})
+    of_branch = RetentionPolicy({RetentionClass.BRANCH: KEPT_DAYS})
+
+    would_go = prune(of_branch, is_dry_run=True)
+    went = prune(of_branch)
+
+    assert [row.removed for row in would_go.rows] == [row.removed for row in went.rows]
+    assert rows_by_class(went)[RetentionClass.BUNDLES].removed.rows == 1
+
+
+def test_what_arrives_meanwhile_is_not_subtracted_from_what_was_removed(  # noqa: PLR0917
+    any_engine, history, prune, judged, make_bundle, now
+):
+    history({"ratio": 1.0}, {"ratio": 1.0})
+    would_go = prune(is_dry_run=True)
+    arrivals = iter((make_bundle(seed=70, pairs=4), make_bundle(seed=71, pairs=4)))
+
+    def receive(_):
+        for number, bundle in enumerate(arrivals):
+            judged(any_engine, bundle, upload_id=f"{number + 70:032x}", now=now)
+
+    went = run_retention(any_engine, EVERYTHING, clock=lambda: now, pause=receive)
+
+    assert [row.removed for row in would_go.rows] == [row.removed for row in went.rows]
