@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, inspect, true
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from perfledger_service.store.jobs.job_tables import RunnerRow
 from perfledger_service.store.tables import ProjectRow, SeriesRow, UploadRow
@@ -19,8 +19,6 @@ from perfledger_service.values.service_views.search_view import SearchHit, Searc
 MAX_HITS = 10  # of a kind
 MAX_WORDS = 8  # of a text; a name has to hold each
 MAX_PULL_REQUEST = 2**31 - 1
-# Newest checks that are read for commits: several are of one commit.
-_MAX_CHECKS = 200
 _SHA_START = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,10}", re.ASCII)
 _AFTER_HEX = "g"
@@ -67,31 +65,31 @@ def _commits(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
     # Of the table, to which a session adds no projects: with them, SQLite would read all uploads of
     # these. The project's row decides what is shown.
     upload = inspect(UploadRow).local_table.c
-    named = (
-        select(upload["project_id"], upload["head_sha"], upload["head_subject"], upload["id"])
-        .add_columns(upload["measured_at"])
+    newest_first = (upload["measured_at"].desc(), upload["id"])
+    of_commit = (upload["project_id"], upload["head_sha"])
+    place = func.row_number().over(partition_by=of_commit, order_by=newest_first)
+    checks = (
+        select(*of_commit, upload["head_subject"], upload["id"])
+        .add_columns(upload["measured_at"], place.label("place"))
         .where(upload["head_sha"] >= start, upload["head_sha"] < start + _AFTER_HEX)
         .cte()
         .prefix_with("materialized")
     )
     rows = session.exec(
-        select(ProjectRow.repository, named.c.head_sha, named.c.head_subject, named.c.id)
-        .join(named, named.c.project_id == col(ProjectRow.id))
-        .where(_holds(ProjectRow.repository, words[:-1]))
-        .order_by(named.c.measured_at.desc(), named.c.id)
-        .limit(_MAX_CHECKS)
+        select(ProjectRow.repository, checks.c.head_sha, checks.c.head_subject, checks.c.id)
+        .join(checks, checks.c.project_id == col(ProjectRow.id))
+        .where(checks.c.place == 1, _holds(ProjectRow.repository, words[:-1]))
+        .order_by(checks.c.measured_at.desc(), checks.c.id)
+        .limit(MAX_HITS + 1)
     )
-    listed_commits: set[tuple[str, str]] = set()
     for repository, head_sha, subject, upload_id in rows:
-        if (repository, head_sha) not in listed_commits:
-            listed_commits.add((repository, head_sha))
-            yield SearchHit(
-                kind=SearchKind.COMMIT,
-                repository=repository,
-                name=head_sha,
-                detail=subject,
-                upload_id=upload_id,
-            )
+        yield SearchHit(
+            kind=SearchKind.COMMIT,
+            repository=repository,
+            name=head_sha,
+            detail=subject,
+            upload_id=upload_id,
+        )
 
 
 def _workloads(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
@@ -126,7 +124,7 @@ def _named(
 
 
 def _holds(column: str, words: Sequence[str]) -> ColumnElement[bool]:
-    """Return that a name holds each word, in any case."""
+    """Return that a name holds each word, in any case (SQLite: of ASCII letters)."""
     names: Any = col(column)
     return and_(true(), *(names.icontains(word, autoescape=True) for word in words))
 

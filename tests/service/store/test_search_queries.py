@@ -1,11 +1,14 @@
 """Searches by name, on both databases."""
 
-import pytest
-from sqlalchemy import event
+from datetime import timedelta
 
-from perfledger_service.store.database import read_session
+import pytest
+from sqlalchemy import event, insert
+
+from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.people.project_scope import scoped_session
 from perfledger_service.store.search_queries import search_hits
+from perfledger_service.store.tables import BundleRow, UploadRow
 from perfledger_service.values.service_views.search_view import SearchKind
 
 
@@ -35,6 +38,31 @@ def test_numbers_and_commits_are_found_by_their_own_form_alone(names, make_bundl
     assert names(head[:5].upper(), SearchKind.COMMIT) == [head]
     assert names(head[:3], SearchKind.COMMIT) == []
     assert names("octo/none " + head, SearchKind.COMMIT) == []
+
+
+def test_a_commit_of_many_checks_hides_no_other(any_engine, judged, make_bundle):
+    upload = judged(any_engine, make_bundle(pairs=4))
+    with write_session(any_engine) as session:
+        first = session.get(UploadRow, upload.id).model_dump()
+        shas = [f"{number:064x}" for number in range(300)]
+        bundle = {"unpacked_bytes": 2, "content": b"{}"}
+        session.exec(insert(BundleRow), params=[{"sha256": one, **bundle} for one in shas])
+        checks = [
+            {
+                **first,
+                "id": one[-32:],
+                "bundle_sha256": one,
+                "head_sha": "0123" + ("b" if number else "a") * 36,
+                "measured_at": first["measured_at"] + timedelta(minutes=number),
+            }
+            for number, one in enumerate(shas)
+        ]
+        session.exec(insert(UploadRow), params=checks)
+        session.commit()
+        newest, other = search_hits(session, "0123", SearchKind.COMMIT)
+
+    assert (newest.name[4], newest.upload_id) == ("b", shas[-1][-32:])
+    assert (other.name[4], other.upload_id) == ("a", shas[0][-32:])
 
 
 @pytest.mark.parametrize("project_ids", [None, frozenset({1}), frozenset(range(1, 99))])
