@@ -162,8 +162,8 @@ def split_costs(
     if any(abs(usd) > MAX_USD for usd in (*spent.values(), *exact.values())):
         msg = f"more than {MAX_USD:.0e} USD cannot be allocated: export the bill again"
         raise AllocationError(msg)
-    parts = _in_cents(exact, round(100 * sum(exact.values(), Fraction(0))))
-    direct = _in_cents(spent, int(parts[BillPart.DIRECT] / CENT))
+    parts = in_cents(exact, round(100 * sum(exact.values(), Fraction(0))))
+    direct = in_cents(spent, int(parts[BillPart.DIRECT] / CENT))
     idle = share_out(parts[BillPart.IDLE], quotas, rest=UNALLOCATED_OWNER)
     overhead = _shares_of(parts[BillPart.OVERHEAD], _by_use(spent, used), UNALLOCATED_OWNER)
     rows = (
@@ -204,6 +204,16 @@ def whole_cents(usd: Decimal) -> Decimal:
     return round(100 * exact_usd(usd)) * CENT
 
 
+def in_cents(exact: Mapping[Name, Fraction], cents: int) -> dict[Name, Decimal]:
+    """Round amounts to cents that sum to `cents`, which is their exact sum's floor or ceiling."""
+    floors = {name: floor(100 * usd) for name, usd in exact.items()}
+    left = cents - sum(floors.values())
+    by_remainder = sorted(exact, key=lambda name: (floors[name] - 100 * exact[name], name))
+    for name in by_remainder[:left]:
+        floors[name] += 1
+    return {name: count * CENT for name, count in floors.items()}
+
+
 def _by_use(
     spent: Mapping[CostOwner, Fraction], used: Mapping[CostOwner, Decimal]
 ) -> Mapping[CostOwner, Fraction]:
@@ -219,17 +229,7 @@ def _shares_of(usd: Decimal, weights: Mapping[Name, Fraction], rest: Name) -> di
     if not total:
         return {rest: usd} if usd else {}
     exact = {name: Fraction(usd) * weight / total for name, weight in weights.items()}
-    return _in_cents(exact, int(usd / CENT))
-
-
-def _in_cents(exact: Mapping[Name, Fraction], cents: int) -> dict[Name, Decimal]:
-    """Round amounts to cents that sum to `cents`, which is their exact sum's floor or ceiling."""
-    floors = {name: floor(100 * usd) for name, usd in exact.items()}
-    left = cents - sum(floors.values())
-    by_remainder = sorted(exact, key=lambda name: (floors[name] - 100 * exact[name], name))
-    for name in by_remainder[:left]:
-        floors[name] += 1
-    return {name: count * CENT for name, count in floors.items()}
+    return in_cents(exact, int(usd / CENT))
 
 
 def _rate(pool: CostPool, used: Fraction) -> Fraction:

@@ -1,7 +1,10 @@
 """Presents the accelerator-hours of a bill by team, and its other costs."""
 
 from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 
+from perfledger_cost_models.billing.cost_allocation import in_cents
 from perfledger_cost_models.billing.focus import Bill, BilledUsage
 from perfledger_service.rendering.layout.document import (
     CellKind,
@@ -52,9 +55,12 @@ def _hourly(usage: BilledUsage) -> str:
 
 
 def _sentences(bill: Bill) -> Iterator[str]:
-    used = sum(usage.effective_usd for usage in bill.usage)
+    used = sum((usage.effective_usd for usage in bill.usage), Decimal(0))
+    parts = {"used": used, "unused": bill.unused_usd, "other": bill.other_usd}
+    exact = {name: Fraction(usd) for name, usd in parts.items()}
+    cents = in_cents(exact, round(100 * sum(exact.values())))  # so that they add up
     yield f"From {bill.start:%Y-%m-%d} to {bill.end:%Y-%m-%d}, {bill.rows:,} rows, effective cost:"
-    yield f"{used:z,.2f} USD for used accelerators"
-    yield f"{bill.unused_usd:z,.2f} USD for unused commitments to accelerators"
-    yield f"{bill.other_usd:z,.2f} USD for everything else"
-    yield f"{bill.effective_usd:z,.2f} USD in total; invoiced {bill.billed_usd:z,.2f} USD"
+    yield f"{cents['used']:z,.2f} USD for used accelerators"
+    yield f"{cents['unused']:z,.2f} USD for unused commitments to accelerators"
+    yield f"{cents['other']:z,.2f} USD for everything else"
+    yield f"{sum(cents.values()):z,.2f} USD in total; invoiced {bill.billed_usd:z,.2f} USD"

@@ -70,3 +70,16 @@ def test_an_amount_of_less_than_a_cent_is_no_negative_zero(run, tmp_path):
     path.write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
 
     assert "-0.00" not in run("prices", "bill", path)
+
+
+def test_the_parts_of_a_bill_add_up_to_the_cent(run, tmp_path):
+    used = ROW | {"EffectiveCost": "96.877"}
+    other = ROW | {"EffectiveCost": "1.006", "x_InstanceType": "t3.micro"}
+    path = tmp_path / "bill.csv"
+    path.write_text("\n".join(",".join(row) for row in (ROW, used.values(), other.values())))
+
+    shown = run("prices", "bill", path)
+
+    assert "96.88 USD for used accelerators" in shown
+    assert "1.00 USD for everything else" in shown  # 1.01 would be a cent more than the total
+    assert "97.88 USD in total" in shown
