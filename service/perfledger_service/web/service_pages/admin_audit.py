@@ -1,5 +1,6 @@
 """Serves the audit log to admins, with a filter."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from typing import Annotated
 from urllib.parse import urlencode
@@ -18,7 +19,7 @@ from perfledger_service.web.sign_in.readers import CurrentAdmin
 
 router = APIRouter(prefix="/admin/audit", include_in_schema=False)
 ENTRIES_PER_PAGE = 50
-MAX_ENTRIES = 10_000  # in the data; `before` is how the next are asked for
+MAX_ENTRIES = 10_000  # in the data, whose `older` is the next request's `before`
 MAX_ENTRY = 2**31 - 1
 Text = Annotated[str, Query(max_length=MAX_NAME)]
 
@@ -57,7 +58,8 @@ def audit_log(
     if output is PageFormat.HTML:
         query = urlencode({name: text for name, text in fields.items() if text}, errors="replace")
         return HTMLResponse(audit_log_page(view, chosen, query=query))
-    return data_response(audit_document(view.entries), output)
+    document = replace(audit_document(view.entries), facts={"older": view.older})
+    return data_response(document, output)
 
 
 def _action(text: str) -> AuditAction | None:

@@ -25,6 +25,20 @@ def test_the_audit_log_is_filtered_and_its_pages_lead_on(browser_of, carol, monk
     assert "No entries match" in carol.get("/admin/audit?until=2026-11-20").text
 
 
+def test_data_that_is_cut_names_where_the_rest_begins(browser_of, carol, monkeypatch):
+    monkeypatch.setattr("perfledger_service.web.service_pages.admin_audit.MAX_ENTRIES", 1)
+    alice = browser_of("alice")
+    for reason in ("first", "second"):
+        alice.post("/octo/models/events/1/state", state="open", reason=reason)
+    address = "/admin/audit?format=json&actor=alice"
+    newest = carol.get(address).json()
+    rest = carol.get(f"{address}&before={newest['older']}").json()
+    details = [one["detail"] for part in (newest, rest) for one in part["entries"]]
+
+    assert ["second" in details[0], "first" in details[1]] == [True, True]
+    assert rest["older"] is None
+
+
 @pytest.mark.parametrize(
     ("query", "status"),
     [
