@@ -27,10 +27,15 @@ class NoticeTargetRow(StoreRow, table=True):
 class NoticeRow(StoreRow, table=True):
     """A notice to a target; `key` says what it is about, and a target has it once.
 
-    Its event and its upload may be gone: they are kept for a time of their own.
+    Its event and its upload may be gone: they are kept for a time of their own. Its number names
+    its work and its messages: that of a notice which was removed is never given again.
     """
 
-    __table_args__ = (UniqueConstraint("target_id", "key"), Index(None, "project_id", "status"))
+    __table_args__ = (
+        UniqueConstraint("target_id", "key"),
+        Index(None, "project_id", "status"),
+        {"sqlite_autoincrement": True},
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     project_id: int = Field(foreign_key="project.id")

@@ -80,7 +80,7 @@ def _message(
     """Return a message of the first document, in Markdown of the first one that fits."""
     headline, thread = (
         clean(_first_line(documents[0]), limit=MAX_TITLE),
-        f"{project.id}-{notice.key}",
+        f"{notice.id}-{notice.key}",
     )
     is_reply = notice.edition > 1
     lines = [f"{name}: {url}" for name, url in links.items()]

@@ -113,7 +113,7 @@ def test_a_notice_has_the_comments_words_where_it_happened_and_where_to_decide(
     assert upload.headline.split()[0] in text
     assert mail["Subject"].startswith("[octo/models] ")
     assert "up to 0000000000" in mail.get_content().replace("\r\n", " ")
-    assert issue["body"].startswith("<!-- perfledger:notice:1-event-2 -->\n")
+    assert issue["body"].startswith("<!-- perfledger:notice:3-event-2 -->\n")
     assert "| workload" in issue["body"]
     assert issue["labels"] == [{"name": "performance"}]
 
@@ -246,6 +246,29 @@ def test_a_notice_to_a_removed_target_is_not_sent(
     fail_notice(any_engine, work, "late", is_final=True)
 
     assert webhook.received == []
+
+
+def test_a_target_that_was_removed_and_added_is_told_again(
+    any_engine, send_to, save, send_all, *, mail_server, now
+):
+    target = send_to(MAIL)
+    event = save(an_event())
+    first = send_all()
+    save(replace(event, state=EventState.ACKNOWLEDGED))
+    end_target(
+        any_engine,
+        REPOSITORY,
+        target.channel,
+        target.address,
+        actor=Actor(name="operator"),
+        now=now,
+    )
+    send_to(MAIL)
+    save(event)
+    second = send_all()
+
+    assert len({work.id for work in first + second}) == 2
+    assert len({mail["Message-ID"] for mail in mails(mail_server)}) == 2
 
 
 def test_why_a_notice_waits_or_failed_is_kept(any_engine, send_to, save, notices, now):
