@@ -298,7 +298,7 @@ def add_judgement(
     headline: str,
     now: datetime,
 ) -> None:
-    """Store an upload's verdicts, once, and mark the upload judged."""
+    """Store an upload's verdicts, once, and mark it judged: judging is not attempted again."""
     rows = [_values(upload_id, position, verdict) for position, verdict in enumerate(verdicts)]
     if rows:
         session.exec(insert(VerdictRow), params=rows)
@@ -311,6 +311,7 @@ def add_judgement(
             title=title,
             headline=headline,
             judged_at=now,
+            retry_at=None,
         )
     )
 

@@ -6,7 +6,8 @@ import pytest
 
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.store.database import read_session
-from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.store.uploads import stuck_uploads, upload_by_id
+from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.retry import (
     GIVE_UP_AFTER,
     LEAST_WAIT,
@@ -15,7 +16,8 @@ from perfledger_service.usecases.pull_requests.retry import (
     due_work,
     retry_uploads,
 )
-from perfledger_service.usecases.pull_requests.uploads import fail_upload
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
 from perfledger_service.values.upload_views import UploadStatus
 
 MINUTE = timedelta(minutes=1)
@@ -96,6 +98,20 @@ def test_a_failed_upload_is_retried_by_its_id(any_engine, upload, stored, now):
 
     assert retry_uploads(any_engine, [upload.id], now=now)[0].status is UploadStatus.FAILED
     assert stored().status is UploadStatus.JUDGED
+
+
+def test_an_upload_that_is_judged_at_a_retry_waits_for_nothing_more(
+    any_engine, received, make_bundle, now
+):
+    upload = received(any_engine, make_bundle(pull_request=None))
+    fail_upload(any_engine, upload.id, "OperationalError")
+    retry_uploads(any_engine, (upload.id,), now=now)
+    judge_upload(any_engine, upload.id, reports=UploadReports(build_report), now=now)
+
+    with read_session(any_engine) as session:
+        assert upload_by_id(session, upload.id).status is UploadStatus.JUDGED
+        assert stuck_uploads(session) == ()
+    assert due_work(any_engine, now=now + MINUTE) == ()
 
 
 def test_what_neither_failed_nor_waits_is_not_retried(any_engine, upload, now):
