@@ -68,6 +68,7 @@ class WorkflowSteps:
     `defer` records that of one that may pass, and returns the next attempt, None after enough.
     `deadlines` returns the checks that are due later, and `post_check` posts one of them.
     `carry_out` carries out a command by its id and returns the uploads to post again.
+    `send_notice` returns where a notice went, None where none was due; `record_sent` stores that.
     `fail_notice` records why a notice was not sent, and whether that is the end of it.
     `prune` removes what is past its retention period and returns whether to call it again.
     """
@@ -80,7 +81,8 @@ class WorkflowSteps:
     post_check: Callable[[QueuedCheck], None]
     carry_out: Callable[[int], tuple[QueuedUpload, ...]]
     fail_command: Callable[[int, str], None]
-    send_notice: Callable[[QueuedNotice], None] = lambda _: None  # by default none is sent
+    send_notice: Callable[[QueuedNotice], str | None] = lambda _: None  # by default none is sent
+    record_sent: Callable[[QueuedNotice, str], None] = lambda _work, _reference: None
     fail_notice: Callable[[QueuedNotice, str, bool], None] = lambda _work, _reason, _is_final: None
     prune: Callable[[], bool] = bool  # by default nothing is removed
 
@@ -298,7 +300,11 @@ class UploadWorkflow:
 
     def _send_notice(self, notice: QueuedNotice) -> None:
         try:
-            DBOS.run_step({**self._retries, "name": "send_notice"}, self._steps.send_notice, notice)
+            send = partial(self._steps.send_notice, notice)
+            reference = DBOS.run_step({**self._retries, "name": "send_notice"}, send)
+            if reference is not None:  # in a step of its own: a busy store has nothing sent again
+                record = partial(self._steps.record_sent, notice, reference)
+                DBOS.run_step({**self._retries, "name": "record_sent"}, record)
         except Exception as error:  # this notice fails, the service lives on
             reason, cause = _reason(error), _passing_cause(error)
             is_final = cause is None or notice.attempt >= MAX_LATER_ATTEMPTS

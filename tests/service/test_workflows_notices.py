@@ -6,6 +6,7 @@ from queue import Queue
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from perfledger_service.errors import NoticeServiceError
 from perfledger_service.values.jobs.queued_work import QueuedNotice
@@ -35,10 +36,11 @@ def launched(engine_url, calls):
     """Launch the workflow with a step that sends notices."""
     launched_jobs = []
 
-    def launch(send_notice):
+    def launch(send_notice, record_sent=NO_STEPS.record_sent):
         steps = replace(
             NO_STEPS,
             send_notice=send_notice,
+            record_sent=record_sent,
             fail_notice=lambda notice, reason, is_final: calls.put(
                 ("failed", notice.attempt, reason, is_final)
             ),
@@ -63,6 +65,24 @@ def test_an_edition_of_a_notice_is_sent_once_however_often_it_is_enqueued(
 
     assert [next_call(), next_call()] == [(5, 1), (5, 2)]
     assert calls.empty()
+
+
+def test_a_store_that_is_busy_has_no_notice_sent_twice(calls, launched, next_call):
+    is_busy = iter((True, True, False))
+
+    def send(_):
+        calls.put("sent")
+        return "12"
+
+    def record(_, reference):
+        calls.put(reference)
+        if next(is_busy):
+            statement = "update notice"
+            raise OperationalError(statement, {}, Exception("database is locked"))
+
+    launched(send, record).enqueue_notice(NOTICE)
+
+    assert [next_call() for _ in range(4)] == ["sent", "12", "12", "12"]
 
 
 def test_a_notice_that_was_not_taken_is_sent_again_later(calls, launched, next_call):

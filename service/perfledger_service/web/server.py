@@ -27,6 +27,7 @@ from perfledger_service.usecases.comments.comment_commands import carry_out, fai
 from perfledger_service.usecases.notices.notice_sending import (
     NoticeSenders,
     fail_notice,
+    record_sent,
     send_notice,
 )
 from perfledger_service.usecases.people.role_questions import LimitedPermissions
@@ -180,6 +181,7 @@ def _app_state(
                 senders=_notice_senders(settings, github),
                 public_url=public_url,
             ),
+            record_sent=partial(record_sent, engine),
             fail_notice=partial(fail_notice, engine),
             prune=partial(prune, engine, retention, clock=utc_now, pull_requests=github),
         ),

@@ -1,6 +1,6 @@
 """Sends a queued notice to its target, where a repetition changes nothing as far as it can tell."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -50,40 +50,47 @@ def send_notice(
     senders: NoticeSenders,
     public_url: str,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> None:
-    """Send an edition of a notice, unless it was sent or its target is gone.
+) -> str | None:
+    """Send an edition of a notice and return the number of its issue, "" for none.
 
-    Raises NoticeServiceError and GitHubError.
+    Return None where it was sent or its target is gone. Raises NoticeServiceError and GitHubError.
     """
     with read_session(engine) as session:
         notice = notice_by_id(session, work.notice_id)
         if notice is None or not _is_due(notice, work):
-            return
+            return None
         target = target_by_id(session, notice.target_id)
         project = project_by_id(session, notice.project_id)
         reference = notice.reference or _earlier_reference(session, notice)
     message = message_of(engine, project, notice, public_url=public_url, now=now())
-    reference = _send(senders, project, target, message, reference=reference)
-    with write_session(engine) as session:
-        update_notice(
-            session,
-            notice,
-            status=NoticeStatus.SENT,
-            sent_at=now(),
-            reference=reference,
-            problem="",
-        )
-        session.commit()
+    return _send(senders, project, target, message, reference=reference)
+
+
+def record_sent(
+    engine: Engine,
+    work: QueuedNotice,
+    reference: str,
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> None:
+    """Record that a notice was sent; apart from sending it, so that either can be repeated."""
+    sent = {"status": NoticeStatus.SENT, "sent_at": now(), "reference": reference, "problem": ""}
+    _update_due(engine, work, sent)
 
 
 def fail_notice(engine: Engine, work: QueuedNotice, reason: str, is_final: bool) -> None:
     """Record why a notice was not sent; one that `is_final` is not attempted again."""
+    status = NoticeStatus.FAILED if is_final else NoticeStatus.QUEUED
+    _update_due(engine, work, {"status": status, "problem": reason[:MAX_PROBLEM]})
+
+
+def _update_due(engine: Engine, work: QueuedNotice, changes: Mapping[str, object]) -> None:
+    """Change a notice unless something else became of this edition meanwhile."""
     with write_session(engine) as session:
         notice = notice_by_id(session, work.notice_id)
         if notice is None or not _is_due(notice, work):
             return
-        status = NoticeStatus.FAILED if is_final else NoticeStatus.QUEUED
-        update_notice(session, notice, status=status, problem=reason[:MAX_PROBLEM])
+        update_notice(session, notice, **changes)
         session.commit()
 
 

@@ -18,6 +18,7 @@ from perfledger_service.usecases.notices.notice_queue import queue_notices
 from perfledger_service.usecases.notices.notice_sending import (
     NoticeSenders,
     fail_notice,
+    record_sent,
     send_notice,
 )
 from perfledger_service.usecases.notices.targets import end_target
@@ -62,7 +63,11 @@ def send_all(any_engine, senders, now):
     def send_all(*, now=now):
         works = queue_notices(any_engine, now=now)
         for work in works:
-            send_notice(any_engine, work, senders=senders, public_url=SITE, now=lambda: now)
+            reference = send_notice(
+                any_engine, work, senders=senders, public_url=SITE, now=lambda: now
+            )
+            assert reference is not None
+            record_sent(any_engine, work, reference, now=lambda: now)
         return works
 
     return send_all
