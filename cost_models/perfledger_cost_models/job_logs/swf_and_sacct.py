@@ -93,14 +93,15 @@ def _sacct_job(row: SacctRow) -> Job | SkipReason:
     if row.submit is None:
         return SkipReason.NO_SUBMISSION
     tres = row.get("AllocTRES") or row.get("ReqTRES")
-    amounts = amounts_of(tres)
+    amounts, gpus = amounts_of(tres), gpus_of(tres)
     start, end = row.start, row.end
     return Job(
         submit_s=row.submit,
         run_s=None if start is None or end is None else end - start,
         wait_s=None if start is None or start < row.submit else start - row.submit,
         limit_s=_limit(row),
-        devices=gpus_of(tres).count,
+        devices=gpus.count,
+        share_milli=gpus.share_milli,
         cpu_milli=round(amounts.get("cpu", 0) * 1000),
         memory_mib=round(amounts.get("mem", 0) / _MIB),
         priority=round(number_of(row.get("Priority"), row.line, "Priority") or 0),

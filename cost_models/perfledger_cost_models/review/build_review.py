@@ -278,9 +278,9 @@ def _expected_quarter(
     likely, start, end = evaluate_at_modes(model), quarter.after.first, quarter.after.after.first
     of_year = Decimal(quarter.after.days) / DAYS_PER_YEAR
     hours = to_decimal(likely["hours_1"][0]) * of_year
-    held = sum((one.equivalents_of(start, end, year=start) for one in holdings), Decimal(0))
+    devices = sum((one.equivalents_of(start, end, year=start) for one in holdings), Decimal(0))
     utilization = to_decimal(likely[COMMITMENT_UTILIZATION][0])
-    need = max(Decimal(0), hours - held * of_year * HOURS_PER_YEAR * utilization)
+    need = max(Decimal(0), hours - devices * of_year * HOURS_PER_YEAR * utilization)
     name, hour = quarter.after.name, decision.of(decision.recommendation).hour
     shares = [(one.usd_per_year, one.share_of(start, end)) for one in holdings if not one.is_owned]
     costs = [(usd, share) for usd, share in shares if share]

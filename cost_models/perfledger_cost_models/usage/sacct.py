@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from perfledger_cost_models.prices.accelerator_names import MIG_PARTS
 from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_cost_models.usage.device_spans import UsageFileError, header_of, parse_time, rows_of
 
@@ -30,6 +31,10 @@ _AMOUNT = re.compile(
 )
 _UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50}
 _GPUS = "gres/gpu"
+# Slurm's types of parts of a GPU are named after their profile, "1g.10gb" or "a100_3g.20gb"
+# (https://slurm.schedmd.com/gres.html#MIG_Management).
+_MIG_PROFILE = re.compile(r"(?:^|_)([1-7])g\.\d+gb")
+WHOLE_GPU_MILLI = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +81,16 @@ class SacctRow:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """The GPUs of a TRES list, and their type where it names only one."""
+    """The GPUs or parts of GPUs of a TRES list, and their type where it names only one."""
 
     count: int
     model: str
+    share_milli: int = WHOLE_GPU_MILLI  # the mean part of a GPU that each of them is
+
+    @property
+    def devices(self) -> float:
+        """Return the GPUs that they amount to: two parts of a seventh are no two GPUs."""
+        return self.count * self.share_milli / WHOLE_GPU_MILLI
 
 
 def is_sacct(first_line: str) -> bool:
@@ -115,7 +126,10 @@ def amounts_of(tres: str) -> Mapping[str, float]:
 
 
 def gpus_of(tres: str) -> Gpus:
-    """Return the GPUs of a TRES list: `gres/gpu` if it is there, else the sum over the types."""
+    """Return the GPUs of a TRES list: `gres/gpu` if it is there, else the sum over the types.
+
+    Each part of a GPU counts as one there. A type named after a MIG profile says how large it is.
+    """
     counts = amounts_of(tres)
     types = {
         name.removeprefix(f"{_GPUS}:"): int(count)
@@ -123,7 +137,19 @@ def gpus_of(tres: str) -> Gpus:
         if name.startswith(f"{_GPUS}:")
     }
     count = int(counts[_GPUS]) if _GPUS in counts else sum(types.values())
-    return Gpus(count, next(iter(types)) if len(types) == 1 else "")
+    missing = sum(
+        amount * (WHOLE_GPU_MILLI - _share_milli(type_)) for type_, amount in types.items()
+    )
+    return Gpus(
+        count,
+        next(iter(types)) if len(types) == 1 else "",
+        WHOLE_GPU_MILLI - round(missing / count) if count else WHOLE_GPU_MILLI,
+    )
+
+
+def _share_milli(type_: str) -> int:
+    profile = _MIG_PROFILE.search(type_)
+    return WHOLE_GPU_MILLI if profile is None else MIG_PARTS.get(int(profile[1]), WHOLE_GPU_MILLI)
 
 
 def duration_s(text: str) -> float | None:

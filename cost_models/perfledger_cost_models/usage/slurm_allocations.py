@@ -37,5 +37,5 @@ def read_sacct(text: str, name: str) -> DeviceUsage:
         if gpus.count:
             labels = {ours: row.get(theirs) for theirs, ours in LABELS.items() if row.get(theirs)}
             labels |= {"gpu": gpus.model} if gpus.model else {}
-            spans.append(span_of(name, labels, *period, gpus.count))
+            spans.append(span_of(name, labels, *period, gpus.devices))
     return usage_of(name, KIND, spans, idle_moments=moments, runs=runs)

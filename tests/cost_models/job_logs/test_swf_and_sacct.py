@@ -191,3 +191,12 @@ def test_a_job_of_swf_that_was_cancelled_in_the_queue_never_ran():
     log = read_job_log("1 0 900 -1 4 -1 -1 4 -1 -1 5 7 3 -1 1 1 -1 -1\n")
 
     assert dict(log.left_out) == {SkipReason.NEVER_RAN: 1}
+
+
+def test_a_job_of_sacct_on_parts_of_gpus_holds_their_share():
+    times = "2026-11-01T00:00:00|2026-11-01T00:01:00|2026-11-01T01:01:00"
+    text = f"JobID|Submit|Start|End|AllocTRES\n9|{times}|gres/gpu=2,gres/gpu:1g.10gb=2\n"
+
+    jobs = read_job_log(text).jobs
+
+    assert (jobs.devices.tolist(), jobs.milli.tolist()) == ([2], [284])

@@ -79,6 +79,9 @@ def test_what_is_no_amount_is_left_out():
         ("gres/gpu:h100=4,gres/gpu:a100=2", Gpus(6, "")),
         ("gres/gpu=8,gres/gpu:h100=4,gres/gpu:a100=2", Gpus(8, "")),
         ("gres/gpu=3", Gpus(3, "")),
+        ("gres/gpu=2,gres/gpu:1g.10gb=2", Gpus(2, "1g.10gb", 142)),  # a seventh each
+        ("gres/gpu:a100_3g.40gb=1", Gpus(1, "a100_3g.40gb", 500)),
+        ("gres/gpu=3,gres/gpu:a100=1,gres/gpu:a100_3g.20gb=2", Gpus(3, "", 667)),
         ("cpu=8", Gpus(0, "")),
     ],
 )

@@ -90,7 +90,7 @@ def test_raw_seconds_are_read_where_they_exist():
     [
         ("cpu=4,gres/gpu=3", 3),
         ("cpu=4,gres/gpu:a100=2,gres/gpu:v100=1", 3),
-        ("gres/gpu:h100_1g.10gb=1", 1),
+        ("gres/gpu:h100_1g.10gb=1", 0.142),  # a part of one
     ],
 )
 def test_gpus_are_counted_once(tres, gpus):
@@ -133,3 +133,9 @@ def test_a_name_may_have_the_delimiter_in_it():
 def test_what_cannot_be_counted_is_an_error_that_says_where(text, message):
     with pytest.raises(UsageFileError, match=message):
         read_sacct(text, "sacct.txt")
+
+
+def test_a_part_of_a_gpu_holds_its_share_of_one():
+    (span,) = read(row(AllocTRES="cpu=8,gres/gpu:a100_3g.40gb=2,gres/gpu=2")).spans
+
+    assert span.device_hours == 6  # two halves of a GPU for six hours

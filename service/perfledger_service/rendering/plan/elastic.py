@@ -88,7 +88,8 @@ def _notes(view: ElasticComparison) -> Iterator[str]:
         "USD are those of the device-hours that jobs held."
     )
     if view.left_out:
-        yield f"Left out: {view.left_out:,} jobs without a run time, whole devices or a speed."
+        jobs = "job" if view.left_out == 1 else "jobs"
+        yield f"Left out: {view.left_out:,} {jobs} without a run time, whole devices or a speed."
     yield from (
         f"{rate.label}: {number_format.usd(rate.usd_per_device_hour)} an hour, {rate.origin}."
         for rate in view.rates

@@ -14,8 +14,10 @@ from perfledger_cost_models.elastic_scheduling.elastic_simulation import (
     simulate_elastic,
 )
 from perfledger_cost_models.elastic_scheduling.job_speeds import read_speeds
+from perfledger_cost_models.job_logs.csv_log import SkipReason
 from perfledger_cost_models.job_logs.job_table import MAX_DEVICES
 from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.readers import JobLog, unfinished_counts
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hourly_rates import rate_of
@@ -25,6 +27,7 @@ from perfledger_service.usecases.inputs.files import NamedBytes, read_text
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.usecases.plan.job_logs import job_log_of
 
+_NO_JOBS = frozenset({SkipReason.STEP, SkipReason.OTHER_KIND})
 _CLASS_COUNT = re.compile(r"(?P<name>.+)=(?P<count>[1-9][0-9]{0,8})")
 
 
@@ -69,7 +72,7 @@ def compare_elastic(
     return ElasticComparison(
         log=file.name,
         jobs=len(job_set.jobs),
-        left_out=job_set.left_out + sum(count for _, count in log.left_out),
+        left_out=job_set.left_out + _jobs_outside_the_table(log),
         devices=tuple(devices.items()),
         outcomes=tuple(
             simulate_elastic(job_set.jobs, devices, policy, restart_s=cluster.restart_s)
@@ -77,6 +80,12 @@ def compare_elastic(
         ),
         rates=rates,
     )
+
+
+def _jobs_outside_the_table(log: JobLog) -> int:
+    """Return the jobs that were left out when the log was read; steps are no jobs."""
+    rows = sum(count for reason, count in log.left_out if reason not in _NO_JOBS)
+    return rows - sum(unfinished_counts(log.jobs).values())
 
 
 def _class_of(text: str) -> tuple[str, int]:

@@ -71,3 +71,16 @@ def test_what_cannot_be_is_refused_with_its_name(run, words, problem):
 def test_an_option_without_a_price_is_not_found(run):
     with pytest.raises(NotFoundError, match="no-such"):
         run("--devices", "A100-80GB=4", "--purchase-option", "no-such/on_demand")
+
+
+def test_a_job_that_was_left_out_counts_once(run, tmp_path):
+    log = tmp_path / "jobs.txt"
+    ended = "2026-07-01T00:00:00|2026-07-01T00:10:00|2026-07-01T01:00:00|gres/gpu=1"
+    running = ended.replace("2026-07-01T01:00:00", "Unknown")
+    rows = (f"1|{ended}", f"1.batch|{ended}", f"2|{running}")
+    log.write_text("\n".join(("JobID|Submit|Start|End|AllocTRES", *rows)) + "\n")
+    run = partial(run.func, *run.args[:2], log, *run.args[3:])
+
+    shown = " ".join(run("--devices", "A100-80GB=4").split())
+
+    assert "Left out: 1 job without a run time, whole devices or a speed." in shown
