@@ -121,7 +121,7 @@ class MailSender:
 def _mail(sender: str, address: str, message: NoticeMessage) -> EmailMessage:
     domain = sender.rpartition("@")[2]
     mail = EmailMessage()
-    mail["From"], mail["To"], mail["Subject"] = sender, address, message.title
+    mail["From"], mail["To"], mail["Subject"] = sender, address, _subject(message.title)
     mail["Date"] = format_datetime(message.written_at)
     mail["Auto-Submitted"] = "auto-generated"
     mail["Message-ID"] = _message_id(address, message.key, domain)
@@ -130,6 +130,11 @@ def _mail(sender: str, address: str, message: NoticeMessage) -> EmailMessage:
         mail["In-Reply-To"], mail["References"] = thread, thread
     mail.set_content(message.text)
     return mail
+
+
+def _subject(text: str) -> str:
+    """Return a text in which Python decodes nothing: an encoded word may hold line ends."""
+    return text.replace("=?", "= ?")
 
 
 def _message_id(address: str, key: str, domain: str) -> str:

@@ -64,6 +64,17 @@ def test_a_message_that_is_sent_again_has_the_same_id(sender, mail_server, messa
     assert first["Message-ID"] == again["Message-ID"]
 
 
+@pytest.mark.parametrize("word", ["=?utf-8?q?a=0d=0aX-Evil:_1?=", "=?utf-8?b?YQ0KWC1FdmlsOiAx?="])
+def test_an_encoded_word_in_a_name_is_no_header(sender, mail_server, message, word):
+    title = f"[octo/models] {word} is 20 % slower"
+    sender.send(TEAM, replace(message, title=title))
+
+    [mail] = sent(mail_server)
+    assert mail["X-Evil"] is None
+    assert mail["Subject"] == title.replace("=?", "= ?")
+    assert mail.get_content().replace("\r\n", "\n") == message.text
+
+
 @pytest.mark.parametrize(
     ("command", "reply", "words", "is_transient"),
     [
