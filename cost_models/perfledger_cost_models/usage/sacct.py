@@ -68,11 +68,15 @@ class SacctRow:
             return None
         return self.start, self.start + self._elapsed_seconds() if self.end is None else self.end
 
-    def _elapsed_seconds(self) -> float:
+    def elapsed_s(self) -> float | None:
+        """Return how long it ran by Slurm's own count; None where the export lacks it."""
         raw = self.get("ElapsedRaw")
         if raw.isdecimal() and len(raw) < 12:  # noqa: PLR2004 - no job has run for millennia
             return float(raw)
-        elapsed = duration_s(self.get("Elapsed"))
+        return duration_s(self.get("Elapsed"))
+
+    def _elapsed_seconds(self) -> float:
+        elapsed = self.elapsed_s()
         if elapsed is None:
             msg = f"{self.where}: the run has neither End nor Elapsed: add Elapsed to --format"
             raise UsageFileError(msg)
@@ -188,9 +192,27 @@ def _row(cells: Mapping[str, str], name: str, line: int) -> SacctRow:
             f"{cells['Start'][:40]}. If clocks were set back, export with TZ=UTC sacct."
         )
         raise UsageFileError(msg)
-    return SacctRow(
+    row = SacctRow(
         file=name, line=line, cells=cells, job=job, step=step, submit=submit, start=start, end=end
     )
+    _check_clock(row)
+    return row
+
+
+def _check_clock(row: SacctRow) -> None:
+    """Raise UsageFileError for a run that took an hour more or less than its own local times say.
+
+    Suspended time is not in Elapsed, but hardly ever a whole hour to the second.
+    """
+    elapsed_s = row.elapsed_s()
+    if row.start is None or row.end is None or elapsed_s is None:
+        return
+    if abs(row.end - row.start - elapsed_s) == SECONDS_PER_HOUR:
+        msg = (
+            f"{row.where}: Start and End are an hour more or less apart than Elapsed says. "
+            "If clocks were changed, export with TZ=UTC sacct."
+        )
+        raise UsageFileError(msg)
 
 
 def _time(text: str, where: str) -> float | None:

@@ -139,3 +139,17 @@ def test_a_part_of_a_gpu_holds_its_share_of_one():
     (span,) = read(row(AllocTRES="cpu=8,gres/gpu:a100_3g.40gb=2,gres/gpu=2")).spans
 
     assert span.device_hours == 6  # two halves of a GPU for six hours
+
+
+@pytest.mark.parametrize(("end", "elapsed"), [("03:30:00", "01:00:00"), ("02:30:00", "02:00:00")])
+def test_a_run_over_a_clock_change_is_refused_with_its_line(end, elapsed):
+    times = {"Start": "2026-03-29T01:30:00", "End": f"2026-03-29T{end}", "Elapsed": elapsed}
+
+    with pytest.raises(UsageFileError, match=r"line 2: .*clocks were changed, export with TZ=UTC"):
+        read(row(**times))
+
+
+def test_a_suspended_run_holds_its_gpus_for_longer_than_it_ran():
+    (span,) = read(row(Elapsed="05:10:00")).spans
+
+    assert span.device_hours == 48
