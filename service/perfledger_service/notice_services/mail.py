@@ -143,11 +143,15 @@ def _message_id(address: str, key: str, domain: str) -> str:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of a URL of a mail server, None for any other text."""
+    """Return the parts of a URL of a mail server, None for any other text.
+
+    User and password are ASCII: smtplib sends no others.
+    """
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         return None
     is_fine = parts.scheme in PORTS and parts.hostname and port != 0
-    return parts if is_fine and url.isascii() and url.isprintable() else None
+    is_plain = url.isascii() and unquote(url).isascii() and unquote(url).isprintable()
+    return parts if is_fine and is_plain else None

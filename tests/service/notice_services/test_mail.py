@@ -140,6 +140,8 @@ def test_a_url_gives_host_port_user_and_password():
         ("http://user:canary@mail.example", SENDER, "PERFLEDGER_SMTP_URL is not smtps"),
         ("smtps://user:canary@", SENDER, "PERFLEDGER_SMTP_URL"),
         ("smtps://user:canary@mail.example:99999", SENDER, "PERFLEDGER_SMTP_URL"),
+        ("smtps://user:canary%C3%A4@mail.example", SENDER, "PERFLEDGER_SMTP_URL"),
+        ("smtps://user:canary%00@mail.example", SENDER, "PERFLEDGER_SMTP_URL"),
         ("smtps://user:canary@mail.example", "", "PERFLEDGER_SMTP_SENDER"),
         ("smtps://user:canary@mail.example", "a@b\r\nBcc: c@d", "PERFLEDGER_SMTP_SENDER"),
     ],
