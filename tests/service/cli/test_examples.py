@@ -29,10 +29,12 @@ from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.inputs.files import read_named
 from perfledger_service.usecases.inputs.imports import file_of_curves, import_file
 from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read_load_curves
+from perfledger_service.usecases.notices.targets import set_target
 from perfledger_service.usecases.people.roles import grant_role
 from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.usecases.server.backup import back_up
 from perfledger_service.values.fleet_views import ImportKind
+from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor, PersonProvider, Role
 from perfledger_service.values.report import ExitCode
 from tests.service.cli.golden_commands import COMMANDS as GOLDEN_COMMANDS, GOLDEN
@@ -155,6 +157,13 @@ def add_example_people(engine, now):
         grant_role(engine, name, "octo/models", Role.VIEWER, actor=Actor(name="root"), now=now)
 
 
+def add_example_notices(engine, now):
+    """Send notices where the examples take them back."""
+    for channel, address in ((NoticeChannel.WEBHOOK, "chat"), (NoticeChannel.ISSUE, "")):
+        target = NoticeTarget(channel=channel, address=address)
+        set_target(engine, "octo/models", target, actor=Actor(name="root"), now=now)
+
+
 @pytest.fixture(scope="session")
 def prepared_folder(tmp_path_factory, migrated_file):
     """The examples' files, a clone, and a database of what they import where each looks for it."""
@@ -180,6 +189,7 @@ def prepared_folder(tmp_path_factory, migrated_file):
     import_file(engine, curves, kind=ImportKind.LOAD, source="main", now=now)
     queue_example_job(engine, now)
     add_example_people(engine, now)
+    add_example_notices(engine, now)
     with TableBar(Console(quiet=True)) as watcher:
         back_up(engine, folder / "backup.zip", watcher=watcher, now=now)
     engine.dispose()

@@ -47,7 +47,7 @@ class ReviewFlags:
             "--format json"
         ),
         (
-            "perfledger review --quarter 2026Q3 --plan plan.toml --output review "
+            "perfledger review --quarter 2026Q3 --plan plan.toml --bill bill.csv --output review "
             "--publish octo/models"
         ),
     )

@@ -127,7 +127,7 @@ def joules(value: float) -> str:
 
 def share(value: float) -> str:
     """Return a share of one as a percentage without a sign: "82.4 %"."""
-    return percent(value).removeprefix("+")
+    return _percent(value).removeprefix("+")
 
 
 def least_share(value: float) -> str:
@@ -144,8 +144,7 @@ def percent(value: float) -> str:
     """Return a relative change with its sign: 0.182 is "+18.2 %"; 149 is "150 times"."""
     if _is_number(value) and value >= _MOST_PERCENT:
         return factor(1 + value)
-    digits = _percent_digits((value,))
-    return NOT_KNOWN if digits is None else f"{_with_sign(value * 100, digits)}{NBSP}%"
+    return _percent(value)
 
 
 def change(point: float, low: float, high: float) -> tuple[str, str]:
@@ -298,6 +297,11 @@ def _significant(value: float, digits: int) -> str:
     if abs(rounded) >= _HUGE or exponent < -digits:
         return f"{rounded:.{digits - 1}e}"
     return f"{rounded:,.{max(digits - 1 - exponent, 0)}f}"
+
+
+def _percent(value: float) -> str:
+    digits = _percent_digits((value,))
+    return NOT_KNOWN if digits is None else f"{_with_sign(value * 100, digits)}{NBSP}%"
 
 
 def _percent_digits(values: Sequence[float]) -> int | None:

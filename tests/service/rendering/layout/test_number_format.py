@@ -155,6 +155,7 @@ def test_a_change_of_more_than_a_hundredfold_is_a_factor():
     assert plain(number_format.percent(100.0)) == "100 times"
     assert plain(number_format.percent(92_521.41)) == "93,000 times"
     assert number_format.percent(float("inf")) == number_format.NOT_KNOWN
+    assert plain(number_format.share(316.0)) == "31,600 %"
 
 
 def test_a_change_is_shown_with_its_interval():
