@@ -26,6 +26,8 @@ from perfledger_service.store.tables import (
 )
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
+_OLDEST_FIRST = (col(UploadRow.created_at), col(UploadRow.id))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedHead:
@@ -157,8 +159,7 @@ def unfinished_uploads(session: Session) -> tuple[StoredUpload, ...]:
     is_unfinished = (col(UploadRow.status) == UploadStatus.RECEIVED) | (
         (col(UploadRow.status) == UploadStatus.JUDGED) & is_to_post
     )
-    order = (col(UploadRow.created_at), col(UploadRow.id))
-    return tuple(starmap(_upload, session.exec(_uploads(is_unfinished).order_by(*order))))
+    return tuple(starmap(_upload, session.exec(_uploads(is_unfinished).order_by(*_OLDEST_FIRST))))
 
 
 def uploads_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, ...]:
@@ -188,9 +189,8 @@ def count_uploads(session: Session, project_id: int, *, since: datetime) -> int:
 
 def uploads_of_project(session: Session, project_id: int) -> tuple[StoredUpload, ...]:
     """Return a project's judged uploads, oldest first."""
-    order = (col(UploadRow.created_at), col(UploadRow.id))
     is_judged = (col(UploadRow.project_id) == project_id, col(UploadRow.judged_at).is_not(None))
-    return tuple(starmap(_upload, session.exec(_uploads(*is_judged).order_by(*order))))
+    return tuple(starmap(_upload, session.exec(_uploads(*is_judged).order_by(*_OLDEST_FIRST))))
 
 
 def bundle_content(session: Session, sha256: str) -> bytes:
@@ -204,15 +204,13 @@ def bundle_content(session: Session, sha256: str) -> bytes:
 def due_uploads(session: Session, *, now: datetime) -> tuple[StoredUpload, ...]:
     """Return uploads that are not judged yet, or whose post is to be attempted again by now."""
     is_due = (col(UploadRow.status) == UploadStatus.RECEIVED) | (col(UploadRow.retry_at) <= now)
-    order = (col(UploadRow.created_at), col(UploadRow.id))
-    return tuple(starmap(_upload, session.exec(_uploads(is_due).order_by(*order))))
+    return tuple(starmap(_upload, session.exec(_uploads(is_due).order_by(*_OLDEST_FIRST))))
 
 
 def stuck_uploads(session: Session) -> tuple[StoredUpload, ...]:
     """Return uploads that failed, or whose post waits for another attempt, oldest first."""
     is_stuck = (col(UploadRow.status) == UploadStatus.FAILED) | col(UploadRow.retry_at).is_not(None)
-    order = (col(UploadRow.created_at), col(UploadRow.id))
-    return tuple(starmap(_upload, session.exec(_uploads(is_stuck).order_by(*order))))
+    return tuple(starmap(_upload, session.exec(_uploads(is_stuck).order_by(*_OLDEST_FIRST))))
 
 
 def set_sender(session: Session, upload_id: str, sender: UploadSender) -> None:
