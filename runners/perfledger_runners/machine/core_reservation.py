@@ -22,13 +22,19 @@ TOLERANCE = 0.1
 
 
 class CoreError(ValueError):
-    """A list of cores that this process may not use."""
+    """Cores that this process may not use, or cannot be kept to."""
 
 
 def keep_to_cores(cores: frozenset[int]) -> None:
-    """Let this thread, and all that it starts from now on, run on these cores only."""
-    if hasattr(os, "sched_setaffinity"):  # Linux has it
+    """Let this thread, and all that it starts from now on, run on these cores only.
+
+    Raises CoreError where the system does not allow it.
+    """
+    try:
         os.sched_setaffinity(0, cores)
+    except (AttributeError, OSError) as error:  # not Linux, or forbidden
+        msg = f'cannot keep this process to cores {cores_text(cores)} ({error}): set cores = "all"'
+        raise CoreError(msg) from error
 
 
 @dataclass(slots=True)
@@ -55,32 +61,36 @@ class CoreReservation:
         trace: TracebackType | None,
     ) -> None:
         """Use all cores again."""
-        self.keep_to(self._before)
+        if self.usable() != self._before:
+            self.keep_to(self._before)
 
     def take(self, machine: Machine, *, fewest: int = 1, number: int | None = None) -> Machine:
         """Keep to the chosen cores from now on; return the machine with their number.
 
-        `fewest` cores are needed, one for each rank: where other programs leave fewer, all are
-        used. `number` is that of a check that goes on. Steps on other devices are left alone.
-        Raises CoreError.
+        They are chosen once, and later calls keep to them. `fewest` cores are needed, one for each
+        rank: where other programs leave fewer, all are used. `number` is that of a check that goes
+        on. Steps on other devices are left alone. Raises CoreError.
         """
         if machine.device is not Device.CPU or self.choice == ALL:
             return machine
-        if self._chosen:
-            return replace(machine, cores=len(self._chosen))
+        if not self._chosen:
+            self._chosen = self._choose(fewest=fewest, number=number)
+        return replace(machine, cores=len(self._chosen))
+
+    def _choose(self, *, fewest: int, number: int | None) -> frozenset[int]:
         usable = self.usable()
         if self.choice == FREE:
             load = self.read()
             chosen = least_busy(load, cores_beside(load) if number is None else number)
             if not fewest <= len(chosen) < len(usable):
-                return machine
-            self.notes = (_free_note(chosen, load),)
+                return usable
+            why = _load_words(load) if number is None else "as the interrupted check was"
+            self.notes = (_free_note(chosen, usable, why),)
         else:
             chosen = _listed(self.choice, usable)
             self.notes = (f"measured on cores {cores_text(chosen)}: `cores` names them",)
         self.keep_to(chosen)
-        self._chosen = chosen
-        return replace(machine, cores=len(chosen))
+        return chosen
 
 
 def cores_beside(load: HostLoad) -> int:
@@ -110,11 +120,15 @@ def _listed(choice: str, usable: Collection[int]) -> frozenset[int]:
     return cores
 
 
-def _free_note(chosen: frozenset[int], load: HostLoad) -> str:
-    count = f"core{'s' * (len(chosen) != 1)} {cores_text(chosen)} of {len(load.usable)}"
+def _load_words(load: HostLoad) -> str:
     names = ", ".join(program.name for program in load.programs)
-    foreign = f"other programs{f' ({names})' if names else ''} use {load.foreign_cores or 0:.1f}"
+    programs = f"other programs{f' ({names})' if names else ''}"
+    return f"as {programs} use {load.foreign_cores or 0:.1f} of them"
+
+
+def _free_note(chosen: frozenset[int], usable: frozenset[int], why: str) -> str:
+    count = f"core{'s' * (len(chosen) != 1)} {cores_text(chosen)} of {len(usable)}"
     return (
-        f"measured on {count}, as {foreign} of them: steps use fewer threads than on a quiet "
-        'machine; cores = "all" measures on all'
+        f"measured on {count}, {why}: steps use fewer threads than on a quiet machine; "
+        'cores = "all" measures on all'
     )

@@ -69,6 +69,36 @@ def test_cores_are_chosen_once():
         assert len(mine.notes) == 1
 
 
+def test_a_check_that_has_all_cores_keeps_them_when_others_begin():
+    cores = Cores(replace(BUSY, foreign_cores=0.0))
+
+    with cores.reservation() as mine:
+        mine.take(CPU)
+        cores.load = BUSY
+
+        assert mine.take(CPU) == CPU
+        assert cores.mine == BUSY.usable
+
+
+def test_cores_that_were_not_left_are_not_taken_back():
+    def forbidden(_cores):
+        raise PermissionError
+
+    with CoreReservation(usable=lambda: BUSY.usable, keep_to=forbidden) as mine:
+        assert mine.take(CPU) == CPU
+
+
+@pytest.mark.parametrize("error", [AttributeError("not here"), PermissionError("not allowed")])
+def test_a_system_that_keeps_nothing_to_cores_is_an_error(monkeypatch, error):
+    def refuse(_process, _cores):
+        raise error
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+
+    with pytest.raises(CoreError, match=r"to cores 0-1 \(not .*\): set cores = \"all\""):
+        keep_to_cores(frozenset({0, 1}))
+
+
 @pytest.mark.parametrize(
     "load",
     [
@@ -82,7 +112,7 @@ def test_all_cores_are_used_where_that_is_best(load):
     cores = Cores(load)
 
     with cores.reservation() as mine:
-        assert mine.take(CPU) == CPU
+        assert mine.take(CPU) == replace(CPU, cores=len(load.usable))
         assert cores.mine == load.usable
 
     assert mine.notes == ()
@@ -108,6 +138,8 @@ def test_ranks_have_a_core_each():
 
     with cores.reservation() as mine:
         assert mine.take(CPU, fewest=4) == CPU
+
+    with cores.reservation() as mine:
         assert mine.take(CPU, fewest=3) == replace(CPU, cores=3)
 
 
@@ -117,6 +149,16 @@ def test_a_check_that_goes_on_has_as_many_cores_as_before():
     with cores.reservation() as mine:
         assert mine.take(CPU, number=2) == replace(CPU, cores=2)
         assert cores.mine == {1, 3}
+
+
+def test_a_check_that_goes_on_blames_no_other_program_for_its_cores():
+    cores = Cores(replace(BUSY, foreign_cores=0.0, programs=()))
+
+    with cores.reservation() as mine:
+        mine.take(CPU, number=2)
+
+    (note,) = mine.notes
+    assert note.startswith("measured on cores 1,3 of 4, as the interrupted check was: ")
 
 
 def test_a_check_that_began_on_all_cores_goes_on_so():
