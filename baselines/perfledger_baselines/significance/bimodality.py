@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from perfledger_baselines.estimation.arrays import FloatArray
+from perfledger_baselines.significance.power import relative
 
 # The states must be this far apart, in standard deviations of the runs within a state: noise
 # without states, normal or with the tails of t(3), has such a gap in fewer than .002 of tests.
@@ -29,8 +30,9 @@ FEWEST_PER_SIDE = 6
 class Bimodality:
     """Two states that the runs of a test are in.
 
-    `distance` is upper / lower - 1. `p_value` is that of Fisher's exact test for equal shares: a
-    small one says that head changed how often each state occurs, not how long a step takes in it.
+    `distance` is upper / lower - 1, a million at most. `p_value` is that of Fisher's exact test for
+    equal shares: a small one says that head changed how often each state occurs, not how long a
+    step takes in it.
     """
 
     distance: float
@@ -83,7 +85,7 @@ def _count_states(sides: Sequence[FloatArray], states: tuple[float, float]) -> B
     upper = [int(np.count_nonzero(side > (low + high) / 2)) for side in sides]
     runs = [len(side) for side in sides]
     return Bimodality(
-        distance=math.expm1(high - low),
+        distance=relative(high - low),
         base_upper=upper[0],
         base_runs=runs[0],
         head_upper=upper[1],

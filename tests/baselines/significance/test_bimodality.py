@@ -12,6 +12,7 @@ from perfledger_baselines.significance.bimodality import (
     FEWEST_SDS,
     find_bimodality,
 )
+from perfledger_baselines.significance.power import LARGEST_CHANGE
 
 MIXED = [1.0, 1.001, 1.02, 0.999, 1.021, 1.0, 1.019, 1.0]
 LOW = [1.0, 1.001, 0.999, 1.0, 1.0, 1.001, 0.999, 1.0]
@@ -121,3 +122,12 @@ def test_states_are_so_many_spreads_of_their_runs_apart(factor, has_states):
     side = [math.exp(0.01 * (centre + sign)) for centre in (-half, half) for sign in (-1, 1) * 4]
 
     assert (find_bimodality(side, side) is not None) is has_states
+
+
+def test_states_at_the_ends_of_all_numbers_have_a_finite_distance():
+    side = [1e-300, 1e30] * FEWEST_PER_SIDE
+
+    states = find_bimodality(side, side)
+
+    assert states is not None
+    assert states.distance == pytest.approx(LARGEST_CHANGE)
