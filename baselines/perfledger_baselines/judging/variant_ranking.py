@@ -8,11 +8,11 @@ compared with the others.
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from perfledger.bundle import Bundle
+from perfledger.bundle import SAME_CODE, Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Run, Side, WorkloadSpec
 from perfledger.variant_name import VariantKind
@@ -20,6 +20,9 @@ from perfledger_baselines.estimation.estimators import point_estimates
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import looks_until
 from perfledger_baselines.significance.paired_t_tests import t_tests
+from perfledger_baselines.significance.power import relative
+
+NEW, SKIPPED = "new", "skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +66,14 @@ class VariantRanking:
     """The variants of a workload on both sides; None where a side has fewer than two.
 
     `workload` is the id without a variant. `unmeasured` are the variants without runs on a side, or
-    with a failure.
+    with a failure. `left_out` are those that were not to be measured, with the reason.
     """
 
     workload: str
     base: SideRanking | None
     head: SideRanking | None
     unmeasured: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def has_changed(self) -> bool:
@@ -81,12 +85,18 @@ class VariantRanking:
 
 
 def variant_rankings(bundle: Bundle, *, failed: Collection[str] = ()) -> tuple[VariantRanking, ...]:
-    """Return the ranking of each workload with variants; `failed` workloads are left out of it."""
+    """Return the ranking of each workload with variants; `failed` workloads are not in it.
+
+    There is none where no variant was to be measured.
+    """
     rule = DecisionRule.from_plan(bundle.plan)
     groups = _groups(bundle.workloads)
     comparisons = sum(len(Side) * len(specs) * (len(specs) - 1) // 2 for specs in groups)
+    reasons = _reasons(bundle)
     rankings: list[VariantRanking] = []
     for specs in groups:
+        if all(spec.id in reasons for spec in specs):
+            continue
         measured = [spec for spec in specs if spec.id not in failed]
         sides = {
             side: _rank(
@@ -104,8 +114,16 @@ def variant_rankings(bundle: Bundle, *, failed: Collection[str] = ()) -> tuple[V
                 unmeasured=tuple(
                     _variant(spec)
                     for spec in specs
-                    if spec.id in failed or not all(bundle.runs_of(spec.id, side) for side in Side)
+                    if spec.id in failed
+                    or not (
+                        spec.id in reasons or all(bundle.runs_of(spec.id, side) for side in Side)
+                    )
                 ),
+                left_out={
+                    _variant(spec): reasons[spec.id]
+                    for spec in specs
+                    if spec.id in reasons and spec.id not in failed
+                },
             )
         )
     return tuple(rankings)
@@ -116,6 +134,15 @@ def workload_of(spec: WorkloadSpec) -> str:
     chosen = ",".join(f"{name}={value}" for name, value in spec.params.items())
     key = f"{spec.module}:{spec.function}"
     return f"{key}[{chosen}]" if chosen else key
+
+
+def _reasons(bundle: Bundle) -> dict[str, str]:
+    """Return why workloads were not to be measured, by their ids."""
+    return {
+        **dict.fromkeys(bundle.new_workloads, NEW),
+        **dict.fromkeys(bundle.skipped, SKIPPED),
+        **dict.fromkeys(bundle.same_code, SAME_CODE),
+    }
 
 
 def _groups(workloads: Iterable[WorkloadSpec]) -> tuple[tuple[WorkloadSpec, ...], ...]:
@@ -183,8 +210,8 @@ def _comparison(
     mean, width = result.mean, result.half_width
     return VariantComparison(
         variant=variant,
-        change=math.expm1(mean),
-        low=math.expm1(mean - width),
-        high=math.inf if math.isinf(width) else math.expm1(mean + width),
+        change=relative(mean),
+        low=-math.inf if math.isinf(width) else relative(mean - width),
+        high=math.inf if math.isinf(width) else relative(mean + width),
         pairs=len(common),
     )

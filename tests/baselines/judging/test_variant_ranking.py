@@ -2,12 +2,15 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
-from perfledger.bundle import Bundle
+from perfledger.bundle import SAME_CODE, Bundle
+from perfledger.metrics import STEP_TIME
 from perfledger.records import Side, WorkloadSpec
 from perfledger_baselines.judging.variant_ranking import variant_rankings, workload_of
+from perfledger_baselines.significance.power import LARGEST_CHANGE
 
 NAMES = ("eager", "compile", "cudagraphs")
 FAST, SLOW, SLOWEST = 1.0, 1.2, 1.5
@@ -113,7 +116,7 @@ def test_too_few_pairs_tell_nothing(bundle_of):
 
     (comparison,) = ranking.head.comparisons
     assert ranking.head.fastest == ""
-    assert math.isinf(comparison.high)
+    assert (comparison.low, comparison.high) == (-math.inf, math.inf)
 
 
 def test_a_variant_without_runs_or_with_a_failure_is_not_in_the_ranking(bundle_of):
@@ -134,6 +137,53 @@ def test_a_variant_that_is_new_in_head_is_ranked_on_neither_side(bundle_of):
 
     assert ranking.base is None
     assert ranking.unmeasured == ("compile",)
+
+
+def test_variants_that_were_not_to_be_measured_are_not_called_unmeasured(bundle_of):
+    times = {"eager": (0, 0), "compile": (FAST, FAST), "cudagraphs": (0, 0), "aotinductor": (0, 0)}
+    bundle = replace(
+        bundle_of(times),
+        same_code=("m:f",),
+        skipped={"m:f": SAME_CODE, "m:f[variant=aotinductor]": "flops > 5 %"},
+        new_workloads=("m:f[variant=cudagraphs]",),
+    )
+
+    ranking = ranking_of(bundle)
+
+    assert ranking.unmeasured == ()
+    assert ranking.left_out == {"eager": SAME_CODE, "cudagraphs": "new", "aotinductor": "skipped"}
+
+
+def test_a_variant_that_fails_is_unmeasured_whatever_else_is_said_of_it(bundle_of):
+    bundle = bundle_of({"eager": (FAST, FAST), "compile": (0, 0)})
+
+    ranking = ranking_of(
+        replace(bundle, new_workloads=("m:f[variant=compile]",)), failed={"m:f[variant=compile]"}
+    )
+
+    assert (ranking.unmeasured, ranking.left_out) == (("compile",), {})
+
+
+def test_there_is_no_ranking_where_all_variants_run_the_same_code(bundle_of):
+    bundle = bundle_of({"eager": (0, 0), "compile": (0, 0)})
+    names = tuple(spec.id for spec in bundle.workloads)
+
+    same = replace(bundle, same_code=names, skipped=dict.fromkeys(names, SAME_CODE))
+
+    assert variant_rankings(same) == ()
+
+
+def test_times_of_any_size_have_a_finite_difference(bundle_of):
+    bundle = bundle_of({"eager": (FAST, FAST), "compile": (FAST, FAST)}, pairs=6)
+    runs = tuple(
+        replace(run, samples={STEP_TIME.name: ((1e-300, 1e30)[is_long],) * 3})
+        for run in bundle.runs
+        for is_long in [(run.pair + (run.workload == "m:f")) % 2]
+    )
+
+    (comparison,) = ranking_of(replace(bundle, runs=runs)).head.comparisons
+
+    assert (comparison.low, comparison.high) == pytest.approx((-1.0, LARGEST_CHANGE), abs=1e-5)
 
 
 def test_pairs_that_one_variant_lacks_are_left_out(bundle_of):

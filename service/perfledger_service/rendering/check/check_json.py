@@ -128,6 +128,7 @@ def _work(rate: WorkRate) -> Record:
 def _ranking(ranking: VariantRanking) -> Record:
     return {
         **attributes(ranking, "workload", "has_changed", "unmeasured"),
+        "left_out": [{"variant": name, "reason": why} for name, why in ranking.left_out.items()],
         "base": _side_ranking(ranking.base),
         "head": _side_ranking(ranking.head),
     }

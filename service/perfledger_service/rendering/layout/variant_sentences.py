@@ -23,6 +23,9 @@ def ranking_sentences(rankings: Iterable[VariantRanking]) -> Iterator[str]:
         parts = [_sides_words(ranking)]
         if ranking.unmeasured:
             parts.append(f"not measured: {', '.join(ranking.unmeasured)}")
+        if ranking.left_out:
+            reasons = (f"{variant} ({why})" for variant, why in ranking.left_out.items())
+            parts.append(f"left out: {', '.join(reasons)}")
         yield f"{ranking.workload}: {'; '.join(parts)}"
 
 
@@ -68,7 +71,7 @@ def _side_words(side: SideRanking, where: str) -> str:
         return f"{side.fastest} is the fastest variant on {where} ({_lead(side)})"
     names = [side.first, *(each.variant for each in side.rivals)]
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{NO_ORDER} on {where} cannot be told: {listed} cannot be told apart"
+    return f"on {where}, {listed} cannot be told apart"
 
 
 def _lead(side: SideRanking, variant: str = "") -> str:

@@ -60,15 +60,21 @@ def test_what_cannot_be_told_apart_is_named():
     text = sentence(side("compile", comparison("eager")), unsure)
 
     assert text.startswith("m:f: compile is the fastest variant on base (")
-    assert text.endswith(
-        "; which variant is fastest on head cannot be told: eager and compile cannot be told apart"
-    )
+    assert text.endswith("; on head, eager and compile cannot be told apart")
 
 
 def test_too_few_pairs_are_no_order():
     few = side("eager", comparison("compile", -math.inf, math.inf))
 
-    assert "cannot be told" in sentence(few, few)
+    assert "cannot be told apart" in sentence(few, few)
+
+
+def test_what_was_not_to_be_measured_says_why():
+    text = sentence(None, None, left_out={"eager": "same code", "compile": "new"})
+
+    assert text == (
+        "m:f: which variant is fastest is unknown; left out: eager (same code), compile (new)"
+    )
 
 
 @pytest.mark.parametrize(
