@@ -37,6 +37,7 @@ class LogQueuePlan:
     left_out: tuple[tuple[str, int], ...]
     devices: int
     are_devices_given: bool
+    peak: int | None  # the most devices in use at one moment of the log; None without starts
     per_node: int | None  # None where nodes do not count
     policy: SchedulingPolicy
     is_policy_fitted: bool
@@ -84,6 +85,7 @@ def log_queue_plan(
         left_out=left_out,
         devices=cluster.total_devices,
         are_devices_given=devices is not None,
+        peak=peak_devices(jobs),
         per_node=shape.devices,
         policy=chosen,
         is_policy_fitted=is_fitted and policy is None,

@@ -210,6 +210,11 @@ def _recorded_waits(recorded: WaitSummary, target: WaitTarget | None) -> str:
 def _notes(plan: LogQueuePlan) -> Iterator[str]:
     if plan.is_policy_fitted or not plan.are_devices_given:
         yield _replay_choices(plan)
+    if plan.peak is not None and plan.peak > plan.devices:
+        yield (
+            f"The log shows {plan.peak:,} devices in use at one moment, more than the "
+            f"{plan.devices:,} of the replay."
+        )
     if plan.needed is not None and (plan.calibration is None or not plan.calibration.is_calibrated):
         yield "Take the number of devices as a screening: its replay is not calibrated."
     if plan.formula is None:

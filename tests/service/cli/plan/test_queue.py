@@ -170,3 +170,14 @@ def test_shares_of_a_replay_are_lower_bounds_where_a_job_had_not_ended(run, unfi
     assert "Devices in use, at least" in run(
         "simulate", unfinished, "--nodes", 2, "--format", "svg"
     )
+
+
+def test_a_replay_on_fewer_devices_than_the_log_shows_in_use_says_so(run, tmp_path):
+    path = tmp_path / "jobs.csv"
+    rows = (f"{job},2026-07-01T00:00,2026-07-01T00:10,2026-07-01T01:00,4" for job in range(3))
+    path.write_text("\n".join(("job_id,submit_time,start_time,end_time,gpus", *rows)) + "\n")
+
+    shown = " ".join(run("queue", path, "--devices", 8).split())
+
+    assert "The log shows 12 devices in use at one moment, more than the 8 of the replay." in shown
+    assert "The log shows" not in run("queue", path, "--devices", 16)
