@@ -169,7 +169,7 @@ def cluster_changes(
 
 
 class _Cluster:
-    """Changes of which no two are further apart than places are uncertain.
+    """A group of changes of which no two are further apart than places are uncertain.
 
     The latest `first` and the earliest `last` of its members limit a new one: ranges on a line have
     a commit in common exactly when every two of them have.

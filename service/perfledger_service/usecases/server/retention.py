@@ -294,8 +294,8 @@ def _cutoffs(policy: RetentionPolicy, now: datetime) -> dict[RetentionClass, dat
         (kind, [policy.cutoff(remover, now) for remover in removers_of(kind)])
         for kind in STORE_CLASSES
     )
-    known = ((kind, [one for one in removers if one is not None]) for kind, removers in times)
-    return {kind: max(cutoffs) for kind, cutoffs in known if cutoffs}
+    limited = ((kind, [one for one in removers if one is not None]) for kind, removers in times)
+    return {kind: max(cutoffs) for kind, cutoffs in limited if cutoffs}
 
 
 def _stored_amounts(
