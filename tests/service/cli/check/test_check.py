@@ -334,7 +334,7 @@ def test_what_head_broke_is_not_measured_and_the_others_are(tmp_path):
 
     assert done.exit_code == 3, done.stderr
     report = json.loads(done.stdout)
-    verdicts = {(one["workload"], one["metric"]): one for one in report["verdicts"]}
+    verdicts = {(one["workload"], one["metric"]["name"]): one for one in report["verdicts"]}
     broken = [one for (workload, _), one in verdicts.items() if workload == "bench.sums:steady"]
     assert {one["outcome"] for one in broken} == {"not measured"}
     added = verdicts["bench.sums:add", STEP_TIME.name]
