@@ -19,6 +19,8 @@ TOLERANCES: Mapping[str, float] = {
 LOW_PRECISION_TOLERANCE = 2e-2  # of all other floating types
 MAX_RESULT_ARRAYS = 1000  # a model's gradients are fewer
 FORMS = 3  # arrays of another form that a remark names
+EXACT_KINDS = "biu"  # numpy's kinds of truth values and whole numbers, which are not widened
+WORDS_KINDS = "OSUMm"  # of objects, texts and times, which are no numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,11 @@ def array_tolerance(kind: str) -> float:
 def array_difference(before: Foreign, after: Foreign) -> float:
     """Return the largest difference relative to the largest number, infinite if NaNs differ."""
     numpy: Foreign = sys.modules["numpy"]
-    if not before.size:
+    if not before.size or numpy.array_equal(before, after):
         return 0.0
+    if before.dtype.kind in EXACT_KINDS:
+        wide = array_difference(before.astype("float64"), after.astype("float64"))
+        return max(wide, float(numpy.finfo("float64").eps))  # floats may lose the difference
     is_finite = numpy.isfinite(before)
     same_others = numpy.array_equal(before[~is_finite], after[~is_finite], equal_nan=True)
     if not same_others or not numpy.isfinite(after[is_finite]).all():
@@ -116,7 +121,7 @@ def _shapes(arrays: tuple[ResultArray, ...]) -> list[tuple[int, ...]]:
 
 
 def _array(leaf: Foreign) -> ResultArray | None:
-    """Return a leaf as an array of float64 or complex128, None if it is no number."""
+    """Return a leaf as an array of whole numbers, float64 or complex128, None if it is none."""
     numpy: Foreign = sys.modules.get("numpy")
     torch: Foreign = sys.modules.get("torch")
     if numpy is None:
@@ -124,8 +129,9 @@ def _array(leaf: Foreign) -> ResultArray | None:
     has_gradient = False
     if torch is not None and isinstance(leaf, torch.Tensor):
         has_gradient, kind = bool(leaf.requires_grad), str(leaf.dtype).removeprefix("torch.")
+        is_exact = not (leaf.is_complex() or leaf.is_floating_point())
         wide = torch.complex128 if leaf.is_complex() else torch.float64
-        leaf = leaf.detach().cpu().to(wide).numpy()
+        leaf = leaf.detach().cpu().to(leaf.dtype if is_exact else wide).numpy()
     elif callable(getattr(leaf, "numpy", None)):  # a value of ONNX Runtime
         leaf = leaf.numpy()
         kind = str(leaf.dtype)
@@ -136,5 +142,9 @@ def _array(leaf: Foreign) -> ResultArray | None:
     else:
         return None
     array = numpy.asarray(leaf)
+    if array.dtype.kind in WORDS_KINDS:
+        return None
+    if array.dtype.kind in EXACT_KINDS:
+        return ResultArray(kind, array.copy(), has_gradient)
     wide_array = array.astype("complex128" if array.dtype.kind == "c" else "float64")
     return ResultArray(kind, wide_array, has_gradient)

@@ -54,6 +54,25 @@ def test_zeros_and_what_is_not_finite(before, after, difference):
     assert array_difference(np.array(before), np.array(after)) == difference
 
 
+def test_whole_numbers_are_compared_exactly_however_large_they_are():
+    (before,), (after,) = (result_arrays(np.array([2**53 + more])) for more in (0, 1))
+
+    assert array_difference(before.values, before.values) == 0.0
+    assert 0 < array_difference(before.values, after.values) < 1e-15
+    assert "differs by up to" in difference_remark((before,), (after,), tolerance=0.0)
+
+
+def test_whole_numbers_and_truth_values_differ_by_their_share():
+    assert array_difference(np.array([True, False]), np.array([True, True])) == 1.0
+    assert array_difference(np.array([200], np.uint8), np.array([100], np.uint8)) == 0.5
+    assert array_difference(np.array([4, 8]), np.array([4.0, 8.0])) == 0.0
+
+
+def test_texts_and_times_are_no_numbers():
+    assert result_arrays([np.array(["a"]), np.array([object()], dtype=object)]) == ()
+    assert result_arrays(np.array(["2026-11-28"], dtype="datetime64[D]")) == ()
+
+
 def test_equal_results_have_no_remark():
     assert difference_remark(arrays([1.0, 2.0]), arrays([1.0, 2.001]), tolerance=0.0) == ""
 
