@@ -216,7 +216,7 @@ class CheckSettings(BaseSettings):
         return entries
 
     def core_choice(self, *, is_stored: bool) -> str:
-        """Return the cores of a check: unless it is set, all where a service keeps the result.
+        """Return the cores of a check: unless it is set, all where a service may keep the result.
 
         Step times of a default branch are compared over weeks, and so on the same cores.
         """

@@ -123,6 +123,25 @@ def test_limits_are_kept_as_they_are_written_less_spare_blanks():
     assert settings.fail_on == ("flops > 5 %", "compiled_memory > device")
 
 
+@pytest.mark.parametrize("cores", ["auto", "all", "free", "0", "0-3,8"])
+def test_cores_are_named_or_listed(cores):
+    assert check_settings(cores=cores).cores == cores
+
+
+@pytest.mark.parametrize("cores", ["", "some", "3-0", "-1", "0;1"])
+def test_what_is_no_list_of_cores_says_what_is(cores):
+    with pytest.raises(SettingsError, match="auto, all, free, or a list of cores such as 0-3,8"):
+        check_settings(cores=cores)
+
+
+def test_all_cores_are_used_where_the_result_may_be_stored_unless_they_are_set():
+    usual, chosen = check_settings(), check_settings(cores="0-3")
+
+    assert usual.core_choice(is_stored=True) == "all"
+    assert usual.core_choice(is_stored=False) == "free"
+    assert {chosen.core_choice(is_stored=each) for each in (True, False)} == {"0-3"}
+
+
 def test_variables_are_named_whole_or_by_a_prefix():
     assert check_settings(env=["WANDB_API_KEY", "WANDB_*"]).env == ("WANDB_API_KEY", "WANDB_*")
     with pytest.raises(SettingsError, match="GITHUB_TOKEN is never passed on"):

@@ -67,7 +67,9 @@ def check(
         queue = CheckQueue(folder=settings.lock_folder, waiting=progress.stage)
         with (
             queue,
-            CoreReservation(settings.core_choice(is_stored=service is not None)) as cores,
+            CoreReservation(
+                settings.core_choice(is_stored=may_be_stored(request, service, history, os.environ))
+            ) as cores,
             check_out_revisions(repository, sides, configuration, progress) as site,
             open_check_journal(
                 site,
@@ -91,3 +93,18 @@ def check(
             keep(bundle)
             journal.remove()
         return bundle, report
+
+
+def may_be_stored(
+    request: CheckRequest,
+    service: UploadTarget | None,
+    history: UploadTarget | Path | None,
+    environment: Mapping[str, str],
+) -> bool:
+    """Return whether a service may receive the result: not of a check that somebody runs by hand.
+
+    Workflows and runners upload the bundle in a step of its own, which the check does not see.
+    """
+    is_known = service is not None or history is not None
+    is_of_pull_request = bool(request.repository) or request.pull_request is not None
+    return is_known or is_of_pull_request or bool(environment.get("CI"))

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from contextlib import chdir
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -11,8 +12,9 @@ from typer.testing import CliRunner
 from perfledger_service.cli.app import app
 from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import verdicts_of
-
-pytestmark = [pytest.mark.slow(ci_only=True), pytest.mark.usefixtures("short_runs")]
+from perfledger_service.usecases.check.check import may_be_stored
+from perfledger_service.usecases.check.measurement import CheckRequest
+from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 # Only changes so large are reported: no neighbour on the machine makes or hides one.
@@ -30,6 +32,31 @@ def add():
     numbers = list(range(20_000))
     return lambda: [sum(numbers) for _ in range({times})]
 """
+
+
+@pytest.mark.parametrize(
+    ("request_values", "history", "environment", "is_stored"),
+    [
+        ({}, None, {}, False),
+        ({}, None, {"CI": ""}, False),
+        ({}, None, {"CI": "true"}, True),
+        ({}, Path("spreads.json"), {}, True),
+        ({"repository": "octo/models"}, None, {}, True),
+        ({"pull_request": 7}, None, {}, True),
+    ],
+)
+def test_a_result_may_be_stored_unless_somebody_checks_by_hand(
+    request_values, history, environment, is_stored
+):
+    request = CheckRequest(**request_values)
+
+    assert may_be_stored(request, None, history, environment) is is_stored
+
+
+def test_what_is_uploaded_is_stored():
+    target = UploadTarget(url="http://127.0.0.1:1", token=TOKEN)
+
+    assert may_be_stored(CheckRequest(), target, None, {})
 
 
 @pytest.fixture
@@ -71,6 +98,8 @@ def step_time(report):
     return next(one for one in report["verdicts"] if one["metric"]["name"] == "step_time_p50")
 
 
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.usefixtures("short_runs")
 def test_the_second_check_looks_after_fewer_pairs_and_the_service_agrees(check, site):
     first = check(WORKLOAD.format(times=1) + "IS_THE_SAME = True\n")
     # So much slower that no neighbour on the machine hides it.
