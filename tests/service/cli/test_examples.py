@@ -285,7 +285,11 @@ def test_an_example_in_a_repository_ends_well(example):
     "example", [marked(each) for each in examples(sorted(OF_COMMITS)) if each != WHOLE_CHECK]
 )
 def test_an_example_that_has_no_time_to_measure_ends_without_a_verdict(example):
-    assert run(f"{example} {NO_TIME}").exit_code == ExitCode.UNCERTAIN
+    done = run(f"{example} {NO_TIME}")
+
+    # A quick machine measures a pair in that time, which decides nothing.
+    is_undecided = "\nUndecided: " in done.output
+    assert done.exit_code == ExitCode.UNCERTAIN or is_undecided, done.output
 
 
 @pytest.mark.usefixtures("folder")

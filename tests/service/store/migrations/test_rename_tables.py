@@ -337,7 +337,14 @@ def test_constraints_are_named_after_the_tables_of_the_sixth_version(empty_url, 
 
     tables = reflected(empty_engine).tables
     for table in StoreRow.metadata.sorted_tables:
-        assert names_in(tables[table.name]) == names_in(table)
+        expected = names_in(table)
+        if (
+            empty_engine.dialect.name == "sqlite"
+            and table.dialect_options["sqlite"]["autoincrement"]
+        ):
+            # SQLite takes no name for the key of a table whose numbers only grow.
+            expected = expected - {table.primary_key.name} | {None}
+        assert names_in(tables[table.name]) == expected
 
 
 def names_in(table):
