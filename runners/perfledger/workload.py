@@ -8,9 +8,7 @@ from typing import TypeVar, overload
 
 from perfledger.metrics import JUDGED_METRICS
 from perfledger.records import Framework, Param, WorkloadSpec
-from perfledger.step_evidence import MAX_STEPS_PER_READING
-from perfledger.variant_name import VARIANT_PARAMETER, VariantKind, variants_fault
-from perfledger.workload_faults import (
+from perfledger.registration.argument_faults import (
     amount_fault,
     devices_fault,
     grid_fault,
@@ -25,6 +23,8 @@ from perfledger.workload_faults import (
     timeout_fault,
     unit_fault,
 )
+from perfledger.registration.variant_name import VARIANT_PARAMETER, VariantKind, variants_fault
+from perfledger.step_evidence import MAX_STEPS_PER_READING
 
 DEVICES = ("auto", "cpu", "cuda", "tpu")
 DEVICE_PARAMETER = "device"  # filled in by the harness, never part of an id

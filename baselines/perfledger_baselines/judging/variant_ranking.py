@@ -15,7 +15,7 @@ import numpy as np
 from perfledger.bundle import SAME_CODE, Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Run, Side, WorkloadSpec
-from perfledger.variant_name import VariantKind
+from perfledger.registration.variant_name import VariantKind
 from perfledger_baselines.estimation.estimators import point_estimates
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import looks_until

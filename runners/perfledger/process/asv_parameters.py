@@ -8,7 +8,7 @@ from itertools import product
 from typing import TypeGuard, cast
 
 from perfledger.records import Param
-from perfledger.workload_faults import FORBIDDEN_IN_TEXT, MAX_TEXT_LENGTH
+from perfledger.registration.argument_faults import FORBIDDEN_IN_TEXT, MAX_TEXT_LENGTH
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # it differs between processes
 _REPLACEMENT = "_"

@@ -3,7 +3,12 @@
 from collections.abc import Iterable
 from hashlib import sha256
 
-from perfledger.workload_faults import MAX_ID_LENGTH, MAX_TAG_LENGTH, MAX_TAGS, tags_fault
+from perfledger.registration.argument_faults import (
+    MAX_ID_LENGTH,
+    MAX_TAG_LENGTH,
+    MAX_TAGS,
+    tags_fault,
+)
 
 # Marks that say how a test is run, not what it is.
 _OTHER_MARKS = frozenset({"parametrize", "usefixtures", "benchmark"})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from perfledger.failure_reason import error_line
 from perfledger.records import Device
-from perfledger.variant_name import VariantKind
+from perfledger.registration.variant_name import VariantKind
 from perfledger.variants.transformed_step import (
     Foreign,
     FunctionCall,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from perfledger.failure_reason import error_line
-from perfledger.variant_name import DONATE, Variant
+from perfledger.registration.variant_name import DONATE, Variant
 from perfledger.variants.transformed_step import (
     Foreign,
     FunctionCall,

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfledger.failure_reason import error_line
 from perfledger.records import Device
-from perfledger.variant_name import VariantKind
+from perfledger.registration.variant_name import VariantKind
 from perfledger.variants.transformed_step import (
     Foreign,
     FunctionCall,

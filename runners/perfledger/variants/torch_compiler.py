@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from perfledger.records import Device
-from perfledger.variant_name import CompileMode, Variant
+from perfledger.registration.variant_name import CompileMode, Variant
 from perfledger.variants.transformed_step import (
     Foreign,
     FunctionCall,

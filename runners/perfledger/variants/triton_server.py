@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from perfledger.records import Device
-from perfledger.variant_name import VariantKind
+from perfledger.registration.variant_name import VariantKind
 from perfledger.variants.onnx_runtime import MODEL, write_onnx
 from perfledger.variants.transformed_step import (
     Foreign,

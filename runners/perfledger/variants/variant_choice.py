@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable, Mapping
 
 from perfledger.records import Device, WorkloadSpec
-from perfledger.variant_name import VariantKind, parse_variant
+from perfledger.registration.variant_name import VariantKind, parse_variant
 from perfledger.variants.ahead_of_time import aot_step
 from perfledger.variants.cuda_graphs import graphed_step
 from perfledger.variants.jax_jit import jitted_step

@@ -16,11 +16,11 @@ from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
 from perfledger.package_code import MAX_COMPILED_MODULES, MAX_PACKAGES, LoadedPackage
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
+from perfledger.registration.argument_faults import MAX_WORKLOAD_DEVICES
+from perfledger.registration.variant_name import variants_fault
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
-from perfledger.variant_name import variants_fault
 from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
-from perfledger.workload_faults import MAX_WORKLOAD_DEVICES
 from perfledger.workload_pattern import is_match
 from perfledger_runners.bundles.kernel_checks import check_kernel_plan, check_kernels
 from perfledger_runners.bundles.value_checks import BundleError, require

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from perfledger.workload_faults import MAX_ID_LENGTH
+from perfledger.registration.argument_faults import MAX_ID_LENGTH
 from perfledger_runners.safe_text import MAX_DETAIL
 
 NO_CONTROLS = r"\A[^\x00-\x1f\x7f]*\Z"

@@ -18,8 +18,7 @@ from perfledger.records import (
     MemoryReadings,
     Param,
 )
-from perfledger.variant_name import MAX_VARIANT_LENGTH
-from perfledger.workload_faults import (
+from perfledger.registration.argument_faults import (
     MAX_ID_LENGTH,
     MAX_LAUNCH_LENGTH,
     MAX_SET_UPS,
@@ -29,6 +28,7 @@ from perfledger.workload_faults import (
     MAX_WORKLOAD_DEVICES,
     TAG_MARKS,
 )
+from perfledger.registration.variant_name import MAX_VARIANT_LENGTH
 from perfledger_runners.children.compile_parser import CompiledPrograms
 from perfledger_runners.children.evidence_parser import Evidence
 from perfledger_runners.children.message_texts import Id, ShortText, Text

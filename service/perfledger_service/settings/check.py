@@ -25,7 +25,7 @@ from perfledger.bundle import (
     PricingConfig,
 )
 from perfledger.records import Param
-from perfledger.variant_name import variants_fault
+from perfledger.registration.variant_name import variants_fault
 from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger_runners.bundles import bundle_checks as limits
 from perfledger_runners.bundles.value_checks import MAX_WORD

@@ -18,7 +18,7 @@ from perfledger.load import (
     pool_results,
 )
 from perfledger.records import Device, Failure, WorkloadSpec
-from perfledger.variant_name import VARIANT_PARAMETER
+from perfledger.registration.variant_name import VARIANT_PARAMETER
 from perfledger_baselines.estimation.load_points import MeasuredLoad, measured_point
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.children.harness import for_workloads

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from perfledger.workload_faults import MAX_ID_LENGTH
+from perfledger.registration.argument_faults import MAX_ID_LENGTH
 from perfledger_runners.children.message_texts import Digest, Id, ShortText
 
 

@@ -5,7 +5,7 @@ import pytest
 from perfledger.measuring.core_use import PREPARED
 from perfledger.process import asv_benchmarks
 from perfledger.protocol import BenchmarkSuite, Command
-from perfledger.workload_faults import MAX_ID_LENGTH
+from perfledger.registration.argument_faults import MAX_ID_LENGTH
 
 SUITE = """
 from pathlib import Path

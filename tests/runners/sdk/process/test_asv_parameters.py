@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.process.asv_parameters import parameter_points
-from perfledger.workload_faults import FORBIDDEN_IN_TEXT
+from perfledger.registration.argument_faults import FORBIDDEN_IN_TEXT
 
 
 def texts(params, names=()):

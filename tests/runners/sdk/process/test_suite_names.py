@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.process.suite_names import file_of_test, short_id, tags_of, workload_id
-from perfledger.workload_faults import MAX_ID_LENGTH, MAX_TAGS
+from perfledger.registration.argument_faults import MAX_ID_LENGTH, MAX_TAGS
 
 
 @pytest.mark.parametrize(

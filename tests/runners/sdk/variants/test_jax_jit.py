@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from perfledger.failure_reason import UnmeasurableError
-from perfledger.variant_name import parse_variant
+from perfledger.registration.variant_name import parse_variant
 from perfledger.variants.jax_jit import jitted_step, xla_flags
 from perfledger.variants.transformed_step import FunctionCall
 

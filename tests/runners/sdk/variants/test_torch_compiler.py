@@ -6,7 +6,7 @@ import pytest
 
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.records import Device
-from perfledger.variant_name import parse_variant
+from perfledger.registration.variant_name import parse_variant
 from perfledger.variants.torch_compiler import (
     CompileCounts,
     compile_remarks,

@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger.workload_faults import (
+from perfledger.registration.argument_faults import (
     MAX_TAGS,
     MAX_TIMEOUT_S,
     share_fault,

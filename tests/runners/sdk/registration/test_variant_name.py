@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger.records import Framework
-from perfledger.variant_name import (
+from perfledger.registration.variant_name import (
     MAX_VARIANTS,
     Variant,
     VariantKind,
