@@ -15,12 +15,12 @@ import msgspec
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason, job_of
 from perfledger_cost_models.job_logs.job_table import MAX_JOBS, WHOLE_DEVICE, Job, JobLogError
-from perfledger_cost_models.prices.accelerator_names import MIG_PARTS
+from perfledger_cost_models.prices.mig_profiles import mig_milli
 
 _WORKLOAD = "Workload"
 _KINDS = ("Pod", "Job", _WORKLOAD)
 _DEVICES = ("nvidia_com_gpu", "amd_com_gpu", "google_com_tpu", "habana_ai_gaudi")
-_MIG = re.compile(r"nvidia_com_mig_(\d)g_")
+_MIG = "nvidia_com_mig_"
 _FRACTION = "gpu-fraction"  # Run:ai's annotation
 _QUANTITY = re.compile(r"([0-9.]+(?:[eE][+-]?\d+)?)([numk]|[MGTPE]|[KMGTPE]i)?")
 _SCALES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "Ki": 1024.0} | {
@@ -184,9 +184,8 @@ def columns_of(requests: Mapping[str, float]) -> dict[str, str]:
     devices = sum(requests.get(name, 0.0) for name in _DEVICES)
     share = WHOLE_DEVICE
     for name, amount in requests.items():
-        part = _MIG.match(name)
-        if part and amount and not devices:
-            devices, share = amount, MIG_PARTS.get(int(part[1]), WHOLE_DEVICE)
+        if name.startswith(_MIG) and amount and not devices:
+            devices, share = amount, mig_milli(name)
     return {
         "devices": f"{devices:.17g}",
         "gpu_milli": str(share),

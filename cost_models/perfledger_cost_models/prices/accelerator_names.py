@@ -36,9 +36,6 @@ ACCELERATORS = {
 # report its allocator's limit of three quarters. The largest part of a GPU (MIG) has a half.
 MEMORY_RATIO = (0.7, 1.3)
 BYTES_PER_GB = 1_000_000_000
-# The thousandths of a device that a MIG profile occupies, by its compute slices: a device has seven
-# of them and eight memory slices, of which a profile of three takes four (NVIDIA MIG user guide).
-MIG_PARTS = {1: 142, 2: 285, 3: 500, 4: 571, 7: 1000}
 
 
 def accelerator_of(model: str, memory_bytes: int | None) -> str | None:
@@ -55,3 +52,9 @@ def accelerator_of(model: str, memory_bytes: int | None) -> str | None:
     if memory_bytes is None or least <= memory_bytes / (memory_gb * BYTES_PER_GB) <= most:
         return name
     return None
+
+
+def nominal_bytes(model: str) -> float | None:
+    """Return the nominal memory of a device of this name, None where it is unknown."""
+    entry = ACCELERATORS.get(model.strip().casefold().removeprefix("nvidia "))
+    return None if entry is None else float(entry[1] * BYTES_PER_GB)

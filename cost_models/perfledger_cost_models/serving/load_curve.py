@@ -16,6 +16,7 @@ from perfledger_cost_models.prices.accelerator_names import (
     BYTES_PER_GB,
     accelerator_of,
 )
+from perfledger_cost_models.prices.mig_profiles import mig_share
 
 MAX_POINTS = 300  # a sweep has a dozen, and the time of a fit grows with their cube
 MAX_PER_DEVICE = 64  # replicas on one device: the limit of time slices of Kubernetes' plug-in
@@ -26,10 +27,8 @@ _TAIL_SPAN, _HALF_SPAN = math.log(5), math.log(50)
 DRAINED_SHARE = 0.99
 # Width of a 95 % interval in standard deviations.
 INTERVAL_SDS = 2 * 1.959964
-# The driver's name of a MIG device: "NVIDIA A100-SXM4-80GB MIG 2g.20gb", of seven compute and eight
-# memory slices: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
-_MIG = re.compile(r"(?P<model>.+) MIG (?P<compute>[1-7])g\.(?P<memory>\d{1,3})gb(?:\+\S+)?")
-_COMPUTE_SLICES, _MEMORY_SLICES = 7, 8
+# The driver's name of a MIG device: "NVIDIA A100-SXM4-80GB MIG 2g.20gb".
+_MIG = re.compile(r"(?P<model>.+) MIG (?P<profile>[1-7]g\.\d{1,3}gb)(?:\+\S+)?")
 _MEMORY_GB = dict(ACCELERATORS.values())
 _NUMBERS = (
     *("concurrency", "offered_per_second", "batch", "completed", "seconds"),
@@ -211,9 +210,8 @@ class LoadCurve:
         if device_gb is None:
             msg = f"{self.device} is an unknown device: use the name that the driver prints"
             raise LoadCurveError(msg)
-        memory = max(1, round(int(mig_slice["memory"]) * _MEMORY_SLICES / device_gb))
-        parts = min(_COMPUTE_SLICES // int(mig_slice["compute"]), _MEMORY_SLICES // memory)
-        return max(1, parts)
+        share = mig_share(mig_slice["profile"], gpu_bytes=float(device_gb * BYTES_PER_GB))
+        return 1 if share is None else int(1 / share)
 
     def free_bytes(self, point: LoadPoint) -> float | None:
         """Return the free memory of a device with `per_device` such replicas.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perfledger_cost_models.prices.accelerator_names import ACCELERATORS, BYTES_PER_GB
+from perfledger_cost_models.prices.accelerator_names import nominal_bytes
 from perfledger_cost_models.telemetry.activity_samples import (
     ActivityExport,
     ActivityTimeline,
@@ -85,12 +85,6 @@ def export_of_values(
     missing = [NO_MEMORY_SIZE] if any(not memory_shares for _, memory_shares in shares) else []
     small = [SHARES_NOT_PERCENT] if _is_like_shares(readings) else []
     return export_of(name, kind, timelines, notes=(*notes, *missing, *small))
-
-
-def nominal_bytes(model: str) -> float | None:
-    """Return the nominal memory of a device of this name, None where it is unknown."""
-    entry = ACCELERATORS.get(model.strip().casefold().removeprefix("nvidia "))
-    return None if entry is None else float(entry[1] * BYTES_PER_GB)
 
 
 def _is_like_shares(readings: Sequence[MetricValues]) -> bool:

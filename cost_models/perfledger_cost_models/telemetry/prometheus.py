@@ -8,12 +8,12 @@ exporter: where a file has any such label, the plain ones are the scrape's.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from perfledger_cost_models.prices.accelerator_names import MIG_PARTS
+from perfledger_cost_models.prices.accelerator_names import nominal_bytes
+from perfledger_cost_models.prices.mig_profiles import mig_share
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
 from perfledger_cost_models.telemetry.metric_names import find_metric
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
@@ -47,7 +47,6 @@ MODELS = ("modelName", "model_name", "name")
 _EXPORTED = "exported_"
 _EXPORTER = "dcgm-exporter"
 _PART_MARK = " #"
-_PROFILE = re.compile(r"(\d)g\.\d{1,4}gb(?:\+\S*)?")
 
 
 def read_prometheus(series: Sequence[LabelledSamples], name: str) -> ActivityExport:
@@ -104,7 +103,7 @@ def _readings(
                 device=device_of(labels, name),
                 samples=samples,
                 model=first_label(labels, MODELS),
-                devices=_part(labels.get("GPU_I_PROFILE", "")),
+                devices=_share_of_device(labels),
             )
 
 
@@ -133,7 +132,8 @@ def _owner(labels: Mapping[str, str], *, is_exported: bool) -> DeviceOwner:
     return DeviceOwner(team=first_label(labels, TEAMS), namespace=namespace, job=job)
 
 
-def _part(profile: str) -> float:
-    """Return the share of a device that a MIG profile is; 1 for a full device."""
-    match = _PROFILE.fullmatch(profile)
-    return MIG_PARTS.get(int(match[1]), 1000) / 1000 if match else 1.0
+def _share_of_device(labels: Mapping[str, str]) -> float:
+    """Return the share of a device that a series is of: 1 without MIG."""
+    gpu_bytes = nominal_bytes(first_label(labels, MODELS))
+    share = mig_share(labels.get("GPU_I_PROFILE", ""), gpu_bytes=gpu_bytes)
+    return 1.0 if share is None else share

@@ -8,7 +8,6 @@ job on parts of GPUs (MIG) has no such figures, and its zeros mean nothing. Jobs
 AdminComment takes precedence, because it is a mean and not a bound.
 """
 
-import re
 import zlib
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,8 @@ import msgspec
 import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.prices.accelerator_names import nominal_bytes
+from perfledger_cost_models.prices.mig_profiles import mig_share
 from perfledger_cost_models.telemetry.activity_samples import (
     MAX_SHARE,
     Activity,
@@ -26,7 +27,6 @@ from perfledger_cost_models.telemetry.activity_samples import (
     DeviceOwner,
 )
 from perfledger_cost_models.telemetry.metric_names import PERCENT
-from perfledger_cost_models.telemetry.metric_values import nominal_bytes
 from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import MAX_DEVICES, UsageFileError
@@ -49,8 +49,6 @@ MAX_RANKS_A_GPU = 1000
 MIN_ACCOUNTED_SHARE = 0.99
 MAX_ACTIVITIES = 1_000_000  # two for each GPU in Jobstats; a file has some 400,000 jobs
 MIG_JOBS_NOTE = "jobs on parts of GPUs (MIG) are left out: Slurm does not record their use"
-
-_PART = re.compile(r"\dg\.\d{1,4}gb")
 
 JOBSTATS = "JS1:"
 # A job on a thousand nodes takes a hundred thousand bytes; more is not a summary. Names and figures
@@ -117,7 +115,7 @@ def read_sacct_activity(text: str, name: str) -> ActivityExport:
             jobs.setdefault(key, []).extend(_job(row))
     pairs = sum(len(of) * len(steps.get(key, ())) for key, of in jobs.items() if len(of) > 1)
     all_jobs = [(key, job) for key, of in jobs.items() for job in of]
-    full_gpu_jobs = [(key, job) for key, job in all_jobs if not _PART.search(job.model)]
+    full_gpu_jobs = [(key, job) for key, job in all_jobs if mig_share(job.model) is None]
     job_activities = (
         each
         for key, job in full_gpu_jobs

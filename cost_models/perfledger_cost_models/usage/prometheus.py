@@ -16,6 +16,8 @@ from itertools import compress, pairwise
 
 import msgspec
 
+from perfledger_cost_models.prices.accelerator_names import nominal_bytes
+from perfledger_cost_models.prices.mig_profiles import mig_share
 from perfledger_cost_models.usage.device_spans import (
     DeviceSpan,
     DeviceUsage,
@@ -44,10 +46,6 @@ OWNER_LABELS = (
     "hpc_job",
 )  # dcgm-exporter's labels; empty while the GPU is free
 TIMES = ("timestamp", "time")
-# Each part of a GPU has its own series: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/.
-MIG_SLICES = 7
-A30, A30_SLICES = "A30", 4
-_MIG_PROFILE = re.compile(r"(?P<slices>[1-7])g\.")
 
 _Samples = Sequence[tuple[float, float]]
 LabelledSamples = tuple[Mapping[str, str], _Samples]  # in the order of their times
@@ -258,11 +256,10 @@ def _devices(name: str, labels: Mapping[str, str], value: float) -> float:
 
 
 def _part(labels: Mapping[str, str]) -> float:
-    """Return the share of a GPU that a series is of: 1 without MIG, else its slices over all."""
-    match = _MIG_PROFILE.match(labels.get("GPU_I_PROFILE", ""))
-    if match is None:
-        return 1.0
-    return int(match["slices"]) / (A30_SLICES if A30 in labels.get("modelName", "") else MIG_SLICES)
+    """Return the share of a GPU that a series is of: 1 without MIG."""
+    gpu_bytes = nominal_bytes(labels.get("modelName", ""))
+    share = mig_share(labels.get("GPU_I_PROFILE", ""), gpu_bytes=gpu_bytes)
+    return 1.0 if share is None else share
 
 
 def _spans(

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfledger_cost_models.prices.accelerator_names import MIG_PARTS
+from perfledger_cost_models.prices.mig_profiles import WHOLE_GPU_MILLI, mig_milli
 from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_cost_models.usage.device_spans import UsageFileError, header_of, parse_time, rows_of
 
@@ -31,10 +31,6 @@ _AMOUNT = re.compile(
 )
 _UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50}
 _GPUS = "gres/gpu"
-# Slurm's types of parts of a GPU are named after their profile, "1g.10gb" or "a100_3g.20gb"
-# (https://slurm.schedmd.com/gres.html#MIG_Management).
-_MIG_PROFILE = re.compile(r"(?:^|_)([1-7])g\.\d+gb")
-WHOLE_GPU_MILLI = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +128,8 @@ def amounts_of(tres: str) -> Mapping[str, float]:
 def gpus_of(tres: str) -> Gpus:
     """Return the GPUs of a TRES list: `gres/gpu` if it is there, else the sum over the types.
 
-    Each part of a GPU counts as one there. A type named after a MIG profile says how large it is.
+    Each part of a GPU counts as one there. A type that is named after a MIG profile, "1g.10gb" or
+    "a100_3g.20gb", says how large it is (https://slurm.schedmd.com/gres.html#MIG_Management).
     """
     counts = amounts_of(tres)
     types = {
@@ -141,19 +138,12 @@ def gpus_of(tres: str) -> Gpus:
         if name.startswith(f"{_GPUS}:")
     }
     count = int(counts[_GPUS]) if _GPUS in counts else sum(types.values())
-    missing = sum(
-        amount * (WHOLE_GPU_MILLI - _share_milli(type_)) for type_, amount in types.items()
-    )
+    missing = sum(amount * (WHOLE_GPU_MILLI - mig_milli(type_)) for type_, amount in types.items())
     return Gpus(
         count,
         next(iter(types)) if len(types) == 1 else "",
         WHOLE_GPU_MILLI - round(missing / count) if count else WHOLE_GPU_MILLI,
     )
-
-
-def _share_milli(type_: str) -> int:
-    profile = _MIG_PROFILE.search(type_)
-    return WHOLE_GPU_MILLI if profile is None else MIG_PARTS.get(int(profile[1]), WHOLE_GPU_MILLI)
 
 
 def duration_s(text: str) -> float | None:

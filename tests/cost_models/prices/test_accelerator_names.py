@@ -3,7 +3,6 @@ from hypothesis import given, strategies as st
 
 from perfledger_cost_models.prices.accelerator_names import (
     ACCELERATORS,
-    MIG_PARTS,
     accelerator_of,
 )
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
@@ -90,10 +89,3 @@ def test_a_device_may_report_a_little_less_or_more_than_its_memory(gigabytes, is
     found = accelerator_of("H100 PCIe", int(gigabytes * 1e9))
 
     assert (found == "H100-80GB-PCIe") is is_whole
-
-
-@pytest.mark.parametrize(("compute", "memory"), [(1, 1), (2, 2), (3, 4), (4, 4), (7, 8)])
-def test_a_part_of_a_gpu_occupies_what_it_takes_of_compute_or_of_memory(compute, memory):
-    """NVIDIA MIG user guide, profiles of A100 and H100: of seven and of eight slices."""
-    assert MIG_PARTS[compute] == int(1000 * max(compute / 7, memory / 8))
-    assert set(MIG_PARTS) == {1, 2, 3, 4, 7}

@@ -1,5 +1,6 @@
 import pytest
 
+from perfledger_cost_models.prices.accelerator_names import nominal_bytes
 from perfledger_cost_models.telemetry.activity_samples import DeviceOwner
 from perfledger_cost_models.telemetry.metric_names import find_metric
 from perfledger_cost_models.telemetry.metric_values import (
@@ -7,7 +8,6 @@ from perfledger_cost_models.telemetry.metric_values import (
     SHARES_NOT_PERCENT,
     MetricValues,
     export_of_values,
-    nominal_bytes,
 )
 from perfledger_cost_models.telemetry.signals import Signal
 

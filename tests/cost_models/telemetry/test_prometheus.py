@@ -88,7 +88,7 @@ def test_a_device_that_is_cut_is_told_by_its_parts():
 
     found = read((engine, [0.2, 0.4]), (part, [0.5, 0.5])).activities
 
-    assert [(each.device, each.devices) for each in found] == [("GPU-1 #7", 0.142)]
+    assert [(each.device, each.devices) for each in found] == [("GPU-1 #7", 1 / 7)]
 
 
 def test_a_device_is_known_as_a_whole_until_it_is_cut():
@@ -191,7 +191,7 @@ def test_a_part_of_a_device_is_a_device_of_its_size():
 
     (found,) = read((part | names, [0.5, 0.5])).activities
 
-    assert (found.device, found.devices) == ("GPU-1 #5", 0.285)
+    assert (found.device, found.devices) == ("GPU-1 #5", 2 / 7)
 
 
 def test_a_file_called_by_its_metric_tells_it_where_the_series_do_not():
@@ -256,7 +256,7 @@ def test_a_file_without_activity_is_an_error(data, message):
 
 
 @pytest.mark.parametrize(
-    ("profile", "devices"), [("1g.10gb", 0.142), ("3g.40gb", 0.5), ("5g.60gb", 1.0), ("", 1.0)]
+    ("profile", "devices"), [("1g.10gb", 1 / 7), ("3g.40gb", 0.5), ("5g.60gb", 1.0), ("", 1.0)]
 )
 def test_a_slice_counts_as_its_part_and_one_that_no_device_has_as_a_device(profile, devices):
     part = UTIL | {"GPU_I_ID": "1", "GPU_I_PROFILE": profile}

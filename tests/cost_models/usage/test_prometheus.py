@@ -110,7 +110,7 @@ def test_a_gpu_without_owner_labels_counts_while_it_is_active():
     ("profile", "model", "part"),
     [
         ("1g.10gb", "NVIDIA H100 80GB HBM3", 1 / 7),
-        ("3g.40gb", "NVIDIA H100 80GB HBM3", 3 / 7),
+        ("3g.40gb", "NVIDIA H100 80GB HBM3", 1 / 2),
         ("1g.6gb", "NVIDIA A30", 1 / 4),
         ("", "NVIDIA H100 80GB HBM3", 1),
     ],
