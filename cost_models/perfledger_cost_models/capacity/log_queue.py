@@ -15,7 +15,7 @@ from perfledger_cost_models.capacity.wait_summary import (
     recorded_summary,
     replayed_summary,
 )
-from perfledger_cost_models.job_logs.csv_log import lacks_device_time
+from perfledger_cost_models.job_logs.csv_log import DeviceUse, lacks_device_time
 from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
 from perfledger_cost_models.queueing.arrival_statistics import arrivals_of, formula_obstacle
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget, queue_plan
@@ -54,6 +54,13 @@ class LogQueuePlan:
     def lacks_device_time(self) -> bool:
         """Return whether jobs that are in no figure held devices."""
         return lacks_device_time(self.left_out)
+
+    @property
+    def device_use(self) -> DeviceUse:
+        """Return what the shares of devices in use are worth."""
+        if not self.lacks_device_time:
+            return DeviceUse.COMPLETE
+        return DeviceUse.LOWER_BOUND if self.are_devices_given else DeviceUse.UNKNOWN
 
 
 def log_queue_plan(

@@ -105,6 +105,14 @@ _HELD_DEVICES = frozenset(
 )
 
 
+class DeviceUse(StrEnum):
+    """What a log's share of devices in use is worth."""
+
+    COMPLETE = "complete"
+    LOWER_BOUND = "lower bound"  # rows that were left out held devices, too
+    UNKNOWN = "unknown"  # the same, and the number of devices is taken from the log
+
+
 def lacks_device_time(left_out: Iterable[tuple[str, int]]) -> bool:
     """Return whether rows that were left out held devices, so that use is at least that shown."""
     return any(reason in _HELD_DEVICES for reason, _ in left_out)

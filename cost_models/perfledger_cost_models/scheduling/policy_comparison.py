@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
-from perfledger_cost_models.job_logs.csv_log import lacks_device_time
+from perfledger_cost_models.job_logs.csv_log import DeviceUse, lacks_device_time
 from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.scheduling.calibration import (
@@ -85,6 +85,13 @@ class PolicyComparison:
     def lacks_device_time(self) -> bool:
         """Return whether jobs that are in no figure held devices."""
         return lacks_device_time(self.left_out)
+
+    @property
+    def device_use(self) -> DeviceUse:
+        """Return what the shares of devices in use are worth."""
+        if not self.lacks_device_time:
+            return DeviceUse.COMPLETE
+        return DeviceUse.LOWER_BOUND if self.inferred_nodes is None else DeviceUse.UNKNOWN
 
 
 def policy_gains(outcomes: Sequence[JobOutcomes]) -> tuple[PolicyGain, ...]:

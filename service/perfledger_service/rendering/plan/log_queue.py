@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.capacity.wait_summary import WaitSummary
+from perfledger_cost_models.job_logs.csv_log import DeviceUse
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
 from perfledger_service.rendering.layout import number_format
@@ -65,6 +66,7 @@ def log_queue_document(plan: LogQueuePlan) -> Document:
             "needed": needed,
             "formula": None if formula is None else asdict(formula),
             "no_formula_because": plan.formula_obstacle,
+            "device_use": plan.device_use,
         },
         blocks=(
             title(_title(plan), names=[plan.log]),
@@ -132,8 +134,7 @@ def _title(plan: LogQueuePlan) -> str:
 
 def queue_devices_in_use(plan: LogQueuePlan, row: QueueRow) -> float | None:
     """Return the share of devices in use; None where the log shows neither all jobs nor devices."""
-    is_known = plan.are_devices_given or not plan.lacks_device_time
-    return row.waits.utilization if is_known else None
+    return None if plan.device_use is DeviceUse.UNKNOWN else row.waits.utilization
 
 
 def _columns(plan: LogQueuePlan) -> tuple[Column[QueueRow], ...]:

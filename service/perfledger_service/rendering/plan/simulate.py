@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger_cost_models.job_logs.csv_log import DeviceUse
 from perfledger_cost_models.scheduling.calibration import FittedReplay
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
 from perfledger_cost_models.scheduling.job_outcomes import PolicySummary
@@ -75,6 +76,7 @@ def policies_document(view: PolicyComparison) -> Document:
             "rate_as_of": None if rate is None else rate.as_of,
             "inferred_nodes": view.inferred_nodes,
             "is_calibrated": view.is_calibrated,
+            "device_use": view.device_use,
             "nearest": _nearest_facts(view.nearest),
         },
         blocks=(
@@ -145,8 +147,7 @@ def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
 
 def devices_in_use(view: PolicyComparison, share: float | None) -> float | None:
     """Return the share of devices in use; None where the log shows neither all jobs nor devices."""
-    is_known = view.inferred_nodes is None or not view.lacks_device_time
-    return share if is_known else None
+    return None if view.device_use is DeviceUse.UNKNOWN else share
 
 
 def _wait_columns(view: PolicyComparison) -> tuple[Column[_Waits], ...]:

@@ -1,5 +1,6 @@
 """Writes the capacity sheets of a review: devices, and the waits for them."""
 
+from perfledger_cost_models.job_logs.csv_log import DeviceUse
 from perfledger_cost_models.review.queue_waits import RecordedWaits
 from perfledger_cost_models.review.review_document import Review, SupplySection, UnknownFigure
 from perfledger_cost_models.scheduling.job_outcomes import PolicySummary
@@ -9,9 +10,17 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.xlsx_workbook import CellStyle, Workbook, Worksheet
 from perfledger_service.rendering.plan.queue_waits import NO_TEAM, wait_sentence
+from perfledger_service.rendering.plan.simulate import devices_in_use, left_out_sentences
 from perfledger_service.rendering.review.first_page import unknown_line
 
 _MAX_TEXT = 400
+_USE_REMARKS = {
+    DeviceUse.COMPLETE: (),
+    DeviceUse.LOWER_BOUND: ("Rows that were left out held devices: more were in use.",),
+    DeviceUse.UNKNOWN: (
+        "How many devices were in use is unknown: rows that were left out held some.",
+    ),
+}
 
 
 def supply_sheet(book: Workbook, supply: SupplySection) -> None:
@@ -102,15 +111,18 @@ def _write_policies(sheet: Worksheet, policies: PolicyComparison | UnknownFigure
         return
     _heads(sheet, top, (f"replayed on {policies.devices} devices, initially empty",))
     for row, one in enumerate(policies.rows, start=top + 1):
-        _policy(sheet, row, one.figures)
+        _policy(sheet, row, one.figures, devices_in_use(policies, one.figures.useful))
+    remarks = (*left_out_sentences(policies), *_USE_REMARKS[policies.device_use])
+    for row, remark in enumerate(remarks, start=top + len(policies.rows) + 1):
+        sheet.text(row, 0, remark)
 
 
-def _policy(sheet: Worksheet, row: int, summary: PolicySummary) -> None:
+def _policy(sheet: Worksheet, row: int, summary: PolicySummary, in_use: float | None) -> None:
     sheet.text(row, 0, summary.policy)
     sheet.number(row, 1, summary.jobs)
     _hours(sheet, row, (summary.wait_mean_s, summary.wait_p50_s, summary.wait_p95_s))
-    if summary.useful is not None:
-        sheet.number(row, 6, summary.useful, CellStyle.SHARE)
+    if in_use is not None:
+        sheet.number(row, 6, in_use, CellStyle.SHARE)
     sheet.number(row, 7, summary.wanted_idle_hours)
 
 

@@ -165,6 +165,23 @@ def test_use_of_devices_counted_without_a_job_that_had_not_ended_is_unknown(run,
     assert (recorded["utilization"], replayed["utilization"]) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("command", "number"), [("queue", ("--devices", 16)), ("simulate", ("--nodes", 2))]
+)
+def test_programs_are_told_what_the_use_of_devices_is_worth(
+    run, unfinished, tmp_path, command, number
+):
+    complete = tmp_path / "complete.csv"
+    complete.write_text("\n".join(line for line in UNFINISHED if not line.endswith(",,8")) + "\n")
+
+    def device_use(path, *words):
+        return json.loads(run(command, path, *words, "--json"))["device_use"]
+
+    assert device_use(unfinished) == "unknown"
+    assert device_use(unfinished, *number) == "lower bound"
+    assert device_use(complete) == "complete"
+
+
 def test_shares_of_a_replay_are_lower_bounds_where_a_job_had_not_ended(run, unfinished):
     assert "at least" in run("simulate", unfinished, "--nodes", 2)
     assert "Devices in use, at least" in run(

@@ -1,6 +1,6 @@
 import io
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 
 import openpyxl
@@ -9,6 +9,12 @@ import pytest
 from perfledger_cost_models.review.queue_waits import RecordedWaits, WaitFigures
 from perfledger_service.rendering.layout.xlsx_workbook import Workbook
 from perfledger_service.rendering.review.capacity_sheets import supply_sheet, waits_sheet
+from perfledger_service.usecases.inputs.files import NamedBytes
+from perfledger_service.usecases.plan.simulate import (
+    DEFAULT_SETTINGS,
+    ClusterNodes,
+    compare_policies,
+)
 
 
 @pytest.fixture
@@ -100,6 +106,34 @@ def test_waits_are_in_hours_with_everyone_last(book, small):
     assert rows[1][5] is None
     assert rows[2][5] == 0.5
     assert rows[3][0].startswith("10 jobs of 2026Q3 waited")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "use", "remark"),
+    [(2, 0.5, "held devices: more were in use"), (None, None, "in use is unknown")],
+)
+def test_jobs_that_had_not_ended_are_not_taken_for_idle_devices(book, small, nodes, use, remark):
+    log = (
+        "job_id,submit_time,start_time,end_time,gpus\n"
+        "1,2026-07-01T00:00,2026-07-01T00:00,2026-07-01T01:00,8\n"
+        "2,2026-07-01T00:00,2026-07-01T00:00,,8\n"
+        "3,2026-07-01T01:00,2026-07-01T01:00,2026-07-01T02:00,8\n"
+    )
+    policies = compare_policies(
+        NamedBytes("jobs.csv", log.encode()),
+        ClusterNodes(file=None, nodes=nodes, devices=8),
+        ["fifo"],
+        DEFAULT_SETTINGS,
+        format_=None,
+        option=None,
+        today=date(2026, 11, 22),
+    )
+    waits_sheet(book, replace(small, supply=replace(small.supply, policies=policies)))
+
+    _, _, _, replayed, *remarks = cells_of(book, "Waits")
+
+    assert (replayed[0], replayed[6]) == ("fifo", use)
+    assert remark in " ".join(str(row[0]) for row in remarks)
 
 
 def test_what_is_not_known_says_how_to_supply_it(book, small):
