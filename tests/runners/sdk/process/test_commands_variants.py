@@ -50,6 +50,7 @@ def plain():
     return lambda: 1
 """
 NAME = "benchmarks.b:{}[variant={}]"
+ABSENT = ("cudagraphs", "compile:reduce-overhead", "tensorrt", "jit")
 
 
 def body(*lines):
@@ -60,14 +61,34 @@ def ask(run_child, write, text, command, **changes):
     return run_child(write({"benchmarks/b.py": text}), command, **changes)
 
 
+@pytest.fixture(scope="module")
+def measured(run_child, tmp_path_factory):
+    """Measure in one child, as importing and preparing torch takes most of its time."""
+    root = tmp_path_factory.mktemp("measured")
+    (root / "benchmarks").mkdir()
+    text = NET.format(variants=[*ABSENT, "eager", "compile"])
+    (root / "benchmarks" / "b.py").write_text(text)
+    nothing = body("return values").replace("def net", "def nothing")
+    (root / "benchmarks" / "c.py").write_text(nothing)
+    return run_child(root, Command.MEASURE)
+
+
 @pytest.mark.slow
 @pytest.mark.torch
-@pytest.mark.parametrize("variant", ["compile", "compile:max-autotune", "aotinductor"])
-def test_a_compiled_variant_is_measured_with_what_it_compiled(run_child, write, variant):
+def test_a_compiled_variant_is_measured_with_what_it_compiled(measured):
+    check_compiled(measured, "compile")
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.torch
+@pytest.mark.parametrize("variant", ["compile:max-autotune", "aotinductor"])
+def test_other_compiled_variants_are_measured_with_what_they_compiled(run_child, write, variant):
     text = NET.format(variants=["eager", variant])
 
-    answer = ask(run_child, write, text, Command.MEASURE)
+    check_compiled(ask(run_child, write, text, Command.MEASURE), variant)
 
+
+def check_compiled(answer, variant):
     plain, compiled = answer.about("benchmarks.b:net"), answer.about(NAME.format("net", variant))
     assert [each["event"] for each in (plain, compiled)] == ["run", "run"]
     assert plain["compiled"]["phases_s"] == {}
@@ -75,7 +96,7 @@ def test_a_compiled_variant_is_measured_with_what_it_compiled(run_child, write, 
     assert compiled["evidence"]["result"] == "finite"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_the_same_result_has_no_remark_and_the_counts_of_the_step_as_it_is_written(
     run_child, write
@@ -89,7 +110,7 @@ def test_the_same_result_has_no_remark_and_the_counts_of_the_step_as_it_is_writt
     assert compiled["counts"] == plain["counts"] != []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_graph_break_is_a_remark(run_child, write):
     text = body("total = values @ weights", "print('step')", "return total + weights")
@@ -102,16 +123,14 @@ def test_a_graph_break_is_a_remark(run_child, write):
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_a_step_that_torch_does_not_compile_is_not_measured_as_compiled(run_child, write):
-    text = body("return values")
-
-    failed = ask(run_child, write, text, Command.MEASURE).about(NAME.format("net", "compile"))
+def test_a_step_that_torch_does_not_compile_is_not_measured_as_compiled(measured):
+    failed = measured.about("benchmarks.c:nothing[variant=compile]")
 
     assert failed["reason"] == FailureReason.NOT_AVAILABLE
     assert "compiled nothing of the step" in failed["detail"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_step_that_torch_gives_up_compiling_is_not_measured_as_compiled(run_child, write):
     text = body("calls.append(1)", "return values + len(calls)").replace(
@@ -126,7 +145,7 @@ def test_a_step_that_torch_gives_up_compiling_is_not_measured_as_compiled(run_ch
     assert "until torch's limit" in failed["detail"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_another_result_than_the_step_as_it_is_written_is_a_remark(run_child, write):
     text = body("return values * (2.0 if torch.compiler.is_compiling() else 1.0)")
@@ -137,7 +156,7 @@ def test_another_result_than_the_step_as_it_is_written_is_a_remark(run_child, wr
     assert remark.startswith("its result differs by up to 1 of the largest number")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_step_that_does_not_repeat_itself_says_nothing_about_the_variant(run_child, write):
     text = body("return values * offset").replace(
@@ -151,15 +170,11 @@ def test_a_step_that_does_not_repeat_itself_says_nothing_about_the_variant(run_c
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_what_this_machine_lacks_is_not_available_and_costs_the_others_nothing(run_child, write):
-    absent = ["cudagraphs", "compile:reduce-overhead", "tensorrt", "jit"]
-    text = NET.format(variants=[*absent, "eager"])
+def test_what_this_machine_lacks_is_not_available_and_costs_the_others_nothing(measured):
+    failures = [measured.about(NAME.format("net", variant)) for variant in ABSENT]
 
-    answer = ask(run_child, write, text, Command.MEASURE)
-
-    failures = [answer.about(NAME.format("net", variant)) for variant in absent]
     assert {each["reason"] for each in failures} == {FailureReason.NOT_AVAILABLE}
-    assert answer.about("benchmarks.b:net")["event"] == "run"
+    assert measured.about("benchmarks.b:net")["event"] == "run"
 
 
 @pytest.mark.slow
