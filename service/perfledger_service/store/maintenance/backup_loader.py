@@ -10,8 +10,6 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import (
     Connection,
-    MetaData,
-    Table,
     TableClause,
     column,
     func,
@@ -97,10 +95,9 @@ def _create_tables(
     if not {*names, VERSIONS} <= present or _revision(connection) != manifest.schema:
         msg = f"the database has tables of another version than the backup: {remedy}"
         raise ConflictError(msg)
-    tables = MetaData()
-    tables.reflect(connection, only=sorted(names))
-    for name, table in tables.tables.items():
-        if connection.execute(select(1).select_from(table).limit(1)).first() is not None:
+    for name in sorted(names):
+        query = select(1).select_from(sql_table(name)).limit(1)
+        if connection.execute(query).first() is not None:
             msg = f"the database is not empty, table {name} has rows: {remedy}"
             raise ConflictError(msg)
 
@@ -117,9 +114,11 @@ def _matching_tables(
     if sorted(one.name for one in manifest.tables) != sorted(names):
         msg = f"the backup has other tables than schema {manifest.schema}: it was changed"
         raise UsageError(msg)
-    reflected = MetaData()
-    reflected.reflect(connection, only=sorted(names))
-    tables = reflected.tables
+    reflected = inspect(connection).get_multi_columns(filter_names=sorted(names))
+    tables = {
+        name: sql_table(name, *(column(one["name"], one["type"]) for one in columns))
+        for (_, name), columns in reflected.items()
+    }
     for one in manifest.tables:
         if set(columns_of(tables[one.name])) != set(one.columns):
             msg = f"table {one.name} of the backup has other columns than schema {manifest.schema}"
@@ -127,7 +126,7 @@ def _matching_tables(
     return {one.name: _in_order(tables[one.name], one) for one in manifest.tables}
 
 
-def _in_order(table: Table, stored: BackupTable) -> TableClause:
+def _in_order(table: TableClause, stored: BackupTable) -> TableClause:
     """Return a table with its columns in the order of a backup's rows."""
     types = {one.name: one.type for one in table.columns}
     return sql_table(table.name, *(column(one.name, types[one.name]) for one in stored.columns))

@@ -12,7 +12,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import msgspec
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, Engine, MetaData, Table, func, select, text
+from sqlalchemy import Connection, Engine, MetaData, Table, TableClause, func, select, text
 from sqlalchemy.types import LargeBinary
 
 from perfledger_service.errors import PerfledgerError
@@ -89,7 +89,7 @@ def member_of(table: str) -> str:
     return f"tables/{table}.ndjson"
 
 
-def columns_of(table: Table) -> tuple[BackupColumn, ...]:
+def columns_of(table: TableClause) -> tuple[BackupColumn, ...]:
     """Return the columns of a table in their order."""
     return tuple(BackupColumn(name=str(one.name), kind=kind_of(one.type)) for one in table.columns)
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from perfledger.records import Device, Machine, Revision
 from perfledger_cost_models.review.quarter import Quarter
-from perfledger_service.store.database import open_engine, read_session
+from perfledger_service.store.database import read_session
 from perfledger_service.store.default_branch import branch_series
 from perfledger_service.store.fleet.machines import project_machines
 from perfledger_service.store.gate_checks import newest_branch_checks, undecided_checks
@@ -23,6 +23,7 @@ from perfledger_service.usecases.review.quarter_records import records_of_store
 from perfledger_service.usecases.server.retention import run_retention
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy
 from tests.service.retention_history import add_newer_checks, add_newer_commits, commits
+from tests.tries import tries
 
 QUARTERS = [Quarter(year, number) for year in (2025, 2026) for number in (1, 2, 3, 4)]
 MACHINES = [Machine(device=Device.CPU, model=f"Test CPU {name}") for name in "AB"]
@@ -68,16 +69,13 @@ NEWER = st.sampled_from([0, 185, 195, 385, 395, 400])
 
 
 @pytest.fixture(scope="module")
-def store(migrated_file):
+def store(migrated_file, open_shared):
     @contextmanager
     def store():
         with TemporaryDirectory() as folder:
             shutil.copy(migrated_file, f"{folder}/perfledger.db")
-            engine = open_engine(f"sqlite:///{folder}/perfledger.db")
-            try:
+            with open_shared(f"sqlite:///{folder}/perfledger.db") as engine:
                 yield engine
-            finally:
-                engine.dispose()
 
     return store
 
@@ -110,7 +108,7 @@ def judge_check(engine, judged, make_bundle, number, values, *, now):
 
 @pytest.mark.slow
 @settings(
-    max_examples=12,
+    max_examples=tries(16),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
