@@ -18,6 +18,15 @@ class CompilePhase(StrEnum):
     BACKEND = "backend compile"  # the graph to code: Inductor and its compilers, XLA
 
 
+class CompilationKind(StrEnum):
+    """What a compiler does that costs time in a step or leaves work out of its program."""
+
+    GRAPH_BREAK = "graph break"  # torch.compile ends a graph
+    RECOMPILATION = "recompilation"  # of a function, by torch.compile
+    RETRACE = "retrace"  # of a function, by JAX
+    START_RETRACE = "retrace at the start"  # the same, in set-up and warm-up
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledProgram:
     """A function that a process compiled, how often, and for how long in all."""

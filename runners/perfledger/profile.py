@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from perfledger.compile_record import CompilationKind
 from perfledger.records import Side
 
 
@@ -175,15 +176,6 @@ class HeldTensors:
     bytes: float
     count: int
     lines: tuple[CallingLine, ...] = ()  # that made them, or first used the older ones
-
-
-class CompilationKind(StrEnum):
-    """What a compiler does that costs time in a step or leaves work out of its program."""
-
-    GRAPH_BREAK = "graph break"  # torch.compile ends a graph
-    RECOMPILATION = "recompilation"  # of a function, by torch.compile
-    RETRACE = "retrace"  # of a function, by JAX
-    START_RETRACE = "retrace at the start"  # the same, in set-up and warm-up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

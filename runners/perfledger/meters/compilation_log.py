@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from perfledger.profile import CompilationKind
+from perfledger.compile_record import CompilationKind
 
 # The loggers of torch's artifact "graph_breaks", by the module that writes to them.
 GRAPH_BREAKS = tuple(

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from perfledger.compile_record import CompilationKind
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.meters import jax_profile, process_memory
 from perfledger.meters.clock import Clock
@@ -20,7 +21,6 @@ from perfledger.meters.compilation_log import (
 from perfledger.meters.compile_watch import CompileReader, watched_jax
 from perfledger.meters.device_meter import USUAL_EFFORT, ProfiledPass, TraceEffort
 from perfledger.meters.jax_work import count_jax_work
-from perfledger.profile import CompilationKind
 from perfledger.records import Device, FailureReason
 from perfledger.step_work import StepWork
 from perfledger.workload import Step

@@ -1,6 +1,5 @@
 """Reads the facts about the interpreter, its frameworks and their devices."""
 
-import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -44,7 +43,7 @@ def environment_facts(frameworks: Iterable[Framework]) -> EnvironmentFacts:
         name: getattr(sys.modules.get(name), "__version__", None) for name in VERSIONED_PACKAGES
     }
     return EnvironmentFacts(
-        python=platform.python_version(),
+        python=sys.version.split()[0],
         frameworks={name: str(version) for name, version in versions.items() if version},
         device=device,
         distributions=loaded_distributions(sys.modules, sys.path),

@@ -5,8 +5,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perfledger.compile_record import MAX_PROGRAMS, CompiledProgram, CompilePhase, CompileRecord
-from perfledger.profile import Compilation, CompilationKind
+from perfledger.compile_record import (
+    MAX_PROGRAMS,
+    CompilationKind,
+    CompiledProgram,
+    CompilePhase,
+    CompileRecord,
+)
+from perfledger.profile import Compilation
 from perfledger_profiles.diff.cause import CompileCause, CompileExplanation, CompilePhaseChange
 from perfledger_profiles.diff.caveats import MAX_REST_SHARE
 

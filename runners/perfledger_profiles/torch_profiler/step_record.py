@@ -14,10 +14,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from perfledger.compile_record import CompilationKind
 from perfledger.profile import (
     CallingLine,
     Compilation,
-    CompilationKind,
     HeldTensors,
     Operation,
     Profile,

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from perfledger.compile_record import CompilePhase
-from perfledger.profile import CallingLine, Compilation, CompilationKind
+from perfledger.compile_record import CompilationKind, CompilePhase
+from perfledger.profile import CallingLine, Compilation
 from perfledger_profiles.diff.cause import (
     CompileCause,
     CompileExplanation,

@@ -1,6 +1,7 @@
 """Holds the words, marks and colours of outcomes, metrics and causes."""
 
 from perfledger import step_work
+from perfledger.compile_record import CompilationKind
 from perfledger.metrics import (
     COLD_START,
     COMPILE_TIME,
@@ -16,7 +17,7 @@ from perfledger.metrics import (
     STEP_TIME_P95,
     STEP_TIME_P99,
 )
-from perfledger.profile import Bucket, Compilation, CompilationKind
+from perfledger.profile import Bucket, Compilation
 from perfledger.records import FailureReason
 from perfledger_baselines.judging.explanation import VerdictExplanation
 from perfledger_baselines.judging.judge import is_trade

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from perfledger.compile_record import (
     MAX_PROGRAMS,
+    CompilationKind,
     CompiledProgram,
     CompilePhase,
     CompileRecord,
 )
-from perfledger.profile import CallingLine, Compilation, CompilationKind
+from perfledger.profile import CallingLine, Compilation
 from perfledger.records import Side
 from perfledger_profiles.diff.compilation_change import (
     MAX_LISTED,

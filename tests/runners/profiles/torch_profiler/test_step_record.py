@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.profile import CallingLine, Compilation, CompilationKind, HeldTensors
+from perfledger.compile_record import CompilationKind
+from perfledger.profile import CallingLine, Compilation, HeldTensors
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.torch_profiler import step_record
 from perfledger_profiles.torch_profiler.step_record import read_step_record, with_step_record

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from perfledger.compile_record import CompilationKind
 from perfledger.meters.compilation_log import (
     GRAPH_BREAKS,
     MAX_REASON,
@@ -20,7 +21,6 @@ from perfledger.meters.compilation_log import (
 )
 from perfledger.meters.jax_clock import JaxMeter
 from perfledger.meters.torch_clock import TorchMeter
-from perfledger.profile import CompilationKind
 from perfledger.records import Device
 
 BREAK = """Graph break in user code at {root}/model.py:6
