@@ -200,14 +200,19 @@ def tokens(session: Session, *, person_id: int | None = None) -> tuple[StoredTok
     return tuple(_token(token, project) for token, project in rows)
 
 
-def revoke_token(session: Session, prefix: str, *, now: datetime) -> None:
-    """Revoke a token from `now` on; raise NotFoundError for an unknown prefix."""
-    row = session.exec(select(TokenRow).where(col(TokenRow.prefix) == prefix)).first()
-    if row is None:
+def revoke_token(session: Session, prefix: str, *, now: datetime) -> bool:
+    """Revoke a token from `now` on, and return False for one that was revoked before.
+
+    Raises NotFoundError for an unknown prefix.
+    """
+    is_of_prefix = col(TokenRow.prefix) == prefix
+    is_live = (is_of_prefix, col(TokenRow.revoked_at).is_(None))
+    if session.exec(update(TokenRow).where(*is_live).values(revoked_at=now)).rowcount:
+        return True
+    if session.exec(select(TokenRow.id).where(is_of_prefix)).first() is None:
         msg = f"no token begins with {prefix!r}: `perfledger server project list` shows all tokens"
         raise NotFoundError(msg)
-    row.revoked_at = row.revoked_at or now
-    session.add(row)
+    return False
 
 
 def note_token_use(session: Session, prefix: str, *, now: datetime) -> None:

@@ -91,9 +91,9 @@ def test_a_revoked_token_stays_revoked_since_the_first_time(session, now):
     for prefix in (PREFIX, OTHER_PREFIX):
         add_token(session, project, prefix=prefix, sha256="f" * 64, **FOR_EVER, now=now)
 
-    for days in (1, 2):
-        revoke_token(session, PREFIX, now=now + timedelta(days=days))
+    is_new = [revoke_token(session, PREFIX, now=now + timedelta(days=days)) for days in (1, 2)]
 
+    assert is_new == [True, False]
     assert token_of_prefix(session, PREFIX).revoked_at == now + timedelta(days=1)
     assert token_of_prefix(session, OTHER_PREFIX).revoked_at is None
 

@@ -79,15 +79,15 @@ def revoke_project_token(
         msg = f"no token {prefix[:20]!r} in the projects that you administer"
         raise NotFoundError(msg)
     with write_session(engine) as writing:
-        revoke_token(writing, prefix, now=now)
-        add_audit_entry(
-            writing,
-            AuditAction.REVOKE_TOKEN,
-            actor,
-            project_id=stored.project.id,
-            detail=prefix,
-            now=now,
-        )
+        if revoke_token(writing, prefix, now=now):
+            add_audit_entry(
+                writing,
+                AuditAction.REVOKE_TOKEN,
+                actor,
+                project_id=stored.project.id,
+                detail=prefix,
+                now=now,
+            )
         writing.commit()
 
 

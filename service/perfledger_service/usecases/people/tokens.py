@@ -136,15 +136,15 @@ def revoke_personal_token(
         if prefix not in own_tokens:
             msg = f"you have no token {prefix[:20]!r}"
             raise NotFoundError(msg)
-        store_revocation(session, prefix, now=now)
-        add_audit_entry(
-            session,
-            AuditAction.REVOKE_TOKEN,
-            person.actor(address),
-            project_id=own_tokens[prefix].project.id,
-            detail=prefix,
-            now=now,
-        )
+        if store_revocation(session, prefix, now=now):
+            add_audit_entry(
+                session,
+                AuditAction.REVOKE_TOKEN,
+                person.actor(address),
+                project_id=own_tokens[prefix].project.id,
+                detail=prefix,
+                now=now,
+            )
         session.commit()
 
 

@@ -208,8 +208,7 @@ def revoke_token(engine: Engine, prefix: str, *, actor: Actor | None = None, now
     """Revoke the token with this prefix; raise NotFoundError for an unknown one."""
     with write_session(engine) as session:
         stored = token_of_prefix(session, prefix)
-        store_revocation(session, prefix, now=now)
-        if stored is not None and stored.revoked_at is None:
+        if store_revocation(session, prefix, now=now) and stored is not None:
             _record(session, AuditAction.REVOKE_TOKEN, actor, stored.project, prefix, now=now)
         session.commit()
 

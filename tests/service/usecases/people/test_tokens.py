@@ -4,6 +4,7 @@ import pytest
 
 from perfledger_service.errors import NotFoundError, RefusedError, UsageError
 from perfledger_service.usecases.people import tokens
+from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.people.roles import ROLE_FRESH, ROLE_STALE
 from perfledger_service.usecases.people.tokens import (
     MAX_PERSONAL_DAYS,
@@ -13,7 +14,7 @@ from perfledger_service.usecases.people.tokens import (
     token_holder,
 )
 from perfledger_service.usecases.pull_requests.projects import project_of
-from perfledger_service.values.people.person import Role
+from perfledger_service.values.people.person import AuditAction, Role
 from perfledger_service.values.token_scope import TokenScope
 
 
@@ -138,6 +139,15 @@ def test_an_expired_and_a_forged_token_are_none(make, holder):
 def test_a_persons_token_is_no_projects(make, any_engine, now):
     with pytest.raises(RefusedError, match="is a person's"):
         project_of(any_engine, make(scope=TokenScope.UPLOAD), now=now)
+
+
+def test_a_person_revokes_a_token_once_in_the_audit_log(make, any_engine, alice, now):
+    prefix = make()[:11]
+    for _ in range(2):
+        revoke_personal_token(any_engine, alice, prefix, address="", now=now)
+
+    actions = [one.action for one in audit_log(any_engine, most=10)]
+    assert actions.count(AuditAction.REVOKE_TOKEN) == 1
 
 
 def test_a_person_revokes_no_token_of_others(make, any_engine, alice_of_proxy, now):

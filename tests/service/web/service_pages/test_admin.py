@@ -105,6 +105,14 @@ def test_a_token_is_listed_without_its_secret_and_revoked(carol, people_site):
     assert (entry["actor"], entry["action"], entry["detail"]) == ("carol", "revoke token", OWN)
 
 
+def test_a_token_is_revoked_once_in_the_audit_log(carol):
+    for _ in range(2):
+        assert carol.post(f"/admin/tokens/{OWN}/revoke").status_code == 303
+
+    actions = [one["action"] for one in read(carol, "/admin/audit")["entries"]]
+    assert actions.count("revoke token") == 1
+
+
 def test_a_token_of_another_project_is_none(carol, people_site):
     for prefix in (OTHER, "pl_ffffffff"):
         answer = carol.post(f"/admin/tokens/{prefix}/revoke")
