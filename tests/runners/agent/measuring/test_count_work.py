@@ -64,7 +64,7 @@ def test_both_sides_are_counted_without_being_measured(roomy, sides):
     assert [each.workload for each in found][:2] == ["benchmarks.w:dot"] * 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_both_sides_are_counted_at_once(roomy, sides):
     base, head = (JAX.format(size=n) for n in (8, 16))
     dot = [spec("dot", Framework.JAX)]
@@ -81,13 +81,14 @@ def message(event, name="matmul", **fields):
 COUNT = {"name": FLOPS, "unit": "FLOP", "value": 5.0, "source": "a counter"}
 
 
-def test_what_a_child_says_is_kept(scripted, sides):
+@pytest.mark.parametrize("is_at_once", [False, True])
+def test_what_a_child_says_is_kept(scripted, sides, is_at_once):
     counted = message(
         "counted", counts=[COUNT], limits=["a loop\x07"], program="abc", variant_remarks=["b\x07"]
     )
     harness = scripted({"event": "facts"}, message("started"), counted, {"event": "done"})
 
-    base, head = count_both(harness, sides("pass"), [spec("matmul")])
+    base, head = count_both(harness, sides("pass"), [spec("matmul")], is_at_once=is_at_once)
 
     assert (base.side, head.side) == (Side.BASE, Side.HEAD)
     assert base.work == head.work

@@ -45,11 +45,10 @@ def test_a_workload_is_complete_with_a_run_of_each_side_and_no_failure():
     assert pair.complete() == ((runs[0], runs[1]),)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", Side)
-def test_the_first_side_begins_and_processes_are_numbered_on(harness, sides, first):
+def test_the_first_side_begins_and_processes_are_numbered_on(answering, sides, first):
     measurement = PairMeasurement(
-        harness=harness,
+        harness=answering,
         requests=sides(FINE),
         telemetry=NoTelemetry(),
         progress=NoProgress(),
@@ -69,16 +68,14 @@ def test_the_first_side_begins_and_processes_are_numbered_on(harness, sides, fir
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_interleaved", [False, True])
-def test_a_workload_that_fails_on_both_sides_says_so_of_both(harness, sides, is_interleaved):
+def test_a_workload_that_fails_on_both_sides_at_once_says_so_of_both(harness, sides):
     requests = sides(
         *(f"@perfledger.workload()\ndef a():\n    raise ValueError('of {side}')\n" for side in Side)
     )
     measurement = PairMeasurement(
         harness=harness,
         requests={
-            side: replace(request, is_interleaved=is_interleaved)
-            for side, request in requests.items()
+            side: replace(request, is_interleaved=True) for side, request in requests.items()
         },
         telemetry=NoTelemetry(),
         progress=NoProgress(),

@@ -1,7 +1,5 @@
 """Benchmarks of other tools, listed and measured in real children."""
 
-from dataclasses import replace
-
 import pytest
 
 from perfledger.measuring.core_use import PREPARED_ON_DEVICE
@@ -20,7 +18,8 @@ class Sums:
         {setup}
     def time_sum(self):
         sum(range(100))
-
+"""
+TRACKING = """
 def track_size():
     return 3
 """
@@ -48,19 +47,46 @@ class OnePair:
         return frozenset()
 
 
-def measured(harness, sides, base, head):
+SIDES = {
+    "time_sum": ("pass", "pass"),
+    "time_never": (SKIPS, SKIPS),
+    "time_before": ("pass", SKIPS),
+}
+
+
+@pytest.fixture(scope="module")
+def pairs(make_harness, write_benchmarks, request_for, tmp_path_factory):
+    """One pair of all benchmarks: one is measured, and the others skip themselves somewhere."""
+    folder = tmp_path_factory.mktemp("pair")
+    texts = [
+        "".join(
+            SUITE.format(setup=setups[side]).replace("Sums", name).replace("time_sum", name)
+            for name, setups in SIDES.items()
+        )
+        for side in range(2)
+    ]
     requests = {
-        side: replace(request, suite=BenchmarkSuite.ASV)
-        for side, request in sides(SUITE.format(setup=base), SUITE.format(setup=head)).items()
+        side: request_for(write_benchmarks(folder / side, w=text), suite=BenchmarkSuite.ASV)
+        for side, text in zip(Side, texts, strict=True)
     }
-    spec = WorkloadSpec(id=NAME, module="benchmarks.w", function="Sums.time_sum")
-    return measure_pairs(harness, requests, [spec], OnePair(), seed=1, max_pairs=1, budget_s=3600)
+    specs = [
+        WorkloadSpec(id=id_of(name), module="benchmarks.w", function=f"{name}.{name}")
+        for name in SIDES
+    ]
+    with make_harness(folder) as harness:
+        return measure_pairs(
+            harness, requests, specs, OnePair(), seed=1, max_pairs=1, budget_s=3600
+        )
+
+
+def id_of(name):
+    return f"benchmarks.w:{name}.{name}"
 
 
 def test_what_is_left_out_is_listed_with_its_reason(
     harness, write_benchmarks, request_for, tmp_path
 ):
-    root = write_benchmarks(tmp_path / "checkout", w=SUITE.format(setup="pass"))
+    root = write_benchmarks(tmp_path / "checkout", w=SUITE.format(setup="pass") + TRACKING)
     request = request_for(root, command=Command.LIST, suite=BenchmarkSuite.ASV, paths=())
 
     discovery = discover(harness, request)
@@ -73,6 +99,7 @@ KILLER = "import os\nos._exit(5)\n"
 FOR_PYTEST = "def test_{name}(benchmark):\n    benchmark(len, '')\n"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_file_that_kills_the_process_costs_asvs_other_files_nothing(
     harness, write_benchmarks, request_for, tmp_path
 ):
@@ -111,26 +138,23 @@ def test_without_paths_the_whole_suite_of_pytest_is_broken(
     assert "exit status 5" in discovery.broken[0].detail
 
 
-def test_an_asv_benchmark_is_measured_in_a_pair(harness, sides):
-    runs = measured(harness, sides, "pass", "pass").runs
+def test_an_asv_benchmark_is_measured_in_a_pair(pairs):
+    measured = [run for run in pairs.runs if run.workload == id_of("time_sum")]
 
-    assert [run.workload for run in runs] == [NAME, NAME]
-    assert {run.side for run in runs} == set(Side)
-
-
-def test_a_benchmark_that_skips_itself_on_both_sides_is_skipped(harness, sides):
-    pairs = measured(harness, sides, SKIPS, SKIPS)
-
-    assert pairs.failures == ()
-    assert pairs.skipped == {NAME: "its setup raised NotImplementedError no such feature"}
+    assert len(measured) == 2
+    assert {run.side for run in measured} == set(Side)
 
 
-def test_a_benchmark_that_skips_itself_on_head_alone_is_a_failure(harness, sides):
-    pairs = measured(harness, sides, "pass", SKIPS)
+def test_a_benchmark_that_skips_itself_on_both_sides_is_skipped(pairs):
+    skipped = id_of("time_never")
 
-    assert pairs.skipped == {}
-    assert [(each.side, each.why) for each in pairs.failures] == [
-        (Side.HEAD, FailureReason.SKIPPED)
+    assert pairs.skipped == {skipped: "its setup raised NotImplementedError no such feature"}
+    assert skipped not in {each.workload for each in pairs.failures}
+
+
+def test_a_benchmark_that_skips_itself_on_head_alone_is_a_failure(pairs):
+    assert [(each.workload, each.side, each.why) for each in pairs.failures] == [
+        (id_of("time_before"), Side.HEAD, FailureReason.SKIPPED)
     ]
 
 

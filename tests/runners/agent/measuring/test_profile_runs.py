@@ -206,7 +206,7 @@ def test_a_reader_that_nobody_wrote_is_an_error(harness, trace):
         )
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"{}", b"\x1f\x8b\x00", b"[" * 10_000])
+@pytest.mark.parametrize("content", [b"hello", b"[" * 10_000])
 def test_a_trace_that_is_none_is_an_error_with_the_readers_words(harness, trace, content):
     with pytest.raises(ReaderError) as caught:
         read_trace(
