@@ -74,6 +74,8 @@ def test_usual():
 """,
 }
 OTHERS = "tests.bench.test_sums:TestOthers."
+# They do no more than call the fixture.
+PLAIN = ("tests.bench.test_sums:test_sum[tuple-20]", f"{OTHERS}test_decorated")
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +99,10 @@ def listed(ask):
 
 @pytest.fixture(scope="module")
 def measured(ask):
-    """What a child says that is asked for every test which does more than call the fixture."""
+    """What a child says that is asked for a test of every kind."""
     names = ("pedantic", "wrong", "raises", "without_a_call", "skipped", "marked", "gone")
-    return ask(Command.MEASURE, workloads=tuple(f"{OTHERS}test_{name}" for name in names))
+    others = (f"{OTHERS}test_{name}" for name in names)
+    return ask(Command.MEASURE, workloads=(*PLAIN, *others))
 
 
 def test_tests_with_the_fixture_are_listed_with_their_parameters_and_marks(listed):
@@ -127,14 +130,15 @@ def test_a_test_that_needs_the_weaving_fixture_is_left_out_by_name(listed):
     assert "benchmark_weave is not supported" in left_out["reason"]
 
 
-def test_each_requested_test_is_measured_where_it_calls_the_fixture(ask):
-    names = ("tests.bench.test_sums:test_sum[tuple-20]", f"{OTHERS}test_decorated")
+def test_each_requested_test_is_measured_where_it_calls_the_fixture(measured):
+    events = [
+        (each["event"], each["workload"])
+        for each in measured.messages
+        if each.get("workload") in PLAIN
+    ]
 
-    answer = ask(Command.MEASURE, workloads=names)
-
-    events = [each["event"] for each in answer.messages]
-    assert events == ["facts", *["started", "sampling", "run"] * 2, "done"]
-    assert [each["workload"] for each in answer.of("run")] == list(names)
+    assert events == [(event, name) for name in PLAIN for event in ("started", "sampling", "run")]
+    assert (measured.messages[0]["event"], measured.messages[-1]["event"]) == ("facts", "done")
 
 
 def test_a_pedantic_test_has_a_set_up_before_each_call(measured):

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -217,7 +217,6 @@ def test_everyone_may_lock_the_file_whatever_the_mask(tmp_path):
     assert lock_file(tmp_path, HOST).stat().st_mode & 0o777 == 0o666
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -231,10 +230,11 @@ def test_everyone_may_lock_the_file_whatever_the_mask(tmp_path):
         b'{"process": 4194999, "since": "2026-01-01"}',
     ],
 )
-def test_what_a_foreign_file_says_is_shown_only_if_it_is_a_process(tmp_path, hold, text):
-    with hold("on ") as first:
+def test_what_a_foreign_file_says_is_shown_only_if_it_is_a_process(tmp_path, text):
+    with ExitStack() as first:
+        first.enter_context(Line(tmp_path).queue).measure_on(Machine(device=Device.CPU, model="x"))
         lock_file(tmp_path, HOST).write_bytes(text)
-        line = Line(tmp_path, meanwhile=lambda: (first.stdin.close(), first.wait()))
+        line = Line(tmp_path, meanwhile=first.close)
         finding_of(line)
 
     assert line.said == ["waiting for another perfledger check on this machine"]
