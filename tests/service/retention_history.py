@@ -12,7 +12,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Revision
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.gate_checks import MOST_CHECKS
-from perfledger_service.store.retention.upload_removal import KEPT_COMMITS
+from perfledger_service.store.retention.upload_removal import KEPT_COMMITS, remove_part
 from perfledger_service.store.tables import (
     BranchCommitRow,
     BundleRow,
@@ -20,7 +20,7 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
-from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy
+from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy, UploadPart
 
 KEPT_DAYS = 90
 EVERYTHING = RetentionPolicy(dict.fromkeys(RetentionClass, KEPT_DAYS))
@@ -37,6 +37,15 @@ def commits(base, head):
         "base": Revision(sha=sha_of(base), subject="before", depth=base),
         "head": Revision(sha=sha_of(head), subject="after", depth=head),
     }
+
+
+def remove_bundle(engine, upload, *, removed_at):
+    """Remove an upload's bundle, as retention does."""
+    with write_session(engine) as session:
+        remove_part(
+            session, UploadPart.BUNDLE, [upload.id], removed_at=removed_at, kept_days=KEPT_DAYS
+        )
+        session.commit()
 
 
 def add_newer_commits(engine, project_id, count=KEPT_COMMITS, *, first=FIRST_PLACE):

@@ -16,26 +16,42 @@ class ClassStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedReport:
+    """What stays of a report after retention removed its bundle; `removal` says when, and why."""
+
+    conclusion: Conclusion
+    title: str
+    headline: str
+    removal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClassReport:
     """A machine class that is to report on a head, and its report once there is one.
 
-    `machine_class` is a pattern until the class has reported. `deadline` is None for a class that
-    was not announced.
+    `machine_class` is a pattern until the class has reported. `removed` is what stays of its report
+    in place of it. `deadline` is None for a class that was not announced.
     """
 
     machine_class: str
     status: ClassStatus
     report: Report | None = None
+    removed: RemovedReport | None = None
     upload_id: str = ""
     deadline: datetime | None = None
     reason: str = ""  # why it is not measured
+
+    @property
+    def result(self) -> Report | RemovedReport | None:
+        """Return what the class reported, or what stays of it; None before."""
+        return self.report or self.removed
 
     @property
     def conclusion(self) -> Conclusion | None:
         """Return the conclusion of the class, None while it is pending."""
         match self.status:
             case ClassStatus.REPORTED:
-                return None if self.report is None else self.report.conclusion
+                return None if self.result is None else self.result.conclusion
             case ClassStatus.NOT_MEASURED:
                 return Conclusion.FAILURE
             case ClassStatus.PENDING:

@@ -30,6 +30,11 @@ from perfledger_service.values.pull_request_report import (
 from perfledger_service.values.report import Conclusion
 
 PENDING_MARK = "\N{HOURGLASS WITH FLOWING SAND}"
+# By which a check is marked whose verdicts may be removed.
+_OUTCOMES: dict[Conclusion | None, Outcome] = {
+    Conclusion.FAILURE: Outcome.REGRESSED,
+    Conclusion.SUCCESS: Outcome.UNCHANGED,
+}
 
 
 def classes_comment(result: PullRequestReport, *, public_url: str, url: str) -> str:
@@ -102,7 +107,8 @@ def class_sentence(class_report: ClassReport) -> str:
     """Return what there is of a machine class, in words."""
     match class_report.status:
         case ClassStatus.REPORTED:
-            return class_report.report.headline if class_report.report else ""
+            removal = f" ({class_report.removed.removal})" if class_report.removed else ""
+            return f"{class_report.result.headline}{removal}" if class_report.result else ""
         case ClassStatus.NOT_MEASURED:
             return f"not measured: {class_report.reason}"
         case ClassStatus.PENDING:
@@ -114,11 +120,9 @@ def class_sentence(class_report: ClassReport) -> str:
 def _mark(class_report: ClassReport) -> str:
     match class_report.status:
         case ClassStatus.REPORTED:
-            return (
-                PENDING_MARK
-                if class_report.report is None
-                else vocabulary.conclusion_mark(class_report.report)
-            )
+            if class_report.report is not None:
+                return vocabulary.conclusion_mark(class_report.report)
+            return vocabulary.mark(_OUTCOMES.get(class_report.conclusion, Outcome.UNDECIDED))
         case ClassStatus.NOT_MEASURED:
             return vocabulary.mark(Outcome.NOT_MEASURED)
         case ClassStatus.PENDING:

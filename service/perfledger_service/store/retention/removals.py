@@ -38,7 +38,7 @@ def bundle_removed(session: Session, sha256: str) -> RemovedError:
         .order_by(col(RemovalRow.removed_at).desc())
         .limit(1)
     ).one()
-    return RemovedError(f"bundle {sha256[:12]}: {row.to_value(_REMOVAL).sentence}")
+    return RemovedError(f"bundle {sha256[:12]} was {row.to_value(_REMOVAL).sentence}")
 
 
 def count_removed_observations(session: Session, *conditions: ColumnElement[bool]) -> int:

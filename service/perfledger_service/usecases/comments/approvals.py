@@ -12,6 +12,7 @@ from sqlmodel import Session
 
 from perfledger_cost_models.change.approval import is_entitled
 from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_service.errors import RemovedError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.store.comments.approvals import MAX_APPROVALS, add_approval
 from perfledger_service.store.comments.commands import StoredCommand
@@ -63,7 +64,10 @@ def _upload_to_approve(
         return "the pull request has no judged upload"
     if not upload.head_sha.startswith(order.commit):
         return f"the newest result is of {upload.head_sha}"
-    policies = bundle_of(session, upload).pricing.policies
+    try:
+        policies = bundle_of(session, upload).pricing.policies
+    except RemovedError as error:
+        return f"{error}: measure it again with /perfledger rerun"
     if not any(is_entitled(policy, command.login) for policy in policies):
         return f"no policy names {clean(command.login, limit=40)} as an approver"
     return upload

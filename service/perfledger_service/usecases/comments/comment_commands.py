@@ -15,7 +15,7 @@ from itertools import chain
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from perfledger_service.errors import NotFoundError
+from perfledger_service.errors import NotFoundError, RemovedError
 from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.rendering.check import command_answers
 from perfledger_service.rendering.layout.escape import clean
@@ -73,6 +73,7 @@ MOST_DAYS = 366
 WRITERS = frozenset({"admin", "maintain", "write"})
 # By whether a command waits for jobs.
 _AFTER_ANSWER = {False: CommandStatus.DONE, True: CommandStatus.WAITING}
+_NOT_SEEN = "no result of the newest commit of this pull request was there when this was written"
 LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?", re.ASCII)
 
 
@@ -264,7 +265,7 @@ def _accept(
     order: AcceptCommand,
     session: Session,
     *,
-    head: "_JudgedHead | None",
+    head: "_JudgedHead | str",
     now: datetime,
 ) -> str:
     """Store an acceptance and restart what it covers; return why it is refused, or ""."""
@@ -272,10 +273,8 @@ def _accept(
         return command_answers.refusal_answer(
             f"--until {order.until} is not within {MOST_DAYS} days from today"
         )
-    if head is None:
-        return command_answers.refusal_answer(
-            "no result of the newest commit of this pull request was there when this was written"
-        )
+    if isinstance(head, str):
+        return command_answers.refusal_answer(head)
     all_workloads = tuple(dict.fromkeys(chain.from_iterable(head.workloads.values())))
     workload = next((name for name in all_workloads if _is_name(order.workload, name)), "")
     if order.workload and not workload:
@@ -313,10 +312,10 @@ class _JudgedHead:
 
 def _judged_head(
     engine: Engine, command: StoredCommand, *, reports: UploadReports, now: datetime
-) -> _JudgedHead | None:
-    """Return the head of a pull request's newest judged upload.
+) -> _JudgedHead | str:
+    """Return the head of a pull request's newest judged upload, or why nothing of it is accepted.
 
-    None where all of it was judged after the command was written, whose writer did not see it.
+    What was judged after the command was written its writer did not see.
     """
     with read_session(engine) as session:
         newest = newest_judged(session, command.project_id, command.pull_request)
@@ -324,11 +323,14 @@ def _judged_head(
         uploads = judged_of_head(session, head) if head else ()
         times = [upload.judged_at for upload in uploads if upload.judged_at is not None]
         if newest is None or min(times, default=now) > command.received_at:
-            return None
-        workloads = {
-            upload.id: acceptable_workloads(reports.report(session, upload, today=now.date())[0])
-            for upload in uploads
-        }
+            return _NOT_SEEN
+        try:
+            workloads = {
+                one.id: acceptable_workloads(reports.report(session, one, today=now.date())[0])
+                for one in uploads
+            }
+        except RemovedError as error:
+            return f"{error}: measure it again with /perfledger rerun"
     return _JudgedHead(newest.head_sha, workloads)
 
 

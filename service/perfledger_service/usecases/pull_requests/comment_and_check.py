@@ -8,7 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Engine
+from sqlmodel import Session
 
+from perfledger_service.errors import RemovedError
 from perfledger_service.github.pull_requests import CheckRunContent, PullRequest, PullRequests
 from perfledger_service.rendering.check.class_sections import classes_comment, classes_summary
 from perfledger_service.rendering.check.comment import MARKER
@@ -54,7 +56,7 @@ def post_report(
         if upload.status is not UploadStatus.JUDGED or pull_requests is None or head is None:
             return
         posts = posted_ids(session, head)
-        report, _ = reports.report(session, upload, today=now.date())
+        outcome = _outcome(session, upload, reports=reports, now=now)
         is_late = any(
             other.measured_at > upload.measured_at
             for other in uploads_of_head(session, head)
@@ -76,7 +78,7 @@ def post_report(
         public_url=public_url,
         now=now,
     )
-    _mark_posted(engine, upload, report)
+    _mark_posted(engine, upload, outcome)
 
 
 def post_expected(
@@ -145,6 +147,16 @@ def _post(
     )
     check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
     _save_posts(engine, head, replace(posts, check_run_id=check_run_id), now=now)
+
+
+def _outcome(
+    session: Session, upload: StoredUpload, *, reports: UploadReports, now: datetime
+) -> Report | StoredUpload:
+    """Return an upload's report, or the upload itself once retention removed its bundle."""
+    try:
+        return reports.report(session, upload, today=now.date())[0]
+    except RemovedError:
+        return upload
 
 
 def _objection(head: CheckedHead, current: PullRequest | None) -> str:

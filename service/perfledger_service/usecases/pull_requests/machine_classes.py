@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger_runners.bundles.bundle_checks import MAX_CLASSES
-from perfledger_service.errors import TooManyRequestsError, UsageError
+from perfledger_service.errors import RemovedError, TooManyRequestsError, UsageError
 from perfledger_service.rendering.history.stored_verdict_rows import device
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.store.comments.acceptances import acceptances_of
@@ -39,6 +39,7 @@ from perfledger_service.values.pull_request_report import (
     ClassReport,
     ClassStatus,
     PullRequestReport,
+    RemovedReport,
 )
 from perfledger_service.values.report import Conclusion, ExitCode
 from perfledger_service.values.upload_views import UploadStatus
@@ -161,7 +162,7 @@ def pull_request_report(
     result = conclude((*reported, *missing))
     acceptances = acceptances_of(session, head.project_id, head.pull_request)
     if any(one.is_of_commit and one.head_sha == head.head_sha for one in acceptances):
-        of_reports = conclude([one for one in reported if one.report is not None])
+        of_reports = conclude([one for one in reported if one.result is not None])
         return replace(result, conclusion=of_reports.conclusion or Conclusion.NEUTRAL)
     return result
 
@@ -170,11 +171,11 @@ def conclude(classes: Sequence[ClassReport]) -> PullRequestReport:
     """Return the classes, the worst first, with the conclusion and title of all."""
     ordered = tuple(sorted(classes, key=_severity))
     worst = ordered[0] if ordered else None
-    only_report = worst.report if worst is not None and len(ordered) == 1 else None
+    only_result = worst.result if worst is not None and len(ordered) == 1 else None
     return PullRequestReport(
         classes=ordered,
         conclusion=worst.conclusion if worst else None,
-        title=only_report.title if only_report is not None else _title(ordered),
+        title=only_result.title if only_result is not None else _title(ordered),
         counts=_counts(ordered),
     )
 
@@ -191,11 +192,21 @@ def _class_report(
             upload_id=upload.id,
             reason=f"its upload failed: {upload.reason}" if is_failed else "",
         )
-    report, _ = reports.report(session, upload, today=today)
+    report, removed = None, None
+    try:
+        report, _ = reports.report(session, upload, today=today)
+    except RemovedError as error:
+        removed = RemovedReport(
+            conclusion=Conclusion(upload.conclusion),
+            title=upload.title,
+            headline=upload.headline,
+            removal=str(error),
+        )
     return ClassReport(
         machine_class=upload.device_class,
         status=ClassStatus.REPORTED,
         report=report,
+        removed=removed,
         upload_id=upload.id,
     )
 
@@ -233,14 +244,11 @@ def _title(ordered: Sequence[ClassReport]) -> str:
 
 
 def _outcome(class_report: ClassReport) -> str:
-    return (
-        str(class_report.status).capitalize()
-        if class_report.report is None
-        else class_report.report.title
-    )
+    result = class_report.result
+    return str(class_report.status).capitalize() if result is None else result.title
 
 
 def _counts(ordered: Sequence[ClassReport]) -> str:
     words = Counter(_outcome(one).lower() for one in ordered)
     counts = ", ".join(f"{word} on {count}" for word, count in words.items())
-    return f"{len(ordered)} machine classes: {counts}" if counts else ""
+    return f"{len(ordered)} machine classes: {counts}" if len(ordered) > 1 else ""

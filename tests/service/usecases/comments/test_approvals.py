@@ -29,6 +29,7 @@ from perfledger_service.usecases.pull_requests.uploads import judge_upload
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState
+from tests.service.retention_history import remove_bundle
 
 SECRET = "canaryCanaryCanaryWebhookSecret"
 PUBLIC_URL = "https://ledger.example"
@@ -189,6 +190,15 @@ def test_the_command_that_the_comment_prints_is_enough(asked, says, desk):
     says("alice", printed)
 
     assert desk.check["conclusion"] == "success"
+
+
+def test_a_cost_whose_bundle_was_removed_is_not_approved_unseen(asked, says, desk, now):
+    remove_bundle(desk.engine, asked(), removed_at=now)
+    desk.reports = UploadReports(build_report)
+    heard = says("alice", YES)
+
+    assert "was removed on `2026-11-20` by retention of 90 days" in heard["reason"]
+    assert "with `/perfledger` rerun" in heard["reason"]
 
 
 NO_APPROVALS = (

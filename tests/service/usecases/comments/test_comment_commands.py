@@ -10,6 +10,7 @@ from perfledger_service.errors import GitHubError
 from perfledger_service.store.comments.acceptances import acceptances_of
 from perfledger_service.store.comments.commands import CommandStatus, command_by_id
 from perfledger_service.store.database import read_session
+from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.comments.comment_commands import (
     carry_out,
     fail_command,
@@ -19,6 +20,8 @@ from perfledger_service.usecases.comments.comment_commands import (
 from perfledger_service.usecases.pull_requests.machine_classes import announce_classes
 from perfledger_service.usecases.pull_requests.merges import receive_closing
 from perfledger_service.usecases.pull_requests.pushes import receive_push
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from tests.service.retention_history import remove_bundle
 
 ACCEPT = "/perfledger accept gpt:step --reason the larger batch is worth it"
 IGNORE = "/perfledger ignore --reason the cooling failed"
@@ -139,6 +142,16 @@ def test_a_workload_that_did_not_regress_is_answered_with_those_that_did(regress
     assert "`c:f` did not regress" in answer
     assert "- `a:f`" in answer
     assert "- ``b:f[x='`']``" in answer
+
+
+def test_a_result_whose_bundle_was_removed_is_not_accepted_unseen(regressed, discussion):
+    upload = regressed()
+    remove_bundle(discussion.engine, upload, removed_at=discussion.now)
+    discussion.reports = UploadReports(build_report)
+    discussion.say("alice", ACCEPT)
+
+    assert "was removed on `2026-11-20` by retention of 90 days" in discussion.answer
+    assert "with `/perfledger` rerun" in discussion.answer
 
 
 def test_a_workload_that_head_removed_may_be_accepted(discussion, judged, make_bundle):

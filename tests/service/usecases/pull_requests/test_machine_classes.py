@@ -9,7 +9,8 @@ from perfledger.bundle import Plan
 from perfledger.records import Device, Machine
 from perfledger_runners.bundles.bundle_checks import MAX_CLASSES
 from perfledger_service.errors import UsageError
-from perfledger_service.store.database import read_session
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.uploads import restart_upload, upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
 from perfledger_service.usecases.pull_requests.machine_classes import (
@@ -24,6 +25,8 @@ from perfledger_service.usecases.pull_requests.upload_reports import UploadRepor
 from perfledger_service.usecases.pull_requests.uploads import fail_upload
 from perfledger_service.values.pull_request_report import ClassReport, ClassStatus
 from perfledger_service.values.report import Conclusion
+from perfledger_service.values.upload_views import UploadStatus
+from tests.service.retention_history import remove_bundle
 
 H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3")
 A100 = Machine(device=Device.CUDA, model="NVIDIA A100-SXM4-80GB")
@@ -113,6 +116,37 @@ def test_a_class_that_is_measured_again_replaces_its_own_result_only(site):
     site.report(A100, 1.0)
 
     assert site.check == ("completed", "success", "Performance unchanged on 2 machine classes")
+
+
+def test_a_class_whose_bundle_was_removed_keeps_its_result(site):
+    """As on a pull request that is reopened and measured again."""
+    old = site.report(H100, 1.2)
+    remove_bundle(site.engine, old, removed_at=NOON)
+    site.reports = UploadReports(build_report)
+    site.report(A100, 1.0)
+
+    title = "Performance regressed on NVIDIA H100 80GB HBM3 (cuda), 1 of 2 machine classes"
+    assert site.check == ("completed", "failure", title)
+    assert "\N{LARGE RED CIRCLE} `NVIDIA H100 80GB HBM3 (cuda)`: `gpt:step` is" in site.comment
+    assert "was removed on `2026-11-20` by retention of 90 days" in site.comment
+
+
+@pytest.mark.parametrize(("ratio", "conclusion"), [(1.2, "failure"), (1.0, "success")])
+def test_a_check_whose_bundle_was_removed_is_posted_again_as_it_was(site, ratio, conclusion):
+    upload = site.report(H100, ratio)
+    earlier = site.check
+    remove_bundle(site.engine, upload, removed_at=NOON)
+    site.reports = UploadReports(build_report)
+    with write_session(site.engine) as session:
+        restart_upload(session, upload)
+        session.commit()
+    post_report(site.engine, upload.id, **site.posting(NOON))
+
+    assert site.check == earlier
+    assert site.check[1] == conclusion
+    assert "was removed on `2026-11-20` by retention of 90 days" in site.comment
+    with read_session(site.engine) as session:
+        assert upload_by_id(session, upload.id).status is UploadStatus.POSTED
 
 
 def test_a_green_class_waits_for_the_planned_one_until_its_deadline(site):
