@@ -47,6 +47,7 @@ POLL_S = 0.25
 WORKERS = 4  # pull requests that are processed at the same time
 # Waits of 2, 4 and 8 seconds between attempts. What takes longer is deferred, and no worker waits.
 ATTEMPTS = 4
+RECORDING_ATTEMPTS = 12  # in an hour, of what would be sent again if nobody knew that it was sent
 MAX_PASSES = 100  # of retention in a day; the next day goes on
 MAX_FORGOTTEN = 1000  # records of finished work, at a time
 MAX_LATER_ATTEMPTS = 100  # of a check to post, a command or a notice: for a day
@@ -304,14 +305,24 @@ class UploadWorkflow:
             reference = DBOS.run_step({**self._retries, "name": "send_notice"}, send)
             if reference is not None:  # in a step of its own: a busy store has nothing sent again
                 record = partial(self._steps.record_sent, notice, reference)
-                DBOS.run_step({**self._retries, "name": "record_sent"}, record)
+                options = StepOptions(name="record_sent", max_attempts=RECORDING_ATTEMPTS)
+                DBOS.run_step({**self._retries, **options}, record)
         except Exception as error:  # this notice fails, the service lives on
-            reason, cause = _reason(error), _passing_cause(error)
-            is_final = cause is None or notice.attempt >= MAX_LATER_ATTEMPTS
-            fail = partial(self._steps.fail_notice, notice, reason, is_final)
+            self._fail_notice(notice, error)
+
+    def _fail_notice(self, notice: QueuedNotice, error: Exception) -> None:
+        """Record why a notice was not sent, and attempt it again later where that may help."""
+        reason, cause, passing = _reason(error), _cause(error), _passing_cause(error)
+        may_pass = passing is not None or isinstance(cause, OperationalError)
+        is_final = not may_pass or notice.attempt >= MAX_LATER_ATTEMPTS
+        fail = partial(self._steps.fail_notice, notice, reason, is_final)
+        try:
             DBOS.run_step({**self._retries, "name": "fail_notice"}, fail)
-            if cause is not None and not is_final:
-                self.enqueue_notice(_next_attempt(notice, wait_s=cause.wait_s))
+        except dbos_error.DBOSMaxStepRetriesExceeded:  # the store does not know that it failed
+            is_final = False
+        if not is_final:
+            wait_s = None if passing is None else passing.wait_s
+            self.enqueue_notice(_next_attempt(notice, wait_s=wait_s))
 
     def _enqueue_later(
         self, workflow: Callable[[_AnyLaterWork], None] | None, work: _AnyLaterWork

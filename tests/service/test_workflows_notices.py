@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from perfledger_service.errors import NoticeServiceError
+from perfledger_service.errors import INTERNAL, NoticeServiceError
 from perfledger_service.values.jobs.queued_work import QueuedNotice
-from perfledger_service.workflows import MAX_LATER_ATTEMPTS, UploadWorkflow
+from perfledger_service.workflows import ATTEMPTS, MAX_LATER_ATTEMPTS, UploadWorkflow
 from tests.service.engine_files import NO_STEPS
 
 pytestmark = pytest.mark.slow
@@ -36,14 +36,15 @@ def launched(engine_url, calls):
     """Launch the workflow with a step that sends notices."""
     launched_jobs = []
 
-    def launch(send_notice, record_sent=NO_STEPS.record_sent):
+    def fail(notice, reason, is_final):
+        calls.put(("failed", notice.attempt, reason, is_final))
+
+    def launch(send_notice, record_sent=NO_STEPS.record_sent, fail_notice=fail):
         steps = replace(
             NO_STEPS,
             send_notice=send_notice,
             record_sent=record_sent,
-            fail_notice=lambda notice, reason, is_final: calls.put(
-                ("failed", notice.attempt, reason, is_final)
-            ),
+            fail_notice=fail_notice,
         )
         jobs = UploadWorkflow(engine_url, steps, retry_interval_s=0.001, closing_s=30.0)
         jobs.launch()
@@ -67,8 +68,13 @@ def test_an_edition_of_a_notice_is_sent_once_however_often_it_is_enqueued(
     assert calls.empty()
 
 
+def locked():
+    return OperationalError("update notice", {}, Exception("database is locked"))
+
+
 def test_a_store_that_is_busy_has_no_notice_sent_twice(calls, launched, next_call):
-    is_busy = iter((True, True, False))
+    """Nor one that is busy for longer than a step is usually attempted."""
+    is_busy = iter((*(True,) * (ATTEMPTS + 1), False))
 
     def send(_):
         calls.put("sent")
@@ -77,12 +83,42 @@ def test_a_store_that_is_busy_has_no_notice_sent_twice(calls, launched, next_cal
     def record(_, reference):
         calls.put(reference)
         if next(is_busy):
-            statement = "update notice"
-            raise OperationalError(statement, {}, Exception("database is locked"))
+            raise locked()
 
     launched(send, record).enqueue_notice(NOTICE)
 
-    assert [next_call() for _ in range(4)] == ["sent", "12", "12", "12"]
+    assert [next_call() for _ in range(ATTEMPTS + 3)] == ["sent", *("12",) * (ATTEMPTS + 2)]
+    assert calls.empty()
+
+
+@pytest.mark.parametrize("error", [NoticeServiceError("refused"), locked()])
+def test_a_notice_is_attempted_again_where_a_busy_store_knows_nothing_of_its_failure(
+    calls, launched, next_call, error
+):
+    def send(notice):
+        if notice.attempt == 1:
+            raise error
+        calls.put(("sent", notice.attempt))
+
+    def fail(*_):
+        calls.put("busy")
+        raise locked()
+
+    launched(send, fail_notice=fail).enqueue_notice(NOTICE)
+
+    assert [next_call() for _ in range(ATTEMPTS + 1)] == [*("busy",) * ATTEMPTS, ("sent", 2)]
+
+
+def test_a_notice_that_a_busy_store_kept_back_is_attempted_again(calls, launched, next_call):
+    def send(notice):
+        if notice.attempt == 1:
+            raise locked()
+        calls.put(("sent", notice.attempt))
+
+    launched(send).enqueue_notice(NOTICE)
+
+    assert next_call() == ("failed", 1, INTERNAL, False)
+    assert next_call() == ("sent", 2)
 
 
 def test_a_notice_that_was_not_taken_is_sent_again_later(calls, launched, next_call):
