@@ -26,6 +26,7 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.interval_text import interval_text
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.doctor_views import DoctorView, MetricNoise, NoiseFloor
 
 _ORDER = tuple(FindingLevel)  # the worst first
@@ -101,7 +102,7 @@ def _usual_check(noise: NoiseFloor | None) -> Iterator[str]:
         )
     elif first.spread.detectable:
         yield (
-            f"The budget of a check is enough for {pairs} pair{'s' * (pairs != 1)} of this "
+            f"The budget of a check is enough for {quantity(pairs, 'pair')} of this "
             "workload, too few to find a change: raise `budget`."
         )
 

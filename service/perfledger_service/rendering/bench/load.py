@@ -19,6 +19,7 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.number_format import quantity
 
 _MAX_NAME = 200  # the JSON reader's limit
 _QUANTILES = ("p50", "p95", "p99")
@@ -54,7 +55,7 @@ def load_document(view: MeasuredLoad) -> Document:
 
 def load_title(view: MeasuredLoad) -> str:
     """Return the workload, its device and its servers."""
-    servers = "1 server" if view.servers == 1 else f"{view.servers} servers"
+    servers = quantity(view.servers, "server")
     on = clean(view.device) if view.devices == 1 else f"{view.devices} of {clean(view.device)}"
     return f"{clean(view.workload)} on {on}, {servers}"
 
@@ -73,7 +74,7 @@ def load_name(point: MeasuredPoint | LoadResult) -> str:
     """Return the offered load: "4 clients", "120/s"."""
     if point.concurrency is None:
         return rate(point.offered_per_second or 0)
-    return "1 client" if point.concurrency == 1 else f"{point.concurrency:,} clients"
+    return quantity(point.concurrency, "client")
 
 
 def rate(per_second: float) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.rendering.layout.escape import code, link, prose
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.jobs.job_progress import JobProgress, JobStage
 
 SHORT_SHA = 12
@@ -60,7 +61,7 @@ def _place(jobs_before: int) -> str:
     if not jobs_before:
         return "the next one"
     least = max(place for place in _PLACES if place <= jobs_before)
-    jobs = f"{least} job" if least == 1 else f"{least} jobs"
+    jobs = quantity(least, "job")
     is_exact = least + 1 in _PLACES
     verb = "is" if least == 1 else "are"
     return f"{jobs} {verb} before it" if is_exact else f"{jobs} or more are before it"

@@ -16,6 +16,7 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
+from perfledger_service.rendering.layout.number_format import quantity
 
 _PER_THOUSAND = 1000.0
 _Row = tuple[str, str, tuple[float, float | None, float | None]]  # key, label, ends and estimate
@@ -31,8 +32,8 @@ def faults_document(estimate: FaultEstimate) -> Document:
         },
         blocks=(
             title(
-                f"{estimate.faults:,} faults in {estimate.device_days:,.10g} device-days, for "
-                f"{estimate.devices:,} devices"
+                f"{quantity(estimate.faults, 'fault')} in {estimate.device_days:,.10g} "
+                f"device-days, for {quantity(estimate.devices, 'device')}"
             ),
             *sentences([_answer(estimate)]),
             table(

@@ -1,6 +1,7 @@
 """Renders a project's badge: one line of text in a small picture."""
 
 from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.branch_views import GateBadge, GateState
 
 LABEL = "perfledger"
@@ -37,8 +38,7 @@ def badge_text(badge: GateBadge) -> str:
     """Return the words of the badge: its colour says nothing more."""
     text = badge.state.value
     if badge.open_regressions:
-        plural = "" if badge.open_regressions == 1 else "s"
-        text = f"{badge.open_regressions} open regression{plural}"
+        text = quantity(badge.open_regressions, "open regression")
     if badge.is_stale and badge.measured_at is not None:
         return f"stale: {text} on {badge.measured_at:%Y-%m-%d}"
     return text

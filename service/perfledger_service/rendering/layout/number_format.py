@@ -44,6 +44,11 @@ _TINY_USD = Decimal("1e-6")
 _ROUNDING = Context()
 
 
+def quantity(number: int, noun: str) -> str:
+    """Return a number of things, whose plural ends in s: "1 node", "1,024 nodes"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def seconds(value: float) -> str:
     """Return a duration in s, ms, µs or ns with three digits: "12.3 ms".
 

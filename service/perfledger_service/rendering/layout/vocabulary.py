@@ -27,6 +27,7 @@ from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.diff.cause import Cause, ChangeKind, ChangeReason, CompileCause
 from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.report import Conclusion, Report
 
 # The order in which verdicts are shown: what needs a reader first.
@@ -191,7 +192,7 @@ def undecided_advice(
     """
     if explanation.pairs_needed is None or explanation.expected_outcome is None:
         return ""
-    advice = f"; about {explanation.pairs_needed} pairs would settle it"
+    advice = f"; about {quantity(explanation.pairs_needed, 'pair')} would settle it"
     more = explanation.pairs_needed - pairs
     if seconds_per_pair is None or more <= 0:
         return advice

@@ -23,6 +23,7 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.number_format import quantity
 
 _MAX_NAME = 40
 _P95 = 0.95
@@ -65,7 +66,7 @@ def elastic_document(view: ElasticComparison) -> Document:
 
 def _title(view: ElasticComparison) -> str:
     devices = ", ".join(f"{count:,} {clean(name)}" for name, count in view.devices)
-    return f"{clean(view.log, limit=_MAX_NAME)}: {view.jobs:,} jobs on {devices}"
+    return f"{clean(view.log, limit=_MAX_NAME)}: {quantity(view.jobs, 'job')} on {devices}"
 
 
 def _sentences(view: ElasticComparison) -> Iterator[str]:
@@ -88,8 +89,8 @@ def _notes(view: ElasticComparison) -> Iterator[str]:
         "USD are those of the device-hours that jobs held."
     )
     if view.left_out:
-        jobs = "job" if view.left_out == 1 else "jobs"
-        yield f"Left out: {view.left_out:,} {jobs} without a run time, whole devices or a speed."
+        jobs = quantity(view.left_out, "job")
+        yield f"Left out: {jobs} without a run time, whole devices or a speed."
     yield from (
         f"{rate.label}: {number_format.usd(rate.usd_per_device_hour)} an hour, {rate.origin}."
         for rate in view.rates

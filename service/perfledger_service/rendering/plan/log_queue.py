@@ -23,7 +23,7 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.number_format import duration
+from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,
@@ -119,7 +119,8 @@ def formula_sentences(formula: QueuePlan) -> Iterator[str]:
         return
     quantiles = ", ".join(f"P{share * 100:g} {duration(s)}" for share, s in formula.quantiles_s)
     yield (
-        f"{label}: {duration(formula.exact.wait_s)} on average on {formula.devices:,} devices, "
+        f"{label}: {duration(formula.exact.wait_s)} on average on "
+        f"{quantity(formula.devices, 'device')}, "
         f"{quantiles}."
     )
     if formula.target is not None and formula.devices_needed is not None:
@@ -129,7 +130,7 @@ def formula_sentences(formula: QueuePlan) -> Iterator[str]:
 def _title(plan: LogQueuePlan) -> str:
     name = clean(plan.log, limit=_MAX_LOG)
     size = "one device each" if plan.widest == 1 else f"up to {plan.widest:,} devices each"
-    return f"{name}: {plan.jobs:,} jobs of {plan.days:.1f} days, {size}"
+    return f"{name}: {quantity(plan.jobs, 'job')} of {plan.days:.1f} days, {size}"
 
 
 def queue_devices_in_use(plan: LogQueuePlan, row: QueueRow) -> float | None:
@@ -213,7 +214,7 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
         yield _replay_choices(plan)
     if plan.peak is not None and plan.peak > plan.devices:
         yield (
-            f"The log shows {plan.peak:,} devices in use at one moment, more than the "
+            f"The log shows {quantity(plan.peak, 'device')} in use at one moment, more than the "
             f"{plan.devices:,} of the replay."
         )
     if plan.needed is not None and (plan.calibration is None or not plan.calibration.is_calibrated):
@@ -221,7 +222,7 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
     if plan.formula is None:
         yield f"No queueing formula: {plan.formula_obstacle}."
     for reason, count in plan.left_out:
-        yield f"{count:,} {'row' if count == 1 else 'rows'} of the log left out: {reason}."
+        yield f"{quantity(count, 'row')} of the log left out: {reason}."
     if plan.replayed.unplaceable:
         count = plan.replayed.unplaceable
         yield (
@@ -233,7 +234,9 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
 def _replay_choices(plan: LogQueuePlan) -> str:
     """Return what the replay took from the record."""
     policy = plan.policy.name if plan.is_policy_fitted else ""
-    devices = "" if plan.are_devices_given else f"{plan.devices:,} devices{_besides(plan)}"
+    devices = (
+        "" if plan.are_devices_given else f"{quantity(plan.devices, 'device')}{_besides(plan)}"
+    )
     what = " on ".join(filter(None, (policy, devices)))
     if plan.recorded is None or plan.calibration is None or plan.calibration.wait_mean is None:
         return f"{what}: the most that the log shows in use at one moment."
@@ -248,7 +251,7 @@ def _nodes(plan: LogQueuePlan) -> str:
     if plan.per_node is None or plan.needed is None or plan.needed.devices is None:
         return ""
     count = plan.needed.devices // plan.per_node
-    return f" ({count} {'node' if count == 1 else 'nodes'} of {plan.per_node})"
+    return f" ({quantity(count, 'node')} of {plan.per_node})"
 
 
 def _target(target: WaitTarget) -> str:

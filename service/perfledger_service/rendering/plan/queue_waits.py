@@ -4,7 +4,7 @@ from perfledger_cost_models.review.queue_waits import RecordedWaits, WaitFigures
 from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.number_format import duration
+from perfledger_service.rendering.layout.number_format import duration, quantity
 
 NO_TEAM = "(no team)"
 
@@ -23,8 +23,8 @@ def wait_sentence(waits: RecordedWaits | UnknownFigure, quarter: str) -> str:
         return ""
     overall = waits.overall
     waiting = (
-        f"{overall.jobs:,} jobs of {quarter} waited {duration(overall.wait_mean_s)} on average, "
-        f"95 % of them at most {duration(overall.wait_p95_s)}, by {clean(waits.log)}"
+        f"{quantity(overall.jobs, 'job')} of {quarter} waited {duration(overall.wait_mean_s)} "
+        f"on average, 95 % of them at most {duration(overall.wait_p95_s)}, by {clean(waits.log)}"
     )
     if waits.objective_s is None or waits.objective_share is None or overall.met_share is None:
         return f"{waiting}. The plan states no objective for waits."

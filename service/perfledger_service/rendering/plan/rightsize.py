@@ -34,6 +34,7 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.number_format import quantity
 
 _MAX_ACCELERATOR = 24
 _MAX_DEVICE = 40
@@ -171,9 +172,8 @@ def _devices(option: SizedOption) -> str:
     plan = option.plan
     curve = plan.setting.curve
     device = clean(curve.accelerator or curve.device, limit=_MAX_ACCELERATOR)
-    many = "" if plan.replicas == 1 else "s"
     of = "" if curve.sharing is ReplicaSharing.WHOLE else f" of {replica_name(curve)}"
-    return f"{plan.devices} x {device} ({plan.replicas} replica{many}{of})"
+    return f"{plan.devices} x {device} ({quantity(plan.replicas, 'replica')}{of})"
 
 
 def _workload(setting: ReplicaSettings, sizing: SizingResult) -> str:

@@ -31,7 +31,7 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.number_format import duration
+from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,
@@ -116,7 +116,7 @@ def left_out_sentences(view: PolicyComparison) -> tuple[str, ...]:
     unplaceable = view.rows[0].figures.unplaceable
     misfits = f"{unplaceable:,} {_jobs(unplaceable)} on no pool, even empty: left out."
     rows = (
-        f"{count:,} {'row' if count == 1 else 'rows'} of the log left out: {reason}."
+        f"{quantity(count, 'row')} of the log left out: {reason}."
         for reason, count in view.left_out
     )
     return (*((misfits,) if unplaceable else ()), *rows)
@@ -226,7 +226,8 @@ def _nearest_facts(nearest: FittedReplay | None) -> dict[str, object] | None:
 
 def _title(view: PolicyComparison) -> str:
     name = clean(view.log, limit=_MAX_NAME)
-    return f"{name}: {view.jobs:,} jobs of {view.days:.1f} days on {view.devices:,} devices"
+    jobs, devices = quantity(view.jobs, "job"), quantity(view.devices, "device")
+    return f"{name}: {jobs} of {view.days:.1f} days on {devices}"
 
 
 def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison) -> str:
@@ -271,7 +272,7 @@ def _notes(view: PolicyComparison) -> Iterator[str]:
     )
     if view.inferred_nodes is not None:
         besides = UNFINISHED if view.lacks_device_time else ""
-        yield f"{view.devices:,} devices{besides}: what fits the log's record best."
+        yield f"{quantity(view.devices, 'device')}{besides}: what fits the log's record best."
     yield from left_out_sentences(view)
     yield from view.notes
     if view.rate is not None:

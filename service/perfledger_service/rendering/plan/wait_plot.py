@@ -25,7 +25,7 @@ from perfledger_service.rendering.chart.marks import SERIES_TONES, BarMark, Line
 from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey, Picture
 from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.layout import number_format
-from perfledger_service.rendering.layout.number_format import duration
+from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.rendering.plan.calibration import calibration_sentence
 from perfledger_service.rendering.plan.log_queue import (
     needed_sentence,
@@ -82,7 +82,7 @@ def policies_picture(view: PolicyComparison) -> Picture:
     return _picture(
         waits,
         policy_comparison.CURVE,
-        title=f"{view.log}: {view.jobs:,} jobs on {view.devices:,} devices",
+        title=f"{view.log}: {quantity(view.jobs, 'job')} on {quantity(view.devices, 'device')}",
         summary=sentences[0] if sentences else "Share of jobs that wait no longer",
         bars=_bars_title(view) + (", and 95 % interval" if has_intervals else ""),
     )
@@ -91,12 +91,12 @@ def policies_picture(view: PolicyComparison) -> Picture:
 def queue_svg(plan: QueuePlan) -> str:
     """Return the waits of an M/M/c queue; a queue that grows without limit has no line."""
     share = min(plan.load / plan.devices, 1.0)
-    name = f"{plan.devices} devices"
+    name = quantity(plan.devices, "device")
     return picture_svg(
         _picture(
             [_Waits(name=name, curve_s=plan.curve_s, share=share)],
             server_count.CURVE,
-            title=f"{number_format.count(plan.load)} of {plan.devices:,} devices busy on average",
+            title=f"{number_format.count(plan.load)} of {name} busy on average",
             summary="Random arrivals, exponential services (M/M/c)"
             if plan.curve_s
             else "The queue grows without limit: demand exceeds capacity",
@@ -109,7 +109,9 @@ def log_queue_svg(plan: LogQueuePlan) -> str:
     """Return recorded, replayed and, where it holds, formula waits as an SVG document."""
     waits = [
         _Waits(
-            name=row.source if row.devices is None else f"{row.source}, {row.devices} devices",
+            name=row.source
+            if row.devices is None
+            else f"{row.source}, {quantity(row.devices, 'device')}",
             curve_s=row.waits.wait_curve_s,
             share=queue_devices_in_use(plan, row),
         )
@@ -117,13 +119,13 @@ def log_queue_svg(plan: LogQueuePlan) -> str:
     ]
     formula = plan.formula
     if formula is not None and formula.curve_s:
-        name = f"formula (M/M/c), {formula.devices} devices"
+        name = f"formula (M/M/c), {quantity(formula.devices, 'device')}"
         waits.append(_Waits(name=name, curve_s=formula.curve_s, share=None))
     return picture_svg(
         _picture(
             waits,
             policy_comparison.CURVE,
-            title=f"{plan.log}: waits of {plan.jobs:,} jobs as recorded and replayed",
+            title=f"{plan.log}: waits of {quantity(plan.jobs, 'job')} as recorded and replayed",
             summary=needed_sentence(plan) or calibration_sentence(plan.calibration),
             bars=_bars_title(plan),
         )

@@ -8,6 +8,7 @@ from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.layout.xlsx_workbook import CellStyle, Workbook, Worksheet
 from perfledger_service.rendering.plan.queue_waits import NO_TEAM, wait_sentence
 from perfledger_service.rendering.plan.simulate import devices_in_use, left_out_sentences
@@ -109,7 +110,11 @@ def _write_policies(sheet: Worksheet, policies: PolicyComparison | UnknownFigure
     if isinstance(policies, UnknownFigure):
         sheet.text(top, 0, unknown_line(policies))
         return
-    _heads(sheet, top, (f"replayed on {policies.devices} devices, initially empty",))
+    _heads(
+        sheet,
+        top,
+        (f"replayed on {quantity(policies.devices, 'device')}, initially empty",),
+    )
     for row, one in enumerate(policies.rows, start=top + 1):
         _policy(sheet, row, one.figures, devices_in_use(policies, one.figures.useful))
     remarks = (*left_out_sentences(policies), *_USE_REMARKS[policies.device_use])

@@ -11,6 +11,7 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.backups.backup_manifest import BackupManifest, BackupTable
 
 _COLUMNS: tuple[Column[BackupTable], ...] = (
@@ -23,7 +24,7 @@ _COLUMNS: tuple[Column[BackupTable], ...] = (
 
 def backup_document(manifest: BackupManifest, *, path: str) -> Document:
     """Return a new backup's tables with their sizes before compression."""
-    sentence = f"{manifest.rows:,} rows are in {path}, which was read again."
+    sentence = f"{path} has {quantity(manifest.rows, 'row')}, and was read again."
     return Document(
         name="perfledger-backup",
         facts={"file": path} | manifest_facts(manifest),

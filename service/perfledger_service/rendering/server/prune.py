@@ -11,6 +11,7 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.storage.retention import RetentionReport, RetentionRow, StoredAmount
 
 _STILL_READ = "What judging, reviews, pages or open pull requests still read is never removed."
@@ -55,7 +56,7 @@ def _columns(removed: str) -> tuple[Column[RetentionRow], ...]:
 
 
 def _period(row: RetentionRow) -> str:
-    return "ever" if row.kept_days is None else f"{row.kept_days:,} days"
+    return "ever" if row.kept_days is None else quantity(row.kept_days, "day")
 
 
 def _moment(amount: StoredAmount) -> str | None:

@@ -2,6 +2,7 @@
 
 from perfledger_service.rendering.layout import provenance_facts
 from perfledger_service.rendering.layout.document import Document, Preformatted
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.branch_views import BranchOrder
 
 MAX_SHOWN = 20
@@ -10,8 +11,8 @@ MAX_SHOWN = 20
 def reorder_document(order: BranchOrder) -> Document:
     """Return how many commits have a place, how many moved, and which have none."""
     commits, moves = (
-        _count(len(order.commits), "measured commit"),
-        _count(order.moved_commits, "commit"),
+        quantity(len(order.commits), "measured commit"),
+        quantity(order.moved_commits, "commit"),
     )
     lines = [
         f"{order.repository}: {commits} on the default branch, {moves} moved",
@@ -33,7 +34,3 @@ def reorder_document(order: BranchOrder) -> Document:
         },
         blocks=(Preformatted("\n".join(lines)),),
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,6 +1,7 @@
 """Presents what was restored from a backup."""
 
 from perfledger_service.rendering.layout.document import Document, Preformatted
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.server.backup import backup_tables, manifest_facts
 from perfledger_service.values.backups.backup_manifest import RestoredBackup
 
@@ -9,7 +10,7 @@ def restored_document(restored: RestoredBackup) -> Document:
     """Return what is in the database now, and what its service will do first."""
     manifest, number = restored.manifest, restored.unfinished_uploads
     moment = f"{manifest.created_at:%Y-%m-%d at %H:%M} UTC"
-    lines = [f"{manifest.rows:,} rows are restored, as they were on {moment}."]
+    lines = [f"Restored: {quantity(manifest.rows, 'row')}, as on {moment}."]
     if number:
         lines.append(f"Uploads that the service takes up again when it starts: {number:,}.")
     return Document(

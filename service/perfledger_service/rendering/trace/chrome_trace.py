@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from perfledger.profile import Profile
 from perfledger_service.rendering.layout import vocabulary
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.trace.lanes import StepLane, lanes_of
 
 # Per step; beyond them the shortest are left out. A page has two steps per workload.
@@ -29,8 +30,7 @@ def chrome_trace(profiles: Mapping[str, Profile]) -> Json:
         name = f"{title}: the step nearest to the median"
         left_out = len(profile.slices) - MAX_EVENTS
         if left_out > 0:
-            calls = "call" if left_out == 1 else "calls"
-            name += f", without its {left_out} shortest {calls}"
+            name += f", without its {quantity(left_out, 'shortest call')}"
         events.append(_naming("process_name", process, 0, name))
         for thread, lane in enumerate(lanes_of(profile.slices, most=MAX_EVENTS), start=1):
             events.append(_naming("thread_name", process, thread, _name(lane.name)))

@@ -33,7 +33,7 @@ def restore(run, tmp_path):
 def test_what_waited_is_taken_up_again(backup, restore, tmp_path, start_site):
     text = restore(backup)
 
-    assert "rows are restored, as they were on" in text
+    assert "rows, as on 20" in text
     assert "Uploads that the service takes up again when it starts: 1." in text
     engine = open_engine(f"sqlite:///{tmp_path / 'new.db'}")
     with start_site(engine) as site:

@@ -333,3 +333,10 @@ def test_a_yearly_interval_that_ends_at_zero_has_no_signs():
 
     assert gain == loss
     assert "+" not in "".join(gain)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 jobs"), (1, "1 job"), (2, "2 jobs"), (1024, "1,024 jobs")]
+)
+def test_one_thing_has_no_plural(number, text):
+    assert number_format.quantity(number, "job") == text
