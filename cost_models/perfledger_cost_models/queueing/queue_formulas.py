@@ -126,7 +126,7 @@ def fewest_servers(
         raise QueueError(msg)
     load = _load(arrivals_per_s, service_s)
     blocked, servers = 1.0, 0
-    while servers < MAX_SERVERS:
+    while load < MAX_SERVERS > servers:  # fewer servers than the load are never enough
         servers += 1
         blocked = load * blocked / (servers + load * blocked)
         if servers <= load:

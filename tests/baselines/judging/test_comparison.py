@@ -18,6 +18,7 @@ from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
+from tests.tries import tries
 
 RULE = DecisionRule(looks=(), alpha=0.05, margin=0.01, floor=0.003)
 BYTES = Metric(
@@ -144,7 +145,7 @@ def test_nothing_to_judge_is_no_verdict():
 
 @pytest.mark.slow
 def test_of_unchanged_families_no_more_than_alpha_have_a_change():
-    families = 400
+    families = tries(400)
     wrong = sum(
         any(
             verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}

@@ -251,7 +251,7 @@ def test_all_workloads_share_the_level():
     assert all(one.outcome is Outcome.UNCHANGED for one in rest)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 @given(seed=st.integers(0, 10_000), factor=st.floats(0.5, 20.0))
 def test_the_unit_of_time_changes_no_judgement(seed, factor):
     windows = slower(workload(seed, noise=0.02), "layer_norm", 1.05)

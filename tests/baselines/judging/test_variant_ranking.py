@@ -11,6 +11,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Side, WorkloadSpec
 from perfledger_baselines.judging.variant_ranking import variant_rankings, workload_of
 from perfledger_baselines.significance.power import LARGEST_CHANGE
+from tests.tries import tries
 
 NAMES = ("eager", "compile", "cudagraphs")
 FAST, SLOW, SLOWEST = 1.0, 1.2, 1.5
@@ -223,10 +224,11 @@ def test_grids_are_ranked_point_by_point():
 
 
 def test_equal_variants_are_rarely_told_apart(bundle_of):
-    """Of 200 checks of three equal variants, alpha allows one side of ten."""
+    """Of the checks of three equal variants, alpha allows one side of ten."""
     times = dict.fromkeys(NAMES, (FAST, FAST))
-    checks = (ranking_of(bundle_of(times, noise=0.02, seed=seed)) for seed in range(200))
+    count = tries(200)
+    checks = (ranking_of(bundle_of(times, noise=0.02, seed=seed)) for seed in range(count))
 
     told = sum(bool(each.base.fastest or each.head.fastest) for each in checks)
 
-    assert told <= 10
+    assert told <= count / 20

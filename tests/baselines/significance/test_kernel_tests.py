@@ -12,6 +12,7 @@ from perfledger_baselines.significance.kernel_tests import (
     trimmed_t_tests,
 )
 from perfledger_baselines.significance.power import LARGEST_CHANGE
+from tests.tries import tries
 
 SECONDS = st.floats(1e-9, 1e3)
 
@@ -96,7 +97,7 @@ def test_one_wild_pair_of_twelve_hides_no_change():
 @pytest.mark.parametrize("kind", ["normal", "t3", "two states", "spikes"])
 def test_unchanged_pairs_are_rejected_no_more_often_than_the_level(kind):
     draw = np.random.default_rng(11)
-    size = (100_000, 12)
+    size = (tries(100_000), 12)
     rows = {
         "normal": lambda: draw.normal(size=size),
         "t3": lambda: draw.standard_t(3, size=size),

@@ -3,6 +3,7 @@ import pytest
 
 from perfledger_cost_models.forecasting.forecast import backtest, pinball
 from perfledger_cost_models.forecasting.sample_paths import sample_paths
+from tests.tries import tries
 
 
 def noisy(count, *, seed=1, spread=0.1):
@@ -33,7 +34,7 @@ def test_a_backtest_knows_nothing_of_what_came_later():
 @pytest.mark.parametrize("count", [30, 60])
 def test_eight_of_ten_come_true(count):
     inside = told = 0
-    for seed in range(60):
+    for seed in range(tries(120)):
         rng = np.random.default_rng((seed, count))
         trend = np.exp(rng.uniform(-0.01, 0.04) * np.arange(count + 6))
         series = trend * noisy(count + 6, seed=seed, spread=rng.uniform(0.05, 0.2))

@@ -26,6 +26,7 @@ from perfledger_cost_models.scheduling.policy import (
 from perfledger_cost_models.scheduling.preemption import PreemptibleDevices
 from perfledger_cost_models.scheduling.reservations import Reservation
 from perfledger_cost_models.scheduling.simulation import simulate
+from tests.tries import tries
 
 ONE_NODE = equal_nodes(1, devices=4)
 
@@ -83,7 +84,7 @@ reserved = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=tries(120))
 @given(st.lists(anyone, min_size=1, max_size=30), mixes | moving, st.lists(reserved, max_size=2))
 def test_device_time_is_conserved_by_every_policy_with_reservations(rows, policy, reservations):
     cluster = read_cluster("gpu,cpu_milli,count\n4,8000,3\n", devices=4)

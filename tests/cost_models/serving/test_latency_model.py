@@ -6,6 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.serving.latency_model import fit_latency, left_out_errors, wait_shape
 from perfledger_cost_models.serving.load_curve import LoadMode, LoadPoint
+from tests.tries import tries
 
 RATES = (20.0, 40.0, 55.0, 70.0, 80.0, 88.0)
 CAPACITY = 100.0
@@ -132,7 +133,9 @@ def within(seconds, times):
 @pytest.mark.slow
 def test_noise_pulls_the_curve_neither_down_nor_up():
     random, noise = np.random.default_rng(4), 0.15
-    values = [(p99(rate) * np.exp(noise * random.standard_normal(40))).tolist() for rate in RATES]
+    values = [
+        (p99(rate) * np.exp(noise * random.standard_normal(tries(80)))).tolist() for rate in RATES
+    ]
     found = [
         fit_latency(
             [
@@ -180,7 +183,7 @@ def test_too_few_points_check_nothing():
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=tries(40))
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_units_of_time_and_of_rates_change_nothing(seconds, per_second):
     scaled = [point(rate * per_second, p99(rate) * seconds) for rate in RATES]

@@ -17,6 +17,7 @@ from perfledger_cost_models.serving.rightsizing import (
     right_size,
     with_errors,
 )
+from tests.tries import tries
 
 SHARES = (0.2, 0.4, 0.55, 0.7, 0.8, 0.88)
 GIGABYTE = 10**9
@@ -219,7 +220,7 @@ def test_the_best_are_checked_point_by_point():
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=tries(32))
 @given(st.floats(10.0, 400.0), st.floats(0.05, 1.0), st.floats(1.05, 2.0))
 def test_more_requests_never_cost_less(rate, p99_s, more):
     def usd(per_second):

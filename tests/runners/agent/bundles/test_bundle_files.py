@@ -32,6 +32,7 @@ from perfledger.records import (
 from perfledger_runners.bundles import bundle_files
 from perfledger_runners.bundles.bundle_files import read_bundle, write_bundle
 from perfledger_runners.bundles.value_checks import BundleError
+from tests.tries import tries
 
 SPEC = WorkloadSpec(
     id="gpt:train[batch=8]",
@@ -186,7 +187,7 @@ BUNDLES = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@settings(max_examples=tries(80))
 @given(BUNDLES)
 def test_a_bundle_is_read_as_it_was_written(bundle):
     data = bundle.to_json().encode()
