@@ -1,11 +1,11 @@
 """Measures how much of each class is stored, of everything or of some uploads or records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, exists, func, select as columns, true
 from sqlalchemy.orm import Mapped
-from sqlmodel import Session, col
+from sqlmodel import Session, col, select
 
 from perfledger_service.store.events.event_tables import TrackedEventRow
 from perfledger_service.store.jobs.job_tables import RunnerJobRow
@@ -28,12 +28,16 @@ def stored_amount(
 
 
 def amount_of(session: Session, kind: RetentionClass, ids: Sequence[int | str]) -> StoredAmount:
-    """Return how much of a class some uploads have, or some records are, by their ids."""
+    """Return how much of a class some uploads have, or some records are, by their ids.
+
+    A bundle that other uploads hold, too, is not among them.
+    """
+    if kind is RetentionClass.BUNDLES:
+        return _bundles_of(session, ids)
     column = _id_column(kind)
     total = StoredAmount()
-    for start in range(0, len(ids), IDS_AT_A_TIME):
-        chosen = column.in_(ids[start : start + IDS_AT_A_TIME])
-        amount = _amount(session, kind, chosen)
+    for batch in _batches(ids):
+        amount = _amount(session, kind, column.in_(batch))
         total = StoredAmount(
             rows=total.rows + amount.rows,
             bytes=total.bytes + amount.bytes,
@@ -98,17 +102,44 @@ def _records(
 
 
 def _bundles(session: Session, chosen: ColumnElement[bool]) -> StoredAmount:
+    """Return the amount of the bundles that uploads hold and no others do."""
     is_there = ~lacks(UploadPart.BUNDLE)
-    is_held = exists().where(
-        col(UploadRow.bundle_sha256) == col(BundleRow.sha256), chosen, is_there
-    )
+    is_holder = (col(UploadRow.bundle_sha256) == col(BundleRow.sha256), is_there)
+    is_held = (exists().where(*is_holder, chosen), ~exists().where(*is_holder, ~chosen))
     connection = session.connection()
     content = func.sum(func.length(BundleRow.content))
-    rows, size = connection.execute(columns(func.count(), content).where(is_held)).one()
+    rows, size = connection.execute(columns(func.count(), content).where(*is_held)).one()
     oldest = connection.execute(
         columns(func.min(UploadRow.created_at)).where(chosen, is_there)
     ).scalar_one()
     return StoredAmount(rows=rows, bytes=int(size or 0), oldest=oldest)
+
+
+def _bundles_of(session: Session, upload_ids: Sequence[int | str]) -> StoredAmount:
+    """Return the amount of the bundles that uploads hold and no others do, by the uploads' ids."""
+    arrivals: dict[str, list[datetime]] = {}
+    of_upload = select(UploadRow.bundle_sha256, UploadRow.created_at).where(
+        ~lacks(UploadPart.BUNDLE)
+    )
+    for ids in _batches(upload_ids):
+        for sha256, arrival in session.exec(of_upload.where(col(UploadRow.id).in_(ids))):
+            arrivals.setdefault(sha256, []).append(arrival)
+    sizes: dict[str, int] = {}
+    for shas in _batches(tuple(arrivals)):
+        holders = session.exec(
+            select(BundleRow.sha256, func.length(BundleRow.content), func.count())
+            .join(UploadRow)
+            .where(col(BundleRow.sha256).in_(shas), ~lacks(UploadPart.BUNDLE))
+            .group_by(col(BundleRow.sha256))
+        )
+        sizes |= {sha: size for sha, size, count in holders if count == len(arrivals[sha])}
+    oldest = min((moment for sha in sizes for moment in arrivals[sha]), default=None)
+    return StoredAmount(rows=len(sizes), bytes=sum(sizes.values()), oldest=oldest)
+
+
+def _batches(ids: Sequence[int | str]) -> Iterator[Sequence[int | str]]:
+    for start in range(0, len(ids), IDS_AT_A_TIME):
+        yield ids[start : start + IDS_AT_A_TIME]
 
 
 def _results(session: Session, kind: RetentionClass, chosen: ColumnElement[bool]) -> StoredAmount:

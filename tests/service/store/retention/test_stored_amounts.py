@@ -2,10 +2,16 @@
 
 import pytest
 
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.projects import project_for
+from perfledger_service.store.retention import stored_amounts
+from perfledger_service.store.retention.stored_amounts import amount_of
+from perfledger_service.store.tables import UploadRow
 from perfledger_service.usecases.server.retention import run_retention
 from perfledger_service.values.storage.retention import (
     RetentionClass,
     RetentionPolicy,
+    StoredAmount,
     UploadPart,
 )
 from tests.service.retention_history import (
@@ -43,6 +49,27 @@ def test_a_dry_run_tells_what_goes_with_the_results(history, prune):
 
     assert [row.removed for row in would_go.rows] == [row.removed for row in went.rows]
     assert rows_by_class(went)[RetentionClass.BUNDLES].removed.rows == 1
+
+
+def test_a_bundle_of_two_uploads_goes_once_with_both(any_engine, history, monkeypatch, now):
+    monkeypatch.setattr(stored_amounts, "IDS_AT_A_TIME", 1)
+    first, second = history(*[{"ratio": 1.0}] * 2)
+    with write_session(any_engine) as session:
+        row = session.get_one(UploadRow, second.id)
+        row.bundle_sha256 = first.bundle_sha256
+        row.project_id = project_for(session, "octo/other", now=now).id
+        session.add(row)
+        session.commit()
+
+    with read_session(any_engine) as session:
+        of_one, of_both = (
+            amount_of(session, RetentionClass.BUNDLES, ids)
+            for ids in ([second.id], [second.id, first.id])
+        )
+
+    assert of_one == StoredAmount()
+    assert (of_both.rows, of_both.oldest) == (1, first.created_at)
+    assert of_both.bytes > 0
 
 
 def test_what_arrives_meanwhile_is_not_subtracted_from_what_was_removed(  # noqa: PLR0917

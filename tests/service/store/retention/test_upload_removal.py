@@ -12,7 +12,12 @@ from perfledger_service.store.tables import (
     UploadRow,
 )
 from perfledger_service.store.uploads import bundle_content, set_status
-from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy, UploadPart
+from perfledger_service.values.storage.retention import (
+    RetentionClass,
+    RetentionPolicy,
+    StoredAmount,
+    UploadPart,
+)
 from perfledger_service.values.upload_views import UploadStatus
 from tests.service.retention_history import KEPT_DAYS, rows_by_class
 
@@ -75,8 +80,11 @@ def test_a_bundle_that_another_project_keeps_is_removed_for_one_of_them_alone(  
         content = bundle_content(session, upload.bundle_sha256)
     second = copy_to_other_project(any_engine, upload, received, make_bundle, now)
 
-    prune(RetentionPolicy({RetentionClass.BUNDLES: KEPT_DAYS}))
+    would_go = prune(RetentionPolicy({RetentionClass.BUNDLES: KEPT_DAYS}), is_dry_run=True)
+    went = prune(RetentionPolicy({RetentionClass.BUNDLES: KEPT_DAYS}))
 
+    for report in (would_go, went):
+        assert rows_by_class(report)[RetentionClass.BUNDLES].removed == StoredAmount()
     assert removed_parts(upload) == {UploadPart.BUNDLE}
     assert removed_parts(second) == set()
     with read_session(any_engine) as session:
