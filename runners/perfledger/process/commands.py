@@ -44,8 +44,12 @@ from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageTy
 from perfledger.records import Device, FailureReason, Framework
 from perfledger.statement import STATEMENT_FILE, statement_function
 from perfledger.step_work import StepWork
-from perfledger.variants.result_difference import result_arrays
-from perfledger.variants.variant_remarks import FirstResult, variant_remarks
+from perfledger.variants.variant_remarks import (
+    SEVERAL_RANKS,
+    FirstResult,
+    first_result,
+    variant_remarks,
+)
 from perfledger.workload import AnyStep, PreparedStep, Step, Workload
 
 # Answers a request, given what collects its workloads, within the session of another tool.
@@ -277,7 +281,10 @@ def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) ->
 
 def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
     if context.link is not None:  # counting runs steps as it needs them, and each its own number
-        return asdict(StepWork(limits=("the work of several ranks cannot be counted",)))
+        work = StepWork(limits=("the work of several ranks cannot be counted",))
+        return asdict(
+            replace(work, variant_remarks=(SEVERAL_RANKS,)) if bound.spec.variant else work
+        )
     device, meter = meter_of(context, bound)
     with meter.device_context(), ExitStack() as teardowns:
         remarks = _remarks(context, bound, device, meter) if bound.spec.variant else ()
@@ -304,7 +311,7 @@ def _remarks(
             transformed = set_up_variant(context, side, device, meter, teardowns=teardowns)
             result = transformed.run()
             context.channel.leave_if_forked()
-            return FirstResult(result_arrays(result), transformed.verify())
+            return first_result(result, transformed.verify())
 
     return variant_remarks(
         lambda: run(bound.as_written),

@@ -83,8 +83,18 @@ def _require_successor(jax: Foreign, variant: Variant, call: FunctionCall) -> No
 def _donating_step(
     jax: Foreign, variant: Variant, function: Foreign, call: FunctionCall
 ) -> TransformedStep:
-    """Return a step that gives the first input away, and takes its successor the next time."""
-    first_state, other_inputs = call.inputs[0], call.inputs[1:]
+    """Return a step that gives the first input away, and takes its successor the next time.
+
+    Raises UnmeasurableError where an earlier set-up gave the same arrays away.
+    """
+    # Numbers and arrays on the host become arrays of JAX: those can be given away.
+    first_state = jax.tree_util.tree_map(
+        lambda leaf: leaf if isinstance(leaf, jax.Array) else jax.numpy.array(leaf), call.inputs[0]
+    )
+    buffers, other_inputs = jax.tree_util.tree_leaves(first_state), call.inputs[1:]
+    if any(buffer.is_deleted() for buffer in buffers):
+        reason = "has a first input that an earlier set-up gave away"
+        raise unavailable(variant.name, reason, "make it in the set-up, anew each time")
     state = first_state
 
     def step() -> object:
@@ -94,7 +104,6 @@ def _donating_step(
         return result
 
     def verify() -> tuple[str, ...]:
-        buffers = jax.tree_util.tree_leaves(first_state)
         unused = sum(not buffer.is_deleted() for buffer in buffers)
         if unused == len(buffers):
             reason = "gave nothing away: XLA used none of the donated memory"

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 
 from perfledger.measuring.step_results import result_leaves
 from perfledger.variants.transformed_step import Foreign
@@ -33,7 +34,10 @@ class ResultArray:
 
 
 def result_arrays(result: object) -> tuple[ResultArray, ...]:
-    """Return copies of the arrays and numbers in a result; what is neither is left out."""
+    """Return copies of the arrays and numbers in a result; what is neither is left out.
+
+    Raises any error of an array that cannot become one of numpy's, and ImportError without numpy.
+    """
     arrays: list[ResultArray] = []
     for leaf in result_leaves(result):
         if len(arrays) >= MAX_RESULT_ARRAYS:
@@ -97,7 +101,7 @@ def array_tolerance(kind: str) -> float:
 
 def array_difference(before: Foreign, after: Foreign) -> float:
     """Return the largest difference relative to the largest number, infinite if NaNs differ."""
-    numpy: Foreign = sys.modules["numpy"]
+    numpy: Foreign = import_module("numpy")
     if not before.size or numpy.array_equal(before, after):
         return 0.0
     if before.dtype.kind in EXACT_KINDS:
@@ -122,10 +126,8 @@ def _shapes(arrays: tuple[ResultArray, ...]) -> list[tuple[int, ...]]:
 
 def _array(leaf: Foreign) -> ResultArray | None:
     """Return a leaf as an array of whole numbers, float64 or complex128, None if it is none."""
-    numpy: Foreign = sys.modules.get("numpy")
+    numpy: Foreign = import_module("numpy")
     torch: Foreign = sys.modules.get("torch")
-    if numpy is None:
-        return None
     has_gradient = False
     if torch is not None and isinstance(leaf, torch.Tensor):
         has_gradient, kind = bool(leaf.requires_grad), str(leaf.dtype).removeprefix("torch.")

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from perfledger.variants.result_difference import ResultArray, result_remarks
+from perfledger.failure_reason import error_line
+from perfledger.variants.result_difference import ResultArray, result_arrays, result_remarks
 
 NO_NUMBERS = "its result has no numbers to compare: return the function's result"
 NO_REPETITION = (
     "its result cannot be compared, as the step as it is written does not repeat its own after "
     "another set-up: seed its random numbers"
 )
+UNREADABLE = "its result cannot be compared"
+SEVERAL_RANKS = f"{UNREADABLE}: it runs in several ranks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,15 @@ class FirstResult:
 
     arrays: tuple[ResultArray, ...]
     remarks: tuple[str, ...] = ()
+    error: str = ""  # of an array that cannot be read; "": all are
+
+
+def first_result(result: object, remarks: tuple[str, ...]) -> FirstResult:
+    """Return a step's result, and what its variant left as it is written."""
+    try:
+        return FirstResult(result_arrays(result), remarks)
+    except Exception as error:  # a boundary: arrays without a form that numpy has, such as sparse
+        return FirstResult((), remarks, error_line(error))
 
 
 def variant_remarks(
@@ -33,6 +45,8 @@ def variant_remarks(
     does not repeat its own result says nothing about the variant.
     """
     written, variant = run_written(), run_variant()
+    if error := written.error or variant.error:
+        return (*variant.remarks, f"{UNREADABLE}: {error}")
     if not written.arrays:
         return (*variant.remarks, NO_NUMBERS)
     differences = result_remarks(written.arrays, variant.arrays, tolerance=tolerance)

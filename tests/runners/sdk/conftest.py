@@ -16,6 +16,7 @@ from typing import Any, Self
 import pytest
 
 import perfledger
+from perfledger.measuring.rank_link import RankLink
 from perfledger.process.commands import run_command
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import FD_VARIABLE, ChildRequest, Command, MeasuringEffort
@@ -117,12 +118,14 @@ def ask(root: Path, command: Command, **changes: Any) -> ChildRequest:
 def send_command(clean_process: None) -> Callable[..., Answer]:  # noqa: ARG001 - cleans up after it
     """Run a command in this process, answered through a real pipe."""
 
-    def run(root: Path, command: Command, **changes: Any) -> Answer:
+    def run(
+        root: Path, command: Command, *, link: RankLink | None = None, **changes: Any
+    ) -> Answer:
         reader, writer = os.pipe()
         channel = MessageChannel(writer)
         with Drain(reader) as drain:
             try:
-                run_command(ask(root, command, **changes), channel)
+                run_command(ask(root, command, **changes), channel, link=link)
             finally:
                 channel.close()
         return Answer(drain.messages())

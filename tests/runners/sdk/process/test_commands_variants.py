@@ -7,6 +7,7 @@ import pytest
 
 from perfledger.protocol import Command, MeasuringEffort
 from perfledger.records import FailureReason
+from perfledger.variants.variant_remarks import SEVERAL_RANKS
 
 NET = """
 import perfledger
@@ -192,6 +193,15 @@ def test_variants_of_jax_are_counted(run_child, write):
 
     names = [NAME.format("tower", variant) for variant in JITS]
     assert [answer.about(name)["variant_remarks"] for name in names] == [[], [], []]
+
+
+def test_the_result_of_a_variant_in_several_ranks_is_not_taken_for_equal(send_command, write):
+    place = write({"benchmarks/b.py": PLAIN.replace('framework="torch"', 'framework="host"')})
+
+    counted = send_command(place, Command.COUNT, link=object())
+
+    remarks = counted.about(NAME.format("plain", "compile"))["variant_remarks"]
+    assert remarks == [SEVERAL_RANKS]
 
 
 @pytest.mark.torch

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from perfledger.failure_reason import UnmeasurableError
@@ -19,8 +20,11 @@ class FakeJax:
     config = SimpleNamespace(jax_disable_jit=False)
     numpy = SimpleNamespace(shape=lambda leaf: leaf.shape, result_type=lambda leaf: leaf.dtype)
     tree_util = SimpleNamespace(
-        tree_leaves=lambda state: [state], tree_flatten=lambda state: ([state], "leaf")
+        tree_leaves=lambda state: [state],
+        tree_flatten=lambda state: ([state], "leaf"),
+        tree_map=lambda function, state: function(state),
     )
+    Array = object
 
     def jit(self, function, donate_argnums):
         assert donate_argnums == (0,)
@@ -87,6 +91,29 @@ def test_a_successor_may_be_returned_alone():
     step.run()
 
     assert float(step.run()["a"][0, 0]) == 4.0
+
+
+def test_arrays_on_the_host_and_numbers_are_donated_as_arrays_of_jax():
+    rows = np.ones((2, 2), np.float32)
+    step = step_of(
+        "jit:donate",
+        lambda last: {"rows": last["rows"] * 2, "count": last["count"] + 1},
+        {"rows": rows, "count": 0},
+    )
+
+    step.run()
+
+    assert int(step.run()["count"]) == 2
+    assert step.verify() == ()
+    assert rows.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_arrays_that_an_earlier_set_up_gave_away_are_refused():
+    shared = array()
+    step_of("jit:donate", lambda state: state + 1, shared).run()
+
+    with pytest.raises(UnmeasurableError, match="make it in the set-up"):
+        step_of("jit:donate", lambda state: state + 1, shared)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 
+import pytest
+
 from perfledger.variants.result_difference import ResultArray, result_arrays
 from perfledger.variants.variant_remarks import (
     NO_NUMBERS,
     NO_REPETITION,
     FirstResult,
+    first_result,
     variant_remarks,
 )
 
@@ -40,3 +43,14 @@ def test_a_written_step_that_does_not_repeat_itself_says_nothing_about_the_varia
 
 def test_a_result_without_numbers_is_not_equal_to_another():
     assert remarks_of(results(None), results(None)) == (NO_NUMBERS,)
+
+
+@pytest.mark.torch
+def test_an_array_that_cannot_be_read_is_a_remark_beside_the_variants_own(torch):
+    sparse = first_result({"dense": torch.ones(2), "sparse": torch.eye(2).to_sparse()}, (BREAK,))
+
+    first, second = remarks_of(results(1.0), lambda: sparse)
+
+    assert first == BREAK
+    assert second.startswith("its result cannot be compared: TypeError: can't convert Sparse")
+    assert remarks_of(lambda: sparse, results(1.0)) == (second,)
