@@ -55,9 +55,9 @@ def test_a_bundle_of_two_uploads_goes_once_with_both(any_engine, history, monkey
     monkeypatch.setattr(stored_amounts, "IDS_AT_A_TIME", 1)
     first, second = history(*[{"ratio": 1.0}] * 2)
     with write_session(any_engine) as session:
+        other = project_for(session, "octo/other", now=now)
         row = session.get_one(UploadRow, second.id)
-        row.bundle_sha256 = first.bundle_sha256
-        row.project_id = project_for(session, "octo/other", now=now).id
+        row.bundle_sha256, row.project_id = first.bundle_sha256, other.id
         session.add(row)
         session.commit()
 
