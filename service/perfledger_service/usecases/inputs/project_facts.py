@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from shutil import which
+
+import msgspec
 
 from perfledger.records import Framework
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
@@ -25,6 +28,12 @@ IMPORTS = {
     Framework.TORCH: re.compile(r"^\s*(?:import|from)\s+(?:torch|lightning)\b", re.MULTILINE),
     Framework.JAX: re.compile(r"^\s*(?:import|from)\s+(?:jax|flax|equinox)\b", re.MULTILINE),
 }
+# Of a project whose files import none yet. `pip install "jax[cuda12]"` and "torch==2.13.0" count.
+REQUIREMENTS = {
+    **dict.fromkeys(("torch", "lightning", "pytorch-lightning"), Framework.TORCH),
+    **dict.fromkeys(("jax", "flax", "equinox"), Framework.JAX),
+}
+REQUIREMENT_NAME = re.compile(r"\s*([A-Za-z0-9._-]+)")
 WORKLOADS = re.compile(r"^\s*(?:import|from)\s+perfledger\b", re.MULTILINE)
 PYTEST_BENCHMARK = re.compile(
     r"^\s*def test_\w+\([^)]*\bbenchmark\b|\bpytest\.mark\.benchmark\b", re.MULTILINE
@@ -48,6 +57,14 @@ MANAGER_FILES = {
 }
 
 
+class _Project(msgspec.Struct):
+    dependencies: list[str] = []
+
+
+class _Pyproject(msgspec.Struct):
+    project: _Project = msgspec.field(default_factory=_Project)
+
+
 def read_project_facts(root: Path) -> ProjectFacts:
     """Read the repository's files without running any of them.
 
@@ -62,7 +79,7 @@ def read_project_facts(root: Path) -> ProjectFacts:
     manager_file = next((name for name in MANAGER_FILES if (root / name).is_file()), "")
     manager = MANAGER_FILES.get(manager_file, EnvironmentManager.PIP)
     return ProjectFacts(
-        framework=_framework(texts.values()),
+        framework=_imported_framework(texts.values()) or _required_framework(root),
         packages=packages,
         manager=manager,
         has_manager=manager is EnvironmentManager.PIP or which(manager) is not None,
@@ -130,21 +147,42 @@ def _texts(root: Path, paths: Iterable[str]) -> dict[str, str]:
     """Return the beginnings of the Python files."""
     texts: dict[str, str] = {}
     for path in [path for path in paths if path.endswith(".py")][:MAX_FILES]:
-        file = root / path
-        if file.is_file():  # not deleted, and no broken link
-            with file.open("rb") as source:
-                texts[path] = source.read(MAX_SOURCE_BYTES).decode(errors="replace")
+        texts[path] = _beginning(root / path)  # "" if it was deleted or is a broken link
     return texts
 
 
-def _framework(texts: Collection[str]) -> Framework:
-    """Return the framework that most files import, HOST if none imports one."""
+def _imported_framework(texts: Collection[str]) -> Framework | None:
+    """Return the framework that most files import, None if none imports one."""
     counts = {
         framework: sum(pattern.search(text) is not None for text in texts)
         for framework, pattern in IMPORTS.items()
     }
     most = max(counts, key=counts.__getitem__)
-    return most if counts[most] else Framework.HOST
+    return most if counts[most] else None
+
+
+def _required_framework(root: Path) -> Framework:
+    """Return the first framework that the project requires, HOST if it requires none."""
+    names = (match[1] for each in _requirements(root) if (match := REQUIREMENT_NAME.match(each)))
+    frameworks = (REQUIREMENTS.get(name.lower().replace("_", "-")) for name in names)
+    return next((each for each in frameworks if each is not None), Framework.HOST)
+
+
+def _requirements(root: Path) -> Iterable[str]:
+    """Return the requirements of pyproject.toml and requirements.txt that can be read."""
+    project = _Project()
+    with suppress(msgspec.DecodeError):
+        project = msgspec.toml.decode(_beginning(root / "pyproject.toml"), type=_Pyproject).project
+    lines = _beginning(root / "requirements.txt").splitlines()
+    return (*project.dependencies, *lines)
+
+
+def _beginning(path: Path) -> str:
+    """Return the first MAX_SOURCE_BYTES of a file as text, "" if there is no such file."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return file.read(MAX_SOURCE_BYTES).decode(errors="replace")
 
 
 def _is_installable(root: Path) -> bool:

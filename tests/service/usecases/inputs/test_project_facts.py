@@ -57,6 +57,26 @@ def test_the_framework_is_what_most_files_import(facts_of, sources, framework):
 
 
 @pytest.mark.parametrize(
+    ("files", "framework"),
+    [
+        (
+            {"requirements.txt": "numpy>=2\n  Torch==2.13.0 ; python_version > '3'\n"},
+            Framework.TORCH,
+        ),
+        ({"pyproject.toml": '[project]\ndependencies = ["jax[cuda12]>=0.4"]\n'}, Framework.JAX),
+        ({"requirements.txt": "flax\n", "a.py": "import torch\n"}, Framework.TORCH),
+        ({"requirements.txt": "torchvision\njaxtyping\n# torch\n-r torch.txt\n"}, Framework.HOST),
+        ({"pyproject.toml": "[project]\ndependencies = 3\n"}, Framework.HOST),
+        ({"pyproject.toml": "[project\n", "requirements.txt": "jax"}, Framework.JAX),
+    ],
+)
+def test_what_a_project_requires_counts_where_no_file_imports_a_framework(
+    facts_of, files, framework
+):
+    assert facts_of({"README.md": "", **files}).framework is framework
+
+
+@pytest.mark.parametrize(
     ("files", "ignored", "unignored"),
     [
         ({}, "", (".venv",)),
