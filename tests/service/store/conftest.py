@@ -1,6 +1,8 @@
 """Empty databases to upgrade, and a confirmation state and an alert to store."""
 
+import shutil
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from alembic import command
@@ -118,12 +120,27 @@ def empty_engine(empty_url):
     engine.dispose()
 
 
+@pytest.fixture(scope="session")
+def earlier_files(tmp_path_factory):
+    """The folder of SQLite databases of earlier versions, for tests that copy them."""
+    return tmp_path_factory.mktemp("earlier")
+
+
 @pytest.fixture
-def upgrade_to(empty_url):
+def upgrade_to(empty_url, earlier_files):
     """Return a function that gives the database the tables of an earlier version."""
 
     def upgrade_to(version):
-        engine = open_engine(empty_url)
+        file, made = Path(empty_url.removeprefix("sqlite:///")), earlier_files / f"{version}.db"
+        if not empty_url.startswith("sqlite:///") or file.exists():
+            migrate(empty_url, version)
+            return
+        if not made.exists():
+            migrate(f"sqlite:///{made}", version)
+        shutil.copy(made, file)
+
+    def migrate(url, version):
+        engine = open_engine(url)
         if engine.dialect.name == "sqlite":  # which alters a table by dropping the old one
             event.listen(engine, "connect", lambda one, _: one.execute("pragma foreign_keys = off"))
         with engine.begin() as connection:

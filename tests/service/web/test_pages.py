@@ -7,6 +7,7 @@ from perfledger.records import Revision
 from perfledger_service.store.database import write_session
 from perfledger_service.store.uploads import set_status
 from perfledger_service.values.upload_views import UploadStatus
+from tests.cases import case
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -72,9 +73,8 @@ def test_names_of_repositories_have_no_case(site):
 
 
 @pytest.mark.usefixtures("upload")
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_what_is_not_there_is_not_found_in_plain_text(site):
+    for path in [
         "/octo/models/pull/8",
         "/octo/nothing/pull/7",
         "/octo/models/pull/0",
@@ -90,14 +90,13 @@ def test_names_of_repositories_have_no_case(site):
         "/static/%2e%2e/%2e%2e/pyproject.toml",
         "/nothing",
         "/docs",
-    ],
-)
-def test_what_is_not_there_is_not_found_in_plain_text(site, path):
-    answer = site.get(path)
+    ]:
+        with case(path=path):
+            answer = site.get(path)
 
-    assert answer.status_code == 404
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-    assert "Traceback" not in answer.text
+            assert answer.status_code == 404
+            assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+            assert "Traceback" not in answer.text
 
 
 def test_an_upload_that_is_not_judged_yet_says_so(site, make_bundle):

@@ -15,6 +15,7 @@ from perfledger_service.store.comments.commands import unfinished_commands
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.pull_requests.projects import let_actions_upload
 from perfledger_service.web.webhooks import MAX_DELIVERY_BYTES
+from tests.cases import case
 
 SECRET = "canaryCanaryCanaryWebhookSecret"
 ROUTE = "/webhooks/github"
@@ -98,9 +99,8 @@ def test_the_same_delivery_again_is_taken_once(deliver, site):
 
 
 @pytest.mark.usefixtures("asked")
-@pytest.mark.parametrize(
-    ("other", "reason"),
-    [
+def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site):
+    for other, reason in [
         ({"action": "edited"}, "not a new comment by a person"),
         ({"action": "deleted"}, "not a new comment by a person"),
         ({"sender": {"login": "mallory", "type": "User"}}, "not a new comment by a person"),
@@ -111,13 +111,15 @@ def test_the_same_delivery_again_is_taken_once(deliver, site):
             {"issue": {"number": 7, "state": "closed", "pull_request": {}}},
             "the pull request is closed",
         ),
-    ],
-)
-def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site, other, reason):
-    done = deliver(a_delivery(**other))
+    ]:
+        with case(other=other, reason=reason):
+            done = deliver(a_delivery(**other))
 
-    assert (done.status_code, done.json()) == (202, {"is_accepted": False, "reason": reason})
-    assert site.jobs.works == site.jobs.commands == []
+            assert (done.status_code, done.json()) == (
+                202,
+                {"is_accepted": False, "reason": reason},
+            )
+            assert site.jobs.works == site.jobs.commands == []
 
 
 @pytest.mark.usefixtures("asked")
@@ -263,9 +265,8 @@ def a_merge(**values):
 
 
 @pytest.mark.usefixtures("asked")
-@pytest.mark.parametrize(
-    ("delivery", "is_accepted"),
-    [
+def test_a_closing_is_received_and_nothing_else_of_a_pull_request(deliver):
+    for delivery, is_accepted in [
         (a_merge(), True),
         (a_merge(merged=False), True),
         (a_merge(merge_commit_sha=None), False),
@@ -274,13 +275,12 @@ def a_merge(**values):
         (a_merge() | {"action": "opened"}, False),
         (a_merge() | {"repository": {"id": 1296269, "full_name": "octo/unknown"}}, False),
         (a_merge() | {"repository": {"id": 1, "full_name": "octo/models"}}, False),
-    ],
-)
-def test_a_closing_is_received_and_nothing_else_of_a_pull_request(deliver, delivery, is_accepted):
-    done = deliver(delivery, event="pull_request")
+    ]:
+        with case(delivery=delivery, is_accepted=is_accepted):
+            done = deliver(delivery, event="pull_request")
 
-    assert (done.status_code, done.json()["is_accepted"]) == (202, is_accepted)
-    assert bool(done.json()["reason"]) != is_accepted
+            assert (done.status_code, done.json()["is_accepted"]) == (202, is_accepted)
+            assert bool(done.json()["reason"]) != is_accepted
 
 
 def a_push(**values):

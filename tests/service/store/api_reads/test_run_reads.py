@@ -9,6 +9,7 @@ from perfledger_service.store.api_reads.read_values import KeysetPage
 from perfledger_service.store.api_reads.run_reads import runs_page, verdicts_page
 from perfledger_service.store.api_reads.series_reads import points_page, series_page
 from perfledger_service.store.database import read_session
+from tests.cases import case
 
 PAGES: Mapping[str, Callable[..., KeysetPage[Any]]] = {
     "runs": runs_page,
@@ -26,29 +27,32 @@ def two_runs(any_engine, judged, make_bundle):
     return any_engine, second.project_id
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_pages_of_one_row_hold_what_one_page_holds(two_runs, name):
-    engine, project = two_runs
-    with read_session(engine) as session:
-        whole = PAGES[name](session, project, most=100)
+@pytest.mark.slow
+def test_pages_of_one_row_hold_what_one_page_holds(two_runs):
+    for name in PAGES:
+        with case(name=name):
+            engine, project = two_runs
+            with read_session(engine) as session:
+                whole = PAGES[name](session, project, most=100)
 
-        items, after = [], None
-        while True:
-            page = PAGES[name](session, project, after=after, most=1)
-            items += page.items
-            after = page.last
-            if after is None:
-                break
+                items, after = [], None
+                while True:
+                    page = PAGES[name](session, project, after=after, most=1)
+                    items += page.items
+                    after = page.last
+                    if after is None:
+                        break
 
-    assert whole.last is None
-    assert len(whole.items) > 1
-    assert tuple(items) == whole.items
+            assert whole.last is None
+            assert len(whole.items) > 1
+            assert tuple(items) == whole.items
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_another_project_has_no_rows(two_runs, name):
-    engine, project = two_runs
-    with read_session(engine) as session:
-        page = PAGES[name](session, project + 1, most=100)
+def test_another_project_has_no_rows(two_runs):
+    for name in PAGES:
+        with case(name=name):
+            engine, project = two_runs
+            with read_session(engine) as session:
+                page = PAGES[name](session, project + 1, most=100)
 
-    assert (page.items, page.last) == ((), None)
+            assert (page.items, page.last) == ((), None)

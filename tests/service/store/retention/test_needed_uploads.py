@@ -12,7 +12,15 @@ from tests.service.retention_history import (
     Open,
 )
 
-pytestmark = pytest.mark.slow
+# What is needed is decided in Python; what goes, on either database by the tests of removals.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.parametrize(
+        "any_engine",
+        ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow(ci_only=True))],
+        indirect=True,
+    ),
+]
 
 
 @pytest.mark.parametrize(

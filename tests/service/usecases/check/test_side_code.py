@@ -102,6 +102,7 @@ def test_a_changed_package_that_can_only_run_from_its_copy_is_not_measured(proje
     assert not any(loaded(runs, side).is_own for side in runs)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_unchanged_package_that_runs_from_its_copy_is_measured_with_a_note(project):
     mine = project()
     mine.write("python/mypkg/late.py", WORK.format(10))
@@ -189,10 +190,11 @@ def test_a_dependency_of_the_same_version_from_elsewhere_replaces_the_installed_
 @pytest.mark.parametrize(
     ("path", "texts", "detail"),
     [
-        (
+        pytest.param(
             "requirements.txt",
             ("no-such==1", "no-such==2"),
             "failed: exit status 1 (req",
+            marks=pytest.mark.slow(ci_only=True),
         ),
         ("pixi.lock", ("1", "2"), "pixi.lock changed, and perfledger cannot install from it"),
     ],

@@ -137,12 +137,11 @@ def locked_tree(lock):
     )
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     ("program", "file", "place"),
     [
-        pytest.param(
-            "pixi", "pixi.lock", ".pixi/envs/default", marks=pytest.mark.slow(ci_only=True)
-        ),
+        ("pixi", "pixi.lock", ".pixi/envs/default"),
         ("conda", "environment.yml", "env"),
     ],
 )

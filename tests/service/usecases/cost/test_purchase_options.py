@@ -52,12 +52,17 @@ def unbroken(shown):
 def test_a_comparison_names_every_guess_to_the_last_one(run, guessed, form):
     shown = unbroken(run(*ALL, "--format", form))
 
-    assert {words for words in guessed if words not in shown} == set()
+    assert {words for words in {*guessed, GUESSED_USE} if words not in shown} == set()
     assert "price of vast:H100 SXM marketplace median/on_demand (2.4024)." in shown
 
 
-@pytest.mark.parametrize("command", [ALL, ("cost", "tco")])
-@pytest.mark.parametrize("form", ["table", "markdown", "json", "csv"])
+@pytest.mark.parametrize(
+    ("command", "form"),
+    [
+        *((ALL, form) for form in ("json", "csv")),
+        *((("cost", "tco"), form) for form in ("table", "markdown", "json", "csv")),
+    ],
+)
 def test_a_use_that_nobody_said_is_named_as_a_guess(run, command, form):
     assert GUESSED_USE in unbroken(run(*command, "--format", form))
 

@@ -1,6 +1,7 @@
 """Tests the queue for runners: one lease at a time, and one result for each job."""
 
 import shutil
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
 from perfledger_service.errors import ConflictError, TooManyRequestsError
-from perfledger_service.store.database import open_engine, read_session, write_session
+from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.jobs import runner_queue
@@ -29,6 +30,7 @@ from perfledger_service.usecases.jobs.runner_queue import (
     return_job,
     take_job,
 )
+from tests.tries import tries
 
 CPU = "cpu:Test CPU:1"
 LEASE = timedelta(seconds=120)
@@ -260,14 +262,14 @@ def act(engine, project, job_id, step, lease, *, at):
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=tries(32), deadline=None)
 @given(steps=STEPS)
-def test_at_most_one_lease_is_ever_good(migrated_file, steps):
+def test_at_most_one_lease_is_ever_good(migrated_file, open_shared, steps):
     """Whatever ten runners do, and however late they are: one of them holds the job, or none."""
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, ExitStack() as stack:
         path = shutil.copy(migrated_file, Path(folder) / "perfledger.db")
-        engine = open_engine(f"sqlite:///{path}")
+        engine = stack.enter_context(open_shared(f"sqlite:///{path}"))
         with write_session(engine) as session:
             project = project_for(session, "octo/models", now=now)
             job = NewRunnerJob(key="ab:1", kind=RunnerJobKind.AB, machine_class=CPU)
@@ -283,4 +285,3 @@ def test_at_most_one_lease_is_ever_good(migrated_file, steps):
             ]
             assert holders == [runner] if is_held else len(holders) <= 1
             assert 0 <= jobs_of_project(engine, project)[0].attempts <= MAX_ATTEMPTS
-        engine.dispose()

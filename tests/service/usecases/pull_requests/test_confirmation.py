@@ -67,13 +67,14 @@ class Branch:
             self.engine, bundle, upload_id=upload_id, now=now, trust_runners=self.is_trusted
         )
 
-    def quiet(self, commits=COMMITS):
+    def quiet(self, commits=COMMITS, *, machines=()):
         """Check so many commits that change nothing, or take what another test stored of them."""
-        file = self.folder / f"quiet-{commits}-{self.is_trusted}.db"
+        file = self.folder / f"quiet-{commits}-{self.is_trusted}-{len(machines)}.db"
         is_new = not file.exists()
         if is_new:
             for commit in range(1, commits):
-                self.check(commit - 1, commit)
+                on = {"machine": machines[commit % len(machines)]} if machines else {}
+                self.check(commit - 1, commit, **on)
         with self.engine.connect() as connection, closing(sqlite3.connect(file)) as stored:
             own = connection.connection.driver_connection
             source, target = (own, stored) if is_new else (stored, own)
@@ -109,7 +110,7 @@ def branch(engine, judged, make_bundle, now, quiet_folder):
 
 @pytest.mark.slow
 def test_commits_that_change_nothing_have_no_suspect(branch):
-    branch.quiet(20)
+    branch.quiet()
 
     assert branch.docket.requests == ()
     assert branch.alerts == ()
@@ -255,8 +256,7 @@ GPUS = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("witness", "is_other_device"), [(0, False), (1, True)])
 def test_an_alert_says_whether_another_device_bore_it_out(branch, witness, is_other_device):
-    for commit in range(1, COMMITS):
-        branch.check(commit - 1, commit, machine=GPUS[commit % 2])
+    branch.quiet(machines=GPUS)
     branch.check(COMMITS - 1, COMMITS, level=1.1, machine=GPUS[0])
     [request] = branch.docket.requests
     branch.check(request.base, request.head, ratio=1.1, machine=GPUS[witness])

@@ -1,7 +1,6 @@
 """Several machine classes on one pull request: the worst decides, and none missing is green."""
 
 from datetime import UTC, datetime, timedelta
-from itertools import permutations
 
 import pytest
 
@@ -88,8 +87,10 @@ def site(engine, judged, make_bundle, at_github, github):
     return Site(engine, judged, make_bundle, (at_github, github))
 
 
-@pytest.mark.parametrize("order", list(permutations(((H100, 1.2), (A100, 1.0), (TPU, 1.0)))))
-def test_a_regression_on_one_class_is_red_whatever_arrives_last(site, order):
+@pytest.mark.parametrize("place", range(3))
+def test_a_regression_on_one_class_is_red_whatever_arrives_last(site, place):
+    order = [(A100, 1.0), (TPU, 1.0)]
+    order.insert(place, (H100, 1.2))
     for machine, ratio in order:
         site.report(machine, ratio)
 

@@ -16,6 +16,7 @@ from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from tests.cases import case
 
 H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", count=8)
 FLEET = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=50_000.0)
@@ -88,9 +89,8 @@ def test_the_answer_stands_before_the_form_and_unknown_prices_are_named(site):
     assert page.count('class="picture-frame"') == 2
 
 
-@pytest.mark.parametrize(
-    ("address", "field", "words"),
-    [
+def test_what_is_wrong_is_said_beside_its_field_and_is_an_error_as_data(site):
+    for address, field, words in [
         ("allocated_share=0", "allocated_share", "give a percentage above 0"),
         ("allocated_share=nan", "allocated_share", "is no number"),
         ("allocated_share=%3Cscript%3E", "allocated_share", "&lt;script&gt;"),
@@ -105,21 +105,18 @@ def test_the_answer_stands_before_the_form_and_unknown_prices_are_named(site):
         ("interruptions_per_hour=0.1", "checkpoint_minutes", "give the time to save"),
         ("checkpoint_minutes=5", "interruptions_per_hour", "give how often"),
         ("interruptions_per_hour=9e9&checkpoint_minutes=500", "checkpoint_minutes", "save more"),
-    ],
-)
-def test_what_is_wrong_is_said_beside_its_field_and_is_an_error_as_data(
-    site, address, field, words
-):
-    page = site.get(f"{COSTS}?{address}")
-    [problem] = re.findall(rf'id="problem-{field}">(.*?)</span>', page.text)
-    data = site.get(f"{COSTS}?{address}&format=json")
+    ]:
+        with case(address=address, field=field, words=words):
+            page = site.get(f"{COSTS}?{address}")
+            [problem] = re.findall(rf'id="problem-{field}">(.*?)</span>', page.text)
+            data = site.get(f"{COSTS}?{address}&format=json")
 
-    assert page.status_code == 422
-    assert words in problem
-    assert f'aria-describedby="problem-{field}"' in page.text
-    assert "<script>" not in page.text
-    assert data.status_code == 400
-    assert field in data.text
+            assert page.status_code == 422
+            assert words in problem
+            assert f'aria-describedby="problem-{field}"' in page.text
+            assert "<script>" not in page.text
+            assert data.status_code == 400
+            assert field in data.text
 
 
 def test_texts_and_lists_of_the_form_have_a_limit(site):

@@ -11,6 +11,7 @@ from perfledger_service.store.projects import project_named
 from perfledger_service.store.reviews.stored_reviews import add_review
 from perfledger_service.values.service_views.review_views import NewReview
 from perfledger_service.web.project_pages.reviews import DOCUMENT_POLICY
+from tests.cases import case
 
 DOCUMENTS = {
     "html": b"<!doctype html><style>p { color: red }</style><p>The review",
@@ -42,12 +43,16 @@ def stored(people_site, now):
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize("path", ["reviews", "reviews/1", "reviews/1/html", "reviews/1/json"])
-def test_reviews_are_for_maintainers_of_the_project(browser_of, path):
-    statuses = {"alice": 200, "carol": 200, "vera": 403, "bob": 404}
-    for login, status in statuses.items():
-        assert browser_of(login).get(f"/octo/models/{path}").status_code == status, login
-    assert browser_of("x", is_signed_in=False).get(f"/octo/models/{path}").status_code == 303
+@pytest.mark.slow
+def test_reviews_are_for_maintainers_of_the_project(browser_of):
+    for path in ["reviews", "reviews/1", "reviews/1/html", "reviews/1/json"]:
+        with case(path=path):
+            statuses = {"alice": 200, "carol": 200, "vera": 403, "bob": 404}
+            for login, status in statuses.items():
+                assert browser_of(login).get(f"/octo/models/{path}").status_code == status, login
+            assert (
+                browser_of("x", is_signed_in=False).get(f"/octo/models/{path}").status_code == 303
+            )
 
 
 @pytest.mark.usefixtures("stored")

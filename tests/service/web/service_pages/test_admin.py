@@ -15,6 +15,7 @@ from perfledger_service.usecases.people.roles import grant_role
 from perfledger_service.values.people.person import Actor, Role
 from perfledger_service.values.service_views.admin_views import AppInstallation, RateLimit
 from perfledger_service.values.upload_views import UploadStatus
+from tests.cases import case
 from tests.service.web.conftest import Browser
 
 PAGES = (
@@ -44,24 +45,35 @@ def read(browser, path):
     return browser.client.get(path, params={"format": "json"}).json()
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_for_admins_alone(browser_of, path):
-    for login, status in (("carol", 200), ("bob", 200), ("alice", 403), ("vera", 403), ("x", 403)):
-        assert browser_of(login).get(path).status_code == status
-    assert browser_of("y", is_signed_in=False).get(path).status_code == 303
+@pytest.mark.slow
+def test_a_page_is_for_admins_alone(browser_of):
+    for path in PAGES:
+        with case(path=path):
+            for login, status in (
+                ("carol", 200),
+                ("bob", 200),
+                ("alice", 403),
+                ("vera", 403),
+                ("x", 403),
+            ):
+                assert browser_of(login).get(path).status_code == status
+            assert browser_of("y", is_signed_in=False).get(path).status_code == 303
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_where_pages_are_open_nobody_reads_it(site, path):
-    assert site.get(path).status_code == 404
+def test_where_pages_are_open_nobody_reads_it(site):
+    for path in PAGES:
+        with case(path=path):
+            assert site.get(path).status_code == 404
 
 
 @pytest.mark.usefixtures("failed")
-@pytest.mark.parametrize("path", PAGES)
-def test_an_admin_sees_nothing_of_other_projects(carol, browser_of, path):
-    for browser, other in ((carol, "octo/other"), (browser_of("bob"), "octo/models")):
-        for output in ("html", "csv", "json"):
-            assert other not in browser.client.get(path, params={"format": output}).text
+@pytest.mark.slow
+def test_an_admin_sees_nothing_of_other_projects(carol, browser_of):
+    for path in PAGES:
+        with case(path=path):
+            for browser, other in ((carol, "octo/other"), (browser_of("bob"), "octo/models")):
+                for output in ("html", "csv", "json"):
+                    assert other not in browser.client.get(path, params={"format": output}).text
 
 
 def test_with_public_reading_an_admin_still_sees_only_their_projects(

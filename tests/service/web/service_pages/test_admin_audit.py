@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.cases import case
+
 
 @pytest.fixture
 def carol(browser_of):
@@ -39,9 +41,8 @@ def test_data_that_is_cut_names_where_the_rest_begins(browser_of, carol, monkeyp
     assert rest["older"] is None
 
 
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
+def test_a_filter_that_names_nothing_is_an_error_of_ours(carol):
+    for query, status in [
         ("project=octo/other", 404),
         ("project=%00", 200),
         ("action=%3Cscript%3E", 400),
@@ -49,10 +50,11 @@ def test_data_that_is_cut_names_where_the_rest_begins(browser_of, carol, monkeyp
         ("before=0", 422),
         ("before=99999999999", 422),
         ("actor=" + "a" * 201, 422),
-    ],
-)
-def test_a_filter_that_names_nothing_is_an_error_of_ours(carol, query, status):
-    answer = carol.get(f"/admin/audit?{query}")
+    ]:
+        with case(query=query, status=status):
+            answer = carol.get(f"/admin/audit?{query}")
 
-    assert answer.status_code == status
-    assert "<script>" not in answer.text.replace('<script defer src="/static/search.js">', "")
+            assert answer.status_code == status
+            assert "<script>" not in answer.text.replace(
+                '<script defer src="/static/search.js">', ""
+            )

@@ -6,6 +6,7 @@ import io
 import pytest
 
 from perfledger_service.store.search_queries import MAX_HITS
+from tests.cases import case
 
 HEADS = ("1b2f" + "a" * 36, "1b2f" + "c" * 36)
 
@@ -25,25 +26,24 @@ def found(site, make_bundle):
     return found
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "name"),
-    [
+def test_each_kind_is_found_by_part_of_its_name(found):
+    for text, kind, name in [
         ("OCTO", "project", "octo/models"),
         ("train gpt", "workload", "gpt:train_step"),
         ("#7", "pull request", "#7"),
         ("octo/models#7", "pull request", "#7"),
         ("models 7", "pull request", "#7"),
         ("test cpu", "machine class", "cpu:Test CPU:1"),
-    ],
-)
-def test_each_kind_is_found_by_part_of_its_name(found, text, kind, name):
-    assert (kind, "octo/models", name) in found(text)
+    ]:
+        with case(text=text, kind=kind, name=name):
+            assert (kind, "octo/models", name) in found(text)
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\0", "%", "_", "models 8", "#99999999999", "zzzz"])
-def test_a_text_that_names_nothing_finds_nothing(found, text):
-    assert {kind for kind, _, _ in found(text)} <= {"workload"}
-    assert ("workload", "octo/models", "gpt:train_step") not in found(text) - found("gpt")
+def test_a_text_that_names_nothing_finds_nothing(found):
+    for text in ["", "   ", "\0", "%", "_", "models 8", "#99999999999", "zzzz"]:
+        with case(text=text):
+            assert {kind for kind, _, _ in found(text)} <= {"workload"}
+            assert ("workload", "octo/models", "gpt:train_step") not in found(text) - found("gpt")
 
 
 def test_a_percent_sign_and_an_underscore_are_only_themselves(found):
