@@ -1,11 +1,11 @@
 """Cases of one test: what is not worth a service of its own for each."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
 @contextmanager
-def case(**values: object) -> Iterator[None]:
+def case(**values: object) -> Generator[None]:
     """Name a case's values beneath whatever fails in it."""
     try:
         yield
