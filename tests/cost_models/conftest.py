@@ -3,6 +3,7 @@
 import csv
 import io
 from datetime import date
+from functools import cache
 from typing import Any
 
 import pytest
@@ -126,9 +127,10 @@ def a_bill_row():
     return bill_row
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_review():
     """Return the review of a plan, on the packaged prices of a day when none is stale."""
+    parameters = packaged_hardware_inputs()
 
     def make(text=PLAN, **values):
         facts: dict[str, Any] = {
@@ -136,7 +138,7 @@ def make_review():
             "today": date(2026, 11, 22),
             "plan": read_plan(text, "plan.toml"),
             "sheet": CONFIRMED,
-            "parameters": packaged_hardware_inputs(),
+            "parameters": parameters,
             "records": UnknownFigure(name="records", reason="none", remedy="measure"),
             "bill": None,
             "bill_name": "bill.csv",
@@ -145,4 +147,9 @@ def make_review():
         }
         return build_review(ReviewInputs(**(facts | values)))
 
-    return make
+    made = cache(make)  # of what several tests ask for, which differ in their text at most
+
+    def review(text=PLAN, **values):
+        return make(text, **values) if values else made(text)
+
+    return review

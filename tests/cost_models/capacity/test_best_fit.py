@@ -48,7 +48,7 @@ def recorded_by(policy, nodes, jobs):
     ],
 )
 def test_the_scheduler_and_its_nodes_are_recognised_by_their_record(name):
-    jobs = recorded_by(name, 4, made_up(800))
+    jobs = recorded_by(name, 4, made_up(400))
 
     fit = best_fit(jobs, NodeShape(8), candidates(jobs))
 

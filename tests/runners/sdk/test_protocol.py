@@ -6,13 +6,14 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger.load import Load
 from perfledger.protocol import ChildRequest, Command, MeasuringEffort, RequestError, read_request
+from tests.tries import tries
 
 names = st.text(min_size=1, max_size=8)
 params = st.one_of(st.integers(), st.floats(allow_nan=False), st.booleans(), st.text(max_size=8))
 
 
 @pytest.mark.slow
-@settings(deadline=None)
+@settings(deadline=None, max_examples=tries(60))
 @given(
     workloads=st.lists(names).map(tuple),
     grid=st.dictionaries(names, st.dictionaries(names, st.lists(params, min_size=1).map(tuple))),

@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 from perfledger.measuring.step_samples import measure
 from perfledger.measuring.timed_step import MAX_FALSE_CUTS, MOST_FIRST_STEPS, count_warmup_steps
 from perfledger.protocol import MeasuringEffort
+from tests.tries import tries
 
 # Ten steps that differ by a hundredth, as those of a quiet device do.
 QUIET = (1.0, 1.01, 0.99, 1.005, 0.995, 1.01, 0.99, 1.0, 1.005, 0.995)
@@ -59,13 +60,13 @@ NOISES = {
 @pytest.mark.parametrize("count", [6, 8, 10, 12, 20, MOST_FIRST_STEPS])
 @pytest.mark.parametrize("noise", NOISES)
 def test_steady_steps_are_seldom_cut_whatever_their_noise(noise, count):
-    draw = random.Random(1)
+    draw, runs = random.Random(1), tries(4000)
 
     cut = sum(
-        count_warmup_steps([NOISES[noise](draw) for _ in range(count)]) > 0 for _ in range(2000)
+        count_warmup_steps([NOISES[noise](draw) for _ in range(count)]) > 0 for _ in range(runs)
     )
 
-    assert cut <= MAX_FALSE_CUTS * 2000
+    assert cut <= MAX_FALSE_CUTS * runs
 
 
 def test_steps_that_get_faster_late_are_warm_ups_and_made_up_for(scripted_clock):

@@ -118,7 +118,7 @@ def test_a_process_that_compiles_nothing_says_so_and_a_torch_with_other_names_is
         assert compiled() is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_function_that_torch_compiles_for_two_sizes_is_compiled_twice(torch):
     def model_of_a_compile_watch(x):
