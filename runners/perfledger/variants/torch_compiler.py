@@ -18,8 +18,9 @@ from perfledger.variants.transformed_step import (
 
 DYNAMO, DYNAMO_UTILS = "torch._dynamo.config", "torch._dynamo.utils"
 GRAPH_BREAK, RECOMPILE_LIMIT = "graph_break", "recompile limit"
-# Where torch keeps what a compiled function or module was made of.
-COMPILED_FROM = ("_torchdynamo_orig_callable", "_orig_mod")
+# What torch sets on compiled functions and modules; the last one by `module.compile()`.
+COMPILED_FROM = ("_torchdynamo_orig_callable", "_orig_mod", "_compiled_call_impl")
+NOT_COMPILED = "_torchdynamo_disable"  # set by torch.compiler.disable
 MAX_REASON = 200  # characters of why a graph breaks
 CUDA_GRAPH_MODES = (CompileMode.REDUCE_OVERHEAD, CompileMode.MAX_AUTOTUNE)
 
@@ -91,10 +92,17 @@ def read_counts(dynamo_utils: Foreign) -> CompileCounts:
 
 
 def compiled_as_written(function: object) -> tuple[str, ...]:
-    """Return a remark where the step as it is written is compiled already."""
-    if not any(hasattr(function, name) for name in COMPILED_FROM):
+    """Return a remark where the step as it is written, or a module in it, is compiled already."""
+    modules = getattr(function, "modules", None)
+    if not any(map(_is_compiled, (function, *(modules() if callable(modules) else ())))):
         return ()
     return ("the function is compiled as it is written: the two may run the same code",)
+
+
+def _is_compiled(part: object) -> bool:
+    return not getattr(part, NOT_COMPILED, False) and any(
+        getattr(part, name, None) is not None for name in COMPILED_FROM
+    )
 
 
 def compile_remarks(variant: Variant, counts: CompileCounts, device: Device) -> tuple[str, ...]:
@@ -113,16 +121,20 @@ def compile_remarks(variant: Variant, counts: CompileCounts, device: Device) -> 
     if breaks > 0:
         why = next(iter(counts.breaks)).partition("\n")[0][:MAX_REASON]
         remarks.append(
-            f"compiled in {counts.graphs} parts with {breaks} graph break{'s' * (breaks != 1)}, "
+            f"compiled in {_plural(counts.graphs, 'part')} with {_plural(breaks, 'graph break')}, "
             f"between which it runs as it is written: {why}"
         )
     if set(variant.options) & set(CUDA_GRAPH_MODES) and counts.graph_skips > 0:
         if device is Device.CUDA and counts.graph_skips >= counts.graphs:
-            reason = f"ran all {counts.graphs} compiled parts without CUDA graphs"
+            reason = f"ran all it compiled ({_plural(counts.graphs, 'part')}) without CUDA graphs"
             advice = "TORCH_LOGS=perf_hints says why; a CPU tensor among the inputs is one reason"
             raise unavailable(name, reason, advice)
-        remarks.append(f"{counts.graph_skips} compiled parts run without CUDA graphs")
+        remarks.append(f"{_plural(counts.graph_skips, 'compiled part')} without CUDA graphs")
     return tuple(remarks)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _refuse_fallback(name: str, config: Foreign) -> None:

@@ -61,12 +61,26 @@ def test_a_function_that_hit_the_recompile_limit_is_not_that_variant():
         compile_remarks(COMPILE, counts, Device.CPU)
 
 
-@pytest.mark.parametrize("name", ["_torchdynamo_orig_callable", "_orig_mod"])
+@pytest.mark.parametrize("name", ["_torchdynamo_orig_callable", "_orig_mod", "_compiled_call_impl"])
 def test_a_function_that_is_compiled_already_may_be_the_same(name):
     (remark,) = compiled_as_written(SimpleNamespace(**{name: abs}))
 
     assert "compiled as it is written" in remark
     assert compiled_as_written(abs) == ()
+
+
+def test_a_module_with_a_compiled_part_is_compiled_as_it_is_written():
+    def module(part):
+        return SimpleNamespace(_compiled_call_impl=None, modules=lambda: [part])
+
+    assert compiled_as_written(module(SimpleNamespace(_compiled_call_impl=None))) == ()
+    assert len(compiled_as_written(module(SimpleNamespace(_compiled_call_impl=abs)))) == 1
+
+
+def test_a_function_that_torch_is_told_not_to_compile_is_not_compiled_as_it_is_written():
+    disabled = SimpleNamespace(_torchdynamo_orig_callable=abs, _torchdynamo_disable=True)
+
+    assert compiled_as_written(disabled) == ()
 
 
 def test_a_step_in_one_part_has_no_remarks():
@@ -84,15 +98,21 @@ def test_graph_breaks_are_named_with_the_first_reason():
     )
 
 
+def test_one_part_is_no_parts():
+    (remark,) = compile_remarks(COMPILE, counted(1, {"print": 1}), Device.CPU)
+
+    assert remark.startswith("compiled in 1 part with 1 graph break, ")
+
+
 def test_all_parts_without_cuda_graphs_are_not_reduced_overhead():
-    with pytest.raises(UnmeasurableError, match="all 2 compiled parts without CUDA graphs"):
+    with pytest.raises(UnmeasurableError, match=r"all it compiled \(2 parts\) without CUDA graphs"):
         compile_remarks(REDUCED, counted(2, skips=2), Device.CUDA)
 
 
 def test_some_parts_without_cuda_graphs_are_named():
     remarks = compile_remarks(REDUCED, counted(2, skips=1), Device.CUDA)
 
-    assert remarks == ("1 compiled parts run without CUDA graphs",)
+    assert remarks == ("1 compiled part without CUDA graphs",)
 
 
 def test_skipped_graphs_do_not_matter_to_a_mode_without_them():
@@ -104,7 +124,7 @@ def test_autotuning_on_a_cpu_says_that_it_has_no_cuda_graphs():
 
     remarks = compile_remarks(autotuned, counted(1, skips=1), Device.CPU)
 
-    assert remarks == ("1 compiled parts run without CUDA graphs",)
+    assert remarks == ("1 compiled part without CUDA graphs",)
 
 
 def test_reduced_overhead_needs_cuda(fake_torch):
