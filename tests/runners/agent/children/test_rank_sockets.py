@@ -6,6 +6,7 @@ import selectors
 import signal
 import socket
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -79,6 +80,14 @@ BODIES = {
     "fails_to_set_up": "return 1 / rank() and (lambda: time.sleep(600))",
     "disagrees": "return lambda: time.sleep(0.001)",
     "kills_launcher": "return lambda: rank() or os.kill(os.getppid(), signal.SIGKILL) or wait()",
+}
+# Of workloads that are fine but for them: how they are launched, on how many devices.
+LAUNCHES = {
+    "alone": (OWN, 1),
+    "four": (OWN, 4),
+    "late": (f"{OWN} late", 2),
+    "too_few": ("python launcher.py 1", 2),
+    "absent": ("no-such-mpirun -n {devices}", 2),
 }
 
 
@@ -210,45 +219,53 @@ def test_a_first_line_without_end_is_garbage(tmp_path, monkeypatch):
         )
 
 
+@pytest.fixture(scope="module")
+def discovered(make_harness, hang, write_benchmarks, request_for, tmp_path_factory):
+    """A request for the workloads of one file, and what they are."""
+    folder = tmp_path_factory.mktemp("ranks")
+    text = hang + WORKLOADS
+    for name, body in BODIES.items():
+        set_ups = "1 + int(os.environ.get('RANK', 0))" if name == "disagrees" else 1
+        text += WORKLOAD.format(name=name, body=body, launch=OWN, devices=2, set_ups=set_ups)
+    for name, (launch, devices) in LAUNCHES.items():
+        text += WORKLOAD.format(
+            name=name, body=BODIES["fine"], launch=launch, devices=devices, set_ups=1
+        )
+    root = write_benchmarks(folder / "checkout", ranks=text)
+    (root / "launcher.py").write_text(LAUNCHER)
+    request = request_for(root)
+    with make_harness(folder) as harness:
+        return request, discover(harness, request).workloads
+
+
 @pytest.fixture
-def launched(harness, hang, write_benchmarks, request_for, tmp_path):
+def launched(harness, discovered):
     """Return a function that gives the request for one workload, and the harness that starts it."""
 
-    def make(name, *, launch=OWN, devices=2):
-        set_ups = "1 + int(os.environ.get('RANK', 0))" if name == "disagrees" else 1
-        text = hang + WORKLOADS
-        text += WORKLOAD.format(
-            name=name, body=BODIES[name], launch=launch, devices=devices, set_ups=set_ups
-        )
-        root = write_benchmarks(tmp_path / "checkout", ranks=text)
-        (root / "launcher.py").write_text(LAUNCHER)
-        request = request_for(root)
-        workloads = discover(harness, request).workloads
-        return for_workloads(harness, workloads), request_for(root, [f"benchmarks.ranks:{name}"])
+    def make(name):
+        request, workloads = discovered
+        wanted = [each for each in workloads if each.function == name]
+        return for_workloads(harness, wanted), replace(request, workloads=(wanted[0].id,))
 
     return make
 
 
-def messages_of(launched, name, **changes):
-    harness, request = launched(name, **changes)
-    return tuple(run_request(harness, request))
+def messages_of(launched, name):
+    return tuple(run_request(*launched(name)))
 
 
-def failure_of(launched, name, **changes):
-    (failure,) = [
-        each for each in messages_of(launched, name, **changes) if isinstance(each, FailedMessage)
-    ]
+def failure_of(launched, name):
+    (failure,) = [each for each in messages_of(launched, name) if isinstance(each, FailedMessage)]
     return failure
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("devices", [1, 2, pytest.param(4, marks=pytest.mark.slow(ci_only=True))])
-def test_a_step_time_is_the_slowest_rank_s_and_every_rank_is_kept(launched, devices):
-    (run,) = [
-        each
-        for each in messages_of(launched, "fine", devices=devices)
-        if isinstance(each, RunMessage)
-    ]
+@pytest.mark.parametrize(
+    ("name", "devices"),
+    [("alone", 1), ("fine", 2), pytest.param("four", 4, marks=pytest.mark.slow(ci_only=True))],
+)
+def test_a_step_time_is_the_slowest_rank_s_and_every_rank_is_kept(launched, name, devices):
+    (run,) = [each for each in messages_of(launched, name) if isinstance(each, RunMessage)]
 
     steps = run.samples["step_time_p50"]
     assert len(run.rank_times_s) == devices
@@ -279,7 +296,7 @@ def test_a_rank_that_fails_ends_the_run_and_says_why(launched, name, reason, wor
 
 @pytest.mark.slow
 def test_a_rank_that_hangs_before_it_starts_is_named(launched):
-    failure = failure_of(launched, "fine", launch=f"{OWN} late")
+    failure = failure_of(launched, "late")
 
     assert failure.reason is FailureReason.HUNG
     assert "these ranks did not start: " in failure.detail
@@ -288,7 +305,7 @@ def test_a_rank_that_hangs_before_it_starts_is_named(launched):
 
 @pytest.mark.slow
 def test_another_number_of_ranks_than_devices_is_refused(launched):
-    failure = failure_of(launched, "fine", launch="python launcher.py 1")
+    failure = failure_of(launched, "too_few")
 
     assert failure.reason is FailureReason.NO_DEVICE
     assert "`launch` started 1 ranks and the workload has devices=2" in failure.detail
@@ -296,7 +313,7 @@ def test_another_number_of_ranks_than_devices_is_refused(launched):
 
 @pytest.mark.slow
 def test_a_launcher_that_is_not_installed_is_named(launched):
-    failure = failure_of(launched, "fine", launch="no-such-mpirun -n {devices}")
+    failure = failure_of(launched, "absent")
 
     assert failure.reason is FailureReason.PYTHON
     assert "`launch` needs no-such-mpirun" in failure.detail
