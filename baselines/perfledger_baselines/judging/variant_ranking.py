@@ -41,7 +41,7 @@ class VariantComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideRanking:
-    """The variants of one side, that with the shortest steps first.
+    """The variants of one side, by how many others are faster in the processes that both have.
 
     `comparisons` are those of the first one with each other, in their order.
     """
@@ -169,7 +169,11 @@ def _rank(
     if len(measured) < 2:  # noqa: PLR2004 - there is nothing to compare
         return None
     means = {variant: math.fsum(each.values()) / len(each) for variant, each in measured.items()}
-    first, *slower = sorted(measured, key=lambda variant: means[variant])
+    faster = {
+        variant: sum(_mean_difference(measured[other], logs) > 0 for other in measured)
+        for variant, logs in measured.items()
+    }
+    first, *slower = sorted(measured, key=lambda variant: (faster[variant], means[variant]))
     return SideRanking(
         first=first,
         comparisons=tuple(
@@ -200,18 +204,31 @@ def _comparison(
     rule: DecisionRule,
     alpha: float,
 ) -> VariantComparison:
-    common = sorted(first_logs.keys() & variant_logs.keys())
-    if not common:
+    differences = _differences(first_logs, variant_logs)
+    if not differences:
         return VariantComparison(
             variant=variant, change=math.nan, low=-math.inf, high=math.inf, pairs=0
         )
-    differences = np.array([[variant_logs[number] - first_logs[number] for number in common]])
-    (result,) = t_tests(differences, looks=looks_until(rule.looks, len(common)), alpha=alpha)
+    looks = looks_until(rule.looks, len(differences))
+    (result,) = t_tests(np.array([differences]), looks=looks, alpha=alpha)
     mean, width = result.mean, result.half_width
     return VariantComparison(
         variant=variant,
         change=relative(mean),
         low=-math.inf if math.isinf(width) else relative(mean - width),
         high=math.inf if math.isinf(width) else relative(mean + width),
-        pairs=len(common),
+        pairs=len(differences),
     )
+
+
+def _differences(
+    first_logs: Mapping[int, float], second_logs: Mapping[int, float]
+) -> tuple[float, ...]:
+    """Return the second's log time less the first's, in each process that both have."""
+    common = sorted(first_logs.keys() & second_logs.keys())
+    return tuple(second_logs[number] - first_logs[number] for number in common)
+
+
+def _mean_difference(first_logs: Mapping[int, float], second_logs: Mapping[int, float]) -> float:
+    differences = _differences(first_logs, second_logs)
+    return math.fsum(differences) / len(differences) if differences else 0.0

@@ -196,6 +196,25 @@ def test_pairs_that_one_variant_lacks_are_left_out(bundle_of):
     assert ranking.head.comparisons[0].pairs == 6
 
 
+def test_the_order_is_that_of_the_processes_that_both_have(bundle_of):
+    """A variant that was measured only while the machine was fast is not the fastest."""
+    bundle = bundle_of({"eager": (SLOW, SLOW), "compile": (FAST, FAST)})
+    runs = tuple(
+        replace(
+            run, samples={STEP_TIME.name: tuple(4 * each for each in run.samples[STEP_TIME.name])}
+        )
+        if run.pair > 5
+        else run
+        for run in bundle.runs
+        if not (run.workload == "m:f" and run.pair > 5)
+    )
+
+    ranking = ranking_of(replace(bundle, runs=runs))
+
+    assert ranking.head.fastest == "compile"
+    assert ranking.head.comparisons[0].change == pytest.approx(0.2, abs=0.01)
+
+
 def test_a_repeated_process_counts_by_its_latest(build, bundle_of):
     bundle = bundle_of({"eager": (SLOW, SLOW), "compile": (FAST, FAST)})
     repeated = build.run("m:f", Side.HEAD, 0, process=99, step_time_p50=[SLOW] * 3)
