@@ -6,10 +6,13 @@ are checked here and not by PyJWT, which reads the clock itself.
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import NoReturn
 
 import jwt
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from perfledger_service.errors import RefusedError
 
@@ -48,7 +51,17 @@ def sign_app_token(app_id: str, private_key: str, *, lifetime: timedelta, now: d
     GitHub refuses one from the future: it is dated back by what clocks may differ.
     """
     claims = {"iss": app_id, "iat": _seconds(now - CLOCK_SKEW), "exp": _seconds(now + lifetime)}
-    return jwt.encode(claims, private_key, algorithm=ALGORITHM)
+    return jwt.encode(claims, _loaded(private_key), algorithm=ALGORITHM)
+
+
+@lru_cache(maxsize=1)
+def _loaded(private_key: str) -> RSAPrivateKey:
+    # Its check takes longer than many signatures, and each request as the App has one.
+    key = load_pem_private_key(private_key.encode(), password=None)
+    if not isinstance(key, RSAPrivateKey):
+        msg = "not an RSA key"
+        raise TypeError(msg)
+    return key
 
 
 def public_keys(document: bytes) -> dict[str, PublicKey]:
