@@ -105,7 +105,10 @@ class EventStateRequest(BaseModel):
     until: date | None = None
 
 
-_NO_EVENT = {**PROBLEMS[400], "description": "the project has no such event"}
+_NO_EVENT: dict[int | str, dict[str, object]] = {
+    404: {**PROBLEMS[400], "description": "the project has no such event"},
+    410: {**PROBLEMS[400], "description": "the event was removed after its retention period"},
+}
 
 
 @_reads.get("")
@@ -131,7 +134,7 @@ def get_events(
     )
 
 
-@_reads.get("/{event_id}", responses={404: _NO_EVENT})
+@_reads.get("/{event_id}", responses=_NO_EVENT)
 def get_event(
     state: CurrentAppState, caller: CurrentReader, event_id: EventNumber
 ) -> EventHistoryResponse:
@@ -144,7 +147,7 @@ def get_event(
     responses={
         400: {**PROBLEMS[400], "description": "a state that cannot be set, or not in this way"},
         **CALLER_PROBLEMS,
-        404: _NO_EVENT,
+        **_NO_EVENT,
     },
 )
 def put_event_state(

@@ -19,6 +19,7 @@ from perfledger_service.store.events.event_tables import (
     EventSearchRow,
     TrackedEventRow,
 )
+from perfledger_service.store.retention.removals import check_event_kept
 from perfledger_service.values.branch_views import BranchSearch, EventNote, EventView
 
 # Newest events of a project that are compared with a search, besides those whose expectation is
@@ -158,13 +159,17 @@ def events_of(
 
 
 def event_by_id(session: Session, project_id: int, event_id: int) -> EventView:
-    """Return an event of a project; raise NotFoundError for none by that number."""
+    """Return an event of a project; raise NotFoundError for none by that number.
+
+    Raises RemovedError for one that is no longer kept.
+    """
     row = session.exec(
         select(TrackedEventRow).where(
             col(TrackedEventRow.id) == event_id, col(TrackedEventRow.project_id) == project_id
         )
     ).first()
     if row is None:
+        check_event_kept(session, project_id, event_id)
         msg = f"there is no event {event_id} in this project: list its events"
         raise NotFoundError(msg)
     return _view(row)

@@ -1,7 +1,7 @@
 """Selects and removes old events, jobs and entries of the audit log."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete, func
 from sqlmodel import Session, col, select
@@ -13,6 +13,8 @@ from perfledger_service.store.events.tracked_events import MOST_TRACKED
 from perfledger_service.store.jobs.job_tables import RunnerJobRow
 from perfledger_service.store.jobs.runner_jobs import OPEN_STATES
 from perfledger_service.store.people.people_tables import AuditEntryRow
+from perfledger_service.store.retention.removal_tables import EventRemovalRow
+from perfledger_service.store.tables import add_if_new
 from perfledger_service.values.storage.retention import RetentionClass
 
 RecordKey = int | str
@@ -41,12 +43,18 @@ def removable_records(
             return ()
 
 
-def remove_records(session: Session, kind: RetentionClass, ids: Sequence[RecordKey]) -> None:
-    """Remove records of a class by their ids, events with their notes."""
+def remove_records(
+    session: Session,
+    kind: RetentionClass,
+    ids: Sequence[RecordKey],
+    *,
+    removed_at: datetime,
+    kept_days: int,
+) -> None:
+    """Remove records of a class by their ids; an event whose state was set meanwhile stays."""
     match kind:
         case RetentionClass.EVENTS:
-            session.exec(delete(EventNoteRow).where(col(EventNoteRow.event_id).in_(ids)))
-            session.exec(delete(TrackedEventRow).where(col(TrackedEventRow.id).in_(ids)))
+            _remove_events(session, ids, removed_at=removed_at, kept_days=kept_days)
         case RetentionClass.JOBS:
             session.exec(delete(RunnerJobRow).where(col(RunnerJobRow.id).in_(ids)))
         case RetentionClass.AUDIT:
@@ -76,6 +84,29 @@ def _events(session: Session, before: datetime) -> tuple[RecordKey, ...]:
             .order_by(ranked.c.id)
         )
     )
+
+
+def _remove_events(
+    session: Session, ids: Sequence[RecordKey], *, removed_at: datetime, kept_days: int
+) -> None:
+    """Remove events with their notes, and record it."""
+    before = removed_at - timedelta(days=kept_days)
+    ended = session.exec(
+        select(TrackedEventRow.id, TrackedEventRow.project_id)
+        .where(
+            col(TrackedEventRow.id).in_(ids),
+            col(TrackedEventRow.state).in_(_ENDED_STATES),
+            col(TrackedEventRow.changed_at) < before,
+        )
+        .with_for_update()
+    ).all()
+    for event_id, project_id in ended:
+        values = {"removed_at": removed_at, "kept_days": kept_days}
+        key = {"event_id": event_id, "project_id": project_id}
+        add_if_new(session, EventRemovalRow, key | values)
+    event_ids = [event_id for event_id, _ in ended]
+    session.exec(delete(EventNoteRow).where(col(EventNoteRow.event_id).in_(event_ids)))
+    session.exec(delete(TrackedEventRow).where(col(TrackedEventRow.id).in_(event_ids)))
 
 
 def _jobs(session: Session, before: datetime) -> tuple[RecordKey, ...]:

@@ -1,4 +1,4 @@
-"""Defines the table of what retention removed."""
+"""Defines the tables of what retention removed."""
 
 from datetime import datetime
 
@@ -16,3 +16,12 @@ class RemovalRow(StoreRow, table=True):
     removed_at: datetime = Field(sa_type=UtcTime)
     kept_days: int
     rows: int = 0
+
+
+class EventRemovalRow(StoreRow, table=True):
+    """An event that was removed, by its number, which links in notices and comments still have."""
+
+    event_id: int = Field(primary_key=True)
+    project_id: int = Field(foreign_key="project.id")
+    removed_at: datetime = Field(sa_type=UtcTime)
+    kept_days: int

@@ -5,9 +5,9 @@ from sqlalchemy import ColumnElement, exists, func
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import RemovedError
-from perfledger_service.store.retention.removal_tables import RemovalRow
+from perfledger_service.store.retention.removal_tables import EventRemovalRow, RemovalRow
 from perfledger_service.store.tables import UploadRow
-from perfledger_service.values.storage.retention import Removal, UploadPart
+from perfledger_service.values.storage.retention import Removal, UploadPart, removal_words
 
 _REMOVAL = msgspec.json.Decoder(Removal)
 
@@ -39,6 +39,14 @@ def bundle_removed(session: Session, sha256: str) -> RemovedError:
         .limit(1)
     ).one()
     return RemovedError(f"bundle {sha256[:12]} was {row.to_value(_REMOVAL).sentence}")
+
+
+def check_event_kept(session: Session, project_id: int, event_id: int) -> None:
+    """Raise RemovedError for an event of a project that was removed."""
+    row = session.get(EventRemovalRow, event_id)
+    if row is not None and row.project_id == project_id:
+        msg = f"event {event_id} was {removal_words(row.removed_at, row.kept_days)}"
+        raise RemovedError(msg)
 
 
 def count_removed_observations(session: Session, *conditions: ColumnElement[bool]) -> int:

@@ -202,7 +202,9 @@ def prune(
     for kind, ids in plan.records.items():
         for batch in _batches(ids, RECORDS_AT_A_TIME):
             with write_session(engine) as session:
-                remove_records(session, kind, batch)
+                remove_records(
+                    session, kind, batch, removed_at=clock(), kept_days=policy.days[kind]
+                )
                 session.commit()
             pause(PAUSE_S)
         if ids:

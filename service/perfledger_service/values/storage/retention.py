@@ -38,7 +38,12 @@ class Removal:
     @property
     def sentence(self) -> str:
         """Return the removal in words."""
-        return f"removed on {self.removed_at:%Y-%m-%d} by retention of {self.kept_days} days"
+        return removal_words(self.removed_at, self.kept_days)
+
+
+def removal_words(removed_at: datetime, kept_days: int) -> str:
+    """Return when something was removed, and after how many days, in words."""
+    return f"removed on {removed_at:%Y-%m-%d} by retention of {kept_days} days"
 
 
 @dataclass(frozen=True, slots=True)

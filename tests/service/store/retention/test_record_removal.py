@@ -6,11 +6,14 @@ import pytest
 from sqlmodel import select
 
 from perfledger_runners.jobs.runner_job import RunnerJobState
+from perfledger_service.errors import NotFoundError, RemovedError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.event_tables import TrackedEventRow
-from perfledger_service.store.events.tracked_events import MOST_TRACKED
+from perfledger_service.store.events.tracked_events import MOST_TRACKED, event_by_id
 from perfledger_service.store.jobs.job_tables import RunnerJobRow
 from perfledger_service.store.people.people_tables import AuditEntryRow
+from perfledger_service.store.retention.record_removal import removable_records, remove_records
+from perfledger_service.store.retention.removal_tables import EventRemovalRow
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy
 from tests.service.retention_history import (
     KEPT_DAYS,
@@ -79,3 +82,57 @@ def test_an_ended_event_stays_while_a_search_is_compared_with_it(any_engine, his
     report = rows_by_class(prune(RetentionPolicy({RetentionClass.EVENTS: KEPT_DAYS})))
 
     assert report[RetentionClass.EVENTS].removed.rows == 1  # the first
+
+
+@pytest.fixture
+def fixed_events(any_engine, now):
+    """Store one more event than stay, all fixed long ago, and return the oldest's number."""
+
+    def store(project_id):
+        old = now - timedelta(days=200)
+        rows = [
+            TrackedEventRow(
+                project_id=project_id, state="fixed", opened_at=old, changed_at=old, content=b""
+            )
+            for _ in range(MOST_TRACKED + 1)
+        ]
+        with write_session(any_engine) as session:
+            session.add_all(rows)
+            session.commit()
+            return min(row.id for row in rows)
+
+    return store
+
+
+def test_an_event_that_went_says_when_and_why_in_its_project_alone(
+    any_engine, history, prune, fixed_events
+):
+    (upload,) = history({"ratio": 1.0})
+    event_id = fixed_events(upload.project_id)
+
+    prune(RetentionPolicy({RetentionClass.EVENTS: KEPT_DAYS}))
+
+    with read_session(any_engine) as session:
+        with pytest.raises(RemovedError, match=f"event {event_id} was removed on 2026-11-20 by"):
+            event_by_id(session, upload.project_id, event_id)
+        with pytest.raises(NotFoundError, match=f"no event {event_id} in this project"):
+            event_by_id(session, upload.project_id + 1, event_id)
+
+
+def test_an_event_whose_state_is_set_meanwhile_stays(any_engine, history, fixed_events, now):
+    (upload,) = history({"ratio": 1.0})
+    event_id = fixed_events(upload.project_id)
+    removal = {"removed_at": now, "kept_days": KEPT_DAYS}
+    with write_session(any_engine) as session:
+        ids = removable_records(session, RetentionClass.EVENTS, before=now)
+        row = session.get_one(TrackedEventRow, event_id)
+        row.state, row.changed_at = "open", now
+        session.add(row)
+        session.flush()
+        remove_records(session, RetentionClass.EVENTS, ids, **removal)
+        session.commit()
+
+    assert ids == (event_id,)
+    with read_session(any_engine) as session:
+        assert session.get(TrackedEventRow, event_id) is not None
+        assert session.get(EventRemovalRow, event_id) is None

@@ -1,5 +1,7 @@
 """Tests the pages on which events are decided, over real HTTP."""
 
+from perfledger_service.store.database import write_session
+from perfledger_service.store.retention.removal_tables import EventRemovalRow
 from perfledger_service.usecases.people.audit import audit_log
 from tests.cases import case
 
@@ -55,6 +57,17 @@ def test_an_event_of_another_project_is_not_there(browser_of):
     assert alice.get("/octo/other/events/2").status_code == 404
     sent = alice.post("/octo/models/events/2/state", state="open", reason="mine?")
     assert sent.status_code == 404
+
+
+def test_the_page_of_an_event_that_went_says_so(browser_of, people_site, now):
+    removal = {"event_id": 3, "project_id": 1, "removed_at": now, "kept_days": 90}
+    with write_session(people_site.engine) as session:
+        session.add(EventRemovalRow(**removal))
+        session.commit()
+
+    answer = browser_of("vera").get("/octo/models/events/3", headers={"Accept": "text/html"})
+    assert answer.status_code == 410
+    assert "Event 3 was removed on 2026-11-20 by retention of 90 days" in answer.text
 
 
 def test_where_pages_are_open_events_are_read(site, judged, make_bundle):
