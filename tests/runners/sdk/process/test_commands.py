@@ -206,43 +206,35 @@ def test_a_repository_with_a_package_named_like_ours_fails_as_a_whole(write, sen
     assert "your repository has a package named perfledger" in failed["detail"]
 
 
-@pytest.mark.parametrize(
-    ("body", "reason", "detail"),
-    [
-        pytest.param("raise ValueError('boom')", "raised", "ValueError: boom", id="set-up raises"),
-        pytest.param(
-            "def step():\n    raise ValueError('late')\nreturn step",
-            "raised",
-            "ValueError: late (benchmarks/bad.py:5)",
-            id="step raises",
-        ),
-        pytest.param("raise SystemExit(0)", "raised", "SystemExit: 0", id="exits"),
-        pytest.param("raise KeyboardInterrupt", "raised", "KeyboardInterrupt", id="interrupts"),
-        pytest.param("raise MemoryError", "out of memory", "MemoryError", id="out of memory"),
-        pytest.param(
-            "raise RuntimeError('CUDA out of memory.')", "out of memory", "CUDA", id="CUDA memory"
-        ),
-        pytest.param("return 5", "raised", "returned 5: return the step", id="no step"),
-        pytest.param(
-            "async def step(): pass\nreturn step", "raised", "a plain function", id="async step"
-        ),
-        pytest.param(
-            "def step(): yield 1\nreturn step", "raised", "a plain function", id="generator step"
-        ),
-        pytest.param("return lambda n: n", "raised", "missing 1 required", id="step with argument"),
-    ],
-)
-def test_a_workload_that_fails_says_why_and_the_next_is_measured(
-    write, send_command, body, reason, detail
-):
-    root = write({"benchmarks/bad.py": workload(body), "benchmarks/fine.py": FINE})
+FAILING = {
+    "set_up_raises": ("raise ValueError('boom')", "raised", "ValueError: boom"),
+    "step_raises": (
+        "def step():\n    raise ValueError('late')\nreturn step",
+        "raised",
+        "ValueError: late (benchmarks/step_raises.py:5)",
+    ),
+    "exits": ("raise SystemExit(0)", "raised", "SystemExit: 0"),
+    "interrupts": ("raise KeyboardInterrupt", "raised", "KeyboardInterrupt"),
+    "out_of_memory": ("raise MemoryError", "out of memory", "MemoryError"),
+    "cuda_memory": ("raise RuntimeError('CUDA out of memory.')", "out of memory", "CUDA"),
+    "no_step": ("return 5", "raised", "returned 5: return the step"),
+    "async_step": ("async def step(): pass\nreturn step", "raised", "a plain function"),
+    "generator_step": ("def step(): yield 1\nreturn step", "raised", "a plain function"),
+    "step_with_argument": ("return lambda n: n", "raised", "missing 1 required"),
+}
 
-    answer = send_command(root, Command.MEASURE)
 
-    failed = answer.about("benchmarks.bad:work")
-    assert (failed["event"], failed["reason"]) == ("failed", reason)
-    assert detail in failed["detail"]
-    assert answer.about("benchmarks.fine:fine")["event"] == "run"
+def test_a_workload_that_fails_says_why_and_the_next_is_measured(write, send_command):
+    bad = {f"benchmarks/{name}.py": workload(body) for name, (body, *_) in FAILING.items()}
+    fine = {f"benchmarks/{name}_then.py": FINE for name in FAILING}
+
+    answer = send_command(write(bad | fine), Command.MEASURE)
+
+    for name, (_, reason, detail) in FAILING.items():
+        failed = answer.about(f"benchmarks.{name}:work")
+        assert (failed["event"], failed["reason"]) == ("failed", reason), name
+        assert detail in failed["detail"]
+        assert answer.about(f"benchmarks.{name}_then:fine")["event"] == "run"
 
 
 def test_a_traceback_goes_to_the_log(write, send_command, capsys):
