@@ -6,7 +6,7 @@ from pathlib import Path
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import METRICS, STEP_TIME, Metric, MetricKind, WorseDirection
-from perfledger.records import Run, Side
+from perfledger.records import Device, Run, Side
 from perfledger_baselines.estimation.pairing import judged_metrics
 from perfledger_baselines.judging.judge import is_trade, judge_unpaired
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -225,11 +225,11 @@ def _flaw(
             return f"failed in {name}"
         if workload not in runs:
             return f"was not measured in {name}"
-    classes = tuple(
-        bundle.machines()[workload, Side.HEAD].device_class for bundle in (before, after)
-    )
-    if classes[0] != classes[1]:
-        return f"not comparable: A ran on {classes[0]}, B on {classes[1]}"
+    a, b = (bundle.machines()[workload, Side.HEAD] for bundle in (before, after))
+    if a.device_class != b.device_class:
+        return f"not comparable: A ran on {a.device_class}, B on {b.device_class}"
+    if a.device is Device.CPU and a.cores != b.cores:
+        return f"not comparable: A had {a.cores} of the CPU's cores, B {b.cores} (set `cores`)"
     units = [
         {(spec.unit, spec.units_per_step) for spec in bundle.workloads if spec.id == workload}
         for bundle in (before, after)

@@ -106,6 +106,20 @@ def test_other_machines_are_not_comparable(compare, make_bundle):
     assert verdict["reason"] == "not comparable: A ran on cpu:Test CPU:1, B on cpu:Other CPU:1"
 
 
+def test_steps_on_fewer_cores_are_not_comparable(compare, make_bundle):
+    """By default a check keeps to the cores that others leave free: another time, others."""
+    two, four = (
+        make_bundle(machine=Machine(device=Device.CPU, model="Test CPU", cores=cores))
+        for cores in (2, 4)
+    )
+
+    shown = compare(two, four, "--format", "json", code=3)
+
+    (verdict,) = json.loads(shown)["verdicts"]
+    assert verdict["outcome"] == "not measured"
+    assert verdict["reason"] == ("not comparable: A had 2 of the CPU's cores, B 4 (set `cores`)")
+
+
 def test_another_unit_of_work_a_failure_and_a_missing_workload_are_not_measured(
     compare, make_bundle
 ):
