@@ -99,7 +99,7 @@ def fixed_events(any_engine, now):
         with write_session(any_engine) as session:
             session.add_all(rows)
             session.commit()
-            return min(row.id for row in rows)
+            return min(row.id for row in rows if row.id)
 
     return store
 
