@@ -1,6 +1,7 @@
 """The answer of a comparison against arithmetic on the JSON of the same command."""
 
 import json
+from functools import cache
 
 import pytest
 from typer.testing import CliRunner
@@ -10,8 +11,11 @@ from perfledger_service.cli.app import app
 PLACES = ("--at", "on-prem,p4d,p5,tpu-v4")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def compare():
+    """Compare in JSON, once for all tests that ask the same."""
+
+    @cache
     def compare(*words):
         done = CliRunner().invoke(app, ["cost", "compare", *words, "--json"])
         assert done.exit_code == 0, done.output
