@@ -89,6 +89,16 @@ FROZEN_MODULES = [0]  # so many were loaded at the last freeze
 MANY_MODULES = 100  # torch, jax or matplotlib
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Search for no garbage while modules and tests are made: they live to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish():
     """Leave modules and tests, which live to the end, out of every search for garbage."""
     leave_out_of_garbage()

@@ -4,8 +4,8 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 
-import pytest
 from typer.testing import CliRunner
 
 from perfledger_service.cli.app import app
@@ -48,10 +48,9 @@ def paths(group, path=()):
 HELPS = list(paths(ROOT))
 
 
-def help_of(path, width="80"):
-    done = CliRunner().invoke(
-        app, [*path, "--help"], env={"COLUMNS": width}, prog_name="perfledger"
-    )
+@cache
+def help_of(path):
+    done = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "80"}, prog_name="perfledger")
     assert done.exit_code == 0, done.output
     return done.stdout
 
@@ -75,29 +74,40 @@ def test_no_help_imports_what_a_command_needs_to_run():
     assert [(path, heavy) for path, _, heavy in helps if heavy] == []
 
 
-@pytest.mark.parametrize("path", HELPS, ids=named)
-def test_a_help_fits_in_eighty_columns(path):
-    assert [line for line in help_of(path).splitlines() if len(line) > MAX_COLUMNS] == []
+def test_a_help_fits_in_eighty_columns():
+    assert [
+        (named(path), line)
+        for path in HELPS
+        for line in help_of(path).splitlines()
+        if len(line) > MAX_COLUMNS
+    ] == []
 
 
-@pytest.mark.parametrize("path", HELPS, ids=named)
-def test_a_help_begins_with_one_sentence(path):
-    beginning = help_of(path).partition("\n\n")[0]
+def test_a_help_begins_with_one_sentence():
+    beginnings = {path: " ".join(help_of(path).partition("\n\n")[0].split()) for path in HELPS}
 
-    assert re.fullmatch(r"[A-Z][^.]*(\.[^. ][^.]*)*\.", " ".join(beginning.split()))
-
-
-@pytest.mark.parametrize("path", HELPS, ids=named)
-def test_a_help_ends_with_two_or_three_examples_of_it(path):
-    examples = help_of(path).partition("\nExamples:\n")[2].replace(" \\\n", "").splitlines()
-
-    assert 2 <= len(examples) <= 3
-    assert all(f"{named(path)}" in " ".join(example.split()) for example in examples)
+    assert [
+        (named(path), text)
+        for path, text in beginnings.items()
+        if not re.fullmatch(r"[A-Z][^.]*(\.[^. ][^.]*)*\.", text)
+    ] == []
 
 
-@pytest.mark.parametrize("path", HELPS, ids=named)
-def test_a_help_has_no_words_of_the_parser(path):
-    assert re.findall(r"<str>|<int>|<float>|<list\[|x>=|/ --no-", help_of(path)) == []
+def test_a_help_ends_with_two_or_three_examples_of_it():
+    for path in HELPS:
+        text = help_of(path).partition("\nExamples:\n")[2]
+        examples = text.replace(" \\\n", "").splitlines()
+
+        assert 2 <= len(examples) <= 3, named(path)
+        assert all(named(path) in " ".join(example.split()) for example in examples), named(path)
+
+
+def test_a_help_has_no_words_of_the_parser():
+    assert [
+        (named(path), words)
+        for path in HELPS
+        if (words := re.findall(r"<str>|<int>|<float>|<list\[|x>=|/ --no-", help_of(path)))
+    ] == []
 
 
 def test_options_are_words_that_begin_with_two_dashes():
