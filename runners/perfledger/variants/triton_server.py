@@ -11,7 +11,7 @@ from pathlib import Path
 
 from perfledger.records import Device
 from perfledger.registration.variant_name import VariantKind
-from perfledger.variants.onnx_runtime import MODEL, write_onnx
+from perfledger.variants.onnx_runtime import MODEL, input_tensors, write_onnx
 from perfledger.variants.transformed_step import (
     Foreign,
     FunctionCall,
@@ -41,6 +41,7 @@ def served_step(torch: Foreign, call: FunctionCall, device: Device) -> Transform
         advice = "run the check in the image nvcr.io/nvidia/tritonserver, with torch installed"
         raise unavailable(name, f"needs the program {SERVER}", advice)
     client_package = load_package(name, "tritonclient.http", package="tritonclient[http]")
+    tensors = input_tensors(name, torch, call)
     folder = tempfile.TemporaryDirectory(prefix="perfledger-triton-", ignore_cleanup_errors=True)
     version = Path(folder.name) / NAME / "1"
     version.mkdir(parents=True)
@@ -57,12 +58,12 @@ def served_step(torch: Foreign, call: FunctionCall, device: Device) -> Transform
 
     try:
         wait_until_ready(client, lambda: process.poll() is None, log)
-        inputs = _requests(client_package, client, call.inputs)
+        inputs = _requests(client_package, client, tensors)
+        remarks = _place_remarks(client, device)
+        outputs = [each["name"] for each in client.get_model_metadata(NAME)["outputs"]]
     except BaseException:
         close()
         raise
-    remarks = _place_remarks(client, device)
-    outputs = [each["name"] for each in client.get_model_metadata(NAME)["outputs"]]
 
     def step() -> object:
         answer = client.infer(NAME, inputs)
@@ -121,7 +122,7 @@ def _requests(package: Foreign, client: Foreign, tensors: Sequence[Foreign]) -> 
     names = [each["name"] for each in client.get_model_metadata(NAME)["inputs"]]
     requests: list[Foreign] = []
     for name, tensor in zip(names, tensors, strict=True):
-        array = tensor.detach().cpu().numpy()
+        array = tensor.cpu().numpy()
         kind = package.np_to_triton_dtype(array.dtype)
         request = package.InferInput(name, list(array.shape), kind)
         request.set_data_from_numpy(array)

@@ -1,5 +1,6 @@
 """ONNX Runtime: its session, the provider that is wanted, and inputs on a device."""
 
+import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -14,15 +15,24 @@ class FakeTensor(SimpleNamespace):
     """A tensor of one number."""
 
     shape = (1,)
+    has_gradient = False
+    address = 4096
+
+    def detach(self):
+        return FakeTensor(**{**vars(self), "has_gradient": False})
+
+    def contiguous(self):
+        return FakeTensor(**{**vars(self), "address": 4096})
 
     def numpy(self):
+        assert not self.has_gradient  # as torch's
         return self.value
 
     def get_device(self):
         return 1
 
     def data_ptr(self):
-        return 4096
+        return self.address
 
     def new_empty(self, _):
         return self
@@ -94,7 +104,8 @@ def test_without_the_package_it_says_how_to_install_it(fake_torch, fake_modules)
 def test_on_a_cpu_the_session_gets_the_inputs(fake_torch, sessions, monkeypatch):
     monkeypatch.setattr(FakeSession, "providers", ("CPUExecutionProvider",))
 
-    step = onnx_step(fake_torch, call(fake_torch, FakeTensor(value=4)), Device.CPU)
+    tensor = FakeTensor(value=4, has_gradient=True)
+    step = onnx_step(fake_torch, call(fake_torch, tensor), Device.CPU)
 
     assert step.run() == [8]
     assert sessions[0].asked == ["CPUExecutionProvider"]
@@ -113,7 +124,8 @@ def test_a_session_that_would_fall_back_to_the_cpu_is_not_available(
 def test_on_a_device_inputs_and_results_stay_there(fake_torch, sessions, monkeypatch):
     monkeypatch.setattr(FakeSession, "providers", ("CUDAExecutionProvider",))
 
-    step = onnx_step(fake_torch, call(fake_torch, FakeTensor(value=4)), Device.CUDA)
+    strided = FakeTensor(value=4, address=99)
+    step = onnx_step(fake_torch, call(fake_torch, strided), Device.CUDA)
 
     assert step.run() == ["on the device"]
     (session,) = sessions
@@ -123,18 +135,29 @@ def test_on_a_device_inputs_and_results_stay_there(fake_torch, sessions, monkeyp
     assert (output, ran) == (("y", "cuda"), "run")
 
 
-def test_an_input_that_is_no_tensor_is_refused(fake_torch, sessions, monkeypatch):
-    monkeypatch.setattr(FakeSession, "providers", ("CPUExecutionProvider",))
-
+@pytest.mark.parametrize("device", [Device.CPU, Device.CUDA])
+def test_an_input_that_is_no_tensor_is_refused(fake_torch, sessions, device):
     with pytest.raises(UnmeasurableError, match="takes tensors, and an input is 4"):
-        onnx_step(fake_torch, call(fake_torch, 4), Device.CPU)
-    assert len(sessions) == 1
+        onnx_step(fake_torch, call(fake_torch, 4), device)
+    assert sessions == []
+
+
+def test_a_module_that_the_runtime_cannot_run_says_why(fake_torch, sessions, monkeypatch):
+    def refuse(*_, **__):
+        msg = "no implementation for Gemm(13)"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(sys.modules["onnxruntime"], "InferenceSession", refuse)
+
+    with pytest.raises(UnmeasurableError, match=r"cannot run the module .*Gemm\(13\)"):
+        onnx_step(fake_torch, call(fake_torch, FakeTensor(value=4)), Device.CPU)
+    assert sessions == []
 
 
 def test_a_module_that_has_no_onnx_says_why(fake_torch, sessions, tmp_path):
     def export(*_, **__):
-        msg = "aten::odd"
-        raise ValueError(msg)
+        msg, cause = "step 1/3", ValueError("aten::odd")
+        raise RuntimeError(msg) from cause
 
     fake_torch.onnx.export = export
 

@@ -58,7 +58,7 @@ class Array(SimpleNamespace):
     def detach(self):
         return self
 
-    cpu = numpy = detach
+    contiguous = cpu = numpy = detach
 
 
 @pytest.fixture
