@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from perfledger.metrics import METRICS, OPTIONAL_METRICS
 from perfledger_service import errors
 from perfledger_service.cli.groups import ROOT as COMMANDS, Group
@@ -47,47 +45,45 @@ def words_of(path):
     )
 
 
-@pytest.mark.parametrize("setting", list(CheckSettings.model_fields))
-def test_every_setting_of_a_check_is_on_the_page_of_settings(setting):
-    assert f"| `{setting}` |" in SETTINGS
+def test_every_setting_of_a_check_is_on_the_page_of_settings():
+    assert [name for name in CheckSettings.model_fields if f"| `{name}` |" not in SETTINGS] == []
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        *ServiceSettings.model_fields,
-        *UploadSettings.model_fields,
-        *PriceSettings.model_fields,
-    ],
-)
-def test_every_setting_of_the_service_is_on_the_page_of_settings(setting):
-    assert f"`PERFLEDGER_{setting.upper()}`" in SETTINGS
+def test_every_setting_of_the_service_is_on_the_page_of_settings():
+    classes = (ServiceSettings, UploadSettings, PriceSettings)
+    names = [f"`PERFLEDGER_{name.upper()}`" for each in classes for name in each.model_fields]
+
+    assert [name for name in names if name not in SETTINGS] == []
 
 
-@pytest.mark.parametrize("metric", [*METRICS, *OPTIONAL_METRICS])
-def test_every_metric_has_its_name_and_meaning_on_the_page_of_settings_or_bundles(metric):
-    assert f"`{metric}`" in SETTINGS + BUNDLE
+def test_every_metric_has_its_name_and_meaning_on_the_page_of_settings_or_bundles():
+    names = [f"`{metric}`" for metric in (*METRICS, *OPTIONAL_METRICS)]
+
+    assert [name for name in names if name not in SETTINGS + BUNDLE] == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_every_error_is_on_its_page_and_in_the_tree():
+    names = [
         name
         for name, value in vars(errors).items()
         if isinstance(value, type) and issubclass(value, errors.PerfledgerError)
-    ],
-)
-def test_every_error_is_on_its_page_and_in_the_tree(name):
-    assert f"| `{name}` |" in ERRORS
-    assert name in (errors.__doc__ or "")
+    ]
+
+    assert [name for name in names if f"| `{name}` |" not in ERRORS] == []
+    assert [name for name in names if name not in (errors.__doc__ or "")] == []
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_command_that_a_page_names_is_there(path):
-    commands = re.findall(r"(?:`|^|\$ )perfledger ([a-z][^`\n]*)", words_of(path), re.MULTILINE)
-    unknown = [words for words in commands if not is_command(words.split())]
+def test_every_command_that_a_page_names_is_there():
+    commands = [
+        (path.name, words)
+        for path in PAGES
+        if path.name not in {"CHANGELOG.md", "CONTRIBUTING.md"}
+        for words in re.findall(
+            r"(?:`|^|\$ )perfledger ([a-z][^`\n]*)", words_of(path), re.MULTILINE
+        )
+    ]
 
-    assert path.name in {"CHANGELOG.md", "CONTRIBUTING.md"} or unknown == []
+    assert [each for each in commands if not is_command(each[1].split())] == []
 
 
 def is_command(words, group=COMMANDS):
@@ -98,48 +94,49 @@ def is_command(words, group=COMMANDS):
     return member is not None
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_option_that_a_page_names_is_one_of_a_command(path):
+def test_every_option_that_a_page_names_is_one_of_a_command():
     known = set(OPTION.findall(REFERENCE)) | FOREIGN_OPTIONS
-    unknown = set(OPTION.findall(words_of(path))) - known
-
     may_name_others = {"CHANGELOG.md", "device-checks.md", "README.md", "reading-a-comment.md"}
     may_name_others |= {"slurm.md", "kubernetes.md"}  # of srun, sbatch and kubectl
     may_name_others |= {"move-here.md"}  # of the tools that people come from; a test runs ours
     may_name_others |= {"tutorial.md"}  # of curl; a test runs all of it
-    assert path.name in may_name_others or unknown == set()
+    assert {
+        str(path.relative_to(ROOT)): unknown
+        for path in PAGES
+        if path.name not in may_name_others
+        if (unknown := set(OPTION.findall(words_of(path))) - known)
+    } == {}
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted({*PAGES, *READMES} - {ROOT / "CHANGELOG.md"}),
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_a_page_is_short_enough_to_read(path):
-    lines = path.read_text(encoding="utf-8").splitlines()
+def test_a_page_is_short_enough_to_read():
+    for path in sorted({*PAGES, *READMES} - {ROOT / "CHANGELOG.md"}):
+        lines = path.read_text(encoding="utf-8").splitlines()
 
-    assert len(lines) <= 250
+        assert len(lines) <= 250, path
+        assert [line for line in lines if len(line) > 120 and not is_exempt(path, line)] == [], path
+
+
+def is_exempt(path, line):
+    """Say whether a line may be as long as it is."""
     # A row of a table cannot be broken: those of limits hold the comments of the code, and those
     # of a README hold links. A line of HTML ends where its element does.
-    is_exempt = path.name in {"README.md", "CONTRIBUTING.md"} or path.parent.name == "limits"
-    assert [
-        line
-        for line in lines
-        if len(line) > 120 and not (is_exempt and line.startswith(("|", "  <")))
-    ] == []
+    has_long_lines = path.name in {"README.md", "CONTRIBUTING.md"} or path.parent.name == "limits"
+    return has_long_lines and line.startswith(("|", "  <"))
 
 
-@pytest.mark.parametrize(
-    "path", sorted({*PAGES, *READMES}), ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_every_place_that_a_page_links_is_there(path):
+def test_every_place_that_a_page_links_is_there():
+    assert {
+        str(path.relative_to(ROOT)): missing
+        for path in sorted({*PAGES, *READMES})
+        if (missing := [name for name in links_of(path) if not is_place(path, *name.split("#"))])
+    } == {}
+
+
+def links_of(path):
+    """Return the places that a page links, without those of other sites."""
     text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
     links = re.findall(r"\]\(([^):]+)\)|(?:src|srcset)=\"([^\":]+)\"", text)
-
-    missing = [
-        name for pair in links for name in pair if name and not is_place(path, *name.split("#"))
-    ]
-    assert missing == []
+    return [name for pair in links for name in pair if name]
 
 
 def is_place(page, name, anchor=""):

@@ -1,18 +1,9 @@
 """One grammar of docstrings: functions command, classes and modules say what they are or do."""
 
 import ast
-from pathlib import Path
 
-import pytest
+from tests.product_modules import ROOT, product_modules
 
-ROOT = Path(__file__).parent.parent
-SOURCES = ("service", "runners", "baselines", "cost_models")
-MODULES = sorted(
-    path
-    for source in SOURCES
-    for path in (ROOT / source).rglob("*.py")
-    if "migrations" not in path.parts
-)
 # An imperative begins with none of these.
 NO_VERBS = {"A", "An", "The", "This", "These", "It", "What", "Whether", "Which", "How", "Where"}
 # Nouns that are verbs as well: a class and a module may begin with them.
@@ -47,51 +38,36 @@ NOUNS = {
 }
 
 
-def first_word(node):
-    docstring = ast.get_docstring(node) or ""
-    return docstring.split(maxsplit=1)[0].rstrip(",:;") if docstring else ""
-
-
-@pytest.fixture(scope="module")
-def docstrings():
-    """The first words of all docstrings: kind of node, place, name and word."""
-    nodes = (
-        (path, node)
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module)
-    )
+def beginnings(kind):
+    """Return the docstrings of functions, classes or modules: place, name and first word."""
     return tuple(
-        (type(node), f"{path.relative_to(ROOT)}: {name}: {word}", name, word)
-        for path, node in nodes
-        if (word := first_word(node))
-        for name in [getattr(node, "name", "module")]
+        (f"{path.relative_to(ROOT)}: {each.name}: {each.word}", each.name, each.word)
+        for path, module in product_modules().items()
+        for each in module.docstrings
+        if each.kind is kind
     )
 
 
-@pytest.fixture(scope="module")
-def verbs(docstrings):
-    """The verbs with which functions' docstrings begin."""
-    return {word for kind, _, _, word in docstrings if kind is ast.FunctionDef} - NO_VERBS - NOUNS
+def verbs():
+    """Return the verbs with which functions' docstrings begin."""
+    return {word for _, _, word in beginnings(ast.FunctionDef)} - NO_VERBS - NOUNS
 
 
-def test_a_functions_docstring_is_an_imperative_sentence(docstrings):
+def test_a_functions_docstring_is_an_imperative_sentence():
     assert [
         place
-        for kind, place, name, word in docstrings
-        if kind is ast.FunctionDef and word in NO_VERBS and not name.startswith("_")
+        for place, name, word in beginnings(ast.FunctionDef)
+        if word in NO_VERBS and not name.startswith("_")
     ] == []
 
 
-def test_a_classs_docstring_is_a_noun_phrase(docstrings, verbs):
-    forms = verbs | {f"{verb}s" for verb in verbs}
+def test_a_classs_docstring_is_a_noun_phrase():
+    forms = verbs() | {f"{verb}s" for verb in verbs()}
 
-    assert [
-        place for kind, place, _, word in docstrings if kind is ast.ClassDef and word in forms
-    ] == []
+    assert [place for place, _, word in beginnings(ast.ClassDef) if word in forms] == []
 
 
-def test_a_modules_docstring_does_not_command(docstrings, verbs):
-    assert [
-        place for kind, place, _, word in docstrings if kind is ast.Module and word in verbs
-    ] == []
+def test_a_modules_docstring_does_not_command():
+    commands = verbs()
+
+    assert [place for place, _, word in beginnings(ast.Module) if word in commands] == []

@@ -1,21 +1,10 @@
 """One vocabulary: names of the product, held against the glossary and its rules."""
 
-import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
+from tests.product_modules import MODULES, ROOT, SOURCES, product_modules
 
-ROOT = Path(__file__).parent.parent
-SOURCES = ("service", "runners", "baselines", "cost_models")
-MODULES = sorted(
-    path
-    for source in SOURCES
-    for path in (ROOT / source).rglob("*.py")
-    if "migrations" not in path.parts
-)
 GLOSSARY = ROOT / "docs" / "glossary.md"
 MAX_GLOSSARY_LINES = 250
 MAX_DOC_WIDTH = 120
@@ -130,93 +119,44 @@ RETIRED_WORDS = re.compile(r"(docket|errand|yielding|hub|catalog|anytime)s?")
 RETIRED_TEXT = re.compile(r"\b(?:dockets?|errands?|yielding|(?<!x-)hubs?)\b", re.IGNORECASE)
 
 
-@pytest.fixture(scope="module")
-def trees() -> dict[Path, ast.Module]:
-    """Every module of the product, parsed once."""
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
-
-
-def loop_names(tree: ast.Module) -> set[ast.AST]:
-    """Return the names that loops, comprehensions and lambdas bind."""
-    targets = (
-        node.args if isinstance(node, ast.Lambda) else node.target
-        for node in ast.walk(tree)
-        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension | ast.Lambda)
-    )
-    return {name for target in targets for name in ast.walk(target)}
-
-
-def bound_names(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
-    """Yield every name that a module binds, its line, and whether a loop binds it."""
-    loops = loop_names(tree)
-    for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name, node.lineno, False
-            case ast.arg(arg=name):
-                yield name, node.lineno, node in loops
-            case ast.ClassDef(name=name):
-                yield name.lower(), node.lineno, False
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                yield name, node.lineno, node in loops
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name, node.lineno, False
-            case ast.ExceptHandler(name=str(name)):
-                yield name, node.lineno, False
-            case _:
-                pass
-
-
-@pytest.fixture(scope="module")
-def names(trees) -> dict[Path, tuple[tuple[str, int, bool], ...]]:
-    """What every module binds."""
-    return {path: tuple(bound_names(tree)) for path, tree in trees.items()}
-
-
-def test_a_public_class_name_stands_for_one_class(trees):
+def test_a_public_class_name_stands_for_one_class():
     homes: defaultdict[str, list[str]] = defaultdict(list)
-    for path, tree in trees.items():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes[node.name].append(str(path.relative_to(ROOT)))
+    for path, module in product_modules().items():
+        for name in module.classes:
+            if not name.startswith("_"):
+                homes[name].append(str(path.relative_to(ROOT)))
 
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
-def test_no_class_is_imported_by_a_private_name(trees):
+def test_no_class_is_imported_by_a_private_name():
     private = [
-        f"{path.relative_to(ROOT)}:{node.lineno}: {alias.name}"
-        for path, tree in trees.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.name.startswith("_") and not alias.name.startswith("__")
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path, module in product_modules().items()
+        for name, line in module.imported
+        if name.startswith("_") and not name.startswith("__")
     ]
 
     assert private == []
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_no_result_is_named_by_a_bare_participle_or_pronoun(source, names):
+def test_no_result_is_named_by_a_bare_participle_or_pronoun():
     bare = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path, bound in names.items()
-        if path.is_relative_to(ROOT / source)
-        for name, line, in_loop in bound
+        for path, module in product_modules().items()
+        for name, line, in_loop in module.bound
         if name.strip("_") in BARE_WORDS or (name.strip("_") in LOOP_WORDS and not in_loop)
     ]
 
     assert bare == []
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_no_function_of_a_module_is_named_by_a_bare_participle(source, trees):
+def test_no_function_of_a_module_is_named_by_a_bare_participle():
     bare = [
-        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
-        for path, tree in trees.items()
-        if path.is_relative_to(ROOT / source)
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and node.name.strip("_") in PARTICIPLES
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path, module in product_modules().items()
+        for name, line in module.functions
+        if name.strip("_") in PARTICIPLES
     ]
 
     assert bare == []
@@ -234,11 +174,11 @@ def test_no_module_is_named_by_a_bare_participle_or_a_retired_word():
     ] == []
 
 
-def test_no_name_holds_a_retired_word(names):
+def test_no_name_holds_a_retired_word():
     retired = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path, bound in names.items()
-        for name, line, _ in bound
+        for path, module in product_modules().items()
+        for name, line, _ in module.bound
         if any(RETIRED_WORDS.fullmatch(part) for part in name.strip("_").split("_"))
     ]
 
@@ -268,21 +208,26 @@ def terms() -> list[str]:
 
 
 def test_the_glossary_gives_each_word_one_meaning_on_one_page():
-    lines = GLOSSARY.read_text(encoding="utf-8").splitlines()
+    lines, all_terms = GLOSSARY.read_text(encoding="utf-8").splitlines(), terms()
 
-    assert sorted({term for term in terms() if terms().count(term) > 1}) == []
+    assert sorted({term for term in all_terms if all_terms.count(term) > 1}) == []
     assert len(lines) <= MAX_GLOSSARY_LINES
     assert [line for line in lines if len(line) > MAX_DOC_WIDTH] == []
 
 
-@pytest.mark.parametrize(
-    "word",
-    ["Verdict", "Run", "Plan", "Metric", "Machine", "Report", "Profile", "Cause", "Workload"],
-)
-def test_the_glossarys_owner_keeps_the_bare_word(word, trees):
-    classes = {
-        node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)
+def test_the_glossarys_owner_keeps_the_bare_word():
+    words = {
+        "Verdict",
+        "Run",
+        "Plan",
+        "Metric",
+        "Machine",
+        "Report",
+        "Profile",
+        "Cause",
+        "Workload",
     }
+    classes = {name for module in product_modules().values() for name in module.classes}
 
-    assert word.lower() in terms()
-    assert word in classes
+    assert {word.lower() for word in words} <= {*terms()}
+    assert words <= classes
