@@ -51,11 +51,11 @@ def sign_app_token(app_id: str, private_key: str, *, lifetime: timedelta, now: d
     GitHub refuses one from the future: it is dated back by what clocks may differ.
     """
     claims = {"iss": app_id, "iat": _seconds(now - CLOCK_SKEW), "exp": _seconds(now + lifetime)}
-    return jwt.encode(claims, _loaded(private_key), algorithm=ALGORITHM)
+    return jwt.encode(claims, _rsa_key(private_key), algorithm=ALGORITHM)
 
 
 @lru_cache(maxsize=1)
-def _loaded(private_key: str) -> RSAPrivateKey:
+def _rsa_key(private_key: str) -> RSAPrivateKey:
     # Its check takes longer than many signatures, and each request as the App has one.
     key = load_pem_private_key(private_key.encode(), password=None)
     if not isinstance(key, RSAPrivateKey):
