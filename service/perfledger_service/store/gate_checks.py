@@ -19,6 +19,7 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
+from perfledger_service.store.uploads import StoredUpload
 
 RED_CONCLUSION = "failure"  # GitHub's conclusion of a check that blocks
 # Of a project, the newest: older ones tell of other code and other machines.
@@ -57,31 +58,42 @@ class BranchCheck:
 
 
 def add_gate_check(
-    session: Session, upload_id: str, *, held_s: float | None, shadow: ShadowCheck | None
+    session: Session, upload: StoredUpload, *, held_s: float | None, shadow: ShadowCheck | None
 ) -> None:
     """Store what an upload's check tells beside its verdicts; once, when it is judged."""
+    undecided, checks = _count_undecided(session, upload)
     session.add(
         GateCheckRow(
-            upload_id=upload_id,
+            upload_id=upload.id,
             held_s=held_s,
             is_shadow_false_alarm=shadow.is_false_alarm if shadow else None,
+            undecided_before=undecided,
+            checks_before=checks,
         )
     )
     session.flush()
 
 
-def undecided_checks(
-    session: Session, project_id: int, device_class: str, *, before: datetime
-) -> tuple[int, int]:
-    """Return (undecided, all) of a gate's newest checks that were received before a time."""
+def undecided_checks(session: Session, upload: StoredUpload) -> tuple[int, int]:
+    """Return (undecided, all) of a gate's newest checks that were received before an upload.
+
+    They are those of the time when it was judged: retention removes their verdicts.
+    """
+    row = session.get(GateCheckRow, upload.id)
+    if row is None or row.undecided_before is None or row.checks_before is None:
+        return _count_undecided(session, upload)
+    return row.undecided_before, row.checks_before
+
+
+def _count_undecided(session: Session, upload: StoredUpload) -> tuple[int, int]:
     newest = session.exec(
         select(UploadRow.id)
         .join(EnvironmentRow)
         .where(
-            col(UploadRow.project_id) == project_id,
+            col(UploadRow.project_id) == upload.project_id,
             col(UploadRow.status).in_(COUNTED_STATUSES),
-            col(UploadRow.created_at) < before,
-            col(EnvironmentRow.device_class) == device_class,
+            col(UploadRow.created_at) < upload.created_at,
+            col(EnvironmentRow.device_class) == upload.device_class,
             HAS_VERDICTS,
         )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))

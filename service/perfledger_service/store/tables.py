@@ -296,12 +296,16 @@ class VerdictRow(StoreRow, table=True):
 class GateCheckRow(StoreRow, table=True):
     """What a judged upload tells of its gate, and for how many seconds it held its machine.
 
-    `is_shadow_false_alarm` is NULL where no test was left whose sides could be exchanged.
+    `is_shadow_false_alarm` is NULL where no test was left whose sides could be exchanged. Of the
+    gate's newest checks before it, `undecided_before` of `checks_before` were undecided; NULL where
+    an older version judged it.
     """
 
     upload_id: str = Field(foreign_key="upload.id", primary_key=True)
     held_s: float | None = None
     is_shadow_false_alarm: bool | None = None
+    undecided_before: int | None = None
+    checks_before: int | None = None
 
 
 class GitHubPostRow(StoreRow, table=True):

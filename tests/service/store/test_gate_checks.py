@@ -1,5 +1,6 @@
 """What stored checks tell of their gate: false alarms, doubt, what they find, what they cost."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,9 +8,11 @@ import pytest
 from perfledger.bundle import Plan
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason, Revision, Side
-from perfledger_service.store.database import read_session
+from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.gate_checks import gate_uploads, stored_gates, undecided_checks
+from perfledger_service.store.retention.upload_removal import remove_part
 from perfledger_service.store.uploads import verdicts_of
+from perfledger_service.values.storage.retention import UploadPart
 
 SAME = Revision(sha="c" * 40)
 OTHER = Revision(sha="d" * 40)
@@ -17,8 +20,8 @@ LATER = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def check(engine, judged, make_bundle):
-    def check(number, **values):
+def check(engine, judged, make_bundle, now):
+    def check(number, at=now, **values):
         usual = {
             "base": SAME,
             "head": SAME,
@@ -29,7 +32,8 @@ def check(engine, judged, make_bundle):
             "plan": Plan(seed=1, order=("base",) * 4, looks=(4,)),
             "seed": number,
         }
-        return judged(engine, make_bundle(**(usual | values)), upload_id=f"{number:032x}")
+        bundle = make_bundle(**(usual | values))
+        return judged(engine, bundle, upload_id=f"{number:032x}", now=at)
 
     return check
 
@@ -95,11 +99,12 @@ def test_a_check_whose_workloads_were_skipped_tells_nothing(check, gates, engine
     check(1, skipped={"gpt:step": "same code"}, same_code=("gpt:step",), runs=())
     assert gates() == ()
 
-    check(2)
+    measured = check(2)
     (gate,) = gates()
     assert len(gate.checks) == 1
     with read_session(engine) as session:
-        assert undecided_checks(session, 1, gate.device_class, before=LATER)[1] == 1
+        later = replace(measured, id="3" * 32, created_at=LATER)
+        assert undecided_checks(session, later)[1] == 1
 
 
 def test_each_machine_class_is_a_gate(check, gates, make_bundle):
@@ -113,16 +118,27 @@ def test_each_machine_class_is_a_gate(check, gates, make_bundle):
     assert names == sorted(names)
 
 
-def test_undecided_checks_are_counted_by_machine_class_and_time(check, engine, make_bundle):
+def test_undecided_checks_are_counted_by_machine_class_and_time(check, engine):
     too_fine = Plan(seed=1, order=("base",) * 4, looks=(4,), margin=0.0001, floor=0.0001)
     check(1, head=OTHER)
-    check(2, head=OTHER, plan=too_fine)
-    device_class = make_bundle().machine.device_class
+    upload = replace(check(2, head=OTHER, plan=too_fine), id="3" * 32, created_at=LATER)
+    earlier = replace(upload, created_at=LATER - timedelta(days=40_000))
+    elsewhere = replace(upload, device_class="cuda:H100:1")
 
     with read_session(engine) as session:
-        counts = undecided_checks(session, 1, device_class, before=LATER)
-        before = undecided_checks(session, 1, device_class, before=LATER - timedelta(days=40_000))
-        elsewhere = undecided_checks(session, 1, "cuda:H100:1", before=LATER)
+        counts = [undecided_checks(session, one) for one in (upload, earlier, elsewhere)]
 
-    assert counts == (1, 2)
-    assert before == elsewhere == (0, 0)
+    assert counts == [(1, 2), (0, 0), (0, 0)]
+
+
+def test_what_was_before_a_check_is_counted_once_as_it_is_judged(engine, check, now):
+    too_fine = Plan(seed=1, order=("base",) * 4, looks=(4,), margin=0.0001, floor=0.0001)
+    first = check(1, head=OTHER, plan=too_fine, at=now - timedelta(days=1))
+    second = check(2, head=OTHER)
+    with write_session(engine) as session:
+        removal = {"removed_at": now, "kept_days": 90}
+        remove_part(session, UploadPart.RESULTS, [first.id], **removal)
+        session.commit()
+
+    with read_session(engine) as session:
+        assert undecided_checks(session, second) == (1, 1)

@@ -77,11 +77,9 @@ class ProjectGates:
         return gates
 
 
-def gate_notes(session: Session, upload: StoredUpload, *, device_class: str) -> tuple[str, ...]:
+def gate_notes(session: Session, upload: StoredUpload) -> tuple[str, ...]:
     """Return a sentence for an upload's report if its gate was too noisy to be required."""
-    undecided, checks = undecided_checks(
-        session, upload.project_id, device_class, before=upload.created_at
-    )
+    undecided, checks = undecided_checks(session, upload)
     if not is_too_noisy(undecided=undecided, checks=checks):
         return ()
     note = (

@@ -169,7 +169,7 @@ class UploadReports:
             report = self._build(
                 bundle, today=judged_on, is_local=False, priors=priors(bundle), approvals=approvals
             )
-        notes = gate_notes(session, upload, device_class=bundle.machine.device_class)
+        notes = gate_notes(session, upload)
         report = replace(report, notes=report.notes + notes)
         with self._lock:
             self._reports[key] = report, bundle

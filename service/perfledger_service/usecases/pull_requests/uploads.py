@@ -170,7 +170,7 @@ def judge_upload(
                 add_expected_classes(
                     session, upload.head, bundle.plan.machine_classes, deadline=deadline
                 )
-            add_gate_check(session, upload_id, held_s=bundle.held_s, shadow=shadow)
+            add_gate_check(session, upload, held_s=bundle.held_s, shadow=shadow)
             if upload.sender is not UploadSender.OTHER_RUN:  # code under test could choose them
                 date_commits(session, upload.project_id, _commit_dates(bundle))
                 add_differences(

@@ -16,6 +16,7 @@ from perfledger_service.store.default_branch import branch_series
 from perfledger_service.store.fleet.machines import project_machines
 from perfledger_service.store.gate_checks import newest_branch_checks, undecided_checks
 from perfledger_service.store.pair_spreads import differences_on_devices
+from perfledger_service.store.uploads import uploads_of_project
 from perfledger_service.usecases.cost.upload_prices import UploadPrices
 from perfledger_service.usecases.fleet.capacity import measured_utilization
 from perfledger_service.usecases.history.gate_health import ProjectGates
@@ -83,16 +84,19 @@ def store(migrated_file, open_shared):
 def readings(engine, project_id, *, now):
     """Return all that judging, searching, reviewing and the pages of today read."""
     with read_session(engine) as session:
+        uploads = uploads_of_project(session, project_id)
+        judged = [one for one in uploads if not one.id.startswith("f")]  # the others are copies
+        next_ones = [
+            replace(uploads[-1], id=one.device_class, created_at=now, device_class=one.device_class)
+            for one in MACHINES
+        ]
         return {
             "series": branch_series(session, project_id),
             "spreads": differences_on_devices(session, project_id, ()),
             "gates": ProjectGates().of_project(session, project_id),
             "machines": project_machines(session, project_id),
             "badge": newest_branch_checks(session, project_id),
-            "undecided": [
-                undecided_checks(session, project_id, one.device_class, before=now)
-                for one in MACHINES
-            ],
+            "undecided": [undecided_checks(session, one) for one in (*judged, *next_ones)],
             "prices": UploadPrices().history(session, "octo/models"),
             "fleet": measured_utilization(session),
         } | {one.name: records_of_store(engine, one, origin="the store") for one in QUARTERS}
