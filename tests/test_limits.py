@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from textwrap import fill
@@ -41,6 +42,8 @@ INTERFACES = {"nvml"}
 NUMBER_OF = re.compile("VERSION|FIELD")
 MOST_NUMBERS = 250  # of a table; a curve is none
 PLAIN = {int, float, str, Decimal, Fraction, timedelta}
+# A statement at the margin that may set a constant; other files are not parsed.
+MAY_SET = re.compile(r"^[A-Z_][A-Z0-9_]*(?: = |: |, )", re.MULTILINE)
 NO_TABLE = re.compile("NO_|REGISTERED")  # what stands for nothing, or fills at run time
 NEED_TORCH = {Path("runners/perfledger/canaries/torch_canaries.py")}  # which some Pythons lack
 MOST_AMOUNTS = 10  # of a constant; the steps of a curve are no limits
@@ -64,12 +67,20 @@ class Limit:
     comment: str
 
 
+@cache
+def constants_of(path: Path) -> tuple[list[str], list[tuple[str, ast.stmt]]]:
+    """Return a file's lines, and the statements that set its constants."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    if path in NEED_TORCH or not MAY_SET.search(text):
+        return [], []
+    nodes = [(name, node) for node in ast.parse(text).body for name in names_of(node)]
+    return text.splitlines(), nodes
+
+
 def limits_of(path: Path) -> Iterator[Limit]:
     """Yield a file's amounts that are called like limits, or are public and explained."""
-    text = (ROOT / path).read_text(encoding="utf-8")
-    lines = text.splitlines()
-    nodes = [(name, node) for node in ast.parse(text).body for name in names_of(node)]
-    if not nodes or path in NEED_TORCH:
+    lines, nodes = constants_of(path)
+    if not nodes:
         return
     module = importlib.import_module(".".join(path.with_suffix("").parts[1:]))
     for name, node in nodes:
@@ -121,9 +132,11 @@ def amounts(value: object, name: str) -> str:
 def tables_under(folder: str) -> Iterator[Limit]:
     """Yield the tables of a source root: constants of several numbers, of which no limit is one."""
     for path in sorted((ROOT / folder).rglob("*.py")):
-        relative, text = path.relative_to(ROOT), path.read_text(encoding="utf-8")
-        nodes = [(name, node) for node in ast.parse(text).body for name in names_of(node)]
-        if not nodes or "migrations" in path.parts or relative in NEED_TORCH:
+        relative = path.relative_to(ROOT)
+        if "migrations" in path.parts:
+            continue
+        lines, nodes = constants_of(relative)
+        if not nodes:
             continue
         is_drawn = relative.is_relative_to(DRAWN)
         limits = {limit.name for limit in limits_of(relative)}
@@ -132,7 +145,7 @@ def tables_under(folder: str) -> Iterator[Limit]:
             value = getattr(module, name)
             is_left_out = NO_TABLE.match(name) or (is_drawn and name.startswith("_"))
             if name not in limits and not is_left_out and is_table(value):
-                comment = comment_at(text.splitlines(), node)
+                comment = comment_at(lines, node)
                 yield Limit(relative, name, rows_of(value), comment)
 
 
