@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect
 
 from perfledger_service.errors import INTERNAL, PerfledgerError
 from perfledger_service.rendering.server.error_page import error_page
+from perfledger_service.usecases.pull_requests.projects import RESERVED_OWNERS
 from perfledger_service.web.api.problems import PROBLEM_MEDIA_TYPE, problem_of
 from perfledger_service.web.headers import HEADERS
 
@@ -19,7 +20,6 @@ from perfledger_service.web.headers import HEADERS
 MAX_REASON = 500
 # Pages below a project: its name is that of an owner and a repository.
 _PROJECT_PATH = re.compile(r"/(([\w.-]+)/[\w.-]+)/.")
-_OTHER_PAGES = frozenset({"account", "admin", "runs", "series", "sign-in", "static"})
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -72,7 +72,7 @@ def _is_browser(request: Request) -> bool:
 def _repository_of(path: str) -> str:
     """Return the project of a page's path, "" for a path that is not of one."""
     match = _PROJECT_PATH.match(path)
-    return match[1] if match and match[2] not in _OTHER_PAGES else ""
+    return match[1] if match and match[2] not in RESERVED_OWNERS else ""
 
 
 def _ours(request: Request, error: Exception) -> Response:

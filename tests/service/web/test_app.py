@@ -4,8 +4,10 @@ import asyncio
 import re
 
 import pytest
+from fastapi.routing import iter_route_contexts
 
 from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests.projects import RESERVED_OWNERS
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState
@@ -50,6 +52,18 @@ def served(engine):
         return app
 
     return served
+
+
+def test_no_project_has_the_name_of_a_page_of_the_service(served):
+    app = served(Workflow())
+    parts = [
+        context.path.strip("/").split("/")
+        for context in iter_route_contexts(app.routes)
+        if context.path is not None
+    ]
+    owners = {first for first, *rest in parts if rest and not first.startswith("{")}
+
+    assert owners | {"static"} == RESERVED_OWNERS  # static files are mounted
 
 
 def test_the_description_of_the_api_says_what_it_takes_and_answers(site):
@@ -149,7 +163,7 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
     } == {
         "get /api/v1/ab-requests": "200 401 403 421 422 500 502",
         "get /api/v1/events": "200 304 401 403 421 422 500 502",
-        "get /api/v1/events/{event_id}": "200 304 401 403 404 421 422 500 502",
+        "get /api/v1/events/{event_id}": "200 304 401 403 404 410 421 422 500 502",
         "get /api/v1/jobs": "200 401 403 421 422 500 502",
         "get /api/v1/priors": "200 401 403 421 422 500 502",
         "get /api/v1/runs": "200 304 401 403 421 422 500 502",
@@ -172,7 +186,7 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
         "post /api/v1/jobs/{job_id}/return": "200 400 401 403 404 409 413 421 422 500 502",
         "post /api/v1/uploads": "202 400 401 403 409 413 421 422 429 500 502",
         "post /webhooks/github": "200 202 400 401 413",
-        "put /api/v1/events/{event_id}/state": "200 400 401 403 404 413 421 422 500 502",
+        "put /api/v1/events/{event_id}/state": "200 400 401 403 404 410 413 421 422 500 502",
     }
 
 

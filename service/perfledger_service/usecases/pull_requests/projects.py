@@ -40,6 +40,10 @@ from perfledger_service.values.token_scope import TokenScope
 TOKEN = re.compile(r"(pl_[0-9a-f]{8})_[\w-]{43}", re.ASCII)
 # Owners have at most 39 characters and repositories 100; neither is a path's "." or "..".
 REPOSITORY = re.compile(r"(?!\.{1,2}/)[\w.-]{1,39}/(?!\.{1,2}$)[\w.-]{1,100}", re.ASCII)
+# Below these the service has pages of its own, which would hide a project's.
+RESERVED_OWNERS = frozenset(
+    {"account", "admin", "api", "healthz", "runs", "series", "sign-in", "static", "webhooks"}
+)
 MAX_NUMBER = 2**53  # of GitHub's repositories and owners: exact in JSON, and in any database
 MAX_LIFETIME = timedelta(days=3660)  # of a token that expires
 # A write each time would slow every request down.
@@ -285,4 +289,8 @@ def _record(
 def _check_name(repository: str) -> None:
     if not REPOSITORY.fullmatch(repository):
         msg = f"{repository[:200]!r} is not owner/name, as GitHub writes it"
+        raise UsageError(msg)
+    owner = repository.partition("/")[0].lower()
+    if owner in RESERVED_OWNERS:
+        msg = f"{repository} cannot be a project: /{owner}/… are pages of the service itself"
         raise UsageError(msg)

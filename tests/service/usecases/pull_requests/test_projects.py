@@ -91,6 +91,19 @@ def test_a_name_that_is_none_is_refused(engine, now, name):
     assert list_tokens(engine) == ()
 
 
+@pytest.mark.parametrize("name", ["admin/tokens", "Runs/x"])
+def test_a_name_that_the_services_own_pages_would_hide_is_refused(engine, now, name):
+    add_project(engine, "octo/models", token=new_token(), now=now)
+    for give in (
+        lambda: add_project(engine, name, token=new_token(), now=now),
+        lambda: rename_project(engine, "octo/models", name, now=now),
+    ):
+        with pytest.raises(UsageError, match=f"{name} cannot be a project"):
+            give()
+
+    assert [one.repository for one in list_projects(engine)] == ["octo/models"]
+
+
 @pytest.mark.parametrize("name", ["octo/models", "Octo-Org/a.b_c-1", ".github/.github"])
 def test_names_as_github_has_them_are_taken(name):
     assert REPOSITORY.fullmatch(name)
