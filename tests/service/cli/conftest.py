@@ -30,7 +30,7 @@ def run():
     return run
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def reader_here(monkeypatch):
     """Let the reader of traces run in this process: the tests of the agent start it in another."""
     monkeypatch.setattr(profile_runs, "_answer", answer_here)

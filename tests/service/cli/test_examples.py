@@ -40,7 +40,7 @@ from perfledger_service.values.report import ExitCode
 from tests.service.cli.golden_commands import COMMANDS as GOLDEN_COMMANDS, GOLDEN
 
 # Each runs a whole command; some start processes.
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs", "reader_here")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs")]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TOKEN = "pl_0a1b2c3d_" + "s" * 43  # its beginning is the one of the examples
@@ -79,9 +79,11 @@ OF_REPOSITORY = {"init", "config show", "bench list", "bench load", "bench docto
 OF_COMMITS = {"check", "history bisect"}  # their verdicts are measured
 FEW_PAIRS, NO_PAIRS = "--pairs 5 --budget 10h", "--pairs 0"
 FEW_PROCESSES = "--processes 3"
+WITHOUT_PICTURES = "--format json"  # of a review, whose other formats have tests of their own
 # Another example of the command, or a test of its own, does the same in less time.
 IN_CI = (
     "--bill bill.csv --output review",
+    "--bill bill.csv --output review --format json",
     "perfledger bench time 'sum(range(1000))'",
     "perfledger bench time 'sum(range(1000))' --processes 3 --json",
     "--setup 'numbers = list(range(1000))[::-1]'",
@@ -91,8 +93,13 @@ IN_CI = (
     "--pairs 20 --budget 5m",
     "v1.0 main --budget 30m",
     "v1.0 main --json",
+    "v1.0 main --workloads-from .",
     "bench load benchmarks.example:square_roots",
+    "bench load benchmarks.example:square_roots --concurrency 1,2,4 --json",
+    "--devices A100-80GB=8 --devices H100-80GB=4 --json",
+    "perfledger server restore backup.zip --json",
     "perfledger check",
+    "perfledger check -k 'example and not slow' --budget 2m",
 )
 WHOLE_CHECK = "perfledger check"  # the only one that has the time to measure
 NO_TIME = "--budget 1s"  # ends after the first pairs
@@ -257,6 +264,8 @@ def marked(example):
 def test_an_example_ends_well(example):
     if "bench time" in example and "--processes" not in example:
         example += f" {FEW_PROCESSES}"
+    if "--publish" in example:
+        example += f" {WITHOUT_PICTURES}"
 
     done = run(example)
 
@@ -345,7 +354,7 @@ def formats():
             if each != "table" and not (GOLDEN / f"{name.replace(' ', '_')}.{each}").exists()
         ]
         if others:
-            marks = pytest.mark.slow(ci_only=name == "plan elastic")
+            marks = pytest.mark.slow(ci_only=name in {"plan elastic", "bench time"})
             yield pytest.param(COMMANDS[name].examples[0], others, id=name, marks=marks)
 
 

@@ -35,7 +35,7 @@ from perfledger_service.usecases.server.backup import back_up
 from perfledger_service.values.upload_views import UploadStatus
 from tests.service.cli.golden_commands import COMMANDS, GOLDEN, PRICES, SMALL
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("reader_here")]
+pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"

@@ -149,7 +149,8 @@ def test_an_unusable_option_is_refused(run, words, reason):
 
 def test_interruptions_raise_the_cost_of_spot_and_a_fallback_raises_it_more(run):
     def usd(*words):
-        found = json.loads(run("cost", "compare", *words, "--format", "json"))["options"]
+        words = ("--at", "a3-highgpu-8g", *words, "--format", "json")
+        found = json.loads(run("cost", "compare", *words))["options"]
         return next(
             option["p50_usd"] for option in found if option["name"] == "gcp:a3-highgpu-8g/spot"
         )

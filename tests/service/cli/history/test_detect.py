@@ -3,7 +3,7 @@
 import json
 import math
 import os
-import subprocess
+import signal
 import sys
 import threading
 from xml.etree import ElementTree
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from perfledger_service.__main__ import main
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.rendering.layout import number_format
@@ -167,18 +168,16 @@ def test_several_series_are_drawn_one_by_one(tmp_path, make_bundle):
     assert one.stdout.startswith("<svg")
 
 
-@pytest.mark.slow
-def test_the_command_itself_exits_with_2_for_what_it_cannot_read(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "perfledger_service", "history", "detect", "absent.csv"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_the_command_itself_exits_with_2_for_what_it_cannot_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["perfledger", "history", "detect", "absent.csv"])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # of a whole process
 
-    assert done.returncode == NotFoundError.exit_code == 2
-    assert done.stderr.startswith("perfledger: there is no file absent.csv")
+    with pytest.raises(SystemExit) as ending:
+        main()
+
+    assert ending.value.code == NotFoundError.exit_code == 2
+    assert capsys.readouterr().err.startswith("perfledger: there is no file absent.csv")
 
 
 def test_a_pipe_is_read_once(tmp_path):

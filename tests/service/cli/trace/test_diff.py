@@ -7,8 +7,6 @@ import pytest
 from perfledger_service.errors import UsageError
 from tests.service.cli.trace.example_traces import a_trace
 
-pytestmark = pytest.mark.usefixtures("reader_here")
-
 
 def test_two_traces_are_compared_and_the_cause_is_named(trace, write):
     files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=400))

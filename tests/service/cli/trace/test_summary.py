@@ -10,9 +10,6 @@ from perfledger_service.cli.app import app
 from perfledger_service.errors import UsageError
 from tests.service.cli.trace.example_traces import STEP_US, a_trace
 
-pytestmark = pytest.mark.usefixtures("reader_here")
-
-
 IDLE = json.dumps(
     {
         "schemaVersion": 1,

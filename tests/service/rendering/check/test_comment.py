@@ -127,9 +127,12 @@ def test_what_is_not_known_on_this_device_is_said_beside_the_prices(reports):
 @pytest.mark.parametrize(
     ("say", "limit", "character"),
     [
-        (comment, MAX_COMMENT, "x"),
+        pytest.param(comment, MAX_COMMENT, "x", marks=pytest.mark.slow(ci_only=True)),
         (comment, MAX_COMMENT, "`"),
-        (comment, MAX_COMMENT, "\N{CJK UNIFIED IDEOGRAPH-6A21}"),
+        pytest.param(
+            *(comment, MAX_COMMENT, "\N{CJK UNIFIED IDEOGRAPH-6A21}"),
+            marks=pytest.mark.slow(ci_only=True),
+        ),
         (check_summary, MAX_SUMMARY, "\U0001f600"),
     ],
 )
