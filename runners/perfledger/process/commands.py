@@ -44,6 +44,7 @@ from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageTy
 from perfledger.records import Device, FailureReason, Framework
 from perfledger.statement import STATEMENT_FILE, statement_function
 from perfledger.step_work import StepWork
+from perfledger.variants.transformed_step import TransformedStep
 from perfledger.variants.variant_remarks import (
     SEVERAL_RANKS,
     FirstResult,
@@ -326,10 +327,10 @@ def _load(context: CommandContext, bound: BoundWorkload) -> Fields:
         raise UnmeasurableError(FailureReason.RAISED, detail)
     with ExitStack() as teardowns:
 
-        def set_up(device: Device, meter: DeviceMeter) -> Step:
-            step = set_up_step(context, bound, device, meter, teardowns=teardowns)
-            if not isinstance(step, PreparedStep):
-                return step
+        def set_up(device: Device, meter: DeviceMeter) -> TransformedStep:
+            transformed = set_up_variant(context, bound, device, meter, teardowns=teardowns)
+            if not isinstance(transformed.step, PreparedStep):
+                return transformed
             detail = "its step needs a preparation before each call, which a load has no time for"
             raise UnmeasurableError(FailureReason.RAISED, detail)
 

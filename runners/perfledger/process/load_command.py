@@ -12,7 +12,8 @@ from perfledger.meters.meter_choice import choose_meter
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import ChildRequest, MessageType
 from perfledger.records import Device, WorkloadSpec
-from perfledger.workload import Step, Workload
+from perfledger.variants.transformed_step import TransformedStep
+from perfledger.workload import Workload
 
 
 def run_load_points(
@@ -21,20 +22,26 @@ def run_load_points(
     spec: WorkloadSpec,
     *,
     batch: int,
-    set_up: Callable[[Device, DeviceMeter], Step],
+    set_up: Callable[[Device, DeviceMeter], TransformedStep],
 ) -> Mapping[str, object]:
-    """Run the request's load point by point; return the fields of its last message."""
+    """Run the request's load point by point; return the fields of its last message.
+
+    Raises UnmeasurableError where what ran was not the variant.
+    """
     device, _ = choose_meter(spec, requested=request.device)
     meters: list[DeviceMeter] = []
+    steps: list[TransformedStep] = []
 
     def start_server() -> StepServer:
         """Set up one server on its own thread with its own clock."""
         _, meter = choose_meter(spec, requested=str(device))
         meters.append(meter)
         with meter.device_context():
-            step = set_up(device, meter)
-            after_step = channel.leave_if_forked
+            transformed = set_up(device, meter)
+            step, after_step = transformed.run, channel.leave_if_forked
             warm_up(step, meter.clock, effort=request.effort, after_step=after_step)
+            transformed.verify()
+            steps.append(transformed)
 
         def run() -> None:
             meter.clock.time(step)
@@ -52,6 +59,8 @@ def run_load_points(
     with Workers(start_server, request.load.servers) as workers:
         channel.send(MessageType.SAMPLING, {"workload": spec.id})
         run_load(request.load, workers, LoadTimer(), report=report)
+        for each in steps:
+            each.verify()
     return {"batch": batch, "device": device, "devices": meters[0].devices()}
 
 

@@ -164,11 +164,8 @@ def _with_batches(settings: CheckSettings, request: LoadRequest) -> CheckSetting
 def _select_workloads(discovery: Discovery, name: str) -> tuple[WorkloadSpec, ...]:
     """Return the workloads of a name, which may differ only in their batch."""
     workloads = discovery.workloads
-    specs = [
-        spec
-        for spec in workloads
-        if name in (spec.id, _name_without_batch(spec), spec.id.partition("[")[0])
-    ]
+    specs = [spec for spec in workloads if name in (spec.id, _name_without_batch(spec))]
+    specs = specs or [spec for spec in workloads if name == spec.id.partition("[")[0]]
     names = {_name_without_batch(spec) for spec in specs}
     if not specs:
         broken = "".join(f"; {file.path}: {file.detail}" for file in discovery.broken)

@@ -2,8 +2,12 @@
 
 import pytest
 
+from perfledger.failure_reason import UnmeasurableError
 from perfledger.load import Load
+from perfledger.process import commands
 from perfledger.protocol import Command
+from perfledger.records import FailureReason
+from perfledger.variants.transformed_step import TransformedStep
 
 HEADER = "import perfledger\n@perfledger.workload({arguments})\ndef work({parameters}):\n"
 NOTHING = "    return lambda: None\n"
@@ -85,4 +89,27 @@ def test_a_step_that_fails_under_load_fails_the_workload(load):
     answer = load(body=body)
 
     assert answer.about(NAME)["detail"] == "StopIteration (benchmarks/a.py:5)"
+    assert answer.of("loaded") == ()
+
+
+def falling_back(passed):
+    """Return a step of a variant that is found to be none after so many passed verifications."""
+    remarks = [()] * passed
+
+    def verify():
+        if not remarks:
+            raise UnmeasurableError(FailureReason.NOT_AVAILABLE, "it fell back")
+        return remarks.pop()
+
+    return TransformedStep(step=list, verify=verify)
+
+
+@pytest.mark.parametrize("passed", [0, 1], ids=["after the warm-up", "after the load"])
+def test_what_falls_back_is_not_loaded_as_the_variant(load, monkeypatch, passed):
+    monkeypatch.setattr(commands, "set_up_variant", lambda *_, **__: falling_back(passed))
+
+    answer = load(Load(concurrency=(1,), seconds=0.01))
+
+    assert answer.about(NAME)["reason"] == FailureReason.NOT_AVAILABLE
+    assert len(answer.of("served")) == passed
     assert answer.of("loaded") == ()

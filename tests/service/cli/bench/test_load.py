@@ -33,6 +33,10 @@ def naps(batch, size):
 def sizes(size):
     return lambda: None
 
+@perfledger.workload(variants=["eager", "jit"])
+def kinds():
+    return sum, ([1, 2],)
+
 @perfledger.workload()
 def breaks():
     return lambda: 1 / 0
@@ -143,6 +147,14 @@ def test_requests_that_are_given_up_have_no_latencies(run):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("repository")
+def test_a_name_without_a_variant_is_the_step_as_it_is_written(run):
+    shown = run("benchmarks.w:kinds", "--concurrency", "1", "--seconds-per-point", "0.1")
+
+    assert shown.startswith("benchmarks.w:kinds on ")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("repository")
 @pytest.mark.parametrize(
     ("words", "error", "message"),
     [
@@ -153,6 +165,7 @@ def test_requests_that_are_given_up_have_no_latencies(run):
         ),
         (["benchmarks.w:sizes"], UsageError, r"several workloads; choose one of .*\[size=1\]"),
         (["benchmarks.w:sizes", "--batch", "2"], NotFoundError, "it has no parameter 'batch'"),
+        (["benchmarks.w:kinds[variant=jit]"], NotMeasuredError, "variant 'jit' transforms steps"),
         (["benchmarks.w:breaks"], NotMeasuredError, "raised an error: ZeroDivisionError"),
     ],
 )
