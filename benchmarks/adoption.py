@@ -92,7 +92,7 @@ def script_of(framework: str, programs: Path) -> str:
     blocks[0] = blocks[0].replace(INIT, requires + INIT)
     blocks[1] = EDIT.sub(lambda _: f"sed -i '{EDITS[framework]}' benchmarks/example.py", blocks[1])
     timed = (
-        f'began=$(date +%s.%N)\n{block}\necho "{MARK} '
+        f'began=$(date +%s.%N)\n{block}\necho; echo "{MARK} '
         '$(python3 -c "print($(date +%s.%N) - $began)")"'
         for block in blocks
     )
