@@ -57,7 +57,8 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
     with meter.device_context(), meter.compile_watch() as compiled, ExitStack() as teardowns:
 
         def set_up() -> AnyStep:
-            teardowns.close()  # of the previous set-up
+            results.verify()  # the previous set-up, after its last step
+            teardowns.close()
             transformed = set_up_variant(context, bound, device, meter, teardowns=teardowns)
             results.verify = transformed.verify
             return transformed.step

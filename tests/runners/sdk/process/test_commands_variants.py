@@ -3,10 +3,15 @@
 The children import the real torch and JAX, and compile with the compiler of this machine.
 """
 
+from functools import partial
+
 import pytest
 
+from perfledger.failure_reason import UnmeasurableError
+from perfledger.process import measure_command
 from perfledger.protocol import Command, MeasuringEffort
 from perfledger.records import FailureReason
+from perfledger.variants.transformed_step import TransformedStep
 from perfledger.variants.variant_remarks import SEVERAL_RANKS
 
 NET = """
@@ -231,6 +236,31 @@ def test_what_is_neither_a_step_nor_a_function_with_inputs_is_an_error(
 
     assert failed["reason"] == FailureReason.RAISED
     assert "or a function and its inputs" in failed["detail"]
+
+
+def test_a_variant_that_falls_back_in_one_set_up_of_several_is_not_measured(
+    send_command, write, monkeypatch
+):
+    """The first set-up falls back after its first step, the last one never."""
+    set_ups: list[int] = []
+
+    def set_up(*_, **__):
+        set_ups.append(0)
+        return TransformedStep(step=list, verify=partial(verify, len(set_ups) - 1))
+
+    def verify(number):
+        set_ups[number] += 1
+        if set_ups[0] > 1:
+            raise UnmeasurableError(FailureReason.NOT_AVAILABLE, "it fell back")
+        return ()
+
+    monkeypatch.setattr(measure_command, "set_up_variant", set_up)
+    text = "import perfledger\n@perfledger.workload(set_ups=3)\ndef add():\n    return list\n"
+
+    failed = ask(send_command, write, text, Command.MEASURE).about("benchmarks.b:add")
+
+    assert failed["reason"] == FailureReason.NOT_AVAILABLE
+    assert len(set_ups) == 1
 
 
 def test_a_teardown_receives_the_function(send_command, write):
