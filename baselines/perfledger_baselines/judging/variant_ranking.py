@@ -41,9 +41,10 @@ class VariantComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideRanking:
-    """The variants of one side, by how many others are faster in the processes that both have.
+    """The variants of one side: the first one, and the others by their mean times.
 
-    `comparisons` are those of the first one with each other, in their order.
+    The first one is faster than each of the others in the processes that both have, where there is
+    such a variant. `comparisons` are those of it with the others.
     """
 
     first: str
@@ -169,16 +170,16 @@ def _rank(
     if len(measured) < 2:  # noqa: PLR2004 - there is nothing to compare
         return None
     means = {variant: math.fsum(each.values()) / len(each) for variant, each in measured.items()}
-    faster = {
-        variant: sum(_mean_difference(measured[other], logs) > 0 for other in measured)
-        for variant, logs in measured.items()
-    }
-    first, *slower = sorted(measured, key=lambda variant: (faster[variant], means[variant]))
+    first, *others = order = sorted(measured, key=lambda variant: means[variant])
+    for variant in others:  # one that is faster than each of the others ends up first
+        if _mean_difference(measured[first], measured[variant]) < 0:
+            first = variant
     return SideRanking(
         first=first,
         comparisons=tuple(
             _comparison(variant, measured[first], measured[variant], rule=rule, alpha=alpha)
-            for variant in slower
+            for variant in order
+            if variant != first
         ),
         floor=rule.floor,
     )
