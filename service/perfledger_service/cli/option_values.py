@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 
 from perfledger_service.errors import UsageError
-from perfledger_service.values.storage.retention import RetentionClass
+from perfledger_service.values.storage.retention import STORE_CLASSES, RetentionClass
 
 
 class TrustedWord(StrEnum):
@@ -29,7 +29,7 @@ def usd(text: str, option: str) -> Decimal:
 
 
 def kept_days(texts: Iterable[str]) -> dict[RetentionClass, int]:
-    """Return for how many days classes of data are kept; raises UsageError."""
+    """Return for how many days classes of the store are kept; raises UsageError."""
     from perfledger_service.settings.retention import FEWEST_DAYS, MOST_DAYS
 
     days: dict[RetentionClass, int] = {}
@@ -37,13 +37,13 @@ def kept_days(texts: Iterable[str]) -> dict[RetentionClass, int]:
         kind, _, count = text.partition("=")
         is_count = count.isascii() and count.isdigit() and len(count) < len(str(MOST_DAYS)) + 1
         if (
-            kind not in tuple(RetentionClass)
+            kind not in STORE_CLASSES
             or not is_count
             or not (FEWEST_DAYS <= int(count) <= MOST_DAYS)
         ):
             msg = (
                 f"--keep is {text[:40]!r}: give CLASS=DAYS with {FEWEST_DAYS} to {MOST_DAYS:,} "
-                f"days, such as bundles=90; classes are {', '.join(RetentionClass)}"
+                f"days, such as bundles=90; classes are {', '.join(STORE_CLASSES)}"
             )
             raise UsageError(msg)
         days[RetentionClass(kind)] = int(count)

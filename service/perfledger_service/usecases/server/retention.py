@@ -41,6 +41,7 @@ from perfledger_service.store.retention.upload_removal import (
 )
 from perfledger_service.usecases.cost.upload_prices import MAX_CHECKS
 from perfledger_service.values.storage.retention import (
+    STORE_CLASSES,
     RetentionClass,
     RetentionPolicy,
     RetentionReport,
@@ -55,9 +56,6 @@ RECORDS_AT_A_TIME = 500
 PAUSE_S = 0.1
 MOST_SPREADS = 20_000  # in one pass over a project
 MOST_PASSES = 100
-STORE_CLASSES: tuple[RetentionClass, ...] = tuple(
-    kind for kind in RetentionClass if kind is not RetentionClass.WORKFLOWS
-)
 _RECORD_CLASSES: tuple[RetentionClass, ...] = (
     RetentionClass.EVENTS,
     RetentionClass.JOBS,

@@ -19,6 +19,12 @@ class RetentionClass(StrEnum):
     WORKFLOWS = "workflows"  # the workflow engine's records of finished work
 
 
+# Those of the store; the engine's records are removed by the service, which runs the engine.
+STORE_CLASSES: tuple[RetentionClass, ...] = tuple(
+    kind for kind in RetentionClass if kind is not RetentionClass.WORKFLOWS
+)
+
+
 class UploadPart(StrEnum):
     """A part of an upload that is removed as a whole; the upload itself stays for ever."""
 

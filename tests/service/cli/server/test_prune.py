@@ -82,7 +82,7 @@ def test_an_option_replaces_a_setting_and_the_file_shrinks(prune):
 
 @pytest.mark.parametrize(
     "text", ["bundles", "bundles=", "bundles=13", "bundles=-90", "bundles=1e9", "cats=90", "=90",
-             "bundles=" + "9" * 5000, "bundles=٩٠"],
+             "workflows=90", "bundles=" + "9" * 5000, "bundles=٩٠"],
 )  # fmt: skip
 def test_a_wrong_period_is_refused_with_the_classes(prune, text):
     with pytest.raises(UsageError, match="classes are bundles, samples, pull-requests, branch"):
