@@ -88,7 +88,7 @@ class CoreReservation:
             self.notes = (_free_note(chosen, usable, why),)
         else:
             chosen = _listed(self.choice, usable)
-            self.notes = (f"measured on cores {cores_text(chosen)}: `cores` names them",)
+            self.notes = (f"measured on {_cores_words(chosen)}, as `cores` says",)
         self.keep_to(chosen)
         return chosen
 
@@ -115,7 +115,9 @@ def least_busy(load: HostLoad, number: int) -> frozenset[int]:
 def _listed(choice: str, usable: Collection[int]) -> frozenset[int]:
     cores = parse_cores(choice)
     if not cores or not cores <= frozenset(usable):
-        msg = f"cores is {choice!r}, and this process may use {cores_text(usable)}"
+        msg = (
+            f"cores is {choice!r}, and this process may use {cores_text(usable)}: list some of them"
+        )
         raise CoreError(msg)
     return cores
 
@@ -127,8 +129,11 @@ def _load_words(load: HostLoad) -> str:
 
 
 def _free_note(chosen: frozenset[int], usable: frozenset[int], why: str) -> str:
-    count = f"core{'s' * (len(chosen) != 1)} {cores_text(chosen)} of {len(usable)}"
     return (
-        f"measured on {count}, {why}: steps use fewer threads than on a quiet machine; "
+        f"measured on {_cores_words(chosen)} of {len(usable)}, {why}: steps use fewer threads than on a quiet machine; "
         'cores = "all" measures on all'
     )
+
+
+def _cores_words(cores: frozenset[int]) -> str:
+    return f"core{'s' * (len(cores) != 1)} {cores_text(cores)}"

@@ -173,14 +173,21 @@ def test_listed_cores_are_used_whatever_others_do():
         assert mine.take(CPU) == replace(CPU, cores=3)
         assert cores.mine == {0, 2, 3}
 
-    assert mine.notes == ("measured on cores 0,2-3: `cores` names them",)
+    assert mine.notes == ("measured on cores 0,2-3, as `cores` says",)
+
+
+def test_a_single_core_is_no_cores():
+    with Cores().reservation("2") as mine:
+        mine.take(CPU)
+
+    assert mine.notes == ("measured on core 2, as `cores` says",)
 
 
 @pytest.mark.parametrize("choice", ["4", "0-4", "", "x", "3-0", "0-99999999999"])
 def test_cores_that_are_not_there_are_an_error(choice):
     with (
         Cores().reservation(choice) as mine,
-        pytest.raises(CoreError, match=r"cores is .*this process may use 0-3"),
+        pytest.raises(CoreError, match=r"cores is .*this process may use 0-3: list some of them"),
     ):
         mine.take(CPU)
 

@@ -66,7 +66,7 @@ def test_a_change_says_which_of_wall_time_cpu_time_and_use_moved(notes_of):
     (note,) = notes_of(idler, ratio=2.0)
 
     assert note == (
-        "gpt:step: step time regressed, CPU time unchanged; it kept 90 % of all cores busy on base "
+        "gpt:step: step time regressed, CPU time unchanged; it kept 90 % of its cores busy on base "
         "and 45 % on head, which other load changes too and is not judged"
     )
 
