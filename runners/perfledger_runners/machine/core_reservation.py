@@ -130,8 +130,8 @@ def _load_words(load: HostLoad) -> str:
 
 def _free_note(chosen: frozenset[int], usable: frozenset[int], why: str) -> str:
     return (
-        f"measured on {_cores_words(chosen)} of {len(usable)}, {why}: steps use fewer threads than on a quiet machine; "
-        'cores = "all" measures on all'
+        f"measured on {_cores_words(chosen)} of {len(usable)}, {why}: "
+        'steps use fewer threads than on a quiet machine; cores = "all" measures on all'
     )
 
 
