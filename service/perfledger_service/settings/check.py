@@ -188,9 +188,10 @@ class CheckSettings(BaseSettings):
     @field_validator("variants")
     @classmethod
     def _are_variants(cls, variants: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        for names in variants.values():
+        for workload, names in variants.items():
             if fault := variants_fault(names):
-                raise ValueError(fault)
+                msg = f"{workload[:MAX_WORD]}: {fault}"
+                raise ValueError(msg)
         return variants
 
     @field_validator("sandbox")

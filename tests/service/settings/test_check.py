@@ -207,3 +207,8 @@ def test_a_setting_is_accepted_up_to_its_limits(name, accepted, refused):
     for value in refused:
         with pytest.raises(SettingsError):
             check_settings(**{name: value})
+
+
+def test_a_wrong_variant_names_the_workload():
+    with pytest.raises(SettingsError, match="'variants' is wrong: m:f: variant 'fast' is not one"):
+        check_settings(variants={"m:g": ["jit"], "m:f": ["fast"]})
