@@ -189,7 +189,7 @@ def _step(bound: BoundWorkload, returned: object) -> Step:
     if not callable(run) or iscoroutinefunction(run) or isgeneratorfunction(run):
         msg = (
             f"{bound.workload.key} returned {run!r:.100}: return the step, a plain function "
-            "without arguments that does its work when called, or a function and its inputs"
+            "without arguments that does its work when called, or a function and a tuple of inputs"
         )
         raise TypeError(msg)
     return cast("Step", step)

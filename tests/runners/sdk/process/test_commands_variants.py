@@ -226,7 +226,7 @@ def test_a_function_and_its_inputs_are_a_step_without_variants_too(send_command,
     assert run["event"] == "run"
 
 
-@pytest.mark.parametrize("returned", ["(sum, 3)", "(3, ())", "(sum,)", "[sum, ()]"])
+@pytest.mark.parametrize("returned", ["(sum, 3)", "(sum, {})", "(3, ())", "(sum,)", "[sum, ()]"])
 def test_what_is_neither_a_step_nor_a_function_with_inputs_is_an_error(
     send_command, write, returned
 ):
@@ -235,7 +235,7 @@ def test_what_is_neither_a_step_nor_a_function_with_inputs_is_an_error(
     failed = ask(send_command, write, text, Command.MEASURE).about("benchmarks.b:add")
 
     assert failed["reason"] == FailureReason.RAISED
-    assert "or a function and its inputs" in failed["detail"]
+    assert "or a function and a tuple of inputs" in failed["detail"]
 
 
 def test_a_variant_that_falls_back_in_one_set_up_of_several_is_not_measured(
