@@ -1,7 +1,8 @@
 """Stands in for GitHub's API over real HTTP, for the demo and the tests, without an account.
 
 `python examples/github_stand_in.py --port 0` prints its URL. It has pull requests, comments,
-issues and check runs, answers and refuses like GitHub, and is controlled under /_stand_in/:
+issues, check runs and workflows, answers and refuses like GitHub, and is controlled under
+/_stand_in/ (workflows: `github_workflows.py`):
 
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
 POST /_stand_in/permissions  {"repository": "o/r", "login": "mallory", "permission": "read"}
@@ -42,6 +43,7 @@ from github_issues import (
 )
 from github_oauth import authorize, exchange, get_user, set_browser
 from github_state import Answer, Document, Reply, State, refuse
+from github_workflows import WORKFLOW_ROUTES
 
 SLUG = "perfledger"
 LOGIN = f"{SLUG}[bot]"
@@ -211,6 +213,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("POST", r"/_stand_in/faults", add_fault),
     ("POST", r"/_stand_in/late", handle_late),
     ("GET", r"/_stand_in/state", lambda state, _request: (200, state.document())),
+    *WORKFLOW_ROUTES,
 )
 
 
@@ -247,6 +250,12 @@ def check_jwt(request: "Handler") -> None:
         refuse(401, "A JSON web token could not be decoded")
 
 
+def body_of(document: object) -> bytes:
+    if isinstance(document, bytes):
+        return document
+    return b"" if document is None else json.dumps(document).encode()
+
+
 class Handler(BaseHTTPRequestHandler):
     """Answers the requests of one connection from the server's state."""
 
@@ -276,8 +285,7 @@ class Handler(BaseHTTPRequestHandler):
                     document, headers["Link"] = self.page(document, url.path)
             except Answer as other:
                 status, document = other.status, other.document
-            body = b"" if document is None else json.dumps(document).encode()
-            body = fault["text"].encode() if "text" in fault else body
+            body = fault["text"].encode() if "text" in fault else body_of(document)
             state.save()
             state.lock.notify_all()
         state.after_handling(self.command, url.path)
@@ -299,7 +307,7 @@ class Handler(BaseHTTPRequestHandler):
         if not path.startswith("/_stand_in/"):
             version = self.headers.get("X-GitHub-Api-Version", "")
             state.requests.append({"method": self.command, "path": path, "api_version": version})
-            if not path.startswith("/login/") and (
+            if not path.startswith(("/login/", "/storage/")) and (
                 not self.credential or self.credential == "wrong"
             ):
                 refuse(401, "Requires authentication")

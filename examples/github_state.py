@@ -61,6 +61,9 @@ class State:
         self.codes: dict[str, dict[str, str]] = {}
         self.user_tokens: dict[str, str] = {}  # logins
         self.late: list[Callable[[], object]] = []
+        self.workflows: dict[str, Document] = {}  # by repository and file
+        self.runs: dict[str, Document] = {}
+        self.kept: dict[str, Document] = {}  # artifacts and logs
         self.next_id = FIRST_ID
         # Called with method and path after a request was handled and before it is answered.
         self.after_handling: Callable[[str, str], None] = lambda _method, _path: None

@@ -8,6 +8,7 @@ It is the operator's own: no pull request can change it.
 """
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,8 @@ from typing import Annotated
 import msgspec
 
 from perfledger_runners.launchers.command_template import CommandTemplate
+from perfledger_runners.launchers.github_actions.workflow_launcher import WorkflowLauncher
+from perfledger_runners.launchers.github_actions.workflow_runs import WorkflowRuns
 from perfledger_runners.launchers.kubernetes.job_launcher import KubernetesLauncher
 from perfledger_runners.launchers.kubernetes.job_manifest import (
     ContextName,
@@ -31,7 +34,17 @@ MAX_LIMIT_MINUTES = 60 * 24 * 28  # four weeks
 DEFAULT_WAIT_MINUTES = 60 * 24
 DEFAULT_TIME_MINUTES = 120
 
+GitHubRepository = Annotated[
+    str, msgspec.Meta(pattern=r"\A[A-Za-z0-9-]{1,39}/(?!\.{1,2}\Z)[A-Za-z0-9_.-]{1,100}\Z")
+]
+WorkflowFile = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_.-]{1,200}\.ya?ml\Z")]
+# Of a branch or tag; git takes more, such as spaces of other languages.
+RefName = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_./+@-]{0,199}\Z")]
 Minutes = Annotated[int, msgspec.Meta(ge=1, le=MAX_LIMIT_MINUTES)]
+
+
+# Opens the workflow runs of a repository.
+RunsOpener = Callable[[str], WorkflowRuns]
 
 
 class LauncherTable(
@@ -93,7 +106,20 @@ class KubernetesTable(LauncherTable, frozen=True, kw_only=True, tag="kubernetes"
         return KubernetesLauncher(settings=self.job, limits=self.limits, kubectl=kubectl)
 
 
-AnyTable = LocalTable | ExecTable | SlurmTable | KubernetesTable
+class GitHubActionsTable(LauncherTable, frozen=True, kw_only=True, tag="github-actions"):
+    """Runs of a workflow, which is on the branch or tag `ref` of a repository on GitHub."""
+
+    repository: GitHubRepository
+    workflow: WorkflowFile
+    ref: RefName
+
+    def launcher(self, open_runs: RunsOpener) -> Launcher:
+        """Return the launcher."""
+        runs = open_runs(self.repository)
+        return WorkflowLauncher(runs=runs, workflow=self.workflow, ref=self.ref)
+
+
+AnyTable = LocalTable | ExecTable | SlurmTable | KubernetesTable | GitHubActionsTable
 # Created here, since msgspec crashes where several threads are the first to decode a type.
 LAUNCHER_DECODER = msgspec.json.Decoder(AnyTable)
 
@@ -107,8 +133,11 @@ class LauncherChoice:
     is_local: bool
 
 
-def read_launcher_file(path: Path) -> LauncherChoice:
-    """Return the launcher that a file describes; raise LauncherError, which names the setting."""
+def read_launcher_file(path: Path, open_runs: RunsOpener) -> LauncherChoice:
+    """Return the launcher that a file describes; raise LauncherError, which names the setting.
+
+    `open_runs` is called only where GitHub Actions is to run jobs.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_LAUNCHER_FILE_BYTES + 1)
@@ -121,7 +150,10 @@ def read_launcher_file(path: Path) -> LauncherChoice:
     try:
         document: object = tomllib.loads(data.decode())
         table = msgspec.convert(document, LAUNCHER_DECODER.type, strict=True)
-        launcher = table.launcher()
+        if isinstance(table, GitHubActionsTable):
+            launcher = table.launcher(open_runs)
+        else:
+            launcher = table.launcher()
     # ValueError: not UTF-8, not TOML, or an integer of more digits than Python reads.
     except (ValueError, msgspec.ValidationError, RecursionError, LauncherError) as error:
         msg = f"{path}: {error}"

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from requests import Response, Session
@@ -27,6 +28,7 @@ from perfledger_service.values.service_views.admin_views import RateLimit
 MAX_REASON = 300
 # GitHub may carry out a POST after its answer was lost: longer than the read timeout.
 LOST_POST_WAIT_S = 30.0
+FOUND = 302  # the status of what is on another server
 # GitHub's own: 401 with an old token, 404 for an App that was just removed, and its failures.
 PASSING_STATUSES = frozenset({401, 404}) | SERVER_ERRORS
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -71,18 +73,35 @@ class GitHubApi:
         installation: str = "",
         json: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
+        is_download: bool = False,
     ) -> Response:
         """Return the successful answer to one request; an installation has its own rate limits.
 
-        Raises GitHubError for a redirect, a status of 400 and above, no answer, and while the rate
-        limit is used up.
+        That of a download may be a redirect, which is not followed. Raises GitHubError for any
+        other redirect, a status of 400 and above, no answer, and while the rate limit is used up.
         """
+        self.check_limit(installation)
         gate = self._gate(installation)
-        gate.check()
         if method == "GET":
-            return self._send(gate, method, path, auth=auth, json=json, params=params)
+            return self._send(
+                gate, method, path, auth=auth, json=json, params=params, is_download=is_download
+            )
         with gate.writing():
-            return self._send(gate, method, path, auth=auth, json=json, params=params)
+            return self._send(
+                gate, method, path, auth=auth, json=json, params=params, is_download=False
+            )
+
+    def check_limit(self, installation: str = "") -> None:
+        """Raise GitHubError while an installation's rate limit is used up."""
+        self._gate(installation).check()
+
+    def may_lead_to(self, address: str) -> bool:
+        """Return whether an answer may lead there: by TLS, unless the API itself is without."""
+        try:
+            parts = urlsplit(address)
+        except ValueError:  # an IPv6 address that is none
+            return False
+        return bool(parts.netloc) and parts.scheme in {"https", urlsplit(self._root).scheme}
 
     def rate_limit(self, installation: str) -> RateLimit | None:
         """Return an installation's limit by the last answer to this process, None without one."""
@@ -113,6 +132,7 @@ class GitHubApi:
         auth: AuthBase,
         json: Mapping[str, Any] | None,
         params: Mapping[str, str] | None,
+        is_download: bool,
     ) -> Response:
         try:
             response = self._session().request(
@@ -123,14 +143,15 @@ class GitHubApi:
                 params=None if params is None else dict(params),
                 allow_redirects=False,
             )
-        except RequestException as error:
+        except (RequestException, ValueError) as error:  # requests reads even a bad Location
             # Only the error's type: its text may quote what was sent.
             msg = f"GitHub did not answer {method} /{path}: {type(error).__name__}"
             wait_s = LOST_POST_WAIT_S if method == "POST" else None
             self.counts.note_request(method, RequestOutcome.NO_ANSWER)
             raise GitHubError(msg, is_transient=True, wait_s=wait_s) from None
         gate.note_answer(response.headers)
-        if response.status_code >= 300:  # noqa: PLR2004 - what is not a success
+        is_found = is_download and response.status_code == FOUND
+        if response.status_code >= 300 and not is_found:  # noqa: PLR2004 - what is not a success
             self.counts.note_request(method, outcome_of(response.status_code))
             raise self._refusal(gate, method, path, response)
         self.counts.note_request(method, RequestOutcome.DONE)

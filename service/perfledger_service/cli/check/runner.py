@@ -13,11 +13,13 @@ import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, what
+from perfledger_service.cli.server_modules import server_modules
 from perfledger_service.cli.service_target import UploadUrl, service_at
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
     from perfledger_runners.jobs.job_runner import Drain
+    from perfledger_runners.launchers.github_actions.workflow_runs import WorkflowRuns
 
 
 @command(
@@ -65,7 +67,8 @@ def runner(
         run_jobs,
     )
 
-    choice = chosen_launcher(launcher)
+    with server_modules():
+        choice = chosen_launcher(launcher, _workflow_runs)
     if choice is not None and not choice.is_local and not machine_class:
         msg = (
             f"{launcher} runs jobs on other machines: name what they measure with --machine-class, "
@@ -91,6 +94,17 @@ def runner(
             say=_say,
             is_until_idle=until_idle,
         )
+
+
+def _workflow_runs(repository: str) -> "WorkflowRuns":
+    """Return a repository's workflow runs, by the service's client of GitHub."""
+    from perfledger_service.github.workflow_runs import open_workflow_runs
+    from perfledger_service.settings.service import service_settings
+
+    settings = service_settings()
+    return open_workflow_runs(
+        api_url=settings.github_api_url, token=settings.github_token, repository=repository
+    )
 
 
 @contextmanager

@@ -17,7 +17,11 @@ from perfledger_runners.jobs.job_slot import JobSlot, open_slot
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_runners.jobs.service_jobs import ServiceJobs
 from perfledger_runners.launchers.launcher import SubmissionLimits
-from perfledger_runners.launchers.launcher_file import LauncherChoice, read_launcher_file
+from perfledger_runners.launchers.launcher_file import (
+    LauncherChoice,
+    RunsOpener,
+    read_launcher_file,
+)
 from perfledger_runners.launchers.local_processes import LocalProcesses
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.nvml import load_nvml
@@ -28,8 +32,11 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 PERFLEDGER = (sys.executable, "-m", "perfledger_service")
-# The child runs the code of a change: where and as whom to upload is not its business.
-UPLOAD_VARIABLES = frozenset({f"{ENV_PREFIX}UPLOAD_URL", f"{ENV_PREFIX}UPLOAD_TOKEN"})
+# The child runs the code of a change: where and as whom to upload, and who may start a workflow,
+# is not its business.
+PRIVATE_VARIABLES = frozenset(
+    f"{ENV_PREFIX}{name}" for name in ("UPLOAD_URL", "UPLOAD_TOKEN", "GITHUB_TOKEN")
+)
 
 
 def run_jobs(
@@ -69,12 +76,12 @@ def run_jobs(
             ).run(is_until_idle=is_until_idle)
 
 
-def chosen_launcher(path: Path | None) -> LauncherChoice | None:
+def chosen_launcher(path: Path | None, open_runs: RunsOpener) -> LauncherChoice | None:
     """Return the launcher that a file describes; raise UsageError for a wrong one."""
     if path is None:
         return None
     with translate_errors():
-        return read_launcher_file(path)
+        return read_launcher_file(path, open_runs)
 
 
 def machine_classes_here(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -88,8 +95,8 @@ def machine_classes_here(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without where and as whom to upload."""
-    return {name: value for name, value in environment.items() if name not in UPLOAD_VARIABLES}
+    """Return the environment without what only the runner itself needs to know."""
+    return {name: value for name, value in environment.items() if name not in PRIVATE_VARIABLES}
 
 
 @dataclass(frozen=True, slots=True)

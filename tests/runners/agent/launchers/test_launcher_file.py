@@ -16,7 +16,7 @@ def read(tmp_path):
     def read(content):
         file = tmp_path / "launcher.toml"
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_launcher_file(file)
+        return read_launcher_file(file, pytest.fail)
 
     return read
 
@@ -67,4 +67,4 @@ def test_a_file_that_describes_no_launcher_is_refused_by_name(read, content, pro
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(LauncherError, match="cannot be read: No such file"):
-        read_launcher_file(tmp_path / "slurm.toml")
+        read_launcher_file(tmp_path / "slurm.toml", pytest.fail)

@@ -160,9 +160,9 @@ def test_the_guide_has_a_launcher_file_and_rights_that_can_be_copied(tmp_path):
         key = next(iter(tomllib.loads(part)["job"]))
         without = "\n".join(line for line in whole.splitlines() if not line.startswith(key))
         file.write_text(f"{without}\n{part.removeprefix('[job]')}")
-        read_launcher_file(file)
+        read_launcher_file(file, pytest.fail)
     file.write_text(whole)
-    choice = read_launcher_file(file)
+    choice = read_launcher_file(file, pytest.fail)
 
     assert len(parts) == 2
     assert not choice.is_local
@@ -203,4 +203,4 @@ def test_a_wrong_setting_of_the_launcher_file_is_named(tmp_path, line, problem):
     file = tmp_path / "kubernetes.toml"
     file.write_text("\n".join((lines | {name: line}).values()))
     with pytest.raises(LauncherError, match=problem):
-        read_launcher_file(file)
+        read_launcher_file(file, pytest.fail)

@@ -1,0 +1,1 @@
+"""Runs submissions as runs of a GitHub Actions workflow."""

@@ -1,0 +1,89 @@
+"""Reads what a workflow kept of a job: exit status, log and bundle, in the archive of an artifact.
+
+The job ran a change's code on its machine, so the archive may be anything.
+"""
+
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass
+
+from perfledger_runners.launchers.github_actions.workflow_inputs import BUNDLE_FILE
+from perfledger_runners.launchers.launcher import LauncherError
+
+LOG_FILE, STATUS_FILE = "job.log", "exit_status"
+MAX_ARCHIVE_BYTES = 72 * 2**20  # a bundle may have 64 MiB
+MAX_BUNDLE_BYTES = 64 * 2**20
+MAX_LOG_BYTES = 2 * 2**20  # of its end
+MAX_UNPACKED_LOG_BYTES = 256 * 2**20  # as of a local job
+MAX_STATUS_BYTES = 100
+MAX_STATUS = 255
+_CHUNK_BYTES = 2**20
+_DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+
+
+class JobArchiveError(LauncherError):
+    """An archive that no job of ours wrote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobArchive:
+    """What a job left: without an exit status it did not come to its end.
+
+    A negative exit status is the number of the signal that ended it.
+    """
+
+    exit_status: int | None = None
+    log: bytes = b""
+    bundle: bytes | None = None
+
+
+def read_job_archive(data: bytes) -> JobArchive:
+    """Return what is in an archive; raise JobArchiveError for a damaged or a too large one.
+
+    Files are taken by their names, and what else is in it is not looked at.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            status = _file(archive, STATUS_FILE, MAX_STATUS_BYTES)
+            return JobArchive(
+                exit_status=None if status is None else _exit_status(status),
+                log=_end_of_log(archive),
+                bundle=_file(archive, BUNDLE_FILE, MAX_BUNDLE_BYTES),
+            )
+    except _DAMAGES as error:
+        msg = f"the artifact of its run is damaged: {error}"
+        raise JobArchiveError(msg) from error
+
+
+def _file(archive: zipfile.ZipFile, name: str, max_bytes: int) -> bytes | None:
+    if name not in archive.namelist():
+        return None
+    with archive.open(name) as file:
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        msg = f"{name} in the artifact of its run has more than {max_bytes} bytes"
+        raise JobArchiveError(msg)
+    return data
+
+
+def _end_of_log(archive: zipfile.ZipFile) -> bytes:
+    if LOG_FILE not in archive.namelist():
+        return b""
+    end, unpacked = b"", 0
+    with archive.open(LOG_FILE) as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            unpacked += len(chunk)
+            if unpacked > MAX_UNPACKED_LOG_BYTES:
+                break
+            end = (end + chunk)[-MAX_LOG_BYTES:]
+    return end
+
+
+def _exit_status(data: bytes) -> int:
+    text = data.decode(errors="replace").strip()
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and int(digits) <= MAX_STATUS):
+        msg = f"{STATUS_FILE} in the artifact of its run is {text[:40]!r}, which is no exit status"
+        raise JobArchiveError(msg)
+    return int(text)

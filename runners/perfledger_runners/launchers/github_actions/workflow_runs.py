@@ -1,0 +1,109 @@
+"""Defines what the launcher asks of GitHub Actions, and the parts of its answers that it reads.
+
+The service's client of GitHub's API answers it: the runner's packages send no request of their own.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Protocol
+
+import msgspec
+
+from perfledger_runners.launchers.launcher import LauncherError
+from perfledger_runners.safe_text import clean_text
+
+MAX_SHOWN_TEXT = 300  # characters shown of what GitHub says
+
+
+class RequestEffect(StrEnum):
+    """What a request that failed did at GitHub."""
+
+    REFUSED = "refused"  # nothing, and the same request would be refused again
+    POSTPONED = "postponed"  # nothing, since a rate limit is used up
+    UNKNOWN = "unknown"  # perhaps what it asked for: its answer was lost
+
+
+class ActionsError(LauncherError):
+    """A request that GitHub Actions did not fulfil, and for how long to wait, if that is known."""
+
+    def __init__(self, message: str, *, effect: RequestEffect, wait_s: float | None = None) -> None:
+        super().__init__(message)
+        self.effect = effect
+        self.wait_s = wait_s
+
+
+class WorkflowRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of a workflow: how it stands, and once it is completed how it ended."""
+
+    id: int
+    status: str | None = None
+    conclusion: str | None = None
+    display_title: str | None = None
+    name: str | None = None
+    html_url: str = ""
+    created_at: Annotated[datetime, msgspec.Meta(tz=True)]
+
+    @property
+    def is_completed(self) -> bool:
+        """Return whether it has ended."""
+        return self.status == "completed"
+
+    def is_named(self, name: str) -> bool:
+        """Return whether its title contains a name; older servers call the title its name."""
+        return name in (self.display_title or "") or name in (self.name or "")
+
+
+class WorkflowStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a run's job."""
+
+    name: str = ""
+    conclusion: str | None = None
+
+
+class WorkflowJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job of a run: the runner that has it, or the labels of those that may take it."""
+
+    id: int
+    name: str = ""
+    conclusion: str | None = None
+    runner_name: str | None = None
+    labels: tuple[str, ...] | None = None
+    steps: tuple[WorkflowStep, ...] | None = None
+
+
+class WorkflowRuns(Protocol):
+    """The runs of one repository's workflows; every method raises ActionsError."""
+
+    def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> None:
+        """Ask for a run of a workflow, once."""
+        ...
+
+    def named_run(self, workflow: str, name: str, *, since: datetime) -> WorkflowRun | None:
+        """Return the first run since a time whose title contains a name, None without one."""
+        ...
+
+    def run(self, run_id: int) -> WorkflowRun:
+        """Return a run as it stands now."""
+        ...
+
+    def jobs(self, run_id: int) -> tuple[WorkflowJob, ...]:
+        """Return the jobs of a run's last attempt."""
+        ...
+
+    def cancel(self, run_id: int) -> None:
+        """Ask for the end of a run; leave one that ended or is gone as it is."""
+        ...
+
+    def artifact(self, run_id: int, name: str, *, max_bytes: int) -> bytes | None:
+        """Return the newest archive of this name that a run kept, None without one."""
+        ...
+
+    def job_log(self, job_id: int, *, max_bytes: int) -> bytes:
+        """Return what a job that ended printed."""
+        ...
+
+
+def shown_text(text: str | None) -> str:
+    """Return what GitHub says on one line, cleaned and short."""
+    return " ".join(clean_text((text or "")[: 4 * MAX_SHOWN_TEXT]).split())[:MAX_SHOWN_TEXT]
