@@ -47,7 +47,8 @@ POLL_S = 0.25
 WORKERS = 4  # pull requests that are processed at the same time
 # Waits of 2, 4 and 8 seconds between attempts. What takes longer is deferred, and no worker waits.
 ATTEMPTS = 4
-RECORDING_ATTEMPTS = 12  # in an hour, of what would be sent again if nobody knew that it was sent
+# In an hour, of storing what came of a work: nobody looks for one again that ended without it.
+RECORDING_ATTEMPTS = 12
 MAX_PASSES = 100  # of retention in a day; the next day goes on
 MAX_FORGOTTEN = 1000  # records of finished work, at a time
 MAX_LATER_ATTEMPTS = 100  # of a check to post, a command or a notice: for a day
@@ -65,8 +66,9 @@ _log = logging.getLogger(__name__)
 class WorkflowSteps:
     """The steps of the workflows, by an upload's id; each may be called again after a crash.
 
-    `judge` returns whether there is a report to post; `fail` records the reason of a failure.
-    `defer` records that of one that may pass, and returns the next attempt, None after enough.
+    `judge` returns whether there is a report to post. `fail` records the reason of a failure, and
+    returns the check that says so, None for none. `defer` records that of one that may pass, and
+    returns the next attempt, None after enough.
     `deadlines` returns the checks that are due later, and `post_check` posts one of them.
     `carry_out` carries out a command by its id and returns the uploads to post again.
     `send_notice` returns where a notice went, None where none was due; `record_sent` stores that.
@@ -76,7 +78,7 @@ class WorkflowSteps:
 
     judge: Callable[[str], bool]
     post: Callable[[str], None]
-    fail: Callable[[str, str], None]
+    fail: Callable[[str, str], QueuedCheck | None]
     defer: Callable[[str, str, float | None], QueuedUpload | None]
     deadlines: Callable[[str], tuple[QueuedCheck, ...]]
     post_check: Callable[[QueuedCheck], None]
@@ -118,6 +120,7 @@ class UploadWorkflow:
             backoff_rate=2.0,
             should_retry=_may_help,
         )
+        self._recording = StepOptions({**self._retries, "max_attempts": RECORDING_ATTEMPTS})
         self._workflow: Callable[[str], None] | None = None
         self._check_workflow: Callable[[QueuedCheck], None] | None = None
         self._command_workflow: Callable[[QueuedCommand], None] | None = None
@@ -263,11 +266,14 @@ class UploadWorkflow:
             reason, cause = _reason(error), _passing_cause(error)
             if cause is not None:
                 defer = partial(self._steps.defer, upload_id, reason, cause.wait_s)
-                again = DBOS.run_step({**self._retries, "name": "defer"}, defer)
+                again = DBOS.run_step({**self._recording, "name": "defer"}, defer)
                 if again is not None:
                     self.enqueue(again)
                     return
-            DBOS.run_step({**self._retries, "name": "fail"}, self._steps.fail, upload_id, reason)
+            fail = partial(self._steps.fail, upload_id, reason)
+            failed_check = DBOS.run_step({**self._recording, "name": "fail"}, fail)
+            if failed_check is not None:
+                self.enqueue_check(failed_check)
 
     def _post_check(self, check: QueuedCheck) -> None:
         try:
@@ -305,8 +311,7 @@ class UploadWorkflow:
             reference = DBOS.run_step({**self._retries, "name": "send_notice"}, send)
             if reference is not None:  # in a step of its own: a busy store has nothing sent again
                 record = partial(self._steps.record_sent, notice, reference)
-                options = StepOptions(name="record_sent", max_attempts=RECORDING_ATTEMPTS)
-                DBOS.run_step({**self._retries, **options}, record)
+                DBOS.run_step({**self._recording, "name": "record_sent"}, record)
         except Exception as error:  # this notice fails, the service lives on
             self._fail_notice(notice, error)
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from queue import Queue
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from perfledger_service import workflows
 from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError, UsageError
@@ -34,6 +35,7 @@ class ScriptedSteps:
         self.on_judge = lambda _: True
         self.on_say = lambda _: None
         self.on_check = lambda _: None
+        self.on_fail = lambda: None
         self.deadlines = ()
         self.deferred: list[tuple[str, str, float | None]] = []
         self.next_attempt = None
@@ -52,6 +54,7 @@ class ScriptedSteps:
 
     def fail(self, _, reason):
         self.done.put(("failed", reason))
+        return self.on_fail()
 
     def defer(self, upload_id, reason, wait_s):
         self.deferred.append((upload_id, reason, wait_s))
@@ -286,6 +289,23 @@ def test_a_judge_that_fails_says_nothing(steps, launched):
         assert steps.next() == ("failed", "alpha is no error rate")
 
     assert steps.calls == [("judge", "1")]
+
+
+@pytest.mark.slow
+def test_a_failure_is_recorded_and_posted_though_the_store_is_busy_for_long(steps, launched):
+    """Nobody would look again for an upload whose work ended without its reason."""
+    errors = iter([OperationalError("", {}, Exception("database is locked"))] * (ATTEMPTS + 1))
+
+    def fail():
+        for error in errors:
+            raise error
+        return CHECK
+
+    steps.on_judge, steps.on_fail = raising(UsageError("no plan")), fail
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert [steps.next() for _ in range(ATTEMPTS + 2)] == [("failed", "no plan")] * 6
+        assert steps.next() == ("check", CHECK.id)
 
 
 @pytest.mark.slow

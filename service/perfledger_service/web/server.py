@@ -33,7 +33,11 @@ from perfledger_service.usecases.notices.notice_sending import (
 from perfledger_service.usecases.people.role_questions import LimitedPermissions
 from perfledger_service.usecases.people.sign_in import SignInOptions
 from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
-from perfledger_service.usecases.pull_requests.machine_classes import deadline_work, head_of_work
+from perfledger_service.usecases.pull_requests.machine_classes import (
+    deadline_work,
+    head_of_work,
+    work_at,
+)
 from perfledger_service.usecases.pull_requests.retry import defer_upload
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
@@ -149,10 +153,9 @@ def _app_state(
             now=utc_now(),
         )
 
-    def fail(upload_id: str, reason: str) -> None:
+    def fail(upload_id: str, reason: str) -> QueuedCheck | None:
         head = fail_upload(engine, upload_id, reason)
-        if head is not None:
-            post_head(head)
+        return None if head is None else work_at(head, utc_now())
 
     def defer(upload_id: str, reason: str, wait_s: float | None) -> QueuedUpload | None:
         return defer_upload(engine, upload_id, reason, wait_s, now=utc_now())
