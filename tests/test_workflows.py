@@ -13,6 +13,7 @@ from perfledger_service.values.project_facts import EnvironmentManager, ProjectF
 
 ROOT = Path(__file__).parents[1]
 ACTION = ROOT / "action.yml"
+GUIDE = ROOT / "docs" / "how-to" / "github-jobs.md"
 OURS = ROOT / ".github" / "workflows" / "ci.yml"
 # One for each way to make an environment, and one for a device.
 PROJECTS = (
@@ -37,11 +38,13 @@ def lint(require_system):
 
 @pytest.fixture
 def workflows(tmp_path):
-    """Return our workflow, and what `perfledger init` writes for several projects."""
+    """Return our workflow, what `perfledger init` writes for several projects, and the guide's."""
     folder = tmp_path / ".github" / "workflows"
     folder.mkdir(parents=True)
     for number, facts in enumerate(PROJECTS):
         (folder / f"{number}.yml").write_text(workflow_text(facts, default_branch="main"))
+    (of_jobs,) = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    (folder / "job.yml").write_text(of_jobs)
     return [OURS, *sorted(folder.iterdir())]
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from perfledger_runners.launchers.github_actions.workflow_launcher import WorkflowLauncher
 from perfledger_runners.launchers.launcher import LauncherError, SubmissionLimits
 from perfledger_runners.launchers.launcher_file import (
     MAX_LAUNCHER_FILE_BYTES,
@@ -11,12 +12,20 @@ from perfledger_runners.launchers.local_processes import LocalProcesses
 EXEC = 'kind = "exec"\ncommand = ["ssh", "gpu7", "{shell_command}"]\n'
 
 
+GITHUB = """
+kind = "github-actions"
+repository = "octo/models"
+workflow = "perfledger-job.yml"
+ref = "main"
+"""
+
+
 @pytest.fixture
 def read(tmp_path):
-    def read(content):
+    def read(content, open_runs=pytest.fail):
         file = tmp_path / "launcher.toml"
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_launcher_file(file, pytest.fail)
+        return read_launcher_file(file, open_runs)
 
     return read
 
@@ -39,6 +48,39 @@ def test_jobs_of_this_machine_may_have_limits(read):
     assert choice.limits.run_s == 60.0
 
 
+def test_jobs_of_github_actions_are_runs_of_a_repositorys_workflow(read):
+    opened = []
+    choice = read(GITHUB, opened.append)
+
+    assert opened == ["octo/models"]
+    assert not choice.is_local
+    assert isinstance(choice.launcher, WorkflowLauncher)
+    assert (choice.launcher.workflow, choice.launcher.ref) == ("perfledger-job.yml", "main")
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("octo/models", "models"),
+        ("octo/models", "octo/.."),
+        ("octo/models", "octo/a/b"),
+        ("octo/models", "octo/models?x"),
+        ("octo/models", "octo/models\\n"),
+        ("octo/models", "../models"),
+        ("perfledger-job.yml", "perfledger-job"),
+        ("perfledger-job.yml", "../job.yml"),
+        ("perfledger-job.yml", "7"),
+        ('"main"', '"a b"'),
+        ('"main"', '""'),
+        ('"main"', '"-x"'),
+        ('"main"', '"main\\n"'),
+    ],
+)
+def test_a_name_that_github_has_not_is_refused(read, word, other):
+    with pytest.raises(LauncherError, match="Expected `str` matching regex"):
+        read(GITHUB.replace(word, other))
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -55,6 +97,8 @@ def test_jobs_of_this_machine_may_have_limits(read):
         (EXEC + "wait_limit_minutes = nan", "Expected `int`"),
         (EXEC + f"wait_limit_minutes = {'9' * 5000}", "launcher.toml"),
         (EXEC + "x = " + "[" * 3000, "launcher.toml"),
+        (GITHUB.replace('ref = "main"', ""), "missing required field `ref`"),
+        (GITHUB + "runs_on = 1", "unknown field `runs_on`"),
         (b"\xff\xfe", "launcher.toml"),
         ("not toml", "launcher.toml"),
         ("#" * (MAX_LAUNCHER_FILE_BYTES + 1), "describes no launcher"),

@@ -12,7 +12,7 @@ import pytest
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.jobs.job_slot import JobSlot
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
-from perfledger_service.errors import UsageError
+from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_named
@@ -27,6 +27,7 @@ from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job
 from tests.service.git_history import GitHistory
 from tests.service.short_runs import PROGRAM
+from tests.workflow_machine import GUIDE, WorkflowMachine
 
 ROOT = Path(__file__).parents[4]
 TOKEN = "pl_0123abcd_" + "s" * 43
@@ -126,6 +127,55 @@ def test_a_job_of_a_cluster_is_a_batch_job(clone, queued, work_off, machine_clas
     words = ["squeue", "--noheader", "--states=all", "--format=%T %j"]
     jobs = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert re.search("COMPLETED perfledger-[0-9a-f]{16}", jobs)
+
+
+@pytest.fixture
+def workflow_machine(stand_in, clone, tmp_path, monkeypatch):
+    """A machine that runs the guide's workflow whenever GitHub is asked for it."""
+    machine = WorkflowMachine(stand_in.state, clone.folder, tmp_path / "machine")
+    stand_in.state.repository("octo/models", create=True)
+    stand_in.state.workflows["octo/models/perfledger-job.yml"] = {
+        "ref": "main",
+        "title": "name",
+        "inputs": machine.inputs,
+    }
+
+    def run_dispatched(_method, path):
+        if path.endswith("/dispatches"):
+            machine.run(list(stand_in.state.runs.values())[-1])
+
+    stand_in.state.after_handling = run_dispatched
+    monkeypatch.setenv("PERFLEDGER_GITHUB_API_URL", stand_in.url)
+    monkeypatch.setenv("PERFLEDGER_GITHUB_TOKEN", "t0ken")
+    (guide,) = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    Path("github.toml").write_text(guide)
+    return machine
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.usefixtures("workflow_machine")
+def test_a_job_of_github_actions_is_a_run_of_the_workflow_of_the_guide(
+    site, stand_in, queued, work_off, machine_class
+):
+    queued(kind=RunnerJobKind.NIGHTLY, workloads=("benchmarks.sums:sums",), max_pairs=4)
+    (job,) = work_off("--launcher", "github.toml", "--machine-class", machine_class)
+    (made,) = stand_in.state.runs.values()
+
+    assert (job.state, job.reason) == ("done", "")
+    assert [work.upload_id for work in site.jobs.works] == [job.upload_id]
+    assert made["inputs"]["max_pairs"] == "4"
+    assert "t0ken" not in str(made)
+    assert TOKEN not in str(made)
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.usefixtures("workflow_machine")
+def test_a_workload_that_a_workflow_does_not_find_is_the_reason(queued, work_off, machine_class):
+    queued(kind=RunnerJobKind.NIGHTLY, workloads=("no.such:workload",))
+    (job,) = work_off("--launcher", "github.toml", "--machine-class", machine_class)
+
+    assert job.state == "failed"
+    assert "no.such:workload" in job.reason
 
 
 RUNNER = """
@@ -250,8 +300,17 @@ def test_an_option_that_cannot_be_is_refused(run, site, words, problem):
         run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
 
 
+@pytest.mark.usefixtures("workflow_machine")
+def test_who_may_start_workflows_is_to_be_told(run, site, monkeypatch):
+    monkeypatch.delenv("PERFLEDGER_GITHUB_TOKEN")
+    words = ("--upload-url", site.url, "--launcher", "github.toml", "--machine-class", "cpu:*")
+    with pytest.raises(SettingsError, match="set PERFLEDGER_GITHUB_TOKEN to a fine-grained token"):
+        run("runner", "--until-idle", *words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
+
+
 def test_a_child_does_not_learn_where_and_as_whom_to_upload():
-    environment = {"PERFLEDGER_UPLOAD_TOKEN": "t", "PERFLEDGER_UPLOAD_URL": "u", "PATH": "/bin"}
+    private = ("UPLOAD_TOKEN", "UPLOAD_URL", "GITHUB_TOKEN")
+    environment = {f"PERFLEDGER_{name}": "x" for name in private} | {"PATH": "/bin"}
 
     assert child_environment(environment) == {"PATH": "/bin"}
 
