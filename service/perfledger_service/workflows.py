@@ -295,7 +295,7 @@ class UploadWorkflow:
                 return
             _log.warning("a command is not carried out: %s", reason)
             fail = partial(self._steps.fail_command, command.command_id, reason)
-            DBOS.run_step({**self._retries, "name": "fail_command"}, fail)
+            DBOS.run_step({**self._recording, "name": "fail_command"}, fail)
             return
         for work in works if self.is_launched else ():  # or the next process finds them
             self.enqueue(work)

@@ -238,3 +238,13 @@ def test_the_weekly_report_is_queued_once_a_week_from_the_next_monday_on(
     assert len(queue(now=next_week + timedelta(days=23))) == 1
 
     assert [one[1] for one in stored()] == [NoticeSubject.TRIAGE] * 2
+
+
+def test_looking_for_reports_uses_up_no_numbers(send_to, queue, set_sent):
+    """PostgreSQL takes a number for each row that it does not insert, and has so many."""
+    send_to(is_weekly=True, now=MONDAY - HOUR)
+    (first,) = [queue(now=MONDAY + hours * HOUR) for hours in (8, 9, 10)][-1]
+    set_sent([first])
+    (second,) = queue(now=MONDAY + timedelta(days=7) + 8 * HOUR)
+
+    assert second.notice_id == first.notice_id + 1
