@@ -44,7 +44,7 @@ from perfledger_runners.launchers.launcher import (
     SubmissionStatus,
 )
 
-POLL_S = 20.0  # two requests of GitHub's 5,000 an hour at most
+POLL_S = 20.0  # at most two requests each time, of GitHub's 5,000 an hour
 # GitHub shows a run within seconds, and within minutes on a bad day.
 APPEARANCE_S = 600.0
 # The runner's clock and GitHub's may differ: a run may seem to be older than its dispatch.
