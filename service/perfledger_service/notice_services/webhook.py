@@ -9,6 +9,7 @@ import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse, HTTPSConnection
@@ -23,7 +24,8 @@ from perfledger_service.values.notices.notice import NoticeMessage
 WEBHOOKS_SETTING = "PERFLEDGER_NOTICE_WEBHOOKS"
 WEBHOOK_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 5.0, 10.0
-# For all of a request: a server that answers byte by byte holds a worker no longer.
+# For all of a request but looking its host up: neither a server that answers byte by byte nor many
+# addresses that do not answer hold a worker longer.
 MAX_SECONDS = 20.0
 MAX_ANSWER_BYTES = 4096
 MAX_REASON = 200
@@ -95,10 +97,12 @@ class WebhookSender:
     def _post(self, name: str, url: SplitResult, body: bytes) -> tuple[int, str, bytes]:
         host, port = url.hostname or "", url.port or HTTPS_PORT
         connection = HTTPSConnection(host, port, context=self._tls)
-        opened_socket = _connect(self._addresses(name, host, port))
+        addresses = self._addresses(name, host, port)
+        end_s = time.monotonic() + self._max_seconds
+        opened_socket = _connect(addresses, end_s)
         # Shutting the connection down ends a read that is under way.
         second_handle = opened_socket.dup()
-        end = threading.Timer(self._max_seconds, _shut_down, [second_handle])
+        end = threading.Timer(end_s - time.monotonic(), _shut_down, [second_handle])
         end.daemon = True
         end.start()
         try:
@@ -171,16 +175,20 @@ def _inner_address(ip: IPv6Address) -> IPv4Address | None:
     return ip.ipv4_mapped or ip.sixtofour
 
 
-def _connect(addresses: Sequence[tuple[str, int]]) -> socket.socket:
+def _connect(addresses: Sequence[tuple[str, int]], end_s: float) -> socket.socket:
     """Return a connection to the first address that takes one; raise the last one's OSError."""
     for address in addresses[:-1]:
         with suppress(OSError):
-            return _connected(address)
-    return _connected(addresses[-1])
+            return _connected(address, end_s)
+    return _connected(addresses[-1], end_s)
 
 
-def _connected(address: tuple[str, int]) -> socket.socket:
-    connection = socket.create_connection(address, timeout=CONNECT_TIMEOUT_S)
+def _connected(address: tuple[str, int], end_s: float) -> socket.socket:
+    """Return a connection; raise OSError without one until a time of the monotonic clock."""
+    left_s = end_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError
+    connection = socket.create_connection(address, timeout=min(CONNECT_TIMEOUT_S, left_s))
     connection.settimeout(READ_TIMEOUT_S)
     return connection
 

@@ -1,6 +1,7 @@
 """Webhooks over real https on this machine: what is sent, and where nothing is."""
 
 import json
+import socket
 import threading
 
 import pytest
@@ -87,6 +88,20 @@ def test_a_server_that_does_not_end_its_answer_holds_nobody(webhook, certificate
     is_over.set()
 
     assert caught.value.is_transient
+
+
+def test_no_address_is_connected_to_after_the_end_of_a_request(certificates, message):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/hook"
+        sender = WebhookSender(
+            {"chat": SecretStr(url)}, allows_private=True, tls=certificates.client, max_seconds=0.0
+        )
+        with pytest.raises(NoticeServiceError, match=r"did not answer \(TimeoutError\)"):
+            sender.send("chat", message)
+
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_a_private_address_is_not_connected_to(webhook, certificates, message):
