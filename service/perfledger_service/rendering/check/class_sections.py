@@ -30,10 +30,10 @@ from perfledger_service.values.pull_request_report import (
 from perfledger_service.values.report import Conclusion
 
 PENDING_MARK = "\N{HOURGLASS WITH FLOWING SAND}"
-# By which a check is marked whose verdicts may be removed.
+# By which a check is marked whose verdicts may be removed, as one with verdicts is.
 _OUTCOMES: dict[Conclusion | None, Outcome] = {
     Conclusion.FAILURE: Outcome.REGRESSED,
-    Conclusion.SUCCESS: Outcome.UNCHANGED,
+    Conclusion.SUCCESS: Outcome.IMPROVED,
 }
 
 

@@ -135,7 +135,7 @@ def test_a_class_whose_bundle_was_removed_keeps_its_result(site):
 @pytest.mark.parametrize(("ratio", "conclusion"), [(1.2, "failure"), (1.0, "success")])
 def test_a_check_whose_bundle_was_removed_is_posted_again_as_it_was(site, ratio, conclusion):
     upload = site.report(H100, ratio)
-    earlier = site.check
+    earlier, mark = site.check, site.comment.split()[4]
     remove_bundle(site.engine, upload, removed_at=NOON)
     site.reports = UploadReports(build_report)
     with write_session(site.engine) as session:
@@ -145,6 +145,7 @@ def test_a_check_whose_bundle_was_removed_is_posted_again_as_it_was(site, ratio,
 
     assert site.check == earlier
     assert site.check[1] == conclusion
+    assert site.comment.split()[4] == mark
     assert "was removed on `2026-11-20` by retention of 90 days" in site.comment
     with read_session(site.engine) as session:
         assert upload_by_id(session, upload.id).status is UploadStatus.POSTED
