@@ -107,7 +107,7 @@ class KubernetesTable(LauncherTable, frozen=True, kw_only=True, tag="kubernetes"
 
 
 class GitHubActionsTable(LauncherTable, frozen=True, kw_only=True, tag="github-actions"):
-    """Runs of a workflow, which is on the branch or tag `ref` of a repository on GitHub."""
+    """A workflow on the branch or tag `ref` of a repository on GitHub."""
 
     repository: GitHubRepository
     workflow: WorkflowFile

@@ -82,15 +82,15 @@ class GitHubWorkflowRuns:
 
         The list is asked for without a filter: GitHub's search may lag behind its runs.
         """
-        path, found = f"workflows/{quote(workflow, safe='')}/runs", None
+        path, first = f"workflows/{quote(workflow, safe='')}/runs", None
         for page in range(1, MAX_RUN_PAGES + 1):
             query = {"per_page": str(RUNS_PAGE), "page": str(page)}
             runs = self._read(RUNS, path, query).workflow_runs
             recent = [run for run in runs if run.created_at >= since]
-            found = next((run for run in reversed(recent) if run.is_named(name)), found)
+            first = next((run for run in reversed(recent) if run.is_named(name)), first)
             if len(recent) < len(runs) or len(runs) < RUNS_PAGE:
                 break
-        return found
+        return first
 
     def run(self, run_id: int) -> WorkflowRun:
         """Return a run as it stands now."""
@@ -111,8 +111,8 @@ class GitHubWorkflowRuns:
 
     def artifact(self, run_id: int, name: str, *, max_bytes: int) -> bytes | None:
         """Return the newest archive of this name that a run kept, None without one."""
-        kept = self._read(ARTIFACTS, f"runs/{run_id}/artifacts", {"name": name}).artifacts
-        ids = [one.id for one in kept if one.name == name]
+        artifacts = self._read(ARTIFACTS, f"runs/{run_id}/artifacts", {"name": name}).artifacts
+        ids = [one.id for one in artifacts if one.name == name]
         return self._download(f"artifacts/{max(ids)}/zip", max_bytes) if ids else None
 
     def job_log(self, job_id: int, *, max_bytes: int) -> bytes:

@@ -81,7 +81,7 @@ class DispatchedJob:
 
 @dataclass(slots=True, kw_only=True)
 class WorkflowLauncher:
-    """Runs of one workflow, found by the names of their submissions."""
+    """A workflow whose runs are found by the names of their submissions."""
 
     runs: WorkflowRuns
     workflow: str
