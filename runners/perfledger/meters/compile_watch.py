@@ -39,18 +39,22 @@ Foreign = Any  # a module of torch or JAX, or a CompilationMetrics of torch
 def watched_torch() -> Generator[CompileReader]:
     """Yield what returns the compilations of torch.compile since then.
 
-    After `torch.compiler.reset`, which forgets them, these are the compilations since the reset.
+    `torch.compiler.reset` forgets the times, and what was read before it stays known: read before
+    each set-up.
     """
-    before_s = {key: (times, len(times)) for key, times in _torch_times().items()}
+    lists = [(key, times, len(times)) for key, times in _torch_times().items()]
     before = torch_metrics()
 
     def read() -> CompileRecord | None:
         if DYNAMO not in sys.modules:
             return CompileRecord()
-        times: dict[str, list[float]] = {}
-        for key, every in _torch_times().items():
-            earlier, count = before_s.get(key, (every, 0))
-            times[key] = every[count:] if earlier is every else every
+        known = {id(times) for _, times, _ in lists}
+        lists.extend(
+            (key, times, 0) for key, times in _torch_times().items() if id(times) not in known
+        )
+        times: defaultdict[str, list[float]] = defaultdict(list)
+        for key, every, start in lists:
+            times[key] += every[start:]
         if FRAME_BACKEND not in times and times.get(FRAME):
             return None  # a version of torch with other names
         new = [one for one in torch_metrics() if all(one is not each for each in before)]

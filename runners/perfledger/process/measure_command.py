@@ -58,6 +58,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
 
         def set_up() -> AnyStep:
             results.verify()  # the previous set-up, after its last step
+            compiled()  # a reset of torch's would else forget what it compiled
             teardowns.close()
             transformed = set_up_variant(context, bound, device, meter, teardowns=teardowns)
             results.verify = transformed.verify

@@ -118,6 +118,21 @@ def test_a_process_that_compiles_nothing_says_so_and_a_torch_with_other_names_is
         assert compiled() is None
 
 
+def test_what_was_read_before_a_reset_stays_known(monkeypatch):
+    frames, backends = "_compile.compile_inner", "OutputGraph.call_user_compiler"
+    utils = SimpleNamespace(compilation_time_metrics={frames: [9.0], backends: [9.0]})
+    monkeypatch.setitem(sys.modules, DYNAMO, utils)
+
+    with watched_torch() as read:
+        for key, seconds in ((frames, 4.0), (backends, 3.0)):
+            utils.compilation_time_metrics[key].append(seconds)
+        assert read().seconds == 4.0
+        utils.compilation_time_metrics.clear()  # as torch.compiler.reset does
+        utils.compilation_time_metrics.update({frames: [0.5], backends: [0.25]})
+
+        assert read().seconds == read().seconds == 4.5
+
+
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_function_that_torch_compiles_for_two_sizes_is_compiled_twice(torch):
