@@ -9,6 +9,7 @@ from perfledger.kernel_times import WorkloadKernels
 from perfledger.metrics import Metric
 from perfledger.profile import Profile
 from perfledger.records import (
+    Device,
     Failure,
     HostFinding,
     Machine,
@@ -199,6 +200,11 @@ class Bundle:
     perfledger: str = ""
     format: str = BUNDLE_FORMAT
     version: int = BUNDLE_VERSION
+
+    @property
+    def is_imported(self) -> bool:
+        """Return whether another tool measured it: its one commit is compared with nothing."""
+        return self.machine.device is Device.IMPORTED
 
     def machines(self) -> Mapping[tuple[str, Side], Machine]:
         """Return the part of the machine that each workload's runs of either side used."""

@@ -25,6 +25,7 @@ class Device(StrEnum):
     CPU = "cpu"
     CUDA = "cuda"
     TPU = "tpu"
+    IMPORTED = "imported"  # another tool's history, which names its machine and not its device
 
 
 class Framework(StrEnum):

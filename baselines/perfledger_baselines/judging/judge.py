@@ -70,9 +70,12 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
 
     Fails closed: a workload that was to be measured has a verdict, if need be NOT_MEASURED. One
     that failed on either side has that verdict alone, whatever pairs it has. Skipped workloads and
-    those new in head have none, unless they failed. Raises CheckPlanError.
+    those new in head have none, unless they failed. An import has no verdict. Raises
+    CheckPlanError.
     """
     rule = DecisionRule.from_plan(bundle.plan)
+    if bundle.is_imported:
+        return Judgement(rule=rule, tests=(), decisions=(), verdicts=())
     tests = paired_tests(bundle, most=rule.most_pairs)
     pairs = pairs_of_workloads(bundle)
     doubts = work_failures(bundle, pairs)

@@ -88,6 +88,8 @@ def check_bundle(bundle: Bundle) -> None:
     check_kernel_plan(bundle)
     _check_own_rules(bundle)
     _check_machine(bundle.machine)
+    if bundle.is_imported:
+        _check_imported(bundle)
     require(len(bundle.host_findings) <= MAX_FINDINGS, f"host_findings: over {MAX_FINDINGS}")
     ids = _check_workloads(bundle)
     _check_runs(bundle.runs, ids, {metric.name: metric for metric in bundle.metrics})
@@ -162,6 +164,16 @@ def _check_machine(machine: Machine) -> None:
     for name in ("memory_bytes", "clock_mhz", "power_cap_w"):
         value = cast("float | None", getattr(machine, name))
         require(value is None or value > 0, f"machine.{name}: not positive")
+
+
+def _check_imported(bundle: Bundle) -> None:
+    """Check that what another tool measured claims nothing but values of one commit."""
+    require(bundle.base.sha == bundle.head.sha, "head.sha: an import has one commit")
+    require(bundle.pull_request is None, "pull_request: an import is of the default branch")
+    require(bundle.pricing == PricingConfig(), "pricing: an import has no prices")
+    require(not bundle.plan.machine_classes, "plan.machine_classes: an import expects none")
+    is_of_commit = all(run.side is Side.BASE and run.device is None for run in bundle.runs)
+    require(is_of_commit, "runs: those of an import have no head and no device")
 
 
 def _check_workloads(bundle: Bundle) -> frozenset[str]:

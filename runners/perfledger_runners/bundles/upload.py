@@ -43,6 +43,10 @@ class UploadError(Exception):
     """A bundle that the service refused; the message says why and never contains the token."""
 
 
+class NoReceiptError(UploadError):
+    """A bundle that a service did not accept in all attempts: another one may succeed later."""
+
+
 @dataclass(frozen=True, slots=True)
 class UploadReceipt:
     """A service's receipt of a bundle: the upload's id, its status and its page."""
@@ -96,12 +100,34 @@ def upload(
 ) -> UploadReceipt:
     """Send the bundle at `path` to the service at `url` and return the receipt.
 
+    Raises UploadError as `upload_content` does.
+    """
+    try:
+        return upload_content(
+            path.read_bytes(), url, token, route=route, sleep=sleep, opener=opener
+        )
+    except NoReceiptError as error:
+        msg = f"{error}; {path} is kept"
+        raise UploadError(msg) from error
+
+
+def upload_content(
+    content: bytes,
+    url: str,
+    token: str,
+    *,
+    route: str = ROUTE,
+    sleep: Callable[[float], object] = time.sleep,
+    opener: UrlOpener | None = None,
+) -> UploadReceipt:
+    """Send a bundle, gzipped or plain, to the service at `url` and return the receipt.
+
     Retries without an answer and after transient refusals, waiting as long as the service asks.
-    Raises UploadError.
+    Raises UploadError, which is a NoReceiptError once all attempts are used up.
     """
     check_url(url)
     check_token(token)
-    request = _request(unpack(path.read_bytes()), f"{url.rstrip('/')}{route}", token)
+    request = _request(unpack(content), f"{url.rstrip('/')}{route}", token)
     sender = opener or build_opener(NoRedirects())
     complaint = ""
     for attempt in range(MAX_ATTEMPTS):
@@ -117,8 +143,8 @@ def upload(
             complaint, wait_s = f"no answer ({error})", None
         if attempt < MAX_ATTEMPTS - 1:
             sleep(2.0**attempt if wait_s is None else wait_s)
-    msg = f"{url} did not accept the bundle in {MAX_ATTEMPTS} attempts: {complaint}; {path} is kept"
-    raise UploadError(msg)
+    msg = f"{url} did not accept the bundle in {MAX_ATTEMPTS} attempts: {complaint}"
+    raise NoReceiptError(msg)
 
 
 def check_url(url: str) -> None:

@@ -76,7 +76,7 @@ def fingerprint(
         frameworks=dict(facts.frameworks) if facts else {},
     )
     match device:
-        case Device.CPU:
+        case Device.CPU | Device.IMPORTED:
             return shared
         case Device.CUDA:
             return _on_gpu(shared, device_facts, gpu)

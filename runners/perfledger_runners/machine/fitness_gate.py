@@ -37,7 +37,7 @@ def read_fitness(
         core_speed(load.usable),
     )
     match device:
-        case Device.CPU:
+        case Device.CPU | Device.IMPORTED:
             return host
         case Device.CUDA:
             condition = None if gpu is None else gpu.condition()

@@ -65,10 +65,11 @@ ROOT = Group(
             },
         ),
         "history": Group(
-            "Search the history of a branch for changes.",
+            "Search the history of a branch for changes, or import one.",
             {
                 "bisect": "history.bisect:bisect",
                 "detect": "history.detect:detect",
+                "import": "history.imports:import_history",
                 "suspects": "history.suspects:suspects",
                 "spreads": "history.spreads:spreads",
             },

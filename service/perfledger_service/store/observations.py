@@ -79,6 +79,44 @@ def add_observations(
         session.exec(insert(ObservationRow), params=rows)
 
 
+def new_observations(
+    session: Session, observations: Sequence[Observation], project_id: int
+) -> tuple[Observation, ...]:
+    """Return the observations of an import that no earlier one stored: another commit or value.
+
+    Files of a history grow, so that a later import of a commit holds the earlier values, too. What
+    a run of anything else but the branch imported counts for nothing here.
+    """
+    keys = [series_key(one.workload, one.metric.name, one.device_class) for one in observations]
+    rows = (
+        session.connection()
+        .execute(
+            columns(col(SeriesRow.key), col(RevisionRow.sha), col(ObservationRow.center))
+            .select_from(ObservationRow)
+            .join(SeriesRow)
+            .join(UploadRow)
+            .join(
+                RevisionRow,
+                (col(RevisionRow.position) == col(ObservationRow.position))
+                & (col(RevisionRow.project_id) == project_id),
+            )
+            .where(
+                col(SeriesRow.project_id) == project_id,
+                col(SeriesRow.key).in_(keys),
+                col(RevisionRow.sha).in_({one.sha for one in observations}),
+                col(UploadRow.sender) != UploadSender.OTHER_RUN,
+            )
+        )
+        .all()
+    )
+    stored = {(key, sha, center) for key, sha, center in rows}
+    return tuple(
+        one
+        for key, one in zip(keys, observations, strict=True)
+        if (key, one.sha, one.center) not in stored
+    )
+
+
 def select_points(
     is_of_series: ColumnElement[bool], project_id: int, *conditions: ColumnElement[bool]
 ) -> Select[*tuple[Any, ...]]:

@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.expected_classes import expected_classes, missing_classes
+from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.observations import is_attested, select_points
 from perfledger_service.store.projects import project_named, projects
 from perfledger_service.store.retention.removals import removals_of
@@ -68,10 +69,10 @@ _SERIES_SUMMARY_DECODER = msgspec.json.Decoder(SeriesSummary)
 
 
 def index_view(session: Session) -> IndexView:
-    """Return the front page's values."""
+    """Return the front page's values; years of an import are not its news."""
     return IndexView(
         repositories=tuple(project.repository for project in projects(session)),
-        uploads=_uploads(session, most=NEWEST_UPLOADS),
+        uploads=_uploads(session, ~IS_IMPORTED, most=NEWEST_UPLOADS),
         uploads_left_out=_left_out(session),
     )
 
@@ -244,7 +245,7 @@ def _uploads(
 
 
 def _left_out(session: Session) -> int:
-    count = session.exec(select(func.count()).select_from(UploadRow)).one()
+    count = session.exec(select(func.count()).select_from(UploadRow).where(~IS_IMPORTED)).one()
     return max(0, count - NEWEST_UPLOADS)
 
 

@@ -12,6 +12,7 @@ from sqlmodel import Session, col, select
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Side
 from perfledger_baselines.judging.verdict import Outcome
+from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED
 from perfledger_service.store.retention.removals import count_removed_observations, lacks
 from perfledger_service.store.tables import (
@@ -79,6 +80,7 @@ def stored_quarter(session: Session, *, start: datetime, end: datetime) -> Store
         col(UploadRow.measured_at) >= start,
         col(UploadRow.measured_at) < end,
         col(UploadRow.status).in_(COUNTED_STATUSES),
+        ~IS_IMPORTED,
     )
     base, head = col(UploadRow.base_sha), col(UploadRow.head_sha)
     is_of_pull_request = col(UploadRow.pull_request).is_not(None)

@@ -179,12 +179,12 @@ def uploads_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, 
     return tuple(starmap(_upload, rows))
 
 
-def count_uploads(session: Session, project_id: int, *, since: datetime) -> int:
+def count_uploads(
+    session: Session, project_id: int, *conditions: ColumnElement[bool], since: datetime
+) -> int:
     """Return the number of a project's uploads that arrived after `since`."""
-    arrived = select(func.count()).where(
-        col(UploadRow.project_id) == project_id, col(UploadRow.created_at) > since
-    )
-    return session.exec(arrived).one()
+    is_recent = (col(UploadRow.project_id) == project_id, col(UploadRow.created_at) > since)
+    return session.exec(select(func.count()).where(*is_recent, *conditions)).one()
 
 
 def uploads_of_project(session: Session, project_id: int) -> tuple[StoredUpload, ...]:

@@ -15,6 +15,7 @@ from perfledger.records import Machine
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.epochs import epoch_key
 from perfledger_service.store.gate_checks import MOST_CHECKS, uploads_with
+from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.observations import unpack
 from perfledger_service.store.page_queries import COUNTED_STATUSES
 from perfledger_service.store.tables import (
@@ -71,7 +72,11 @@ def _newest_checks(session: Session, project_id: int) -> tuple[_Check, ...]:
     """Return a project's newest checks, the newest first."""
     rows = session.exec(
         select(UploadRow.id, UploadRow.environment_hash, UploadRow.measured_at)
-        .where(col(UploadRow.project_id) == project_id, col(UploadRow.status).in_(COUNTED_STATUSES))
+        .where(
+            col(UploadRow.project_id) == project_id,
+            col(UploadRow.status).in_(COUNTED_STATUSES),
+            ~IS_IMPORTED,
+        )
         .order_by(col(UploadRow.measured_at).desc(), col(UploadRow.id))
         .limit(MOST_CHECKS)
     ).all()

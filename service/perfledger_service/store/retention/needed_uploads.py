@@ -12,6 +12,7 @@ from perfledger_service.store.costs.changed_uploads import changed_uploads
 from perfledger_service.store.events.event_tables import MergeRow
 from perfledger_service.store.fleet.device_utilization import stored_utilization
 from perfledger_service.store.gate_checks import HAS_VERDICTS, MOST_CHECKS
+from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.page_queries import COUNTED_STATUSES
 from perfledger_service.store.quarter_queries import stored_quarter
 from perfledger_service.store.tables import EnvironmentRow, UploadRow
@@ -79,6 +80,7 @@ def _newest_checks(session: Session, project_id: int) -> Iterator[str]:
     of_project = (
         col(UploadRow.project_id) == project_id,
         col(UploadRow.status).in_(COUNTED_STATUSES),
+        ~IS_IMPORTED,
     )
     arrival = (col(UploadRow.created_at).desc(), col(UploadRow.id))
     yield from session.exec(

@@ -141,7 +141,8 @@ def conclude_verdicts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> CheckCon
         conclusion = Conclusion(bundle.undecided)
         code = ExitCode.OK if conclusion is Conclusion.NEUTRAL else ExitCode.UNCERTAIN
         return CheckConclusion(conclusion, code, title)
-    if _is_first_use(bundle, verdicts) or _is_all_same_code(bundle, verdicts):
+    is_quiet = _is_first_use(bundle, verdicts) or _is_all_same_code(bundle, verdicts)
+    if is_quiet or bundle.is_imported:
         return CheckConclusion(Conclusion.NEUTRAL, ExitCode.OK, title)
     if _is_all_new(bundle, verdicts):
         return CheckConclusion(Conclusion.FAILURE, ExitCode.UNCERTAIN, title)
@@ -162,7 +163,7 @@ def _deciding_outcomes(verdicts: tuple[Verdict, ...]) -> frozenset[Outcome]:
 
 
 def _measured_nothing(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
-    return not (verdicts or bundle.new_workloads or bundle.same_code)
+    return not (verdicts or bundle.new_workloads or bundle.same_code or bundle.is_imported)
 
 
 def _is_all_same_code(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
@@ -211,6 +212,8 @@ def _subject(outcome: Outcome, verdicts: tuple[Verdict, ...]) -> str:
 
 
 def _title_without_verdicts(bundle: Bundle) -> str:
+    if bundle.is_imported:
+        return f"Imported from {bundle.machine.model}"
     if _is_all_same_code(bundle, ()):
         return "Same code: nothing was measured"
     if not bundle.new_workloads:

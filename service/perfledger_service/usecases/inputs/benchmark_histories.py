@@ -69,6 +69,16 @@ class _HistoryFiles:
         return (f"files that are not of {self.format}, which are left out: {names}{rest}",)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResults:
+    """The results in the files of one tool, and the clone's commits if there is one."""
+
+    format: HistoryFormat
+    results: Sequence[BenchmarkResult]
+    line: CommitLine | None
+    notes: tuple[str, ...]  # on files that were left out
+
+
 def format_named(name: str) -> HistoryFormat:
     """Return the format of a tool's name; raise UsageError, which lists them."""
     try:
@@ -92,16 +102,35 @@ def read_benchmark_histories(
     commits; `is_one_machine` joins the series of all machines. Raises NotFoundError, TooLargeError
     and UsageError.
     """
+    read = read_tool_results(path, format_=format_, clone=clone, is_one_machine=is_one_machine)
+    if read is None:
+        return ()
+    with translate_errors():
+        history = order_history(read.results, line=read.line)
+    return _measured_series(replace(history, notes=(*history.notes, *read.notes)))
+
+
+def read_tool_results(
+    path: Path,
+    *,
+    format_: HistoryFormat | None = None,
+    clone: Path | None = None,
+    is_one_machine: bool = False,
+) -> ToolResults | None:
+    """Return the results of another tool in any order; None if the format is not one of them.
+
+    With a clone, results have the commit of their file's name where the file names none. Raises
+    NotFoundError, TooLargeError and UsageError.
+    """
     with translate_errors():
         files = _files_at(path, format_)
         if files is None:
-            return ()
+            return None
         line = None if clone is None else CommitLine(branch_of_clone(clone))
         results = _results(files, line)
-        if is_one_machine:
-            results = [replace(one, machine="") for one in results]
-        history = order_history(results, line=line)
-    return _measured_series(replace(history, notes=(*history.notes, *files.notes)))
+    if is_one_machine:
+        results = [replace(one, machine="") for one in results]
+    return ToolResults(format=files.format, results=results, line=line, notes=files.notes)
 
 
 def is_column(path: Path, name: str | None) -> bool:

@@ -72,7 +72,8 @@ def confirm_suspects(
     state = confirmation_state_of(session, project_id) if is_same_order else ConfirmationState()
     state, alerts = _answer_requests(state, bundle, verdicts, commits)
     state = _without_stale(state, today=now.date())
-    series = branch_series(session, project_id, upload_id=upload_id)
+    # No runner can measure on the machine of an import.
+    series = () if bundle.is_imported else branch_series(session, project_id, upload_id=upload_id)
     seconds = _pair_seconds(bundle)
     watched = [_watched_series(one, seconds[one.series.workload]) for one in series]
     window = now.date().isoformat()

@@ -26,7 +26,12 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import date_commits
 from perfledger_service.store.expected_classes import add_expected_classes
 from perfledger_service.store.gate_checks import add_gate_check
-from perfledger_service.store.observations import Observation, add_observations
+from perfledger_service.store.imported_history import IS_IMPORTED
+from perfledger_service.store.observations import (
+    Observation,
+    add_observations,
+    new_observations,
+)
 from perfledger_service.store.pair_spreads import add_differences
 from perfledger_service.store.projects import Project, lock_project, use_actions_token
 from perfledger_service.store.uploads import (
@@ -56,8 +61,10 @@ from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
 # GitHub numbers pull requests in 32 bits, and so do our tables.
 MAX_PULL_REQUEST = 2**31 - 1
-# New bundles of a project: many times what its machines can measure.
+# New bundles of a project: many times what its machines can measure, and ten years of commits that
+# are imported, which count apart: an import keeps no check waiting.
 MAX_UPLOADS = 1000
+MAX_IMPORTS = 10_000
 QUOTA_PERIOD = timedelta(hours=1)
 
 
@@ -98,7 +105,7 @@ def receive_bundle(
             )
         earlier = upload_of_bundle(session, project.id, packed.sha256)
         if earlier is None:
-            _check_quota(session, project, now=now)
+            _check_quota(session, project, is_import=bundle.is_imported, now=now)
             add_upload(
                 session,
                 bundle,
@@ -163,6 +170,8 @@ def judge_upload(
                 headline=report.headline,
                 now=now,
             )
+            if bundle.is_imported:
+                observations = new_observations(session, observations, upload.project_id)
             add_observations(
                 session, observations, project_id=upload.project_id, upload_id=upload_id
             )
@@ -240,7 +249,8 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
             places.setdefault((run.workload, run.side), []).append(place)
     sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
     machines = bundle.machines()
-    estimates = {metric: point_estimates(bundle.runs, metric) for metric in bundle.metrics}
+    estimate = _medians if bundle.is_imported else point_estimates
+    estimates = {metric: estimate(bundle.runs, metric) for metric in bundle.metrics}
     measured = [
         (metric, runs)
         for its_places in places.values()
@@ -256,6 +266,12 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
         _observation(metric, runs, interval, sha=sha, machines=machines)
         for (metric, runs), interval in zip(measured, ranges, strict=True)
     )
+
+
+def _medians(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
+    """Return the values of imported runs, which are the medians of the samples that they have."""
+    samples = (run.samples.get(metric.name) for run in runs)
+    return tuple(None if values is None else float(np.median(values)) for values in samples)
 
 
 def _commit_dates(bundle: Bundle) -> dict[str, datetime]:
@@ -335,10 +351,11 @@ def _check(bundle: Bundle, project: Project) -> None:
         raise UsageError(msg)
 
 
-def _check_quota(session: Session, project: Project, *, now: datetime) -> None:
+def _check_quota(session: Session, project: Project, *, is_import: bool, now: datetime) -> None:
     """Raise TooManyRequestsError where a project sent as many bundles as it may."""
-    if count_uploads(session, project.id, since=now - QUOTA_PERIOD) >= MAX_UPLOADS:
-        msg = f"{project.repository} uploaded {MAX_UPLOADS} bundles within an hour: wait"
+    most, is_alike = (MAX_IMPORTS, IS_IMPORTED) if is_import else (MAX_UPLOADS, ~IS_IMPORTED)
+    if count_uploads(session, project.id, is_alike, since=now - QUOTA_PERIOD) >= most:
+        msg = f"{project.repository} uploaded {most} bundles within an hour: wait"
         raise TooManyRequestsError(msg)
 
 

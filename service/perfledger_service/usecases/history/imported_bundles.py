@@ -1,0 +1,276 @@
+"""Makes bundles of another tool's results: one for each commit and machine, the same every time."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from statistics import median
+
+from perfledger.bundle import Bundle, Plan
+from perfledger.metrics import METRICS, OPTIONAL_METRICS, Metric, MetricKind, WorseDirection
+from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.commit_order import CommitLine
+from perfledger_runners.bundles.bundle_checks import MAX_METRICS, MAX_WORKLOADS, SHA
+from perfledger_runners.bundles.value_checks import MAX_WORD
+from perfledger_runners.children.reading_checks import MAX_READING
+from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
+from perfledger_service.values.history_import import ImportedSeries
+
+# Of one bundle: a quarter of the values that a service reads.
+MAX_SAMPLES = 1_000_000
+_LAST_SECOND = 253_402_300_799  # of the year 9999, which times in ISO 8601 end with
+# A value that was computed from its samples differs from their median by rounding at most.
+_ROUNDING = 1e-9
+_NO_COMMIT = "that name no commit (put it into the file's name, and give --clone)"
+_NO_PLAN = Plan(seed=0, order=(), looks=())
+_NO_ID = "0" * 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedHistory:
+    """The bundles of a history, the oldest commit first, and what is not in them.
+
+    `left_out` counts results by the reason that keeps them out.
+    """
+
+    bundles: tuple[Bundle, ...]
+    left_out: Mapping[str, int]
+
+    @property
+    def commits(self) -> int:
+        """Return the number of commits."""
+        return len({bundle.head.sha for bundle in self.bundles})
+
+    @property
+    def series(self) -> tuple[ImportedSeries, ...]:
+        """Return the series, by workload and metric."""
+        commits: dict[tuple[str, Metric, str], list[str]] = {}
+        for bundle in self.bundles:
+            metrics = {metric.name: metric for metric in bundle.metrics}
+            for run in bundle.runs:
+                for name in run.samples:
+                    key = (run.workload, metrics[name], bundle.machine.device_class)
+                    commits.setdefault(key, []).append(bundle.head.sha)
+        return tuple(
+            ImportedSeries(
+                workload=workload,
+                metric=metric,
+                machine_class=machine_class,
+                points=len(shas),
+                commits=len(set(shas)),
+            )
+            for (workload, metric, machine_class), shas in sorted(
+                commits.items(), key=lambda item: (item[0][0], item[0][1].name, item[0][2])
+            )
+        )
+
+
+@dataclass
+class _Draft:
+    """The results that become one bundle: each metric of a workload once, in one direction."""
+
+    results: list[tuple[BenchmarkResult, Metric]] = field(
+        default_factory=list[tuple[BenchmarkResult, Metric]]
+    )
+    metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
+    places: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    workloads: set[str] = field(default_factory=set[str])
+    samples: int = 0
+
+    def has_room(self, result: BenchmarkResult, metric: Metric) -> bool:
+        """Return whether a result is of no metric that is there already, and within the limits."""
+        is_alike = self.metrics.get(metric.name, metric) == metric
+        is_free = (result.benchmark, metric.name) not in self.places
+        return (
+            is_alike
+            and is_free
+            and len(self.metrics | {metric.name: metric}) <= MAX_METRICS
+            and len(self.workloads | {result.benchmark}) <= MAX_WORKLOADS
+            and (not self.results or self.samples + len(result.samples) <= MAX_SAMPLES)
+        )
+
+    def add(self, result: BenchmarkResult, metric: Metric) -> None:
+        """Add a result for which there is room."""
+        self.results.append((result, metric))
+        self.metrics[metric.name] = metric
+        self.places.add((result.benchmark, metric.name))
+        self.workloads.add(result.benchmark)
+        self.samples += len(result.samples)
+
+
+def imported_history(
+    read: ToolResults, *, repository: str, worse: WorseDirection | None = None
+) -> ImportedHistory:
+    """Return the bundles of a tool's results; `worse` is the direction of those without one.
+
+    A result is of a commit, which has a place on the default branch by its whole hash; everything
+    else is left out, and said. The same results make the same bundles, in whatever order they are.
+    """
+    left_out: Counter[str] = Counter()
+    drafts: dict[tuple[str, str], list[_Draft]] = {}
+    for result in _in_order(read, left_out):
+        known = result if result.worse is not None else replace(result, worse=worse)
+        reason = _obstacle(known)
+        if reason:
+            left_out[reason] += 1
+            continue
+        metric = _metric(known)
+        of_commit = drafts.setdefault((known.commit, known.machine), [])
+        draft = next((one for one in of_commit if one.has_room(known, metric)), None)
+        if draft is None:
+            of_commit.append(draft := _Draft())
+        draft.add(known, metric)
+    bundles = tuple(
+        _bundle(draft, read, repository=repository)
+        for of_commit in drafts.values()
+        for draft in of_commit
+    )
+    return ImportedHistory(bundles=bundles, left_out=left_out)
+
+
+def _in_order(read: ToolResults, left_out: Counter[str]) -> Iterator[BenchmarkResult]:
+    """Yield the results with whole hashes, the oldest commit first, and each commit's in order."""
+    place_of: dict[str, float] = {}
+    results: list[BenchmarkResult] = []
+    for one in read.results:
+        commit = one.commit.lower() if read.line is None else read.line.full_name(one.commit)
+        place = _place(one, read.line)
+        if commit and place is None:
+            left_out["of commits that are not first parents of the clone's default branch"] += 1
+            continue
+        place_of[commit] = min(place or 0.0, place_of.get(commit, math.inf))
+        results.append(replace(one, commit=commit))
+    yield from sorted(
+        results,
+        key=lambda one: (
+            *(place_of[one.commit], one.commit, one.machine, _moment(one) or 0.0),
+            *(one.benchmark, one.metric, one.unit, one.worse or "", one.value),
+        ),
+    )
+
+
+def _place(result: BenchmarkResult, line: CommitLine | None) -> float | None:
+    """Return what orders the commit of a result; None where it is not on the line."""
+    if line is not None:
+        return line.place_of(result.commit)
+    moments = (result.place, result.commit_time, result.time)
+    return next((one for one in moments if one is not None and math.isfinite(one)), 0.0)
+
+
+def _obstacle(result: BenchmarkResult) -> str:
+    """Return why a result cannot be stored, "" if it can."""
+    names = (result.benchmark, result.metric)
+    are_names = all(names) and all(map(_is_name, (*names, result.machine, result.unit)))
+    obstacles = {
+        "of uncommitted changes": result.is_dirty,
+        _NO_COMMIT: not result.commit,
+        "whose commit is no whole hash of 40 digits (--clone completes it)": not SHA.fullmatch(
+            result.commit
+        ),
+        "that failed or were skipped": math.isnan(result.value),
+        "that are not above zero, or too large": not 0 < result.value <= MAX_READING,
+        "without a direction (--worse states it)": result.worse is None,
+        "without a time of measuring and a date of the commit": _moment(result) is None,
+        "with a name that is empty, too long or has control characters": not are_names,
+    }
+    return next((reason for reason, is_there in obstacles.items() if is_there), "")
+
+
+def _model_parts(result: BenchmarkResult) -> tuple[str, ...]:
+    return (result.machine,) if result.machine else ()
+
+
+def _is_name(text: str) -> bool:
+    """Return whether a name is printable, and leaves room for what is put beside it."""
+    return text.isprintable() and len(text) <= MAX_WORD // 2
+
+
+def _metric(result: BenchmarkResult) -> Metric:
+    """Return the metric of a result, whose name holds its unit: another unit is another series.
+
+    So it has no name of perfledger's own metrics, which are measured in other ways.
+    """
+    is_own = result.metric in METRICS or result.metric in OPTIONAL_METRICS
+    unit = result.unit or ("no unit" if is_own else "")
+    return Metric(
+        name=f"{result.metric} ({unit})" if unit else result.metric,
+        unit=result.unit,
+        worse=result.worse or WorseDirection.HIGHER,
+        kind=MetricKind.MEMORY if result.unit == "B" else MetricKind.SPEED,
+    )
+
+
+def _bundle(draft: _Draft, read: ToolResults, *, repository: str) -> Bundle:
+    first = draft.results[0][0]
+    revision = _revision([one for one, _ in draft.results], read)
+    moments = [_moment(one) or 0.0 for one, _ in draft.results]
+    bundle = Bundle(
+        id=_NO_ID,
+        created_at=_utc(min(moments)),
+        base=revision,
+        head=revision,
+        machine=Machine(
+            device=Device.IMPORTED, model=", ".join((str(read.format), *_model_parts(first)))
+        ),
+        plan=_NO_PLAN,
+        workloads=tuple(
+            WorkloadSpec(id=name, module="", function="") for name in sorted(draft.workloads)
+        ),
+        metrics=tuple(metric for _, metric in sorted(draft.metrics.items())),
+        runs=tuple(
+            _run(result, metric, number) for number, (result, metric) in enumerate(draft.results)
+        ),
+        repository=repository,
+    )
+    return replace(bundle, id=sha256(bundle.to_json().encode()).hexdigest()[: len(_NO_ID)])
+
+
+def _run(result: BenchmarkResult, metric: Metric, number: int) -> Run:
+    return Run(
+        workload=result.benchmark,
+        side=Side.BASE,
+        pair=0,
+        position=0,
+        process=number,
+        started_at=_utc(_moment(result) or 0.0),
+        samples={metric.name: _samples(result)},
+    )
+
+
+def _samples(result: BenchmarkResult) -> tuple[float, ...]:
+    """Return the raw readings where their median is the value, else the value alone.
+
+    A service takes the median: a tool that summed its readings up in another way keeps its value.
+    """
+    are_readings = bool(result.samples) and all(0 < one <= MAX_READING for one in result.samples)
+    if are_readings and math.isclose(median(result.samples), result.value, rel_tol=_ROUNDING):
+        return result.samples
+    return (result.value,)
+
+
+def _revision(results: Iterable[BenchmarkResult], read: ToolResults) -> Revision:
+    """Return the commit of results, with its place in the clone and its date where known."""
+    every = list(results)
+    dates = [one.commit_time for one in every if _is_moment(one.commit_time)]
+    sha = every[0].commit
+    return Revision(
+        sha=sha,
+        depth=None if read.line is None else read.line.place_of(sha),
+        committed_at=_utc(min(dates)) if dates else "",
+    )
+
+
+def _moment(result: BenchmarkResult) -> float | None:
+    """Return when a result was measured, or else committed, in seconds since the epoch."""
+    return next((one for one in (result.time, result.commit_time) if _is_moment(one)), None)
+
+
+def _is_moment(seconds: float) -> bool:
+    return 0 < seconds < _LAST_SECOND
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()

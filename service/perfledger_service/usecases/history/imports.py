@@ -1,0 +1,138 @@
+"""Imports another tool's history into a service: as bundles, by the way of every upload."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from perfledger.metrics import WorseDirection
+from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFormat
+from perfledger_profiles.benchmark_histories.history_formats import MAX_RESULTS
+from perfledger_runners.bundles.bundle_checks import REPOSITORY
+from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.upload import UploadError, upload_content
+from perfledger_service.errors import PerfledgerError, TooLargeError, UsageError
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.usecases.history.imported_bundles import (
+    ImportedHistory,
+    imported_history,
+)
+from perfledger_service.usecases.inputs.benchmark_histories import ToolResults, read_tool_results
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.history_sources import display_name
+from perfledger_service.usecases.inputs.upload_target import UploadTarget
+from perfledger_service.values.history_import import HistoryImport
+
+
+class UploadWatcher(Protocol):
+    """What shows how many bundles are uploaded."""
+
+    def began(self, table: str, *, rows: int) -> None:
+        """Show what is uploaded, and how many there are."""
+        ...
+
+    def advanced(self, rows: int) -> None:
+        """Show that some more are done."""
+        ...
+
+
+def read_import(
+    paths: Sequence[Path],
+    *,
+    repository: str,
+    format_: HistoryFormat | None = None,
+    clone: Path | None = None,
+    is_one_machine: bool = False,
+    worse: WorseDirection | None = None,
+) -> tuple[ImportedHistory, ToolResults]:
+    """Return the bundles of the histories at some paths, all of one tool, and what was read.
+
+    Every bundle is checked as the service will check it. Raises NotFoundError, TooLargeError and
+    UsageError.
+    """
+    if not repository or not REPOSITORY.fullmatch(repository):
+        msg = f"{clean(repository)!r} is no project: give the repository as OWNER/NAME"
+        raise UsageError(msg)
+    read = _read_all(paths, format_=format_, clone=clone, is_one_machine=is_one_machine)
+    history = imported_history(read, repository=repository, worse=worse)
+    if not history.bundles:
+        reasons = "; ".join(f"{count:,} {reason}" for reason, count in history.left_out.items())
+        msg = f"no result can be imported: {reasons}"
+        raise UsageError(msg)
+    with translate_errors():
+        for bundle in history.bundles:
+            read_bundle(bundle.to_json().encode())
+    return history, read
+
+
+def import_history(
+    history: ImportedHistory, target: UploadTarget, *, watcher: UploadWatcher
+) -> None:
+    """Upload the bundles of a history, the oldest commit first.
+
+    The service stores each once: the same import goes on where another one ended. Raises
+    PerfledgerError, which says how many are stored.
+    """
+    watcher.began("uploading", rows=len(history.bundles))
+    for number, bundle in enumerate(history.bundles):
+        with translate_errors():
+            credential = target.credential()
+        try:
+            upload_content(bundle.to_json().encode(), target.url, credential)
+        except UploadError as error:
+            msg = (
+                f"{number:,} of {len(history.bundles):,} bundles are imported, then {error}: "
+                "the same command goes on with the rest"
+            )
+            raise PerfledgerError(msg) from error
+        watcher.advanced(1)
+
+
+def summarize_import(
+    history: ImportedHistory, read: ToolResults, *, repository: str, is_dry_run: bool
+) -> HistoryImport:
+    """Return what an import stores or would store."""
+    return HistoryImport(
+        repository=repository,
+        tool=str(read.format),
+        series=history.series,
+        commits=history.commits,
+        bundles=len(history.bundles),
+        left_out=tuple(sorted(history.left_out.items())),
+        notes=read.notes,
+        has_clone=read.line is not None,
+        is_dry_run=is_dry_run,
+    )
+
+
+def _read_all(
+    paths: Sequence[Path],
+    *,
+    format_: HistoryFormat | None,
+    clone: Path | None,
+    is_one_machine: bool,
+) -> ToolResults:
+    reads: list[ToolResults] = []
+    for path in paths:
+        read = read_tool_results(path, format_=format_, clone=clone, is_one_machine=is_one_machine)
+        if read is None:
+            msg = (
+                f"{display_name(path)} is no history of another tool that is known: name the tool "
+                "with --from"
+            )
+            raise UsageError(msg)
+        reads.append(read)
+    formats = Counter(read.format for read in reads)
+    if len(formats) > 1:
+        msg = f"the files are of {', '.join(sorted(formats))}: import one tool at a time"
+        raise UsageError(msg)
+    results = tuple(dict.fromkeys(result for read in reads for result in read.results))
+    if len(results) > MAX_RESULTS:
+        msg = f"the files have more than {MAX_RESULTS:,} results: import a part of them at a time"
+        raise TooLargeError(msg)
+    return ToolResults(
+        format=reads[0].format,
+        results=results,
+        line=reads[0].line,
+        notes=tuple(note for read in reads for note in read.notes),
+    )

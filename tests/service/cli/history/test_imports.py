@@ -1,0 +1,62 @@
+"""`perfledger history import`, as a user runs it."""
+
+import json
+
+import pytest
+
+from perfledger_service.errors import UsageError
+from tests.runners.profiles.benchmark_histories import samples
+
+TOKEN = "pl_0123abcd_" + "s" * 43
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data.js"
+    path.write_text(samples.ACTION_SCRIPT)
+    return path
+
+
+def test_a_dry_run_needs_no_service_and_shows_series_points_and_commits(run, data, monkeypatch):
+    monkeypatch.delenv("PERFLEDGER_UPLOAD_URL", raising=False)
+    words = ("history", "import", data, "--project", "octo/models", "--dry-run")
+
+    text, document = run(*words), json.loads(run(*words, "--json"))
+
+    assert text.startswith("3 points in 1 series of 3 commits would be imported")
+    assert "asks GitHub" in text
+    (series,) = document["series"]
+    assert (series["workload"], series["unit"], series["worse"]) == ("fib_10", "s", "higher")
+    assert (series["points"], series["commits"], document["is_dry_run"]) == (3, 3, True)
+    assert document["left_out"] == []
+
+
+@pytest.mark.slow
+def test_an_import_stores_each_commit_once(run, site, data):
+    words = ("history", "import", data, "--project", "octo/models", "--upload-url", site.url)
+
+    first = run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
+    second = run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
+
+    assert first == second
+    assert "are imported from" in first
+    assert len({work.upload_id for work in site.jobs.works}) == 3
+
+
+def test_without_a_service_the_command_says_what_to_set(run, data, monkeypatch):
+    monkeypatch.delenv("PERFLEDGER_UPLOAD_URL", raising=False)
+
+    with pytest.raises(UsageError, match="--upload-url or set PERFLEDGER_UPLOAD_URL"):
+        run("history", "import", data, "--project", "octo/models")
+
+
+def test_names_in_the_files_cannot_write_to_the_terminal(run, tmp_path):
+    bench = {"name": "a\x1b[31m", "unit": "ns/iter", "value": 1.0}
+    hostile = samples.ACTION_RUNS[0] | {"benches": [bench, {**bench, "name": "good"}]}
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps(samples.ACTION | {"entries": {"B": [hostile]}}))
+
+    text = run("history", "import", path, "--project", "octo/models", "--dry-run")
+
+    assert "\x1b" not in text
+    assert "1 result with a name that is empty, too long or has control" in text

@@ -1,0 +1,203 @@
+"""Bundles of other tools' results: what they hold, what stays out, and that they never differ."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies
+
+from perfledger.metrics import MetricKind, WorseDirection
+from perfledger.records import Side
+from perfledger_profiles.benchmark_histories.benchmark_results import (
+    BenchmarkResult,
+    HistoryFormat,
+)
+from perfledger_profiles.benchmark_histories.commit_order import CommitLine
+from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_service.usecases.history.imported_bundles import imported_history
+from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
+
+MOMENT = 1.7e9
+
+
+def sha(number):
+    return f"{number:040x}"
+
+
+def result(**values):
+    return BenchmarkResult(
+        **(
+            {
+                "benchmark": "fib",
+                "metric": "time",
+                "value": 2.0,
+                "unit": "s",
+                "worse": WorseDirection.HIGHER,
+                "machine": "box",
+                "commit": sha(1),
+                "time": MOMENT,
+            }
+            | values
+        )
+    )
+
+
+def history(*results, line=None, **values):
+    read = ToolResults(format=HistoryFormat.ASV, results=results, line=line, notes=())
+    return imported_history(read, repository="octo/models", **values)
+
+
+def test_a_bundle_holds_one_commit_of_one_machine_and_is_read_as_any_other():
+    (bundle,) = history(result(samples=(1.0, 2.0, 3.0)), result(benchmark="sort")).bundles
+
+    assert read_bundle(bundle.to_json().encode()) == bundle
+    assert bundle.is_imported
+    assert bundle.machine.device_class == "imported:asv, box:1"
+    assert bundle.base == bundle.head
+    assert {run.side for run in bundle.runs} == {Side.BASE}
+    assert bundle.runs[0].samples == {"time (s)": (1.0, 2.0, 3.0)}
+
+
+def test_commits_and_machines_have_bundles_of_their_own_oldest_first():
+    results = (
+        result(commit=sha(2), commit_time=MOMENT + 1),
+        result(machine="other", commit_time=MOMENT),
+        result(commit_time=MOMENT),
+    )
+
+    bundles = history(*results).bundles
+
+    assert [one.head.sha for one in bundles] == [sha(1), sha(1), sha(2)]
+    assert [one.machine.model for one in bundles] == ["asv, box", "asv, other", "asv, box"]
+
+
+def test_a_commit_that_was_measured_twice_has_two_bundles():
+    bundles = history(result(), result(value=3.0, time=MOMENT + 60)).bundles
+
+    assert [one.runs[0].samples["time (s)"] for one in bundles] == [(2.0,), (3.0,)]
+
+
+def test_one_name_in_two_directions_is_in_two_bundles_and_in_two_units_two_metrics():
+    results = (
+        result(benchmark="a", metric="value"),
+        result(benchmark="b", metric="value", worse=WorseDirection.LOWER),
+        result(benchmark="a", metric="value", unit="B"),
+    )
+
+    bundles = history(*results).bundles
+
+    assert [[one.name for one in bundle.metrics] for bundle in bundles] == [
+        ["value (B)", "value (s)"],
+        ["value (s)"],
+    ]
+    assert bundles[0].metrics[0].kind is MetricKind.MEMORY
+
+
+def test_a_metric_never_has_the_name_of_one_that_perfledger_measures():
+    (bundle,) = history(result(metric="step_time_p50", unit="")).bundles
+
+    assert bundle.metrics[0].name == "step_time_p50 (no unit)"
+
+
+@pytest.mark.parametrize(
+    "samples", [(1.0, 1.0, 5.0), (0.0, 2.0, 2.0), (math.nan, 2.0), (math.inf, 2.0, 2.0)]
+)
+def test_readings_whose_median_is_not_the_value_are_left_out_of_it(samples):
+    (bundle,) = history(result(samples=samples)).bundles
+
+    assert bundle.runs[0].samples == {"time (s)": (2.0,)}
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"is_dirty": True}, "of uncommitted changes"),
+        ({"commit": ""}, "that name no commit"),
+        ({"commit": "abc1234"}, "whose commit is no whole hash"),
+        ({"commit": "z" * 40}, "whose commit is no whole hash"),
+        ({"value": math.nan}, "that failed or were skipped"),
+        ({"value": 0.0}, "that are not above zero"),
+        ({"value": -1.0}, "that are not above zero"),
+        ({"value": 1e39}, "that are not above zero, or too large"),
+        ({"worse": None}, "without a direction"),
+        ({"time": math.nan}, "without a time of measuring"),
+        ({"time": 1e300}, "without a time of measuring"),
+        ({"benchmark": ""}, "with a name that is empty"),
+        ({"benchmark": "a\x00"}, "control characters"),
+        ({"machine": "\ud800"}, "control characters"),
+        ({"unit": "s" * 301}, "too long"),
+        ({"metric": "a\nb"}, "control characters"),
+    ],
+)
+def test_what_cannot_be_stored_truthfully_is_counted_with_its_reason(values, reason):
+    imported = history(result(**values), result(benchmark="good"))
+
+    ((told, count),) = imported.left_out.items()
+    assert reason in told
+    assert count == 1
+    assert imported.series[0].workload == "good"
+
+
+def test_a_direction_that_is_given_is_only_of_results_without_one():
+    results = (result(benchmark="a", worse=None), result(benchmark="b"))
+
+    series = history(*results, worse=WorseDirection.LOWER).series
+
+    assert [one.metric.worse for one in series] == [WorseDirection.LOWER, WorseDirection.HIGHER]
+
+
+def test_a_clone_completes_hashes_tells_places_and_leaves_other_branches_out():
+    line = CommitLine([sha(5), "ab" * 20])
+    results = (result(commit="ab" * 5), result(commit=sha(9)), result(commit=sha(5)))
+
+    imported = history(*results, line=line)
+
+    assert [(one.head.sha, one.head.depth) for one in imported.bundles] == [
+        (sha(5), 0),
+        ("ab" * 20, 1),
+    ]
+    assert list(imported.left_out.values()) == [1]
+
+
+def test_a_result_without_a_time_of_measuring_has_its_commits_date():
+    (bundle,) = history(result(time=math.nan, commit_time=MOMENT)).bundles
+
+    assert bundle.created_at == bundle.head.committed_at == "2023-11-14T22:13:20+00:00"
+
+
+@given(
+    strategies.lists(
+        strategies.builds(
+            result,
+            benchmark=strategies.sampled_from("ab"),
+            metric=strategies.sampled_from("mn"),
+            unit=strategies.sampled_from(["s", "B"]),
+            worse=strategies.sampled_from(WorseDirection),
+            machine=strategies.sampled_from(["", "box"]),
+            commit=strategies.integers(1, 3).map(sha),
+            value=strategies.floats(0.1, 9),
+        ),
+        min_size=1,
+        max_size=12,
+        unique=True,
+    ).flatmap(
+        lambda results: strategies.tuples(
+            *[strategies.just(results)] * 1, strategies.permutations(results)
+        )
+    )
+)
+def test_the_same_results_in_any_order_are_the_same_bundles_and_none_is_lost(orders):
+    results, other_order = orders
+
+    bundles = history(*results).bundles
+
+    assert bundles == history(*other_order).bundles
+    assert sum(len(bundle.runs) for bundle in bundles) == len(results)
+    assert len({bundle.id for bundle in bundles}) == len(bundles)
+
+
+def test_more_commits_leave_the_bundles_of_earlier_ones_as_they_are():
+    few = history(result()).bundles
+    more = history(result(), replace(result(), commit=sha(2), time=MOMENT + 60)).bundles
+
+    assert more[:1] == few
