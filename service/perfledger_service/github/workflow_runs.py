@@ -28,6 +28,8 @@ RUNS_PAGE = 20
 MAX_RUN_PAGES = 10
 JOBS_PAGE = 30
 ENDED = 409  # the status of a run that can no longer be cancelled
+# Of what a token may not see; it may pass, but nothing was done.
+UNSEEN = frozenset({401, 404})
 
 _Document = TypeVar("_Document")
 
@@ -75,7 +77,12 @@ class GitHubWorkflowRuns:
     def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> None:
         """Ask for a run of a workflow, once."""
         path = f"workflows/{quote(workflow, safe='')}/dispatches"
-        self._call("POST", path, json={"ref": ref, "inputs": dict(inputs)})
+        try:
+            self._call("POST", path, json={"ref": ref, "inputs": dict(inputs)})
+        except ActionsError as error:
+            if _status(error) not in UNSEEN:
+                raise
+            raise ActionsError(str(error), effect=RequestEffect.REFUSED) from error
 
     def named_run(self, workflow: str, name: str, *, since: datetime) -> WorkflowRun | None:
         """Return the first run since a time whose title contains a name, None without one.
@@ -105,8 +112,7 @@ class GitHubWorkflowRuns:
         try:
             self._call("POST", f"runs/{run_id}/cancel")
         except ActionsError as error:
-            cause = error.__cause__
-            if not (isinstance(cause, GitHubError) and cause.github_status == ENDED):
+            if _status(error) != ENDED:
                 raise
 
     def artifact(self, run_id: int, name: str, *, max_bytes: int) -> bytes | None:
@@ -170,6 +176,12 @@ def open_workflow_runs(
         )
         raise SettingsError(msg)
     return GitHubWorkflowRuns(GitHubApi(api_url), token, repository)
+
+
+def _status(error: ActionsError) -> int | None:
+    """Return the HTTP status that an error is about, None without an answer."""
+    cause = error.__cause__
+    return cause.github_status if isinstance(cause, GitHubError) else None
 
 
 def _effect(error: GitHubError) -> RequestEffect:

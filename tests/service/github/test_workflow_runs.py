@@ -80,9 +80,9 @@ def test_the_search_ends(runs, add_runs, stand_in):
 @pytest.mark.parametrize(
     ("fault", "effect"),
     [
-        ({"status": 401}, RequestEffect.UNKNOWN),
+        ({"status": 401}, RequestEffect.REFUSED),
         ({"status": 403}, RequestEffect.REFUSED),
-        ({"status": 404}, RequestEffect.UNKNOWN),
+        ({"status": 404}, RequestEffect.REFUSED),
         ({"status": 422}, RequestEffect.REFUSED),
         ({"status": 302}, RequestEffect.REFUSED),
         ({"status": 403} | LIMIT, RequestEffect.POSTPONED),

@@ -4,9 +4,11 @@ The job ran a change's code on its machine, so the archive may be anything.
 """
 
 import io
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
+from typing import IO
 
 from perfledger_runners.launchers.github_actions.workflow_inputs import BUNDLE_FILE
 from perfledger_runners.launchers.launcher import LauncherError
@@ -18,8 +20,15 @@ MAX_LOG_BYTES = 2 * 2**20  # of its end
 MAX_UNPACKED_LOG_BYTES = 256 * 2**20  # as of a local job
 MAX_STATUS_BYTES = 100
 MAX_STATUS = 255
+MAX_ENTRIES = 1000  # a job writes four
 _CHUNK_BYTES = 2**20
-_DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_ENTRY = b"PK\x01\x02"  # begins each entry of an archive's directory
+# GitHub's are deflated; others ask for as much memory as they say.
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+_DAMAGES = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(NotImplementedError, RuntimeError, ValueError),
+)
 
 
 class JobArchiveError(LauncherError):
@@ -43,6 +52,9 @@ def read_job_archive(data: bytes) -> JobArchive:
 
     Files are taken by their names, and what else is in it is not looked at.
     """
+    if data.count(_ENTRY) > MAX_ENTRIES:  # before each takes a kilobyte of memory
+        msg = f"the artifact of its run has more than {MAX_ENTRIES} files"
+        raise JobArchiveError(msg)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             status = _file(archive, STATUS_FILE, MAX_STATUS_BYTES)
@@ -59,7 +71,7 @@ def read_job_archive(data: bytes) -> JobArchive:
 def _file(archive: zipfile.ZipFile, name: str, max_bytes: int) -> bytes | None:
     if name not in archive.namelist():
         return None
-    with archive.open(name) as file:
+    with _opened(archive, name) as file:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
         msg = f"{name} in the artifact of its run has more than {max_bytes} bytes"
@@ -71,13 +83,20 @@ def _end_of_log(archive: zipfile.ZipFile) -> bytes:
     if LOG_FILE not in archive.namelist():
         return b""
     end, unpacked = b"", 0
-    with archive.open(LOG_FILE) as file:
+    with _opened(archive, LOG_FILE) as file:
         while chunk := file.read(_CHUNK_BYTES):
             unpacked += len(chunk)
             if unpacked > MAX_UNPACKED_LOG_BYTES:
                 break
             end = (end + chunk)[-MAX_LOG_BYTES:]
     return end
+
+
+def _opened(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    if archive.getinfo(name).compress_type not in _METHODS:
+        msg = f"{name} in the artifact of its run is compressed in a way that GitHub does not use"
+        raise JobArchiveError(msg)
+    return archive.open(name)
 
 
 def _exit_status(data: bytes) -> int:

@@ -33,7 +33,7 @@ from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 PERFLEDGER = (sys.executable, "-m", "perfledger_service")
 # The child runs the code of a change: where and as whom to upload, and who may start a workflow,
-# is not its business.
+# are not its business.
 PRIVATE_VARIABLES = frozenset(
     f"{ENV_PREFIX}{name}" for name in ("UPLOAD_URL", "UPLOAD_TOKEN", "GITHUB_TOKEN")
 )

@@ -13,10 +13,10 @@ from perfledger_runners.launchers.github_actions.job_archive import (
 )
 
 
-def archive_of(**files):
+def archive_of(method=zipfile.ZIP_DEFLATED, **files):
     """Return an archive of files by their names."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(stream, "w", method) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
     return stream.getvalue()
@@ -65,6 +65,19 @@ def test_a_bundle_that_unpacks_to_too_much_is_refused(monkeypatch):
 
     with pytest.raises(JobArchiveError, match="more than 1000 bytes"):
         read_job_archive(archive_of(**{"bundle.json": b"\0" * 1001}))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_compression_that_github_does_not_use_is_refused(method):
+    with pytest.raises(JobArchiveError, match="in a way that GitHub does not use"):
+        read_job_archive(archive_of(method, exit_status="0"))
+
+
+def test_an_archive_of_very_many_files_is_not_opened():
+    files = {str(number): "" for number in range(job_archive.MAX_ENTRIES + 1)}
+
+    with pytest.raises(JobArchiveError, match="more than 1000 files"):
+        read_job_archive(archive_of(**files))
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"<html>", b"PK\x05\x06" + b"\xff" * 18])

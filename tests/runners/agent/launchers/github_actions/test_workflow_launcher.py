@@ -121,9 +121,9 @@ FAULTS: dict[str, Any] = {
     "500": (DISPATCHES, {"status": 500}, (), None, "minutes: GitHub answered 500", 1),
     "a gateway's page": (DISPATCHES, {"status": 502, "text": PAGE}, (), None, "answered 502", 1),
     "a page for an answer": (DISPATCHES, {"status": 200, "text": PAGE}, (), None, "run-name", 1),
-    "an old token": (DISPATCHES, {"status": 401}, (), None, "answered 401", 1),
+    "an old token": (DISPATCHES, {"status": 401}, (), "refused", "GitHub answered 401", 1),
     "no right": (DISPATCHES, {"status": 403}, (), "refused", "GitHub answered 403", 1),
-    "no workflow": (DISPATCHES, {"status": 404}, (), None, "answered 404", 1),
+    "no workflow": (DISPATCHES, {"status": 404}, (), "refused", "GitHub answered 404", 1),
     "other inputs": (DISPATCHES, {"status": 422}, (), "refused", "GitHub answered 422", 1),
     "a limit with a time": (
         *(DISPATCHES, {"status": 403, "headers": {"Retry-After": "300"}}),
