@@ -42,7 +42,7 @@ def result_arrays(result: object) -> tuple[ResultArray, ...]:
     for leaf in result_leaves(result):
         if len(arrays) >= MAX_RESULT_ARRAYS:
             break
-        array = _array(leaf)
+        array = _array(_key_numbers(leaf))
         if array is not None:
             arrays.append(array)
     return tuple(arrays)
@@ -122,6 +122,17 @@ def array_difference(before: Foreign, after: Foreign) -> float:
 
 def _shapes(arrays: tuple[ResultArray, ...]) -> list[tuple[int, ...]]:
     return [tuple(each.values.shape) for each in arrays]
+
+
+def _key_numbers(leaf: Foreign) -> Foreign:
+    """Return the numbers of a random key of JAX, and anything else as it is."""
+    jax: Foreign = sys.modules.get("jax")
+    is_key = (
+        jax is not None
+        and isinstance(leaf, jax.Array)
+        and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    )
+    return jax.random.key_data(leaf) if is_key else leaf
 
 
 def _array(leaf: Foreign) -> ResultArray | None:

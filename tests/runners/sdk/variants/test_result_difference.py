@@ -135,6 +135,15 @@ def test_arrays_of_jax_are_read():
     assert (read.kind, read.values.tolist()) == ("bfloat16", [1.0, 1.0])
 
 
+def test_random_keys_of_jax_are_compared_by_their_numbers():
+    random = import_module("jax").random
+
+    first, same, other = (result_arrays(random.key(seed)) for seed in (1, 1, 2))
+
+    assert difference_remark(first, same, tolerance=0.0) == ""
+    assert "differs" in difference_remark(first, other, tolerance=0.0)
+
+
 def test_a_result_is_copied():
     result = np.ones(2)
     (read,) = result_arrays(result)
