@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from perfledger_service.cli.option_values import today
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.cli.server_modules import open_store, server_modules
 from perfledger_service.usecases.review.review_format import ReviewFormat
+from perfledger_service.values.people.person import Actor
 
 if TYPE_CHECKING:  # this would make every help slow
     from perfledger_cost_models.review.review_document import Review
@@ -124,6 +126,7 @@ def _review_store(
                 folder,
                 forms=forms,
                 public_url=service_settings().public_url,
+                actor=Actor(name=getuser()),
                 now=datetime.now(UTC),
             )
 

@@ -1,5 +1,6 @@
 """Reads the order of a project's default branch again."""
 
+from getpass import getuser
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ from perfledger_service.cli.option_groups import argument, how
 from perfledger_service.cli.option_values import TrustedWord
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
+from perfledger_service.values.people.person import Actor
 
 
 @command(
@@ -58,5 +60,6 @@ def reorder(
             ),
             line=line,
             trust_runners=None if trust is None else trust is TrustedWord.RUNNERS,
+            actor=Actor(name=getuser()),
         )
     output.write_document(order, reorder_document)

@@ -49,7 +49,7 @@ MAX_LIFETIME = timedelta(days=3660)  # of a token that expires
 # A write each time would slow every request down.
 USE_NOTED_EVERY = timedelta(hours=1)
 SECRET_BYTES = 32
-TRUST = "its runners are trusted"
+TRUST, NO_TRUST = "its runners are trusted", "its runners are not trusted"
 PREFIX_BYTES = 4
 
 

@@ -1,7 +1,8 @@
 """Reads the order of a project's default branch again, and places every measured commit on it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -23,6 +24,7 @@ from perfledger_service.store.default_branch import (
     unplaced_commits,
 )
 from perfledger_service.store.events.tracked_events import mark_search_due
+from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, project_named, set_trust
 from perfledger_service.store.uploads import uploads_of_project
 from perfledger_service.usecases.pull_requests.branch_line import read_branch_lines
@@ -31,8 +33,10 @@ from perfledger_service.usecases.pull_requests.branch_places import (
     claimed_places,
     claimed_revisions,
 )
+from perfledger_service.usecases.pull_requests.projects import NO_TRUST, TRUST
 from perfledger_service.usecases.pull_requests.upload_reports import bundle_of
 from perfledger_service.values.branch_views import BranchOrder
+from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.upload_views import UploadSender
 
 
@@ -43,15 +47,19 @@ def reorder(
     commits: BranchCommits | None,
     line: Sequence[str] = (),
     trust_runners: bool | None = None,
+    actor: Actor | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> BranchOrder:
     """Place all commits that a project's bundles claim anew, and search its suspects anew.
 
     The order is that of `line`, the commits of a clone from the oldest on; else that of the
-    runners' git, if the project trusts them; else GitHub's. `trust_runners` changes that trust.
-    Raises UsageError where there is no such source, NotFoundError and GitHubError.
+    runners' git, if the project trusts them; else GitHub's. `trust_runners` changes that trust, and
+    who is named as `actor` is recorded then. Raises UsageError where there is no such source,
+    NotFoundError and GitHubError.
     """
     with read_session(engine) as session:
         project = project_named(session, repository)
+        is_trust_new = trust_runners not in {None, project.trust_runners}
         if trust_runners is not None:
             project = replace(project, trust_runners=trust_runners)
         source, branch = _read_order(session, project, commits=commits, line=line)
@@ -59,6 +67,15 @@ def reorder(
         lock_project(session, project.id)
         earlier = commits_of_branch(session, project.id)
         set_trust(session, project, trust_runners=project.trust_runners)
+        if is_trust_new and actor is not None:
+            add_audit_entry(
+                session,
+                AuditAction.CHANGE_PROJECT,
+                actor,
+                project_id=project.id,
+                detail=TRUST if project.trust_runners else NO_TRUST,
+                now=now(),
+            )
         clear_branch(session, project.id)
         put_places(session, project.id, branch.places or {})
         for each in branch.lines:

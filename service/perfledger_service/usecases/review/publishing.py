@@ -10,11 +10,13 @@ from perfledger_cost_models.review.review_document import Review
 from perfledger_service.errors import TooLargeError
 from perfledger_service.rendering.review.first_page import first_page
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, project_named
 from perfledger_service.store.reviews.stored_reviews import add_review
 from perfledger_service.usecases.review.documents import write_review
 from perfledger_service.usecases.review.review import PRICE_LAYERS
 from perfledger_service.usecases.review.review_format import ReviewFormat
+from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.review_views import NewReview
 
 MAX_DOCUMENT_BYTES = 32 * 2**20  # the example's largest has a thirtieth of it
@@ -34,10 +36,12 @@ def publish_review(
     *,
     forms: Sequence[ReviewFormat],
     public_url: str,
+    actor: Actor,
     now: datetime,
 ) -> Iterator[str]:
     """Write a review's documents, store the same, and yield a line about each.
 
+    The audit log says who stored them.
     Raises TooLargeError for a document beyond MAX_DOCUMENT_BYTES, and as `write_review`.
     """
     documents: dict[str, bytes] = {}
@@ -57,5 +61,13 @@ def publish_review(
     )
     with write_session(engine) as session:
         number = add_review(session, project.id, new, documents, now=now)
+        add_audit_entry(
+            session,
+            AuditAction.CHANGE_PROJECT,
+            actor,
+            project_id=project.id,
+            detail=f"review {number} of {new.quarter} is stored",
+            now=now,
+        )
         session.commit()
     yield f"{public_url.rstrip('/')}/{project.repository}/reviews/{number}"

@@ -11,7 +11,9 @@ from perfledger_service.store.confirmation_state import (
 )
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import project_named
+from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.pull_requests.reorder import reorder
+from perfledger_service.values.people.person import Actor
 
 LINE = tuple(f"{number:040x}" for number in range(1, 6))
 REPOSITORY = "octo/models"
@@ -67,6 +69,25 @@ def test_a_commit_that_the_source_does_not_have_is_unattested(engine):
     order = reorder(engine, REPOSITORY, commits=None, line=LINE[:4])
 
     assert (order.commits, order.unattested) == (LINE[1:4], (LINE[4],))
+
+
+@pytest.mark.usefixtures("claimed")
+def test_the_audit_log_says_who_trusts_the_runners(engine):
+    for is_trusted in (True, True, False):
+        reorder(
+            engine,
+            REPOSITORY,
+            commits=LinearCommits(),
+            trust_runners=is_trusted,
+            actor=Actor(name="ada"),
+        )
+
+    entries = audit_log(engine, repository=REPOSITORY, most=9)
+    assert [(one.actor, one.detail) for one in entries[:2]] == [
+        ("ada", "its runners are not trusted"),
+        ("ada", "its runners are trusted"),
+    ]
+    assert [one.actor for one in entries].count("ada") == 2
 
 
 @pytest.mark.usefixtures("claimed")

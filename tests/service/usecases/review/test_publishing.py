@@ -5,10 +5,12 @@ import pytest
 from perfledger_service.errors import NotFoundError, TooLargeError
 from perfledger_service.store.database import read_session
 from perfledger_service.store.reviews.stored_reviews import review_document, reviews_of_project
+from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.usecases.review import publishing
 from perfledger_service.usecases.review.publishing import project_of_review, publish_review
 from perfledger_service.usecases.review.review_format import ReviewFormat
+from perfledger_service.values.people.person import Actor
 
 pytestmark = pytest.mark.slow  # the example takes a second to build
 FORMS = (ReviewFormat.HTML, ReviewFormat.JSON)
@@ -23,13 +25,27 @@ def project(engine, now):
 @pytest.fixture
 def publish(engine, project, example, tmp_path, now):
     def publish(*forms):
-        out = tmp_path / "out"
-        url = "https://ledger.example/"
-        return list(
-            publish_review(engine, project, example, out, forms=forms, public_url=url, now=now)
+        lines = publish_review(
+            engine,
+            project,
+            example,
+            tmp_path / "out",
+            forms=forms,
+            public_url="https://ledger.example/",
+            actor=Actor(name="ada"),
+            now=now,
         )
+        return list(lines)
 
     return publish
+
+
+def test_the_audit_log_says_who_stored_a_review(publish, engine, example):
+    publish(ReviewFormat.JSON)
+
+    [entry] = audit_log(engine, most=9)
+    assert (entry.actor, entry.repository) == ("ada", "octo/models")
+    assert entry.detail == f"review 1 of {example.quarter.name} is stored"
 
 
 def test_what_is_stored_is_what_was_written(publish, engine, project, example, tmp_path):
