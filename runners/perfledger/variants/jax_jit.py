@@ -1,7 +1,7 @@
 """Compiles a step with jax.jit and its flags."""
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 
 from perfledger.failure_reason import error_line
 from perfledger.registration.variant_name import DONATE, Variant
@@ -11,6 +11,8 @@ from perfledger.variants.transformed_step import (
     TransformedStep,
     unavailable,
 )
+
+SuccessorFinder = Callable[[Foreign], object]  # of a state in what a step returned
 
 
 def jitted_step(jax: Foreign, variant: Variant, call: FunctionCall) -> TransformedStep:
@@ -24,12 +26,10 @@ def jitted_step(jax: Foreign, variant: Variant, call: FunctionCall) -> Transform
         reason = "would do nothing, as jax_disable_jit is set"
         raise unavailable(variant.name, reason, "unset JAX_DISABLE_JIT")
     flags = xla_flags(variant.options)
-    is_donating = DONATE in variant.options
-    if is_donating:
-        _require_successor(jax, variant, call)
+    find_successor = _successor_finder(jax, variant, call) if DONATE in variant.options else None
     function = jax.jit(
         call.function,
-        donate_argnums=(0,) if is_donating else (),
+        donate_argnums=() if find_successor is None else (0,),
         **({"compiler_options": flags} if flags else {}),
     )
     if flags:
@@ -39,9 +39,9 @@ def jitted_step(jax: Foreign, variant: Variant, call: FunctionCall) -> Transform
         if not variant.options and hasattr(call.function, "lower")
         else ()
     )
-    if is_donating:
-        return _donating_step(jax, variant, function, call)
     jitted = FunctionCall(function, call.inputs)
+    if find_successor is not None:
+        return _donating_step(jax, variant, jitted, find_successor)
     return TransformedStep(step=jitted.__call__, verify=lambda: remarks)
 
 
@@ -71,17 +71,24 @@ def _check_flags(jax: Foreign, variant: Variant, flags: Mapping[str, object]) ->
         raise unavailable(variant.name, f"is refused ({error_line(error)})", advice) from error
 
 
-def _require_successor(jax: Foreign, variant: Variant, call: FunctionCall) -> None:
-    if not call.inputs or _forms(jax, call.inputs[0]) != _forms(
-        jax, _successor(jax.eval_shape(call.function, *call.inputs))
-    ):
-        reason = "needs a function that returns the successor of its first input"
-        advice = "return the new state, alone or first of a tuple, in the shapes of the old one"
-        raise unavailable(variant.name, reason, advice)
+def _successor_finder(jax: Foreign, variant: Variant, call: FunctionCall) -> SuccessorFinder:
+    """Return what finds the successor of the first input in a result: all of it, or its first part.
+
+    Raises UnmeasurableError where the result has no successor.
+    """
+    if call.inputs:
+        forms, result = _forms(jax, call.inputs[0]), jax.eval_shape(call.function, *call.inputs)
+        if _forms(jax, result) == forms:
+            return lambda result: result
+        if isinstance(result, tuple) and result and _forms(jax, result[0]) == forms:
+            return itemgetter(0)
+    reason = "needs a function that returns the successor of its first input"
+    advice = "return the new state, alone or first of a tuple, in the shapes of the old one"
+    raise unavailable(variant.name, reason, advice)
 
 
 def _donating_step(
-    jax: Foreign, variant: Variant, function: Foreign, call: FunctionCall
+    jax: Foreign, variant: Variant, jitted: FunctionCall, find_successor: SuccessorFinder
 ) -> TransformedStep:
     """Return a step that gives the first input away, and takes its successor the next time.
 
@@ -89,9 +96,10 @@ def _donating_step(
     """
     # Numbers and arrays on the host become arrays of JAX: those can be given away.
     first_state = jax.tree_util.tree_map(
-        lambda leaf: leaf if isinstance(leaf, jax.Array) else jax.numpy.array(leaf), call.inputs[0]
+        lambda leaf: leaf if isinstance(leaf, jax.Array) else jax.numpy.array(leaf),
+        jitted.inputs[0],
     )
-    buffers, other_inputs = jax.tree_util.tree_leaves(first_state), call.inputs[1:]
+    buffers, other_inputs = jax.tree_util.tree_leaves(first_state), jitted.inputs[1:]
     if any(buffer.is_deleted() for buffer in buffers):
         reason = "has a first input that an earlier set-up gave away"
         raise unavailable(variant.name, reason, "make it in the set-up, anew each time")
@@ -99,8 +107,8 @@ def _donating_step(
 
     def step() -> object:
         nonlocal state
-        result = function(state, *other_inputs)
-        state = _successor(result)
+        result = jitted.function(state, *other_inputs)
+        state = find_successor(result)
         return result
 
     def verify() -> tuple[str, ...]:
@@ -111,10 +119,6 @@ def _donating_step(
         return (f"{unused} of {len(buffers)} donated arrays were not used",) if unused else ()
 
     return TransformedStep(step=step, verify=verify)
-
-
-def _successor(result: object) -> object:
-    return cast("tuple[object, ...]", result)[0] if isinstance(result, tuple) else result
 
 
 def _forms(jax: Foreign, value: object) -> object:

@@ -93,6 +93,15 @@ def test_a_successor_may_be_returned_alone():
     assert float(step.run()["a"][0, 0]) == 4.0
 
 
+def test_a_successor_that_is_a_tuple_may_be_returned_alone():
+    step = step_of("jit:donate", lambda state: (state[0] + 1, state[1] * 2), (array(), array()))
+
+    step.run()
+
+    assert [float(each[0, 0]) for each in step.run()] == [3.0, 4.0]
+    assert step.verify() == ()
+
+
 def test_arrays_on_the_host_and_numbers_are_donated_as_arrays_of_jax():
     rows = np.ones((2, 2), np.float32)
     step = step_of(
@@ -118,8 +127,13 @@ def test_arrays_that_an_earlier_set_up_gave_away_are_refused():
 
 @pytest.mark.parametrize(
     "function",
-    [lambda state: state.sum(), lambda state: (state[0], state), lambda _: None],
-    ids=["another shape", "not the first", "nothing"],
+    [
+        lambda state: state.sum(),
+        lambda state: (state[0], state),
+        lambda _: None,
+        lambda _: (),
+    ],
+    ids=["another shape", "not the first", "nothing", "an empty tuple"],
 )
 def test_a_function_without_a_successor_gives_nothing_away(function):
     with pytest.raises(UnmeasurableError, match="returns the successor of its first input"):
