@@ -116,7 +116,7 @@ def _donating_step(
         if unused == len(buffers):
             reason = "gave nothing away: XLA used none of the donated memory"
             raise unavailable(variant.name, reason, "measure 'jit', which is the same")
-        return (f"{unused} of {len(buffers)} donated arrays were not used",) if unused else ()
+        return (f"XLA did not use {unused} of {len(buffers)} donated arrays",) if unused else ()
 
     return TransformedStep(step=step, verify=verify)
 

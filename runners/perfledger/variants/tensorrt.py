@@ -37,7 +37,7 @@ def tensorrt_step(torch: Foreign, call: FunctionCall, device: Device) -> Transfo
     if not any(part.startswith(IN_ENGINE) for part in parts):
         advice = "give it more operators that TensorRT has: by default a part needs five"
         raise unavailable(name, "made no engine of any part, and torch ran all", advice)
-    remarks = (f"{outside} parts of the module run in torch",) if outside else ()
+    remarks = (f"parts of the module that run in torch: {outside}",) if outside else ()
     without_gradients = torch.no_grad()(compiled)
     call_of_engine = FunctionCall(without_gradients, call.inputs)
     return TransformedStep(step=call_of_engine.__call__, verify=lambda: remarks)

@@ -162,3 +162,26 @@ def test_memory_that_xla_does_not_take_is_not_donated():
 
     with pytest.raises(UnmeasurableError, match="gave nothing away"):
         step.verify()
+
+
+class TakenArray(KeptArray):
+    """An array that XLA takes when it runs."""
+
+    is_taken = False
+
+    def is_deleted(self):
+        return self.is_taken
+
+
+def test_memory_of_which_xla_takes_a_part_is_a_remark():
+    fake, state = FakeJax(), (KeptArray(), TakenArray())
+    fake.tree_util = SimpleNamespace(
+        tree_leaves=list,
+        tree_flatten=lambda leaves: (list(leaves), "pair"),
+        tree_map=lambda function, leaves: tuple(map(function, leaves)),
+    )
+    step = jitted_step(fake, parse_variant("jit:donate"), FunctionCall(lambda last: last, (state,)))
+
+    state[1].is_taken = True
+
+    assert step.verify() == ("XLA did not use 1 of 2 donated arrays",)

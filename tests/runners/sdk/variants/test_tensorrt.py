@@ -58,7 +58,7 @@ def test_a_module_in_one_engine_has_no_remarks(compile_to):
 def test_parts_outside_of_engines_are_counted(compile_to):
     step = compile_to(FakeCompiled("_run_on_acc_0", "_run_on_gpu_1", "_run_on_gpu_2"))
 
-    assert step.verify() == ("2 parts of the module run in torch",)
+    assert step.verify() == ("parts of the module that run in torch: 2",)
 
 
 def test_a_module_without_an_engine_ran_in_torch_alone(compile_to):
