@@ -22,8 +22,10 @@ class SharedEngines:
             self._engines[kind] = _made(url)
         engine = self._engines[kind]
         engine.url = make_url(url)
-        yield engine
-        engine.dispose()
+        try:
+            yield engine
+        finally:  # else the next test would read the database of one that failed
+            engine.dispose()
 
 
 def _made(url: str) -> Engine:
