@@ -170,8 +170,9 @@ def _rank(
     if len(measured) < 2:  # noqa: PLR2004 - there is nothing to compare
         return None
     means = {variant: math.fsum(each.values()) / len(each) for variant, each in measured.items()}
-    first, *others = order = sorted(measured, key=lambda variant: means[variant])
-    for variant in others:  # one that is faster than each of the others ends up first
+    order = sorted(measured, key=lambda variant: means[variant])
+    first = order[0]
+    for variant in order[1:]:  # one that is faster than each of the others ends up first
         if _mean_difference(measured[first], measured[variant]) < 0:
             first = variant
     return SideRanking(

@@ -48,9 +48,9 @@ def watched_torch() -> Generator[CompileReader]:
     def read() -> CompileRecord | None:
         if DYNAMO not in sys.modules:
             return CompileRecord()
-        known = {id(times) for _, times, _ in lists}
+        list_ids = {id(times) for _, times, _ in lists}
         lists.extend(
-            (key, times, 0) for key, times in _torch_times().items() if id(times) not in known
+            (key, times, 0) for key, times in _torch_times().items() if id(times) not in list_ids
         )
         times: defaultdict[str, list[float]] = defaultdict(list)
         for key, every, start in lists:
