@@ -11,6 +11,7 @@ import pytest
 SIGNED_IN = {"Authorization": "token t"}
 COMMENTS = "/repos/octo/models/issues/7/comments"
 CHECKS = "/repos/octo/models/check-runs"
+DISPATCHES = "/repos/octo/models/actions/workflows/job.yml/dispatches"
 
 
 @pytest.fixture
@@ -128,3 +129,55 @@ def test_it_runs_by_itself_and_prints_its_address(stand_in_module):
 
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+", url)
     assert answer.json()["login"] == "perfledger[bot]"
+
+
+@pytest.fixture
+def dispatched(client):
+    """Add a workflow and dispatch it; return the client and the run's id."""
+    workflow = {"workflow": "job.yml", "ref": "main", "inputs": ["name"], "title": "name"}
+    client.post("/_stand_in/workflows", json={"repository": "octo/models"} | workflow)
+    answer = client.post(DISPATCHES, json={"ref": "main", "inputs": {"name": "a"}})
+    assert (answer.status_code, answer.content) == (204, b"")
+    (run,) = client.get("/repos/octo/models/actions/workflows/job.yml/runs").json()["workflow_runs"]
+    assert (run["display_title"], run["status"]) == ("a", "queued")
+    return run["id"]
+
+
+def test_a_run_changes_and_keeps_what_it_is_told_to(client, dispatched):
+    run = f"/repos/octo/models/actions/runs/{dispatched}"
+    jobs = [{"id": 9, "conclusion": "failure"}]
+    client.post("/_stand_in/runs", json={"id": dispatched, "status": "in_progress", "jobs": jobs})
+    kept = {"id": dispatched, "data": "eA=="}
+    client.post("/_stand_in/kept", json=kept | {"name": "job"})
+    client.post("/_stand_in/kept", json=kept | {"job": 9})
+    (artifact,) = client.get(f"{run}/artifacts", params={"name": "job"}).json()["artifacts"]
+    actions = "/repos/octo/models/actions"
+    leads = [
+        client.get(f"{actions}/{path}").headers["Location"]
+        for path in (f"artifacts/{artifact['id']}/zip", "jobs/9/logs")
+    ]
+
+    assert client.get(run).json()["status"] == "in_progress"
+    assert client.get(f"{run}/jobs").json()["jobs"] == jobs
+    assert [httpx.get(lead, timeout=600).content for lead in leads] == [b"x", b"x"]
+    assert httpx.get(leads[0], headers=SIGNED_IN, timeout=600).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"ref": "topic"}, 422),
+        ({"ref": "main", "inputs": {"other": "a"}}, 422),
+        ({"ref": "main", "inputs": {"name": "a" * 65_536}}, 422),
+        ({"ref": "main", "return_run_details": True}, 422),  # as servers of before 2026
+    ],
+)
+@pytest.mark.usefixtures("dispatched")
+def test_a_dispatch_that_github_would_refuse_is_refused(client, body, status):
+    assert client.post(DISPATCHES, json=body).status_code == status
+
+
+def test_a_run_is_cancelled_once(client, dispatched):
+    path = f"/repos/octo/models/actions/runs/{dispatched}/cancel"
+
+    assert [client.post(path).status_code for _ in range(2)] == [202, 409]
