@@ -1,8 +1,9 @@
-"""Holds histories read from files, and the changes in them."""
+"""Holds histories read from files, the changes in them, and what an import stores of them."""
 
 from dataclasses import dataclass
 from itertools import pairwise
 
+from perfledger.metrics import Metric
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.history.detection.changes import SeriesFindings, Suspect
 
@@ -44,3 +45,29 @@ class SearchedSeries:
         changes = (change.index for change in self.history.changes)
         bounds = sorted({0, *changes, *self.series.epochs, len(self.series.values)})
         return tuple(pairwise(bounds))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedSeries:
+    """A series of an import: how many points it has, and of how many commits."""
+
+    workload: str
+    metric: Metric
+    machine_class: str
+    points: int
+    commits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryImport:
+    """What an import stores, or would store: its series, and what it leaves out by the reason."""
+
+    repository: str
+    tool: str
+    series: tuple[ImportedSeries, ...]
+    commits: int
+    bundles: int
+    left_out: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+    has_clone: bool
+    is_dry_run: bool

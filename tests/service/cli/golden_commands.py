@@ -15,6 +15,7 @@ COMMANDS = {
         ("svg",),
     ),
     "history_detect_other_tool": ("history detect data.js", TEXTS),
+    "history_import": ("history import data.js --project octo/models --dry-run", TEXTS),
     "trace_summary": ("trace summary trace.json", (*PICTURES, "speedscope")),
     "trace_summary_ranks": ("trace summary rank0.json rank1.json", TEXTS),
     "trace_diff": ("trace diff base.json head.json --base-repeat base2.json", PICTURES),

@@ -103,7 +103,7 @@ IN_CI = (
 )
 WHOLE_CHECK = "perfledger check"  # the only one that has the time to measure
 NO_TIME = "--budget 1s"  # ends after the first pairs
-OF_SERVICE = {"upload", "history suspects", "history spreads"}
+OF_SERVICE = {"upload", "history import", "history suspects", "history spreads"}
 OF_REPOSITORY_AND_SERVICE = {"announce", "runner"}
 
 

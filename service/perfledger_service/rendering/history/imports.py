@@ -12,7 +12,7 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.values.history_import import HistoryImport, ImportedSeries
+from perfledger_service.values.measured_series import HistoryImport, ImportedSeries
 
 _MOST_SERIES = 50  # that people see; programs get all
 
@@ -50,7 +50,10 @@ def import_document(imported: HistoryImport) -> Document:
     verb = "would be imported" if imported.is_dry_run else "are imported"
     first = f"{size} {verb} from {imported.tool} into {imported.repository}."
     remarks = [
-        *(f"Left out: {quantity(count, 'result')} {reason}." for reason, count in imported.left_out),
+        *(
+            f"Left out: {quantity(count, 'result')} {reason}."
+            for reason, count in imported.left_out
+        ),
         *imported.notes,
         *(() if imported.has_clone else (_FROM_GITHUB,)),
     ]

@@ -14,13 +14,12 @@ from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpe
 from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.commit_order import CommitLine
 from perfledger_runners.bundles.bundle_checks import MAX_METRICS, MAX_WORKLOADS, SHA
+from perfledger_runners.bundles.bundle_files import MAX_VALUES
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.children.reading_checks import MAX_READING
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
-from perfledger_service.values.history_import import ImportedSeries
+from perfledger_service.values.measured_series import ImportedSeries
 
-# Of one bundle: a quarter of the values that a service reads.
-MAX_SAMPLES = 1_000_000
 _LAST_SECOND = 253_402_300_799  # of the year 9999, which times in ISO 8601 end with
 # A value that was computed from its samples differs from their median by rounding at most.
 _ROUNDING = 1e-9
@@ -82,14 +81,14 @@ class _Draft:
 
     def has_room(self, result: BenchmarkResult, metric: Metric) -> bool:
         """Return whether a result is of no metric that is there already, and within the limits."""
-        is_alike = self.metrics.get(metric.name, metric) == metric
-        is_free = (result.benchmark, metric.name) not in self.places
+        workloads = len(self.workloads) + (result.benchmark not in self.workloads)
+        metrics = len(self.metrics) + (metric.name not in self.metrics)
         return (
-            is_alike
-            and is_free
-            and len(self.metrics | {metric.name: metric}) <= MAX_METRICS
-            and len(self.workloads | {result.benchmark}) <= MAX_WORKLOADS
-            and (not self.results or self.samples + len(result.samples) <= MAX_SAMPLES)
+            self.metrics.get(metric.name, metric) == metric
+            and (result.benchmark, metric.name) not in self.places
+            and workloads <= MAX_WORKLOADS
+            and metrics <= MAX_METRICS
+            and (not self.results or self.samples + len(result.samples) <= MAX_VALUES // 2)
         )
 
     def add(self, result: BenchmarkResult, metric: Metric) -> None:
@@ -111,18 +110,25 @@ def imported_history(
     """
     left_out: Counter[str] = Counter()
     drafts: dict[tuple[str, str], list[_Draft]] = {}
-    for result in _in_order(read, left_out):
-        known = result if result.worse is not None else replace(result, worse=worse)
-        reason = _obstacle(known)
+    # Of each metric of a commit, the first draft that does not have it yet: without it, a benchmark
+    # that was measured ten thousand times would be looked for in all of its drafts.
+    begins: Counter[tuple[str, str, str, str]] = Counter()
+    for original in _in_order(read, left_out):
+        result = original if original.worse is not None else replace(original, worse=worse)
+        metric = _metric(result)
+        reason = _obstacle(result, metric, _model(result, read))
         if reason:
             left_out[reason] += 1
             continue
-        metric = _metric(known)
-        of_commit = drafts.setdefault((known.commit, known.machine), [])
-        draft = next((one for one in of_commit if one.has_room(known, metric)), None)
-        if draft is None:
-            of_commit.append(draft := _Draft())
-        draft.add(known, metric)
+        of_commit = drafts.setdefault((result.commit, result.machine), [])
+        key = (result.commit, result.machine, result.benchmark, metric.name)
+        place = begins[key]
+        while place < len(of_commit) and not of_commit[place].has_room(result, metric):
+            place += 1
+        if place == len(of_commit):
+            of_commit.append(_Draft())
+        of_commit[place].add(result, metric)
+        begins[key] = place + 1
     bundles = tuple(
         _bundle(draft, read, repository=repository)
         for of_commit in drafts.values()
@@ -160,10 +166,10 @@ def _place(result: BenchmarkResult, line: CommitLine | None) -> float | None:
     return next((one for one in moments if one is not None and math.isfinite(one)), 0.0)
 
 
-def _obstacle(result: BenchmarkResult) -> str:
+def _obstacle(result: BenchmarkResult, metric: Metric, model: str) -> str:
     """Return why a result cannot be stored, "" if it can."""
     names = (result.benchmark, result.metric)
-    are_names = all(names) and all(map(_is_name, (*names, result.machine, result.unit)))
+    are_names = all(names) and all(map(_is_name, (*names, metric.name, metric.unit, model)))
     obstacles = {
         "of uncommitted changes": result.is_dirty,
         _NO_COMMIT: not result.commit,
@@ -179,13 +185,13 @@ def _obstacle(result: BenchmarkResult) -> str:
     return next((reason for reason, is_there in obstacles.items() if is_there), "")
 
 
-def _model_parts(result: BenchmarkResult) -> tuple[str, ...]:
-    return (result.machine,) if result.machine else ()
+def _model(result: BenchmarkResult, read: ToolResults) -> str:
+    """Return what stands for the device's model: the tool, and its name of the machine."""
+    return f"{read.format}, {result.machine}" if result.machine else str(read.format)
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a name is printable, and leaves room for what is put beside it."""
-    return text.isprintable() and len(text) <= MAX_WORD // 2
+    return text.isprintable() and len(text) <= MAX_WORD
 
 
 def _metric(result: BenchmarkResult) -> Metric:
@@ -204,7 +210,6 @@ def _metric(result: BenchmarkResult) -> Metric:
 
 
 def _bundle(draft: _Draft, read: ToolResults, *, repository: str) -> Bundle:
-    first = draft.results[0][0]
     revision = _revision([one for one, _ in draft.results], read)
     moments = [_moment(one) or 0.0 for one, _ in draft.results]
     bundle = Bundle(
@@ -212,9 +217,7 @@ def _bundle(draft: _Draft, read: ToolResults, *, repository: str) -> Bundle:
         created_at=_utc(min(moments)),
         base=revision,
         head=revision,
-        machine=Machine(
-            device=Device.IMPORTED, model=", ".join((str(read.format), *_model_parts(first)))
-        ),
+        machine=Machine(device=Device.IMPORTED, model=_model(draft.results[0][0], read)),
         plan=_NO_PLAN,
         workloads=tuple(
             WorkloadSpec(id=name, module="", function="") for name in sorted(draft.workloads)

@@ -21,7 +21,7 @@ from perfledger_service.usecases.inputs.benchmark_histories import ToolResults, 
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.history_sources import display_name
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
-from perfledger_service.values.history_import import HistoryImport
+from perfledger_service.values.measured_series import HistoryImport
 
 
 class UploadWatcher(Protocol):

@@ -61,9 +61,9 @@ from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
 # GitHub numbers pull requests in 32 bits, and so do our tables.
 MAX_PULL_REQUEST = 2**31 - 1
-# New bundles of a project: many times what its machines can measure, and ten years of commits that
-# are imported, which count apart: an import keeps no check waiting.
+# New bundles of a project: many times what its machines can measure.
 MAX_UPLOADS = 1000
+# Ten years of commits, which count apart: an import keeps no check waiting.
 MAX_IMPORTS = 10_000
 QUOTA_PERIOD = timedelta(hours=1)
 

@@ -1,10 +1,11 @@
 """Tests what a bundle may say of counted work and of base, as hostile bundles would say it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from perfledger.bundle import Bundle, LaidOverFiles, Plan
+from perfledger.bundle import Bundle, FleetUse, LaidOverFiles, Plan, PricingConfig
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger.step_evidence import ResultState, StepEvidence
@@ -257,3 +258,35 @@ def test_each_number_of_an_entry_is_accepted_up_to_its_edge_and_refused_beyond(
     for values in impossible:
         with pytest.raises(BundleError):
             read(values)
+
+
+def imported(**changes):
+    """Return a bundle of another tool's results as bytes, with other fields."""
+    run = replace(BUNDLE.runs[0], side=Side.BASE)
+    machine = Machine(device=Device.IMPORTED, model="asv, box")
+    fields = {"machine": machine, "head": BUNDLE.base, "runs": (run,)} | changes
+    return replace(BUNDLE, **fields).to_json().encode()
+
+
+def test_what_another_tool_measured_is_of_one_commit_and_says_so():
+    assert read_bundle(imported()).is_imported
+    assert not BUNDLE.is_imported
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"head": Revision(sha="c" * 40)}, "head.sha: an import has one commit"),
+        ({"pull_request": 7}, "pull_request: an import is of the default branch"),
+        ({"pricing": PricingConfig(fleet=(FleetUse(**ENTRY),))}, "an import has no prices"),
+        ({"plan": replace(BUNDLE.plan, machine_classes=("*",))}, "an import expects none"),
+        ({"runs": BUNDLE.runs}, "runs: those of an import have no head and no device"),
+        (
+            {"runs": (replace(BUNDLE.runs[0], side=Side.BASE, device=Device.CPU),)},
+            "runs: those of an import have no head and no device",
+        ),
+    ],
+)
+def test_an_import_claims_nothing_that_only_a_check_can(changes, complaint):
+    with pytest.raises(BundleError, match=complaint):
+        read_bundle(imported(**changes))

@@ -13,6 +13,7 @@ from perfledger_profiles.benchmark_histories.benchmark_results import (
     HistoryFormat,
 )
 from perfledger_profiles.benchmark_histories.commit_order import CommitLine
+from perfledger_runners.bundles.bundle_checks import MAX_WORKLOADS
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_service.usecases.history.imported_bundles import imported_history
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
@@ -75,6 +76,22 @@ def test_a_commit_that_was_measured_twice_has_two_bundles():
     bundles = history(result(), result(value=3.0, time=MOMENT + 60)).bundles
 
     assert [one.runs[0].samples["time (s)"] for one in bundles] == [(2.0,), (3.0,)]
+
+
+@pytest.mark.slow
+def test_many_measurements_of_one_commit_are_as_many_bundles():
+    many = [result(value=1.0 + number) for number in range(300)]
+
+    assert len(history(*many).bundles) == 300
+
+
+@pytest.mark.slow
+def test_a_commit_with_more_benchmarks_than_a_bundle_may_have_is_in_two_bundles():
+    many = [result(benchmark=f"b{number}") for number in range(MAX_WORKLOADS + 1)]
+
+    bundles = history(*many).bundles
+
+    assert [len(one.workloads) for one in bundles] == [MAX_WORKLOADS, 1]
 
 
 def test_one_name_in_two_directions_is_in_two_bundles_and_in_two_units_two_metrics():
@@ -186,6 +203,7 @@ def test_a_result_without_a_time_of_measuring_has_its_commits_date():
         )
     )
 )
+@pytest.mark.slow
 def test_the_same_results_in_any_order_are_the_same_bundles_and_none_is_lost(orders):
     results, other_order = orders
 

@@ -1,0 +1,33 @@
+"""What tells an import from a check: the machine class of its environment."""
+
+from dataclasses import replace
+
+import pytest
+from sqlmodel import col, select
+
+from perfledger.records import Device, Machine, Side
+from perfledger_service.store.database import read_session
+from perfledger_service.store.imported_history import IS_IMPORTED, is_imported_class
+from perfledger_service.store.tables import UploadRow
+
+
+def test_an_import_is_told_by_its_machine_class(engine, received, make_bundle):
+    check = make_bundle(machine=Machine(device=Device.CPU, model="imported:asv"))
+    runs = tuple(run for run in check.runs if run.side is Side.BASE)
+    machine = Machine(device=Device.IMPORTED, model="asv")
+    same = {"machine": machine, "head": check.base, "pull_request": None, "runs": runs}
+    received(engine, check, upload_id="1" * 32)
+    received(engine, replace(check, **same), upload_id="2" * 32)
+
+    with read_session(engine) as session:
+        imports = session.exec(select(UploadRow.id).where(IS_IMPORTED)).all()
+        checks = session.exec(select(col(UploadRow.id)).where(~IS_IMPORTED)).all()
+    assert (imports, checks) == (["2" * 32], ["1" * 32])
+
+
+@pytest.mark.parametrize(
+    ("device_class", "is_import"),
+    [("imported:asv, box:1", True), ("cpu:imported:1", False), ("", False), ("*", False)],
+)
+def test_a_class_of_an_import_has_its_device(device_class, is_import):
+    assert is_imported_class(device_class) is is_import
