@@ -47,8 +47,8 @@ from perfledger_runners.launchers.launcher import (
 POLL_S = 20.0  # at most two requests each time, of GitHub's 5,000 an hour
 # GitHub shows a run within seconds, and within minutes on a bad day.
 APPEARANCE_S = 600.0
-# The runner's clock and GitHub's may differ: a run may seem to be older than its dispatch.
-CLOCK_DIFFERENCE = timedelta(minutes=10)
+# Clocks differ, and a run may seem to be older than its dispatch: this only bounds the search.
+CLOCK_DIFFERENCE = timedelta(days=1)
 # Where a rate limit does not say for how long.
 DISPATCH_WAIT_S = 60.0
 # An artifact is listed with the end of its run, or a moment later.
