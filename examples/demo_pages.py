@@ -23,6 +23,7 @@ from perfledger_service.usecases.pull_requests.projects import new_token
 from perfledger_service.usecases.review.publishing import project_of_review, publish_review
 from perfledger_service.usecases.review.review import ReviewRequest, quarter_named, review
 from perfledger_service.usecases.review.review_format import ReviewFormat
+from perfledger_service.values.people.person import Actor
 
 REVIEW_DAY = date(2026, 11, 22)  # the example's files were made then
 
@@ -63,7 +64,14 @@ def seed_review(engine: Engine, url: str, folder: Path, *, now: datetime) -> Non
     project = project_of_review(engine, REPOSITORY)
     forms = (ReviewFormat.HTML, ReviewFormat.JSON, ReviewFormat.CSV)
     for _ in publish_review(
-        engine, project, review(request), folder, forms=forms, public_url="", now=now
+        engine,
+        project,
+        review(request),
+        folder,
+        forms=forms,
+        public_url="",
+        actor=Actor(name="demo"),
+        now=now,
     ):
         pass
 
