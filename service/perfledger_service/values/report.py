@@ -7,7 +7,7 @@ from functools import cached_property
 
 from perfledger.bundle import LaidOverFiles, Plan
 from perfledger.metrics import MetricKind
-from perfledger.records import Failure, HostFinding, Machine, Revision, WorkloadSpec
+from perfledger.records import Device, Failure, HostFinding, Machine, Revision, WorkloadSpec
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.estimation.work_counts import WorkComparison
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
@@ -151,6 +151,11 @@ class Report:
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome is outcome)
+
+    @property
+    def is_imported(self) -> bool:
+        """Return whether another tool measured it: nothing is compared or can be repeated."""
+        return self.machine.device is Device.IMPORTED
 
     @property
     def exceeded_limits(self) -> tuple[JudgedLimit, ...]:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from perfledger.metrics import STEP_TIME, MetricKind
-from perfledger.records import Device
 from perfledger_baselines.judging.judge import is_trade
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckConfidence
@@ -231,8 +230,8 @@ def _without_verdicts(report: Report) -> str:
         number = len(report.same_code)
         were = "were" if number > 1 else "was"
         return f"Same code: {_workloads(number)} {were} skipped, and nothing was measured"
-    if report.machine.device is Device.IMPORTED:
-        return f"{report.title}: {_workloads(len(report.workloads))}, which are not judged"
+    if report.is_imported:
+        return f"{report.title}: {_workloads(len(report.workloads))}, not judged"
     if report.new_workloads:
         return report.title if ":" in report.title else f"{report.title}: {workload_counts(report)}"
     return _not_measured(report) if report.failures else "Nothing was measured"

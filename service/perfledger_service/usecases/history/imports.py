@@ -10,7 +10,7 @@ from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFor
 from perfledger_profiles.benchmark_histories.history_formats import MAX_RESULTS
 from perfledger_runners.bundles.bundle_checks import REPOSITORY
 from perfledger_runners.bundles.bundle_files import read_bundle
-from perfledger_runners.bundles.upload import UploadError, upload_content
+from perfledger_runners.bundles.upload import NoReceiptError, UploadError, upload_content
 from perfledger_service.errors import PerfledgerError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.history.imported_bundles import (
@@ -80,10 +80,9 @@ def import_history(
         try:
             upload_content(bundle.to_json().encode(), target.url, credential)
         except UploadError as error:
-            msg = (
-                f"{number:,} of {len(history.bundles):,} bundles are imported, then {error}: "
-                "the same command goes on with the rest"
-            )
+            is_to_repeat = isinstance(error, NoReceiptError)
+            advice = "; the same command goes on with the rest" if is_to_repeat else ""
+            msg = f"{error}; {number:,} of {len(history.bundles):,} bundles are imported{advice}"
             raise PerfledgerError(msg) from error
         watcher.advanced(1)
 

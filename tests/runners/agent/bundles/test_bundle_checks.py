@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -260,12 +261,15 @@ def test_each_number_of_an_entry_is_accepted_up_to_its_edge_and_refused_beyond(
             read(values)
 
 
+PRICED = FleetUse(workload="m:*", where="p5", device_hours_per_year=1.0)
+
+
 def imported(**changes):
     """Return a bundle of another tool's results as bytes, with other fields."""
     run = replace(BUNDLE.runs[0], side=Side.BASE)
     machine = Machine(device=Device.IMPORTED, model="asv, box")
-    fields = {"machine": machine, "head": BUNDLE.base, "runs": (run,)} | changes
-    return replace(BUNDLE, **fields).to_json().encode()
+    fields: dict[str, Any] = {"machine": machine, "head": BUNDLE.base, "runs": (run,)}
+    return replace(BUNDLE, **fields | changes).to_json().encode()
 
 
 def test_what_another_tool_measured_is_of_one_commit_and_says_so():
@@ -278,7 +282,7 @@ def test_what_another_tool_measured_is_of_one_commit_and_says_so():
     [
         ({"head": Revision(sha="c" * 40)}, "head.sha: an import has one commit"),
         ({"pull_request": 7}, "pull_request: an import is of the default branch"),
-        ({"pricing": PricingConfig(fleet=(FleetUse(**ENTRY),))}, "an import has no prices"),
+        ({"pricing": PricingConfig(fleet=(PRICED,))}, "an import has no prices"),
         ({"plan": replace(BUNDLE.plan, machine_classes=("*",))}, "an import expects none"),
         ({"runs": BUNDLE.runs}, "runs: those of an import have no head and no device"),
         (

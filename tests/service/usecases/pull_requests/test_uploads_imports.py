@@ -78,7 +78,7 @@ def test_an_import_has_no_verdict_and_says_what_it_is(engine, stored):
 
     assert upload.conclusion == "neutral"
     assert upload.title == "Imported from asv, box"
-    assert upload.headline == "Imported from asv, box: 1 workload, which are not judged"
+    assert upload.headline == "Imported from asv, box: 1 workload, not judged"
     assert not rows(engine, VerdictRow)
 
 
