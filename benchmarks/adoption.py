@@ -64,10 +64,10 @@ def install(folder: Path, framework: str) -> Path:
     """Install a wheel of this clone and the framework; return the folder of programs."""
     environment, wheels = folder / "environment", folder / "wheels"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    pip = [environment / "bin" / "python", "-m", "pip", "--quiet"]
-    subprocess.run([*pip, "wheel", "--no-deps", "-w", wheels, ROOT], check=True)
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "--quiet"]
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", str(wheels), str(ROOT)], check=True)
     (wheel,) = wheels.glob("perfledger-*.whl")
-    constraints = ["-c", ROOT / "constraints.txt"]
+    constraints = ["-c", str(ROOT / "constraints.txt")]
     requirements = [f"{wheel}[service]", PACKAGES[framework]]
     subprocess.run([*pip, "install", *constraints, *requirements], check=True)
     return environment / "bin"

@@ -5,6 +5,7 @@ import hmac
 import http.client
 import json
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -100,7 +101,7 @@ def test_the_same_delivery_again_is_taken_once(deliver, site):
 
 @pytest.mark.usefixtures("asked")
 def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site):
-    for other, reason in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"action": "edited"}, "not a new comment by a person"),
         ({"action": "deleted"}, "not a new comment by a person"),
         ({"sender": {"login": "mallory", "type": "User"}}, "not a new comment by a person"),
@@ -111,7 +112,8 @@ def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site
             {"issue": {"number": 7, "state": "closed", "pull_request": {}}},
             "the pull request is closed",
         ),
-    ]:
+    ]
+    for other, reason in cases:
         with case(other=other, reason=reason):
             done = deliver(a_delivery(**other))
 

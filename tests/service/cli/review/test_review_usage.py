@@ -122,7 +122,7 @@ def test_waits_and_use_are_drawn_before_and_after_other_policies(run):
     policies = document["supply"]["policies"]
     assert [row["figures"]["policy"] for row in policies["rows"]] == ["fifo", "sjf"]
     assert (policies["jobs"], policies["devices"]) == (2, 1)
-    assert "jobs.csv: 2 jobs on 1 devices" in page
+    assert "jobs.csv: 2 jobs on 1 device" in page
     assert "Devices in use" in page
     assert "With sjf instead of fifo, a job waits 0" in page
 
