@@ -60,16 +60,17 @@ def import_history(
     from perfledger_service.usecases.inputs.benchmark_histories import format_named
 
     target = None if is_dry_run else service_at(upload_url)
-    history, read = read_import(
-        files,
-        repository=project,
-        format_=None if source is None else format_named(source),
-        clone=clone,
-        is_one_machine=one_machine,
-        worse=worse,
-    )
-    if target is not None:
-        with TableBar(Console(stderr=True)) as watcher:
+    with TableBar(Console(stderr=True)) as watcher:
+        history, read = read_import(
+            files,
+            repository=project,
+            watcher=watcher,
+            format_=None if source is None else format_named(source),
+            clone=clone,
+            is_one_machine=one_machine,
+            worse=worse,
+        )
+        if target is not None:
             upload_history(history, target, watcher=watcher)
     summary = summarize_import(history, read, repository=project, is_dry_run=is_dry_run)
     output.write_document(summary, import_document)

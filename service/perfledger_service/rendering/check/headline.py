@@ -75,6 +75,8 @@ def telling_verdicts(report: Report) -> tuple[Verdict, ...]:
 
 def workload_counts(report: Report) -> str:
     """Return the number of workloads by outcome; a workload counts by its worst verdict."""
+    if report.is_imported:
+        return f"{_workloads(len(report.workloads))} imported"
     order = (
         str(Outcome.REGRESSED),
         str(Outcome.NOT_MEASURED),

@@ -299,6 +299,8 @@ def _closing(
         yield Padding(Text(f"{where}: {clean(row.reason, limit=_MAX_DETAIL)}"), _INDENT)
     for note in report.notes:
         yield Padding(Text(clean_sentence(note)), _INDENT)
+    if report.is_imported:
+        return
     yield _heading("Again")
     yield Padding(Text(reproduction(report)), _INDENT)
 

@@ -15,6 +15,7 @@ from perfledger_service.errors import PerfledgerError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.history.imported_bundles import (
     ImportedHistory,
+    content_of,
     imported_history,
 )
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults, read_tool_results
@@ -24,11 +25,11 @@ from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.values.measured_series import HistoryImport
 
 
-class UploadWatcher(Protocol):
-    """What shows how many bundles are uploaded."""
+class ImportWatcher(Protocol):
+    """What shows how many bundles are checked or uploaded."""
 
     def began(self, table: str, *, rows: int) -> None:
-        """Show what is uploaded, and how many there are."""
+        """Show what is done next, and with how many."""
         ...
 
     def advanced(self, rows: int) -> None:
@@ -40,6 +41,7 @@ def read_import(
     paths: Sequence[Path],
     *,
     repository: str,
+    watcher: ImportWatcher,
     format_: HistoryFormat | None = None,
     clone: Path | None = None,
     is_one_machine: bool = False,
@@ -59,14 +61,16 @@ def read_import(
         reasons = "; ".join(f"{count:,} {reason}" for reason, count in history.left_out.items())
         msg = f"no result can be imported: {reasons}"
         raise UsageError(msg)
+    watcher.began("checking", rows=len(history.bundles))
     with translate_errors():
         for bundle in history.bundles:
-            read_bundle(bundle.to_json().encode())
+            read_bundle(content_of(bundle))
+            watcher.advanced(1)
     return history, read
 
 
 def import_history(
-    history: ImportedHistory, target: UploadTarget, *, watcher: UploadWatcher
+    history: ImportedHistory, target: UploadTarget, *, watcher: ImportWatcher
 ) -> None:
     """Upload the bundles of a history, the oldest commit first.
 
@@ -78,7 +82,7 @@ def import_history(
         with translate_errors():
             credential = target.credential()
         try:
-            upload_content(bundle.to_json().encode(), target.url, credential)
+            upload_content(content_of(bundle), target.url, credential)
         except UploadError as error:
             is_to_repeat = isinstance(error, NoReceiptError)
             advice = "; the same command goes on with the rest" if is_to_repeat else ""

@@ -15,7 +15,7 @@ from perfledger_profiles.benchmark_histories.benchmark_results import (
 from perfledger_profiles.benchmark_histories.commit_order import CommitLine
 from perfledger_runners.bundles.bundle_checks import MAX_WORKLOADS
 from perfledger_runners.bundles.bundle_files import read_bundle
-from perfledger_service.usecases.history.imported_bundles import imported_history
+from perfledger_service.usecases.history.imported_bundles import content_of, imported_history
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
 
 MOMENT = 1.7e9
@@ -51,7 +51,8 @@ def history(*results, line=None, **values):
 def test_a_bundle_holds_one_commit_of_one_machine_and_is_read_as_any_other():
     (bundle,) = history(result(samples=(1.0, 2.0, 3.0)), result(benchmark="sort")).bundles
 
-    assert read_bundle(bundle.to_json().encode()) == bundle
+    assert read_bundle(content_of(bundle)) == bundle
+    assert content_of(bundle).decode() == bundle.to_json()
     assert bundle.is_imported
     assert bundle.machine.device_class == "imported:asv, box:1"
     assert bundle.base == bundle.head

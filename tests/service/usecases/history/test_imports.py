@@ -51,6 +51,10 @@ def write(path, document):
     return path
 
 
+def read_history(paths, *, repository=REPOSITORY, **values):
+    return read_import(paths, repository=repository, watcher=Watcher(), **values)
+
+
 def stored(site, table):
     with read_session(site.engine) as session:
         return session.exec(select(table)).all()
@@ -84,7 +88,7 @@ def long_history(commits):
 @pytest.mark.slow
 def test_the_stored_series_has_the_points_and_changes_of_the_files(site, target, tmp_path):
     path = write(tmp_path / "data.json", long_history(24))
-    history, _ = read_import([path], repository=REPOSITORY)
+    history, _ = read_history([path])
     import_history(history, target, watcher=Watcher())
     judge_all(site)
 
@@ -101,7 +105,7 @@ def test_the_stored_series_has_the_points_and_changes_of_the_files(site, target,
 
 @pytest.mark.slow
 def test_recordings_of_asv_are_series_with_their_units_directions_and_readings(site, target):
-    history, read = read_import([RECORDINGS / "asv"], repository=REPOSITORY)
+    history, read = read_history([RECORDINGS / "asv"])
     import_history(history, target, watcher=Watcher())
     judge_all(site)
 
@@ -126,7 +130,7 @@ def test_an_interrupted_import_goes_on_with_the_rest_and_a_repeated_one_adds_not
     site, target, tmp_path
 ):
     path = write(tmp_path / "data.js", samples.ACTION_SCRIPT)
-    history, _ = read_import([path], repository=REPOSITORY)
+    history, _ = read_history([path])
 
     with pytest.raises(KeyboardInterrupt):
         import_history(history, target, watcher=Watcher(most=2))
@@ -143,7 +147,7 @@ def test_an_interrupted_import_goes_on_with_the_rest_and_a_repeated_one_adds_not
 def test_more_commits_add_only_those(site, target, tmp_path):
     for commits in (2, 3):
         path = write(tmp_path / "data.json", long_history(commits))
-        history, _ = read_import([path], repository=REPOSITORY)
+        history, _ = read_history([path])
         import_history(history, target, watcher=Watcher())
 
     assert len(stored(site, UploadRow)) == 3
@@ -152,14 +156,14 @@ def test_more_commits_add_only_those(site, target, tmp_path):
 def test_files_that_overlap_are_imported_once(tmp_path):
     path = write(tmp_path / "data.js", samples.ACTION_SCRIPT)
 
-    history, _ = read_import([path, path], repository=REPOSITORY)
+    history, _ = read_history([path, path])
 
     assert [one.points for one in history.series] == [3]
 
 
 def test_a_refusal_says_how_many_are_stored_and_never_the_token(site, tmp_path):
     path = write(tmp_path / "data.js", samples.ACTION_SCRIPT)
-    history, _ = read_import([path], repository="octo/elsewhere")
+    history, _ = read_history([path], repository="octo/elsewhere")
 
     with pytest.raises(PerfledgerError, match=r"; 0 of 3 bundles are imported$") as error:
         import_history(history, UploadTarget(url=site.url, token=TOKEN), watcher=Watcher())
@@ -169,7 +173,7 @@ def test_a_refusal_says_how_many_are_stored_and_never_the_token(site, tmp_path):
 
 def test_a_service_that_does_not_answer_now_may_later(tmp_path, monkeypatch):
     path = write(tmp_path / "data.js", samples.ACTION_SCRIPT)
-    history, _ = read_import([path], repository=REPOSITORY)
+    history, _ = read_history([path])
     monkeypatch.setattr(upload, "MAX_ATTEMPTS", 1)
     nobody = UploadTarget(url="http://127.0.0.1:1", token=TOKEN)
 
@@ -182,7 +186,7 @@ def test_a_project_is_a_repositorys_name(tmp_path, name):
     path = write(tmp_path / "data.js", samples.ACTION_SCRIPT)
 
     with pytest.raises(UsageError, match="give the repository as OWNER/NAME"):
-        read_import([path], repository=name)
+        read_history([path], repository=name)
 
 
 @pytest.mark.parametrize(
@@ -195,14 +199,14 @@ def test_a_project_is_a_repositorys_name(tmp_path, name):
 )
 def test_a_file_that_is_no_history_is_an_error_of_ours(tmp_path, content, message):
     with pytest.raises(UsageError, match=message):
-        read_import([write(tmp_path / "data.js", content)], repository=REPOSITORY)
+        read_history([write(tmp_path / "data.js", content)])
 
 
 def test_one_tool_is_imported_at_a_time(tmp_path):
     other = write(tmp_path / "perf.json", samples.BENCHER_PERF)
 
     with pytest.raises(UsageError, match="import one tool at a time"):
-        read_import([RECORDINGS / "asv", other], repository=REPOSITORY)
+        read_history([RECORDINGS / "asv", other])
 
 
 def test_if_nothing_can_be_imported_the_error_has_the_reasons(tmp_path):
@@ -211,4 +215,4 @@ def test_if_nothing_can_be_imported_the_error_has_the_reasons(tmp_path):
     write(path, {"context": {"num_cpus": 1, "host_name": "h"}, "benchmarks": [google]})
 
     with pytest.raises(UsageError, match="no result can be imported: 2 that name no commit"):
-        read_import([path], repository=REPOSITORY)
+        read_history([path])
