@@ -5,6 +5,7 @@ from typing import Annotated
 
 from perfledger.metrics import WorseDirection
 from perfledger_service.cli.command import command
+from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.service_target import UploadUrl, service_at
@@ -60,7 +61,7 @@ def import_history(
     from perfledger_service.usecases.inputs.benchmark_histories import format_named
 
     target = None if is_dry_run else service_at(upload_url)
-    with TableBar(Console(stderr=True)) as watcher:
+    with interruptible(), TableBar(Console(stderr=True)) as watcher:
         history, read = read_import(
             files,
             repository=project,

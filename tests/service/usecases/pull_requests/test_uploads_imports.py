@@ -26,9 +26,15 @@ from perfledger_service.store.tables import ObservationRow, UploadRow, VerdictRo
 from perfledger_service.usecases.events.event_search import search_project
 from perfledger_service.usecases.history.imported_bundles import imported_history
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
+from perfledger_service.usecases.notices.notice_queue import queue_notices
+from perfledger_service.usecases.notices.targets import set_target
 from perfledger_service.usecases.pull_requests import uploads
+from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.usecases.pull_requests.uploads import observations_in
+from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
+from perfledger_service.values.people.person import Actor
 
+TOKEN = "pl_0123abcd_" + "s" * 43
 COMMITS = tuple(f"{number:040x}" for number in range(1, 31))
 MOMENT = 1.76e9
 
@@ -145,7 +151,12 @@ def test_imports_and_checks_do_not_use_up_each_others_number(
 
 
 @pytest.mark.slow
-def test_a_change_of_an_imported_series_is_an_event_and_no_request_for_a_run(engine, stored, now):
+def test_a_change_of_an_imported_series_is_an_event_without_a_request_or_a_notice(
+    engine, stored, now
+):
+    add_project(engine, "octo/models", token=TOKEN, now=now, trust_runners=True)
+    target = NoticeTarget(channel=NoticeChannel.WEBHOOK, address="chat")
+    set_target(engine, "octo/models", target, actor=Actor(name="root"), now=now)
     stored(
         *(
             result(commit, (2.0 if number < 20 else 3.0) + 0.01 * (number % 3))
@@ -156,6 +167,7 @@ def test_a_change_of_an_imported_series_is_an_event_and_no_request_for_a_run(eng
     with read_session(engine) as session:
         (due,) = due_searches(session, today=now.date())
     assert search_project(engine, due, now=now)
+    assert not queue_notices(engine, now=now)
 
     with read_session(engine) as session:
         (event,) = tracked_events(session, 1, today=now.date())
