@@ -155,7 +155,7 @@ def test_a_change_of_an_imported_series_is_an_event_without_a_request_or_a_notic
     engine, stored, now
 ):
     add_project(engine, "octo/models", token=TOKEN, now=now, trust_runners=True)
-    target = NoticeTarget(channel=NoticeChannel.WEBHOOK, address="chat")
+    target = NoticeTarget(channel=NoticeChannel.WEBHOOK, address="chat", is_early=True)
     set_target(engine, "octo/models", target, actor=Actor(name="root"), now=now)
     stored(
         *(
