@@ -78,17 +78,15 @@ class _Draft:
     )
     metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
     places: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    workloads: set[str] = field(default_factory=set[str])
     samples: int = 0
 
     def has_room(self, result: BenchmarkResult, metric: Metric) -> bool:
         """Return whether a result is of no metric that is there already, and within the limits."""
-        workloads = len(self.workloads) + (result.benchmark not in self.workloads)
         metrics = len(self.metrics) + (metric.name not in self.metrics)
         return (
             self.metrics.get(metric.name, metric) == metric
             and (result.benchmark, metric.name) not in self.places
-            and workloads <= MAX_WORKLOADS
+            and len(self.results) < MAX_WORKLOADS
             and metrics <= MAX_METRICS
             and (not self.results or self.samples + len(result.samples) <= MAX_VALUES // 2)
         )
@@ -98,7 +96,6 @@ class _Draft:
         self.results.append((result, metric))
         self.metrics[metric.name] = metric
         self.places.add((result.benchmark, metric.name))
-        self.workloads.add(result.benchmark)
         self.samples += len(result.samples)
 
 
@@ -227,7 +224,8 @@ def _bundle(draft: _Draft, read: ToolResults, *, repository: str) -> Bundle:
         machine=Machine(device=Device.IMPORTED, model=_model(draft.results[0][0], read)),
         plan=_NO_PLAN,
         workloads=tuple(
-            WorkloadSpec(id=name, module="", function="") for name in sorted(draft.workloads)
+            WorkloadSpec(id=name, module="", function="")
+            for name in sorted({benchmark for benchmark, _ in draft.places})
         ),
         metrics=tuple(metric for _, metric in sorted(draft.metrics.items())),
         runs=tuple(
