@@ -80,7 +80,8 @@ def _successor_finder(jax: Foreign, variant: Variant, call: FunctionCall) -> Suc
         forms, result = _forms(jax, call.inputs[0]), jax.eval_shape(call.function, *call.inputs)
         if _forms(jax, result) == forms:
             return lambda result: result
-        if isinstance(result, tuple) and result and _forms(jax, result[0]) == forms:
+        parts: Foreign = result
+        if isinstance(result, tuple) and parts and _forms(jax, parts[0]) == forms:
             return itemgetter(0)
     reason = "needs a function that returns the successor of its first input"
     advice = "return the new state, alone or first of a tuple, in the shapes of the old one"
@@ -95,10 +96,11 @@ def _donating_step(
     Raises UnmeasurableError where an earlier set-up gave the same arrays away.
     """
     # Numbers and arrays on the host become arrays of JAX: those can be given away.
-    first_state = jax.tree_util.tree_map(
-        lambda leaf: leaf if isinstance(leaf, jax.Array) else jax.numpy.array(leaf),
-        jitted.inputs[0],
-    )
+
+    def on_device(leaf: Foreign) -> Foreign:
+        return leaf if isinstance(leaf, jax.Array) else jax.numpy.array(leaf)
+
+    first_state = jax.tree_util.tree_map(on_device, jitted.inputs[0])
     buffers, other_inputs = jax.tree_util.tree_leaves(first_state), jitted.inputs[1:]
     if any(buffer.is_deleted() for buffer in buffers):
         reason = "has a first input that an earlier set-up gave away"

@@ -127,11 +127,9 @@ def _shapes(arrays: tuple[ResultArray, ...]) -> list[tuple[int, ...]]:
 def _key_numbers(leaf: Foreign) -> Foreign:
     """Return the numbers of a random key of JAX, and anything else as it is."""
     jax: Foreign = sys.modules.get("jax")
-    is_key = (
-        jax is not None
-        and isinstance(leaf, jax.Array)
-        and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-    )
+    if jax is None or not isinstance(leaf, jax.Array):
+        return leaf
+    is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return jax.random.key_data(leaf) if is_key else leaf
 
 

@@ -93,8 +93,9 @@ def read_counts(dynamo_utils: Foreign) -> CompileCounts:
 
 def compiled_as_written(function: object) -> tuple[str, ...]:
     """Return a remark where the step as it is written, or a module in it, is compiled already."""
-    modules = getattr(function, "modules", None)
-    if not any(map(_is_compiled, (function, *(modules() if callable(modules) else ())))):
+    modules: Foreign = getattr(function, "modules", None)
+    parts: Foreign = modules() if callable(modules) else ()
+    if not any(map(_is_compiled, (function, *parts))):
         return ()
     return ("the function is compiled as it is written: the two may run the same code",)
 

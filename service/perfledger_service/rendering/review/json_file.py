@@ -15,6 +15,7 @@ from perfledger_cost_models.review.review_document import (
     OptionFacts,
     PerformanceSection,
     Review,
+    SupplySection,
     UnknownFigure,
 )
 from perfledger_service.rendering.cost.project import PROJECTED_MARK
@@ -40,7 +41,7 @@ def review_json(review: Review) -> str:
         "options": [_option(one) for one in review.options],
         "unpriced": review.model.unpriced,
         "demand": _demand(review.demand),
-        "supply": review.supply,
+        "supply": _supply(review.supply),
         "shares": [
             {
                 **attributes(each, "share", "counts"),
@@ -120,6 +121,14 @@ def _why(review: Review) -> dict[str, object]:
         if isinstance(metrics, UnknownFigure)
         else _fields(metrics) | attributes(metrics, "coverage", "utilization", "savings_rate"),
     }
+
+
+def _supply(supply: SupplySection) -> dict[str, object]:
+    """Return the supply, and what the replays' shares of devices in use are worth."""
+    policies = supply.policies
+    if isinstance(policies, UnknownFigure):
+        return _fields(supply)
+    return _fields(supply) | {"policies": _fields(policies) | attributes(policies, "device_use")}
 
 
 def _option(facts: OptionFacts) -> dict[str, object]:
