@@ -21,12 +21,14 @@ def a_project(created_at=datetime(2026, 11, 20, tzinfo=UTC), key="o/r"):
     return ProjectRow(repository=key, repository_key=key, created_at=created_at)
 
 
-def test_what_sqlite_acknowledges_survives_a_power_cut(engine):
+def test_what_sqlite_acknowledges_survives_a_power_cut(database_url):
+    engine = open_engine(database_url)  # the fixture's own engine waits for no disk
     with engine.connect() as connection:
         pragmas = {
             name: connection.exec_driver_sql(f"pragma {name}").scalar_one()
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         }
+    engine.dispose()
 
     assert pragmas == {
         "journal_mode": "wal",
