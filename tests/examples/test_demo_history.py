@@ -27,6 +27,7 @@ def session(demo, tmp_path_factory):
     engine.dispose()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_commits_are_on_the_default_branch(demo, session):
     project = project_named(session, demo.demo_repository.REPOSITORY)
 

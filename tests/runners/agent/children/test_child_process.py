@@ -102,6 +102,7 @@ def failures(outcome):
     return {each.workload: each for each in outcome if isinstance(each, FailedMessage)}
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_good_ones_around_them_keep_their_results(outcome):
     runs = {each.workload for each in outcome if isinstance(each, RunMessage)}
 

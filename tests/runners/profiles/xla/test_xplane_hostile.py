@@ -98,6 +98,7 @@ TPU = PLANE.format(name="/device:TPU:0", operation="%add = f32[8]{0} add(%p)", l
 GPU = PLANE.format(name="/device:GPU:0", operation="gemm", line="Stream #13(Compute)")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_damaged_file_is_read_or_refused_and_ends_nothing(tmp_path):
     texts = [TPU + HOST, GPU + HOST, TPU]
     seed = random.Random(SEED).randrange(2**32)

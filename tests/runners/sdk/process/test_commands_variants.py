@@ -192,7 +192,7 @@ def test_variants_of_jax_are_measured(run_child, write):
     assert [answer.about(name)["event"] for name in names] == ["run"] * 3
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_variants_of_jax_are_counted(run_child, write):
     answer = ask(run_child, write, JAX.format(variants=JITS), Command.COUNT)
 

@@ -91,7 +91,7 @@ def test_what_cannot_be_timed_is_refused(changes, complaint):
         TimeRequest(**{"statement": "1", **changes})
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_statement_is_timed_in_as_many_processes_as_asked_for(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 

@@ -119,6 +119,7 @@ def test_a_limit_in_money_without_a_price_refuses_before_the_search(project, run
     assert "the price of an hour of" in run_error(*BISECT, "HEAD~1", "HEAD", *BY_MEMORY)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_limit_in_money_limits_the_search(project, run):
     config = project.root / "perfledger.toml"
     config.write_text(config.read_text() + 'budget_usd = 0.01\ndevice_price = "3600"\n')

@@ -68,7 +68,7 @@ def written(tmp_path_factory):
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_example_is_written_and_says_that_it_is_one(written):
     document = json.loads(written["review.json"])
 

@@ -85,6 +85,7 @@ def test_another_suite_without_a_benchmark_names_its_folders_and_the_command_tha
     assert "perfledger bench list --asv names what is left out and why" in message
 
 
+@pytest.mark.slow(ci_only=True)
 def test_benchmarks_of_another_tool_are_compared_with_the_merge_base_at_first_use(repository):
     """What the branch did before it got its configuration is not left out."""
 

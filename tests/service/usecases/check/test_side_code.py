@@ -264,6 +264,7 @@ def test_a_submodules_installed_copy_is_not_measured_if_its_commit_changed(proje
     assert "third_party/lib/lib/late.py" in failures[0].detail
 
 
+@pytest.mark.slow(ci_only=True)
 def test_isolated_sides_without_a_usual_build_say_so(project):
     mine = project()
     mine.write("python/mypkg/late.py", WORK.format(10))

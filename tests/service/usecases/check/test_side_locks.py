@@ -52,6 +52,7 @@ exec {python} -m zipfile -e wheels/slowdep-"$version"-*.whl "$prefix"/lib/python
 """
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_changed_lock_is_installed_by_uv(project, require_system):
     require_system("uv", package="uv", folders=[Path(sys.executable).parent])
     mine = project()

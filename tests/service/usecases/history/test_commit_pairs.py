@@ -75,6 +75,7 @@ def measurements(repository, stages):
     return open_to
 
 
+@pytest.mark.slow(ci_only=True)
 def test_commits_are_built_once_and_left_out_with_a_reason(measurements, stages):
     opened, commits = measurements("HEAD")
     with (

@@ -41,6 +41,7 @@ def written(tmp_path):
     return {path.name for path in (tmp_path / "out").iterdir()}
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_decision_comes_first_then_a_line_for_each_document(write, example, tmp_path):
     take, why, *paths = write(*TEXTS)
 

@@ -110,7 +110,7 @@ def judge_check(engine, judged, make_bundle, number, values, *, now):
     return judged(engine, bundle, upload_id=f"{number:032x}", now=at, trust_runners=True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(
     max_examples=tries(16),
     deadline=None,
