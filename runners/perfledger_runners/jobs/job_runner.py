@@ -12,7 +12,7 @@ from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.jobs.job_commits import JobRefusedError
-from perfledger_runners.jobs.job_slot import JobSlot
+from perfledger_runners.jobs.job_slot import JobSlot, SlotState
 from perfledger_runners.jobs.lease_keeper import LeaseKeeper
 from perfledger_runners.jobs.runner_job import RunnerJob
 from perfledger_runners.jobs.service_jobs import JobLostError, ServiceJobs
@@ -139,9 +139,11 @@ class JobRunner:
         )
         if job is None or (state.job_id and job.id != state.job_id):
             # The job that was left is another runner's: what belongs to it is of no use.
+            if state.job_id:
+                self._cancel_earlier(state)
             self.slot.bundle.unlink(missing_ok=True)
-            if state.job_id and self.launcher.outlives_runner:
-                cancel_submission(self.launcher, state.submission, self.say)
+            if job is None and state.job_id:  # or each request for a job would cancel it again
+                self.slot.clear()
         return job
 
     def _work_on(self, job: RunnerJob) -> None:
@@ -155,6 +157,8 @@ class JobRunner:
             try:
                 command = self.command(job, self.slot)
             except (JobRefusedError, RepositoryError) as error:
+                if state.starts > 1:
+                    self._cancel_earlier(state)
                 self._fail(job, str(error), is_final=isinstance(error, JobRefusedError))
                 return
             submission = Submission(
@@ -176,6 +180,11 @@ class JobRunner:
             except LauncherError as error:
                 ending = SubmissionStatus(state=SubmissionState.ENDED, reason=str(error))
             self._end(job, ending, is_lost=keeper.is_lost)
+
+    def _cancel_earlier(self, state: SlotState) -> None:
+        """Cancel what an earlier process of this runner submitted, if it goes on without one."""
+        if self.launcher.outlives_runner:
+            cancel_submission(self.launcher, state.submission, self.say)
 
     def _end(self, job: RunnerJob, ending: SubmissionStatus | None, *, is_lost: bool) -> None:
         """Bring what there is of a job's result, or say why there is none."""

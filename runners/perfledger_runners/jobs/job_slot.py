@@ -37,8 +37,12 @@ class SlotState:
 
     @property
     def submission(self) -> str:
-        """Return the name under which a launcher runs the job; the lease itself is a secret."""
-        return f"perfledger-{hashlib.sha256(self.lease.encode()).hexdigest()[:16]}"
+        """Return the name under which a launcher runs the job; the lease itself is a secret.
+
+        A lease may bring another job than the one that was left, which is another submission.
+        """
+        digest = hashlib.sha256(f"{self.lease} {self.job_id}".encode()).hexdigest()
+        return f"perfledger-{digest[:16]}"
 
 
 _SLOT_STATE_DECODER = msgspec.json.Decoder(SlotState)

@@ -253,6 +253,48 @@ def test_what_was_submitted_for_a_job_of_another_runner_by_now_is_cancelled(runn
 
     assert cluster.calls == [("cancel", state.submission)]
 
+    runner.run()
+
+    assert len(cluster.calls) == 1  # not with every request for a job
+
+
+def test_a_bundle_that_a_lost_job_writes_while_it_is_cancelled_is_dropped(runner, queue):
+    runner.slot.begin("1" * 32)
+    runner.values["launcher"] = Cluster(None)
+    runner.values["launcher"].cancel = lambda _: runner.slot.bundle.write_text("{}")
+    runner.run()
+
+    assert not runner.slot.bundle.exists()
+    assert queue.paths == ["take"]
+
+
+def test_a_job_that_comes_for_one_that_was_lost_is_another_submission(runner, queue, job_document):
+    lost = runner.slot.begin("2" * 32)
+    runner.values["launcher"] = cluster = Cluster(
+        SubmissionStatus(state=SubmissionState.ENDED, exit_status=0)
+    )
+    queue.jobs.append(job_document)
+    runner.run()
+    cancelled, submitted, _ = cluster.calls
+
+    assert cancelled == ("cancel", lost.submission)
+    assert submitted != ("submit", lost.submission)
+
+
+@pytest.mark.parametrize("starts", [0, 1])
+def test_what_was_submitted_is_cancelled_where_its_job_cannot_be_prepared_again(
+    runner, queue, job_document, starts
+):
+    states = [runner.slot.begin(job_document["id"]) for _ in range(starts)]
+    runner.values["launcher"] = cluster = Cluster(None)
+    runner.error = RepositoryError("git fetch failed")
+    queue.jobs.append(job_document)
+    runner.run()
+
+    assert cluster.calls == [("cancel", state.submission) for state in states]
+    ((word, message),) = ends(queue)
+    assert (word, message["reason"]) == ("fail", "git fetch failed")
+
 
 def test_a_launcher_that_is_not_there_fails_the_job_with_its_words(
     runner, queue, job_document, monkeypatch

@@ -14,6 +14,14 @@ def test_a_runner_that_begins_again_has_the_lease_of_its_last_process(tmp_path):
         assert slot.begin("other").starts == 1
 
 
+def test_each_job_of_a_lease_is_submitted_under_a_name_of_its_own(tmp_path):
+    with open_slot(tmp_path, "box") as slot:
+        first, again, other = (slot.begin(job).submission for job in ("job", "job", "other"))
+
+        assert first == again
+        assert first != other
+
+
 def test_a_slot_that_is_cleared_has_another_lease_and_no_files(tmp_path):
     with open_slot(tmp_path, "box") as slot:
         lease = slot.begin("job").lease
