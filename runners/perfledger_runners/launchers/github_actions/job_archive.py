@@ -27,7 +27,7 @@ _ENTRY = b"PK\x01\x02"  # begins each entry of an archive's directory
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _DAMAGES = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
-    *(NotImplementedError, RuntimeError, ValueError),
+    *(NotImplementedError, OverflowError, RuntimeError, ValueError),
 )
 
 

@@ -50,8 +50,8 @@ def ending_reason(run: WorkflowRun, jobs: Sequence[WorkflowJob]) -> str:
     reason = ENDINGS.get(conclusion, f"GitHub ended its run as {shown_text(conclusion)}")
     steps = (step for job in jobs for step in job.steps or ())
     failed = next((step for step in steps if step.conclusion == "failure"), None)
-    where = () if failed is None else (f"in step {shown_text(failed.name)!r}",)
-    return " ".join((reason, *where, f"({shown_text(run.html_url)})"))
+    where = "" if failed is None else f", in step {shown_text(failed.name)!r}"
+    return f"{reason}{where} ({shown_text(run.html_url)})"
 
 
 def end_of_failure(log: bytes) -> bytes:

@@ -44,7 +44,8 @@ from perfledger_runners.launchers.launcher import (
     SubmissionStatus,
 )
 
-POLL_S = 20.0  # at most two requests each time, of GitHub's 5,000 an hour
+# Two requests each time once its run is found, of GitHub's 5,000 an hour.
+POLL_S = 20.0
 # GitHub shows a run within seconds, and within minutes on a bad day.
 APPEARANCE_S = 600.0
 # Clocks differ, and a run may seem to be older than its dispatch: this only bounds the search.
@@ -258,6 +259,11 @@ def _write(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     except OSError as error:
         msg = f"{path} cannot be written: {error.strerror}"
         raise LauncherError(msg) from error

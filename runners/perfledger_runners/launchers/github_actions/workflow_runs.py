@@ -92,7 +92,7 @@ class WorkflowRuns(Protocol):
         ...
 
     def cancel(self, run_id: int) -> None:
-        """Ask for the end of a run; leave one that ended or is gone as it is."""
+        """Ask for the end of a run; leave one that ended as it is."""
         ...
 
     def artifact(self, run_id: int, name: str, *, max_bytes: int) -> bytes | None:

@@ -86,6 +86,17 @@ def test_what_is_no_archive_is_refused(data):
         read_job_archive(data)
 
 
+@pytest.mark.parametrize("offset", [2**40, 2**63, 2**64 - 1])
+def test_a_file_that_begins_behind_the_end_is_damage(offset):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("exit_status", "0")
+        archive.filelist[0].header_offset = offset
+
+    with pytest.raises(JobArchiveError, match="is damaged"):
+        read_job_archive(stream.getvalue())
+
+
 def test_an_archive_with_any_byte_changed_is_read_or_refused():
     whole = archive_of(**{"exit_status": "0", "job.log": "words", "bundle.json": "{}"})
     for place in range(len(whole)):

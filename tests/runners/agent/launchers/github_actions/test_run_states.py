@@ -66,7 +66,7 @@ def test_a_failure_names_its_step():
     )
     reason = ending_reason(a_run("completed", "failure"), (a_job(steps=steps), a_job()))
 
-    assert reason == f"its run failed before the check ended in step 'x' ({PAGE})"
+    assert reason == f"its run failed before the check ended, in step 'x' ({PAGE})"
 
 
 @pytest.mark.parametrize(("conclusion", "word"), [("new", "as new"), (None, "as unknown")])

@@ -1,5 +1,7 @@
 """Tests runs of a workflow at a stand-in for GitHub, at which everything goes wrong once."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -309,6 +311,20 @@ def test_a_dispatch_is_noted_before_it_is_sent_or_not_sent(make_launcher, job, s
         make_launcher().submit(job)
 
     assert requests_to(stand_in, DISPATCHES) == 0
+
+
+def test_a_dispatch_stays_noted_after_a_power_cut(make_launcher, job, monkeypatch):
+    synchronized, fsync = [], os.fsync
+
+    def record(descriptor):
+        synchronized.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", record)
+    make_launcher().submit(job)
+
+    note = job.log.with_name(f".{NAME}.dispatch.new")
+    assert synchronized[-2:] == [note, note.parent]
 
 
 def test_notes_of_earlier_jobs_are_removed(make_launcher, job):
