@@ -20,6 +20,7 @@ from perfledger.records import Machine
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.planning.epochs import epoch_key
 from perfledger_service.store.fleet.machines import machines_by_hash
+from perfledger_service.store.imported_history import IS_IMPORTED_SERIES
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED, MAX_SERIES
 from perfledger_service.store.tables import (
     BranchCommitRow,
@@ -69,15 +70,18 @@ def claim_commits(session: Session, project_id: int, shas: Sequence[str]) -> Non
     )
 
 
-def date_commits(session: Session, project_id: int, dates: Mapping[str, datetime]) -> None:
-    """Record when measured commits were committed, where it is not known yet."""
+def date_commits(
+    session: Session, project_id: int, dates: Mapping[str, datetime], *, is_imported: bool = False
+) -> None:
+    """Record when measured commits were committed; by an import where it is not known yet."""
+    conditions = (col(RevisionRow.committed_at).is_(None),) if is_imported else ()
     for sha, committed_at in dates.items():
         session.exec(
             update(RevisionRow)
             .where(
                 col(RevisionRow.project_id) == project_id,
                 col(RevisionRow.sha) == sha,
-                col(RevisionRow.committed_at).is_(None),
+                *conditions,
             )
             .values(committed_at=committed_at)
         )
@@ -123,10 +127,12 @@ def branch_series(
     *,
     upload_id: str | None = None,
     series_id: int | None = None,
+    is_imported: bool | None = None,
 ) -> tuple[BranchSeries, ...]:
     """Return a project's series over the newest commits.
 
-    Only those that an upload adds to, or one, by their ids.
+    Only those that an upload adds to, or one, by their ids; only imported ones, or only measured
+    ones.
     """
     measured = session.exec(_measured_commits(project_id).order_by(col(BranchCommitRow.place)))
     ranks = {position: rank for rank, (_, position) in enumerate(measured)}
@@ -139,6 +145,8 @@ def branch_series(
         query = query.where(col(SeriesRow.id).in_(of_upload))
     if series_id is not None:
         query = query.where(col(SeriesRow.id) == series_id)
+    if is_imported is not None:
+        query = query.where(IS_IMPORTED_SERIES if is_imported else ~IS_IMPORTED_SERIES)
     rows = session.exec(query.order_by(col(SeriesRow.id)).limit(MAX_SERIES))
     judged_rows = {
         row.id: row for row in rows if row.id is not None and not _metric(row).is_explanatory

@@ -187,11 +187,13 @@ def upload_view(session: Session, upload_id: str) -> UploadView:
 def upload_named(session: Session, project_id: int, name: str) -> UploadView:
     """Return a project's judged upload by its id, or the newest of a head that begins with a text.
 
-    Raises NotFoundError if there is none, or if several commits begin with the text.
+    An import is none: it is compared with nothing. Raises NotFoundError if there is none, or if
+    several commits begin with the text.
     """
     is_judged = (
         col(UploadRow.project_id) == project_id,
         col(UploadRow.status).in_(COUNTED_STATUSES),
+        ~IS_IMPORTED,
     )
     by_id = _uploads(session, *is_judged, col(UploadRow.id) == name, most=1)
     if by_id:

@@ -19,6 +19,7 @@ from perfledger_service.store.events.tracked_events import (
     notes_since,
     save_event,
 )
+from perfledger_service.store.imported_history import is_imported_event
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, project_named
 from perfledger_service.values.branch_views import (
@@ -109,7 +110,10 @@ def set_event(
 
 
 def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime) -> TriageReport:
-    """Return what there is to decide of a project, and what happened within a period."""
+    """Return what there is to decide of a project, and what happened within a period.
+
+    Events of imports alone are left out: nothing in them is to be decided now.
+    """
     project, since = project_of_name(engine, repository), now - period
     with read_session(engine) as session:
         unsettled = events_of(
@@ -126,6 +130,9 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
             most=MOST_TRIAGED,
         )
         notes = notes_since(session, project.id, since)
+    imported_events = {
+        view.event.id for view in (*unsettled, *settled_events) if is_imported_event(view.event)
+    }
     regressions = sorted(filter(_is_regression, unsettled), key=_size, reverse=True)
     ended_regressions = sorted(filter(_is_regression, settled_events), key=_size, reverse=True)
     expected = _in_state(regressions, EventState.EXPECTED)
@@ -140,7 +147,7 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
         expected=tuple(view for view in expected if not _ends_by(view, soon)),
         fixed=_in_state(ended_regressions, EventState.FIXED),
         environment=_in_state(ended_regressions, EventState.ENVIRONMENT),
-        notes=notes,
+        notes=tuple(one for one in notes if one.event_id not in imported_events),
     )
 
 
@@ -177,7 +184,8 @@ def _note(event: TrackedEvent) -> str:
 
 
 def _is_regression(view: EventView) -> bool:
-    return view.event.harm is Harm.WORSE and view.event.is_detected
+    event = view.event
+    return event.harm is Harm.WORSE and event.is_detected and not is_imported_event(event)
 
 
 def _ends_by(view: EventView, day: date) -> bool:

@@ -10,7 +10,7 @@ from perfledger_baselines.history.commits.confirmation_state import (
     AbRequest,
     ConfirmationState,
 )
-from perfledger_baselines.history.commits.grouping import group_changes
+from perfledger_baselines.history.commits.grouping import GroupedChanges, group_changes
 from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
@@ -62,11 +62,27 @@ def requested_ab_runs(session: Session, project_id: int) -> tuple[AbRequestView,
 def search_branch(
     session: Session, project_id: int
 ) -> tuple[BranchSearch, tuple[ObservedSeries, ...]]:
-    """Search the history of a project's default branch; return its series, too."""
-    series = _observed_series(branch_series(session, project_id))
+    """Search the history of a project's default branch; return its series, too.
+
+    Imported series are searched apart: no event has both kinds, and no number of imported ones
+    hides a measured one or makes its changes less significant.
+    """
+    measured, imported = (
+        _observed_series(branch_series(session, project_id, is_imported=is_imported))
+        for is_imported in (False, True)
+    )
+    of_measured, of_imported = group_changes(measured), group_changes(imported)
+    events = sorted((*of_measured.events, *of_imported.events), key=lambda one: one.commits)
+    series = (*measured, *imported)
     search = BranchSearch(
         commits=commits_of_branch(session, project_id),
-        grouped_changes=group_changes(series),
+        grouped_changes=GroupedChanges(
+            events=tuple(events),
+            environment_changes=(
+                *of_measured.environment_changes,
+                *of_imported.environment_changes,
+            ),
+        ),
         watched=len(series),
     )
     return search, series

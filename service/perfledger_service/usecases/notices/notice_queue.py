@@ -30,7 +30,7 @@ from perfledger_service.store.events.notices import (
     update_notice,
 )
 from perfledger_service.store.events.tracked_events import MOST_TRACKED, events_of
-from perfledger_service.store.imported_history import is_imported_class
+from perfledger_service.store.imported_history import is_imported_event
 from perfledger_service.store.projects import lock_project
 from perfledger_service.store.uploads import newest_judged
 from perfledger_service.usecases.events.event_search import places_of_commits
@@ -229,14 +229,9 @@ def _branch(session: Session, project_id: int) -> _Branch:
             _confirming_upload(session, project_id, event, alerts, places),
         )
         for event in reversed(events)
-        if event.harm is Harm.WORSE and event.occurrences and not _is_imported(event)
+        if event.harm is Harm.WORSE and event.occurrences and not is_imported_event(event)
     )
     return _Branch(alarms, places)
-
-
-def _is_imported(event: TrackedEvent) -> bool:
-    """Return whether only another tool's history has an event: years of it are no news."""
-    return bool(event.series) and all(is_imported_class(one.machine_class) for one in event.series)
 
 
 def _subject(event: TrackedEvent) -> NoticeSubject | None:

@@ -25,7 +25,8 @@ from perfledger_service.usecases.inputs.history_sources import is_of_branch
 from perfledger_service.usecases.pull_requests.branch_line import BranchLine, read_branch_lines
 from perfledger_service.values.upload_views import UploadSender
 
-# Earlier claims that are tried again with each upload; `perfledger server reorder` tries all.
+# Earlier claims that each check tries again; `perfledger server reorder` tries all. An import tries
+# none: each of its thousands of bundles would ask GitHub for all commits that are on no branch.
 _MOST_RETRIED = 8
 
 _log = logging.getLogger(__name__)
@@ -64,14 +65,15 @@ def find_places(
     with read_session(engine) as session:
         project = project_by_id(session, upload.project_id)
         known_commits = tuple(branch_places(session, upload.project_id))
-        retried = unplaced_commits(session, upload.project_id)[:_MOST_RETRIED]
+        most_retried = 0 if bundle.is_imported else _MOST_RETRIED
+        retried = unplaced_commits(session, upload.project_id)[:most_retried]
     if upload.sender is UploadSender.OTHER_RUN:
         return BranchPlaces()
     if project.trust_runners:
         return BranchPlaces(claimed=claimed, places=claimed_places(claimed))
     if commits is None:
         return unasked
-    claims = (*(one.sha for one in claimed), *retried)
+    claims = dict.fromkeys((*(one.sha for one in claimed), *retried))
     try:
         lines = read_branch_lines(
             commits, project.repository, known_commits=known_commits, claimed_commits=claims

@@ -181,7 +181,8 @@ def judge_upload(
                 )
             add_gate_check(session, upload, held_s=bundle.held_s, shadow=shadow)
             if upload.sender is not UploadSender.OTHER_RUN:  # code under test could choose them
-                date_commits(session, upload.project_id, _commit_dates(bundle))
+                dates = _commit_dates(bundle)
+                date_commits(session, upload.project_id, dates, is_imported=bundle.is_imported)
                 add_differences(
                     session, differences, project_id=upload.project_id, upload_id=upload_id
                 )

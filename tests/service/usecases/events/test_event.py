@@ -157,3 +157,14 @@ def test_the_report_has_what_happened_within_its_period_alone(engine, save, now)
 
     assert [note.event_id for note in report.notes] == [2]
     assert report.period == WEEK
+
+
+def test_the_report_has_nothing_of_an_import_whose_events_are_listed(engine, project, save, now):
+    imported = replace(SERIES, machine_class="imported:asv, box:1")
+    number = save(replace(EVENT, pull_request=None, measured_series=(imported,)))
+    save(replace(EVENT, measured_series=(imported,), state=EventState.FIXED))
+
+    report = triage(engine, "octo/models", period=WEEK, now=now)
+
+    assert (report.to_decide, report.fixed, report.notes) == ((), (), ())
+    assert number in {view.event.id for view in list_events(engine, project).events}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from perfledger.records import Revision
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Revision, Side
 from perfledger_baselines.history.commits.confirmation_state import (
     AbPurpose,
     Bisection,
@@ -10,11 +11,21 @@ from perfledger_baselines.history.commits.confirmation_state import (
     ConfirmationState,
     PendingConfirmation,
 )
+from perfledger_service.store import default_branch
+from perfledger_service.store.branch_commits import put_places
 from perfledger_service.store.confirmation_state import save_confirmation_state
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.default_branch import claim_commits
+from perfledger_service.store.observations import Observation, add_observations
 from perfledger_service.store.projects import project_named
-from perfledger_service.usecases.history.branch_history import branch_view, requested_ab_runs
+from perfledger_service.store.uploads import set_status
+from perfledger_service.usecases.history.branch_history import (
+    branch_view,
+    requested_ab_runs,
+    search_branch,
+)
 from perfledger_service.usecases.history.gate_health import ProjectGates
+from perfledger_service.values.upload_views import UploadStatus
 from tests.service.suspects import (
     SHAS,
     WORKLOAD,
@@ -162,3 +173,61 @@ def test_a_bisections_request_has_the_suspects_that_were_confirmed(suspect, engi
 
     assert asked.request == request
     assert asked.suspects == (a_candidate(devices=("GPU-0",)),)
+
+
+IMPORTED, CPU = "imported:asv, box:1", "cpu:Test CPU:1"
+
+
+@pytest.fixture
+def search(engine, received, make_bundle):
+    """Search a branch on which an imported series and a measured one rise at the same commit."""
+    upload = received(engine, make_bundle())
+    shas = [f"{number:040x}" for number in range(30)]
+    observations = [
+        Observation(
+            workload="m:f",
+            metric=STEP_TIME,
+            device_class=device_class,
+            side=Side.BASE,
+            sha=sha,
+            processes=1,
+            center=(1.0 if number < 15 else 2.0) + 0.01 * (number % 3),
+            low=1.0,
+            high=2.0,
+            samples=(),
+        )
+        for device_class in (IMPORTED, CPU)
+        for number, sha in enumerate(shas)
+    ]
+    with write_session(engine) as session:
+        add_observations(session, observations, project_id=1, upload_id=upload.id)
+        claim_commits(session, 1, shas)
+        put_places(session, 1, {sha: place for place, sha in enumerate(shas)})
+        set_status(session, upload.id, UploadStatus.JUDGED)
+        session.commit()
+
+    def search():
+        with read_session(engine) as session:
+            return search_branch(session, 1)
+
+    return search
+
+
+def test_no_event_has_imported_and_measured_series(search):
+    found, _ = search()
+
+    classes = [
+        [member.change.series.machine_class for member in event.members]
+        for event in found.grouped_changes.events
+    ]
+    assert classes == [[CPU], [IMPORTED]]
+    assert {event.observed_series for event in found.grouped_changes.events} == {1}
+    assert not any(event.changed_elsewhere for event in found.grouped_changes.events)
+
+
+def test_no_number_of_imported_series_hides_one_that_is_measured(search, monkeypatch):
+    monkeypatch.setattr(default_branch, "MAX_SERIES", 1)
+
+    _, series = search()
+
+    assert [one.series.machine_class for one in series] == [CPU, IMPORTED]

@@ -33,6 +33,7 @@ SERIES = ChangedSeries(
     low=0.09,
     high=0.11,
 )
+IMPORTED = replace(SERIES, machine_class="imported:asv, box:1")
 EVENT = TrackedEvent(
     harm=Harm.WORSE,
     occurrences=(EventOccurrence(after_sha="c" * 40, last_sha="d" * 40, series=(SERIES,)),),
@@ -142,6 +143,7 @@ def test_open_regressions_of_the_history_are_counted(check, badge, save, now):
         replace(EVENT, state=EventState.EXPECTED),
         replace(EVENT, is_detected=False),
         replace(EVENT, occurrences=(), pull_request=7, measured_series=(SERIES,)),
+        replace(EVENT, occurrences=(replace(EVENT.occurrences[0], series=(IMPORTED,)),)),
     ):
         save(other, now)
 

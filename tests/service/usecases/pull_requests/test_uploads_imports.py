@@ -1,7 +1,7 @@
 """What becomes of another tool's results: series of their own, and nothing that a check is."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlmodel import select
@@ -14,15 +14,15 @@ from perfledger_profiles.benchmark_histories.benchmark_results import (
     HistoryFormat,
 )
 from perfledger_profiles.benchmark_histories.commit_order import CommitLine
-from perfledger_service.errors import TooManyRequestsError
+from perfledger_service.errors import NotFoundError, TooManyRequestsError
 from perfledger_service.store.confirmation_state import confirmation_state_of
 from perfledger_service.store.database import read_session
 from perfledger_service.store.events.tracked_events import due_searches, tracked_events
 from perfledger_service.store.fleet.machines import project_machines
 from perfledger_service.store.gate_checks import gate_uploads
-from perfledger_service.store.page_queries import index_view, series_view
+from perfledger_service.store.page_queries import index_view, series_view, upload_named
 from perfledger_service.store.quarter_queries import stored_quarter
-from perfledger_service.store.tables import ObservationRow, UploadRow, VerdictRow
+from perfledger_service.store.tables import ObservationRow, RevisionRow, UploadRow, VerdictRow
 from perfledger_service.usecases.events.event_search import search_project
 from perfledger_service.usecases.history.imported_bundles import imported_history
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
@@ -186,3 +186,53 @@ def test_the_commits_of_an_import_that_nobody_attests_are_shown_and_enter_no_his
     with read_session(engine) as session:
         (point,) = series_view(session, 1).points
     assert point.is_unattested
+
+
+def test_the_check_of_a_commit_is_compared_and_never_its_import(
+    engine, stored, judged, make_bundle
+):
+    (upload,) = stored(result(COMMITS[1], 2.0))
+    own = make_bundle(pull_request=None, head=Revision(sha=COMMITS[1]))
+    judged(engine, own, upload_id="f" * 32)
+
+    with read_session(engine) as session:
+        assert upload_named(session, 1, COMMITS[1]).id == "f" * 32
+        with pytest.raises(NotFoundError, match="no judged check"):
+            upload_named(session, 1, upload.id)
+
+
+def test_the_date_of_a_commit_is_gits_and_that_of_an_import_where_no_check_says_it(
+    engine, stored, judged, make_bundle
+):
+    first, second = COMMITS[:2]
+    stored(*(result(commit, 2.0, commit_time=MOMENT) for commit in (first, second)))
+    by_git = Revision(sha=first, depth=0, committed_at="2026-11-01T00:00:00+00:00")
+    judged(engine, make_bundle(pull_request=None, base=by_git), upload_id="f" * 32)
+    stored(result(first, 3.0, commit_time=MOMENT + 60))
+
+    dates = {one.sha: one.committed_at for one in rows(engine, RevisionRow)}
+    assert dates[first] == datetime.fromisoformat(by_git.committed_at)
+    assert dates[second] == datetime.fromtimestamp(MOMENT, UTC)
+
+
+class AskedCommits:
+    """GitHub, on whose branch no commit is: it counts for which it is asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def default_branch(self, _repository):
+        return "main"
+
+    def is_ancestor(self, _repository, sha, _branch):
+        self.asked.append(sha)
+        return False
+
+
+def test_an_import_asks_github_once_and_for_its_own_commit_alone(engine, judged):
+    commits = AskedCommits()
+
+    for number, bundle in enumerate(imported(*(result(one, 2.0) for one in COMMITS[:3]))):
+        judged(engine, bundle, upload_id=f"{number:032x}", commits=commits)
+
+    assert commits.asked == list(COMMITS[:3])
