@@ -15,7 +15,7 @@ from perfledger.compile_record import (
 from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
 from perfledger.package_code import MAX_COMPILED_MODULES, MAX_PACKAGES, LoadedPackage
 from perfledger.profile import Profile
-from perfledger.records import Machine, Run, Side
+from perfledger.records import Device, Machine, Run, Side
 from perfledger.registration.argument_faults import MAX_WORKLOAD_DEVICES
 from perfledger.registration.variant_name import variants_fault
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
@@ -174,6 +174,19 @@ def _check_imported(bundle: Bundle) -> None:
     require(not bundle.plan.machine_classes, "plan.machine_classes: an import expects none")
     is_of_commit = all(run.side is Side.BASE and run.device is None for run in bundle.runs)
     require(is_of_commit, "runs: those of an import have no head and no device")
+    bare = Bundle(
+        id=bundle.id,
+        created_at=bundle.created_at,
+        base=bundle.base,
+        head=bundle.base,
+        machine=Machine(device=Device.IMPORTED, model=bundle.machine.model),
+        plan=bundle.plan,
+        workloads=bundle.workloads,
+        metrics=bundle.metrics,
+        runs=bundle.runs,
+        repository=bundle.repository,
+    )
+    require(bundle == bare, "an import has runs of a named machine, and nothing else")
 
 
 def _check_workloads(bundle: Bundle) -> frozenset[str]:
@@ -211,6 +224,7 @@ def _check_run(run: Run, ids: Collection[str], metrics: dict[str, Metric]) -> No
     require(0 <= run.pair < MAX_PAIRS, f"pair: not below {MAX_PAIRS}")
     require(run.position in (0, 1), "position: neither 0 nor 1")
     require(run.process >= 0, "process: negative")
+    require(run.device is not Device.IMPORTED, "device: not one that a step runs on")
     require(run.devices >= 1, "devices: not positive")
     require(run.clock_mhz is None or run.clock_mhz > 0, "clock_mhz: not positive")
     is_share = all(0 <= share <= 1 for share in run.slowed.values())

@@ -323,6 +323,9 @@ def _check_run(message: RunMessage) -> None:
     if not is_utc(message.started_at):
         msg = f"a run that started at {message.started_at!r}, which is not a UTC time"
         raise GarbageError(msg)
+    if message.device is Device.IMPORTED:
+        msg = f"a run on {message.device!r}, which is no device"
+        raise GarbageError(msg)
     for name, samples in message.samples.items():
         metric = METRICS.get(name)
         if metric is None or not is_possible(metric, samples):

@@ -266,10 +266,18 @@ PRICED = FleetUse(workload="m:*", where="p5", device_hours_per_year=1.0)
 
 def imported(**changes):
     """Return a bundle of another tool's results as bytes, with other fields."""
-    run = replace(BUNDLE.runs[0], side=Side.BASE)
-    machine = Machine(device=Device.IMPORTED, model="asv, box")
-    fields: dict[str, Any] = {"machine": machine, "head": BUNDLE.base, "runs": (run,)}
-    return replace(BUNDLE, **fields | changes).to_json().encode()
+    fields: dict[str, Any] = {
+        "id": BUNDLE.id,
+        "created_at": BUNDLE.created_at,
+        "base": BUNDLE.base,
+        "head": BUNDLE.base,
+        "machine": Machine(device=Device.IMPORTED, model="asv, box"),
+        "plan": BUNDLE.plan,
+        "workloads": BUNDLE.workloads,
+        "metrics": BUNDLE.metrics,
+        "runs": (replace(BUNDLE.runs[0], side=Side.BASE),),
+    }
+    return Bundle(**fields | changes).to_json().encode()
 
 
 def test_what_another_tool_measured_is_of_one_commit_and_says_so():
@@ -289,8 +297,22 @@ def test_what_another_tool_measured_is_of_one_commit_and_says_so():
             {"runs": (replace(BUNDLE.runs[0], side=Side.BASE, device=Device.CPU),)},
             "runs: those of an import have no head and no device",
         ),
+        ({"work": BUNDLE.work, "fail_on": ("flops > 1",)}, "an import has runs of a named machine"),
+        ({"new_workloads": ("m:f",)}, "an import has runs of a named machine, and nothing else"),
+        ({"held_s": 1e9}, "an import has runs of a named machine, and nothing else"),
+        (
+            {"head": replace(BUNDLE.base, is_dirty=True)},
+            "an import has runs of a named machine, and nothing else",
+        ),
     ],
 )
 def test_an_import_claims_nothing_that_only_a_check_can(changes, complaint):
     with pytest.raises(BundleError, match=complaint):
         read_bundle(imported(**changes))
+
+
+def test_no_step_of_a_check_ran_on_the_device_of_an_import():
+    run = replace(BUNDLE.runs[0], device=Device.IMPORTED)
+
+    with pytest.raises(BundleError, match="device: not one that a step runs on"):
+        read_bundle(replace(BUNDLE, runs=(run,)).to_json().encode())
