@@ -15,6 +15,7 @@ from perfledger.metrics import METRICS, OPTIONAL_METRICS, Metric, MetricKind, Wo
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.commit_order import CommitLine
+from perfledger_profiles.benchmark_histories.result_units import base_unit
 from perfledger_runners.bundles.bundle_checks import MAX_METRICS, MAX_WORKLOADS, SHA
 from perfledger_runners.bundles.bundle_files import MAX_VALUES
 from perfledger_runners.bundles.value_checks import MAX_WORD
@@ -25,6 +26,7 @@ from perfledger_service.values.measured_series import ImportedSeries
 _LAST_SECOND = 253_402_300_799  # of the year 9999, which times in ISO 8601 end with
 # A value that was computed from its samples differs from their median by rounding at most.
 _ROUNDING = 1e-9
+_REPEATED = "that repeat a value of the same commit"
 _NO_COMMIT = "that name no commit (put it into the file's name, and give --clone)"
 _NO_PLAN = Plan(seed=0, order=(), looks=())
 _NO_ID = "0" * 32
@@ -112,6 +114,8 @@ def imported_history(
     # Of each metric of a commit, the first draft that does not have it yet: without it, a benchmark
     # that was measured ten thousand times would be looked for in all of its drafts.
     begins: Counter[tuple[str, str, str, str]] = Counter()
+    # A service stores a value of a commit once: files of a history grow, and are imported again.
+    stored: set[tuple[str, str, str, str, float]] = set()
     for original in _in_order(read, left_out):
         result = original if original.worse is not None else replace(original, worse=worse)
         metric = _metric(result)
@@ -121,6 +125,11 @@ def imported_history(
             continue
         of_commit = drafts.setdefault((result.commit, result.machine), [])
         key = (result.commit, result.machine, result.benchmark, metric.name)
+        value = (*key, median(_samples(result)))
+        if value in stored:
+            left_out[_REPEATED] += 1
+            continue
+        stored.add(value)
         place = begins[key]
         while place < len(of_commit) and not of_commit[place].has_room(result, metric):
             place += 1
@@ -157,7 +166,7 @@ def _in_order(read: ToolResults, left_out: Counter[str]) -> Iterator[BenchmarkRe
         results,
         key=lambda one: (
             *(place_of[one.commit], one.commit, one.machine, _moment(one) or 0.0),
-            *(one.benchmark, one.metric, one.unit, one.worse or "", one.value),
+            *(one.benchmark, one.metric, one.unit, one.worse or "", one.value, one.samples),
         ),
     )
 
@@ -199,16 +208,20 @@ def _is_name(text: str) -> bool:
 
 
 def _metric(result: BenchmarkResult) -> Metric:
-    """Return the metric of a result, whose name holds its unit: another unit is another series.
+    """Return the metric of a result, whose name holds its unit, and its direction unless usual.
 
-    So it has no name of perfledger's own metrics, which are measured in other ways.
+    A series is its metric's name: another unit or direction is another series. And no name is one
+    of perfledger's own metrics, which are measured in other ways.
     """
+    worse = result.worse or WorseDirection.HIGHER
+    is_usual = worse is (base_unit(result.unit).worse or WorseDirection.HIGHER)
     is_own = result.metric in METRICS or result.metric in OPTIONAL_METRICS
     unit = result.unit or ("no unit" if is_own else "")
+    details = ", ".join(filter(None, (unit, "" if is_usual else f"{worse} is worse")))
     return Metric(
-        name=f"{result.metric} ({unit})" if unit else result.metric,
+        name=f"{result.metric} ({details})" if details else result.metric,
         unit=result.unit,
-        worse=result.worse or WorseDirection.HIGHER,
+        worse=worse,
         kind=MetricKind.MEMORY if result.unit == "B" else MetricKind.SPEED,
     )
 

@@ -18,7 +18,11 @@ from perfledger_service.usecases.history.imported_bundles import (
     content_of,
     imported_history,
 )
-from perfledger_service.usecases.inputs.benchmark_histories import ToolResults, read_tool_results
+from perfledger_service.usecases.inputs.benchmark_histories import (
+    ToolResults,
+    line_of_clone,
+    read_tool_results,
+)
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.history_sources import display_name
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
@@ -115,9 +119,10 @@ def _read_all(
     clone: Path | None,
     is_one_machine: bool,
 ) -> ToolResults:
+    line = None if clone is None else line_of_clone(clone)
     reads: list[ToolResults] = []
     for path in paths:
-        read = read_tool_results(path, format_=format_, clone=clone, is_one_machine=is_one_machine)
+        read = read_tool_results(path, format_=format_, line=line, is_one_machine=is_one_machine)
         if read is None:
             msg = (
                 f"{display_name(path)} is no history of another tool that is known: name the tool "
@@ -136,6 +141,6 @@ def _read_all(
     return ToolResults(
         format=reads[0].format,
         results=results,
-        line=reads[0].line,
+        line=line,
         notes=tuple(note for read in reads for note in read.notes),
     )

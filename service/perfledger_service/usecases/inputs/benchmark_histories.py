@@ -102,7 +102,8 @@ def read_benchmark_histories(
     commits; `is_one_machine` joins the series of all machines. Raises NotFoundError, TooLargeError
     and UsageError.
     """
-    read = read_tool_results(path, format_=format_, clone=clone, is_one_machine=is_one_machine)
+    line = None if clone is None else line_of_clone(clone)
+    read = read_tool_results(path, format_=format_, line=line, is_one_machine=is_one_machine)
     if read is None:
         return ()
     with translate_errors():
@@ -110,23 +111,27 @@ def read_benchmark_histories(
     return _measured_series(replace(history, notes=(*history.notes, *read.notes)))
 
 
+def line_of_clone(clone: Path) -> CommitLine:
+    """Return the first parents of a clone's default branch; raise UsageError without any."""
+    return CommitLine(branch_of_clone(clone))
+
+
 def read_tool_results(
     path: Path,
     *,
     format_: HistoryFormat | None = None,
-    clone: Path | None = None,
+    line: CommitLine | None = None,
     is_one_machine: bool = False,
 ) -> ToolResults | None:
     """Return the results of another tool in any order; None if the format is not one of them.
 
-    With a clone, results have the commit of their file's name where the file names none. Raises
-    NotFoundError, TooLargeError and UsageError.
+    With a clone's line, results have the commit of their file's name where the file names none.
+    Raises NotFoundError, TooLargeError and UsageError.
     """
     with translate_errors():
         files = _files_at(path, format_)
         if files is None:
             return None
-        line = None if clone is None else CommitLine(branch_of_clone(clone))
         results = _results(files, line)
     if is_one_machine:
         results = [replace(one, machine="") for one in results]

@@ -95,7 +95,22 @@ def test_a_commit_with_more_benchmarks_than_a_bundle_may_have_is_in_two_bundles(
     assert [len(one.workloads) for one in bundles] == [MAX_WORKLOADS, 1]
 
 
-def test_one_name_in_two_directions_is_in_two_bundles_and_in_two_units_two_metrics():
+def test_a_value_that_a_commit_has_already_is_stored_once_and_counted_as_left_out():
+    results = (result(), result(time=MOMENT + 60), result(commit=sha(2)))
+
+    imported = history(*results)
+
+    assert [one.points for one in imported.series] == [2]
+    assert imported.left_out == {"that repeat a value of the same commit": 1}
+
+
+def test_of_results_with_one_value_the_same_is_stored_in_whatever_order_they_are():
+    results = (result(samples=(1.0, 2.0, 3.0)), result(samples=(2.0, 2.0)))
+
+    assert history(*results).bundles == history(*results[::-1]).bundles
+
+
+def test_another_unit_or_direction_is_another_metric():
     results = (
         result(benchmark="a", metric="value"),
         result(benchmark="b", metric="value", worse=WorseDirection.LOWER),
@@ -104,11 +119,28 @@ def test_one_name_in_two_directions_is_in_two_bundles_and_in_two_units_two_metri
 
     bundles = history(*results).bundles
 
-    assert [[one.name for one in bundle.metrics] for bundle in bundles] == [
-        ["value (B)", "value (s)"],
-        ["value (s)"],
+    (bundle,) = bundles
+    assert [one.name for one in bundle.metrics] == [
+        "value (B)",
+        "value (s)",
+        "value (s, lower is worse)",
     ]
-    assert bundles[0].metrics[0].kind is MetricKind.MEMORY
+    assert bundle.metrics[0].kind is MetricKind.MEMORY
+
+
+@pytest.mark.parametrize(
+    ("unit", "worse", "name"),
+    [
+        ("requests/s", WorseDirection.LOWER, "value (requests/s)"),
+        ("requests/s", WorseDirection.HIGHER, "value (requests/s, higher is worse)"),
+        ("", WorseDirection.HIGHER, "value"),
+        ("", WorseDirection.LOWER, "value (lower is worse)"),
+    ],
+)
+def test_a_metrics_name_has_a_direction_that_its_unit_does_not_tell(unit, worse, name):
+    (bundle,) = history(result(metric="value", unit=unit, worse=worse)).bundles
+
+    assert [one.name for one in bundle.metrics] == [name]
 
 
 def test_a_metric_never_has_the_name_of_one_that_perfledger_measures():

@@ -16,6 +16,7 @@ from perfledger_service.usecases.history.imports import (
     read_import,
     summarize_import,
 )
+from perfledger_service.usecases.inputs import benchmark_histories
 from perfledger_service.usecases.inputs.benchmark_histories import read_benchmark_histories
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from tests.runners.profiles.benchmark_histories import samples
@@ -159,6 +160,23 @@ def test_files_that_overlap_are_imported_once(tmp_path):
     history, _ = read_history([path, path])
 
     assert [one.points for one in history.series] == [3]
+
+
+def test_the_commits_of_a_clone_are_read_once_for_all_files(tmp_path, monkeypatch):
+    paths = [write(tmp_path / f"{name}.js", samples.ACTION_SCRIPT) for name in "ab"]
+    commits = [one["commit"]["id"] for one in samples.ACTION_RUNS]
+    clones = []
+
+    def branch_of_clone(clone):
+        clones.append(clone)
+        return commits
+
+    monkeypatch.setattr(benchmark_histories, "branch_of_clone", branch_of_clone)
+
+    history, read = read_history(paths, clone=tmp_path)
+
+    assert clones == [tmp_path]
+    assert read.line.place_of(history.bundles[0].head.sha) == history.bundles[0].head.depth
 
 
 def test_a_refusal_says_how_many_are_stored_and_never_the_token(site, tmp_path):
