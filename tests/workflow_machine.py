@@ -1,6 +1,7 @@
 """A machine on which the workflow of the guide runs, as GitHub's runner would run it."""
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import yaml
 from tests.service.short_runs import PROGRAM
 
 GUIDE = Path(__file__).parent.parent / "docs" / "how-to" / "github-jobs.md"
+DEFAULT_BRANCH = "${{ github.event.repository.default_branch }}"
 EXPRESSION = re.compile(r"\$\{\{ inputs\.(\w+) \}\}")
 
 
@@ -20,10 +22,11 @@ class WorkflowMachine:
 
     def __init__(self, state, origin, folder):
         self.state, self.origin, self.folder = state, origin, folder
+        self.default_branch = "main"
         (text,) = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
         self.workflow = yaml.safe_load(text)
         (self.job,) = self.workflow["jobs"].values()
-        self.checkout, _, self.measure, self.keep = self.job["steps"]
+        self.checkout, *self.commands, _, self.measure, self.keep = self.job["steps"]
         program = folder / "bin" / "perfledger"
         program.parent.mkdir(parents=True)
         words = " ".join((sys.executable, *PROGRAM))
@@ -38,15 +41,17 @@ class WorkflowMachine:
     def run(self, run):
         """Check out, measure, and keep the result."""
         workspace = self.folder / str(run["id"])
-        head = self._filled(self.checkout["with"]["ref"], run)
-        subprocess.run(["git", "clone", "-q", self.origin, workspace], check=True)
-        subprocess.run(["git", "-C", workspace, "checkout", "-q", head], check=True)
+        self._check_out(workspace, self._filled(self.checkout["with"]["ref"], run))
+        for step in self.commands:
+            environment = os.environ | self._environment(step, run)
+            command = ["bash", "-e", "-c", step["run"]]
+            subprocess.run(command, cwd=workspace, env=environment, check=True)
         script = self.folder / "step.py"
         script.write_text(self.measure["run"])
         environment = {
             "PATH": f"{self.folder / 'bin'}:/usr/bin:/bin",
             "HOME": str(self.folder),
-            **{name: self._filled(text, run) for name, text in self.measure["env"].items()},
+            **self._environment(self.measure, run),
         }
         subprocess.run([sys.executable, script], cwd=workspace, env=environment, check=True)
         kept = io.BytesIO()
@@ -59,6 +64,22 @@ class WorkflowMachine:
         jobs = [{"id": self.state.new_id(), "runner_name": "gpu7"}]
         run.update(status="completed", conclusion="success", jobs=jobs)
 
+    def _check_out(self, workspace, head):
+        """Fetch and check out as actions/checkout does, which sets no origin/HEAD."""
+        branches = "+refs/heads/*:refs/remotes/origin/*"
+        for words in (
+            ("init", "-q", workspace),
+            ("-C", workspace, "remote", "add", "origin", self.origin),
+            ("-C", workspace, "fetch", "-q", "origin", branches),
+            ("-C", workspace, "checkout", "-q", "--detach", head),
+        ):
+            subprocess.run(["git", *words], check=True)
+
+    def _environment(self, step, run):
+        """Return a step's variables."""
+        return {name: self._filled(text, run) for name, text in step.get("env", {}).items()}
+
     def _filled(self, text, run):
         """Return a text with its inputs; those that a dispatch leaves out are empty."""
+        text = text.replace(DEFAULT_BRANCH, self.default_branch)
         return EXPRESSION.sub(lambda match: run["inputs"].get(match[1], ""), text)

@@ -169,6 +169,25 @@ def test_a_job_of_github_actions_is_a_run_of_the_workflow_of_the_guide(
 
 
 @pytest.mark.slow(ci_only=True)
+def test_a_workflow_compares_with_the_default_branch_whatever_its_name(
+    site, clone, queued, work_off, workflow_machine
+):
+    clone.git("branch", "-m", "trunk")
+    clone.git("branch", "main", "HEAD^")  # of releases
+    for words in (("fetch", "-q"), ("remote", "set-head", "origin", "trunk")):
+        subprocess.run(["git", *words], check=True)
+    workflow_machine.default_branch = "trunk"
+    clone.commit()
+    queued(kind=RunnerJobKind.NIGHTLY, workloads=("benchmarks.sums:sums",), max_pairs=4)
+    (job,) = work_off("--launcher", "github.toml", "--machine-class", "cpu:*")
+
+    with read_session(site.engine) as session:
+        upload = upload_by_id(session, job.upload_id)
+    commits = clone.git("rev-parse", "HEAD^"), clone.git("rev-parse", "HEAD")
+    assert (upload.base_sha, upload.head_sha) == commits
+
+
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("workflow_machine")
 def test_a_workload_that_a_workflow_does_not_find_is_the_reason(queued, work_off, machine_class):
     queued(kind=RunnerJobKind.NIGHTLY, workloads=("no.such:workload",))
