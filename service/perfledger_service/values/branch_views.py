@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from perfledger.records import Device
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate, AbRequest, Alert
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.grouping import GroupedChanges
 from perfledger_baselines.history.commits.tracked_event import TrackedEvent
 from perfledger_baselines.planning.gate_health import GateHealth
 from perfledger_service.values.acceptance import Acceptance
+
+IMPORTED_CLASS = f"{Device.IMPORTED}:"  # begins the machine classes of imports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,12 @@ class EventView:
     opened_at: datetime
     changed_at: datetime
 
+    @property
+    def is_imported(self) -> bool:
+        """Return whether only another tool's history has the event: years of it are no news."""
+        series = self.event.series
+        return bool(series) and all(is_imported_class(one.machine_class) for one in series)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventNote:
@@ -179,3 +188,8 @@ class GateBadge:
     open_regressions: int = 0
     measured_at: datetime | None = None
     is_stale: bool = False
+
+
+def is_imported_class(machine_class: str) -> bool:
+    """Return whether a machine class is that of an import."""
+    return machine_class.startswith(IMPORTED_CLASS)

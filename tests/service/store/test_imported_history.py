@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
 from sqlmodel import col, select
 
 from perfledger.records import Device, Machine, Side
 from perfledger_service.store.database import read_session
-from perfledger_service.store.imported_history import IS_IMPORTED, is_imported_class
+from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.tables import UploadRow
 
 
@@ -23,11 +22,3 @@ def test_an_import_is_told_by_its_machine_class(engine, received, make_bundle):
         imports = session.exec(select(UploadRow.id).where(IS_IMPORTED)).all()
         checks = session.exec(select(col(UploadRow.id)).where(~IS_IMPORTED)).all()
     assert (imports, checks) == (["2" * 32], ["1" * 32])
-
-
-@pytest.mark.parametrize(
-    ("device_class", "is_import"),
-    [("imported:asv, box:1", True), ("cpu:imported:1", False), ("", False), ("*", False)],
-)
-def test_a_class_of_an_import_has_its_device(device_class, is_import):
-    assert is_imported_class(device_class) is is_import

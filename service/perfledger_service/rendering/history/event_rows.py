@@ -17,6 +17,7 @@ from perfledger_baselines.history.commits.grouping import (
 )
 from perfledger_service.rendering.history.change_rows import count_phrase
 from perfledger_service.rendering.layout import number_format
+from perfledger_service.values.branch_views import is_imported_class
 
 # Most series named per event; the largest changes come first.
 MAX_MOVED_SERIES = 8
@@ -34,7 +35,7 @@ class MovedSeriesRow:
 
     workload: str  # untrusted
     metric: str  # its name, untrusted
-    machine_class: str  # untrusted; "" where all that moved are of one
+    machine_class: str  # untrusted; "" where all that moved are of one, which is no import
     size: str
     interval: str
     was_first: bool
@@ -141,14 +142,15 @@ def _machine_row(change: EnvironmentChange, commits: Sequence[str]) -> EventRow:
 def _moved_rows(
     members: Sequence[EventMember], *, first: AttributedChange | None
 ) -> Iterator[MovedSeriesRow]:
-    has_one_class = len({member.change.series.machine_class for member in members}) == 1
+    classes = {member.change.series.machine_class for member in members}
+    is_plain = len(classes) == 1 and not any(map(is_imported_class, classes))
     for member in members[:MAX_MOVED_SERIES]:
         series, change = member.change.series, member.change.change
         size, interval = number_format.change(change.change, change.low, change.high)
         yield MovedSeriesRow(
             workload=series.workload,
             metric=series.metric.name,
-            machine_class="" if has_one_class else series.machine_class,
+            machine_class="" if is_plain else series.machine_class,
             size=size,
             interval=interval,
             was_first=member.change == first,

@@ -95,6 +95,7 @@ def _terms(view: EventView) -> str:
         f"owner {event.owner}" if event.owner else "",
         f"until {event.until}" if event.until else "",
         "" if event.is_detected else "no longer found",
+        "imported" if view.is_imported else "",
     )
     return "; ".join(filter(None, (event.reason, *parts)))
 

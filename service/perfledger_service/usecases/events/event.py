@@ -19,7 +19,6 @@ from perfledger_service.store.events.tracked_events import (
     notes_since,
     save_event,
 )
-from perfledger_service.store.imported_history import is_imported_event
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, project_named
 from perfledger_service.values.branch_views import (
@@ -130,9 +129,7 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
             most=MOST_TRIAGED,
         )
         notes = notes_since(session, project.id, since)
-    imported_events = {
-        view.event.id for view in (*unsettled, *settled_events) if is_imported_event(view.event)
-    }
+    imported_events = {view.event.id for view in (*unsettled, *settled_events) if view.is_imported}
     regressions = sorted(filter(_is_regression, unsettled), key=_size, reverse=True)
     ended_regressions = sorted(filter(_is_regression, settled_events), key=_size, reverse=True)
     expected = _in_state(regressions, EventState.EXPECTED)
@@ -184,8 +181,7 @@ def _note(event: TrackedEvent) -> str:
 
 
 def _is_regression(view: EventView) -> bool:
-    event = view.event
-    return event.harm is Harm.WORSE and event.is_detected and not is_imported_event(event)
+    return view.event.harm is Harm.WORSE and view.event.is_detected and not view.is_imported
 
 
 def _ends_by(view: EventView, day: date) -> bool:

@@ -10,7 +10,6 @@ from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.store.events.tracked_events import MOST_TRACKED, events_of
 from perfledger_service.store.gate_checks import BranchCheck, newest_branch_checks, uploads_with
-from perfledger_service.store.imported_history import is_imported_event
 from perfledger_service.store.projects import project_named
 from perfledger_service.values.branch_views import GateBadge, GateState
 from perfledger_service.values.report import Conclusion
@@ -55,10 +54,8 @@ def _state(session: Session, checks: Sequence[BranchCheck]) -> GateState:
 def _open_regressions(session: Session, project_id: int) -> int:
     """Return how many regressions of the branch's history somebody has to act on."""
     views = events_of(session, project_id, states=UNRESOLVED, most=MOST_TRACKED)
+    events = [view.event for view in views if not view.is_imported]
     return sum(
-        event.harm is Harm.WORSE
-        and event.is_detected
-        and bool(event.occurrences)
-        and not is_imported_event(event)
-        for event in (view.event for view in views)
+        event.harm is Harm.WORSE and event.is_detected and bool(event.occurrences)
+        for event in events
     )

@@ -26,8 +26,8 @@ from perfledger_service.values.measured_series import ImportedSeries
 _LAST_SECOND = 253_402_300_799  # of the year 9999, which times in ISO 8601 end with
 # A value that was computed from its samples differs from their median by rounding at most.
 _ROUNDING = 1e-9
-_REPEATED = "that repeat a value of the same commit"
-_NO_COMMIT = "that name no commit (put it into the file's name, and give --clone)"
+_REPEATED = "with a value that their commit has already"
+_NO_COMMIT = "without a commit (put it into the file's name, and give --clone)"
 _NO_PLAN = Plan(seed=0, order=(), looks=())
 _NO_ID = "0" * 32
 
@@ -158,7 +158,7 @@ def _in_order(read: ToolResults, left_out: Counter[str]) -> Iterator[BenchmarkRe
         commit = one.commit.lower() if read.line is None else read.line.full_name(one.commit)
         place = _place(one, read.line)
         if commit and place is None:
-            left_out["of commits that are not first parents of the clone's default branch"] += 1
+            left_out["off the first-parent line of the clone's default branch"] += 1
             continue
         place_of[commit] = min(place or 0.0, place_of.get(commit, math.inf))
         results.append(replace(one, commit=commit))
@@ -189,8 +189,8 @@ def _obstacle(result: BenchmarkResult, metric: Metric, model: str) -> str:
         "whose commit is no whole hash of 40 digits (--clone completes it)": not SHA.fullmatch(
             result.commit
         ),
-        "that failed or were skipped": math.isnan(result.value),
-        "that are not above zero, or too large": not 0 < result.value <= MAX_READING,
+        "without a value (the benchmark failed or was skipped)": math.isnan(result.value),
+        "with a value that is not above zero, or too large": not 0 < result.value <= MAX_READING,
         "without a direction (--worse states it)": result.worse is None,
         "without a time of measuring and a date of the commit": _moment(result) is None,
         "with a name that is empty, too long or has control characters": not are_names,

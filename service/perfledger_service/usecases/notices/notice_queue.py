@@ -30,7 +30,6 @@ from perfledger_service.store.events.notices import (
     update_notice,
 )
 from perfledger_service.store.events.tracked_events import MOST_TRACKED, events_of
-from perfledger_service.store.imported_history import is_imported_event
 from perfledger_service.store.projects import lock_project
 from perfledger_service.store.uploads import newest_judged
 from perfledger_service.usecases.events.event_search import places_of_commits
@@ -221,7 +220,8 @@ def _queue_triage(
 def _branch(session: Session, project_id: int) -> _Branch:
     """Return what is to be said of the regressions of a project's default branch."""
     places, alerts = places_of_commits(session, project_id), alerts_of(session, project_id)
-    events = [view.event for view in events_of(session, project_id, most=MOST_TRACKED)]
+    views = events_of(session, project_id, most=MOST_TRACKED)
+    events = [view.event for view in views if not view.is_imported]
     alarms = tuple(
         _Alarm(
             event,
@@ -229,7 +229,7 @@ def _branch(session: Session, project_id: int) -> _Branch:
             _confirming_upload(session, project_id, event, alerts, places),
         )
         for event in reversed(events)
-        if event.harm is Harm.WORSE and event.occurrences and not is_imported_event(event)
+        if event.harm is Harm.WORSE and event.occurrences
     )
     return _Branch(alarms, places)
 

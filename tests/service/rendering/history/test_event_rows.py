@@ -75,6 +75,14 @@ def test_machines_are_named_where_the_series_are_of_several(make_events):
     assert [one.machine_class for one in row.moved_series] == ["cpu:Test CPU:1", "cpu:Other:1"]
 
 
+def test_the_machine_of_an_import_is_named_though_all_series_are_of_it(make_events):
+    imported = make_events.attributed("fib", machine_class="imported:asv, box:1")
+
+    (row,) = event_rows(grouped(make_events.event_of(imported)), COMMITS)
+
+    assert [one.machine_class for one in row.moved_series] == ["imported:asv, box:1"]
+
+
 def test_of_many_series_the_largest_are_named(make_events):
     changes = [make_events.attributed(f"m:f{number}") for number in range(MAX_MOVED_SERIES + 3)]
 

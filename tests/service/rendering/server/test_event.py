@@ -88,3 +88,11 @@ def test_the_workload_that_changed_most_stands_for_the_others(series, words):
     document = events_document(EventList(repository="octo/models", events=(view,)))
 
     assert words in writers.plain_lines(writers.to_terminal(document), width=160)
+
+
+def test_an_event_of_an_import_is_said_to_be_one():
+    imported = replace(SMALL, machine_class="imported:asv, box:1")
+    views = tuple(view_of(replace(OPEN, measured_series=(one,))) for one in (SMALL, imported))
+    document = events_document(EventList(repository="octo/models", events=views))
+
+    assert writers.plain_lines(writers.to_terminal(document), width=160).count("imported") == 1

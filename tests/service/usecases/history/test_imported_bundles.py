@@ -101,7 +101,7 @@ def test_a_value_that_a_commit_has_already_is_stored_once_and_counted_as_left_ou
     imported = history(*results)
 
     assert [one.points for one in imported.series] == [2]
-    assert imported.left_out == {"that repeat a value of the same commit": 1}
+    assert imported.left_out == {"with a value that their commit has already": 1}
 
 
 def test_of_results_with_one_value_the_same_is_stored_in_whatever_order_they_are():
@@ -162,13 +162,13 @@ def test_readings_whose_median_is_not_the_value_are_left_out_of_it(samples):
     ("values", "reason"),
     [
         ({"is_dirty": True}, "of uncommitted changes"),
-        ({"commit": ""}, "that name no commit"),
+        ({"commit": ""}, "without a commit"),
         ({"commit": "abc1234"}, "whose commit is no whole hash"),
         ({"commit": "z" * 40}, "whose commit is no whole hash"),
-        ({"value": math.nan}, "that failed or were skipped"),
-        ({"value": 0.0}, "that are not above zero"),
-        ({"value": -1.0}, "that are not above zero"),
-        ({"value": 1e39}, "that are not above zero, or too large"),
+        ({"value": math.nan}, "without a value"),
+        ({"value": 0.0}, "that is not above zero"),
+        ({"value": -1.0}, "that is not above zero"),
+        ({"value": 1e39}, "that is not above zero, or too large"),
         ({"worse": None}, "without a direction"),
         ({"time": math.nan}, "without a time of measuring"),
         ({"time": 1e300}, "without a time of measuring"),

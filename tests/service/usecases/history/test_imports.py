@@ -122,7 +122,7 @@ def test_recordings_of_asv_are_series_with_their_units_directions_and_readings(s
     assert "perfledger check" not in page
     assert "pairs of fresh processes" not in page
     assert dict(summarize_import(history, read, repository="", is_dry_run=True).left_out) == {
-        "that failed or were skipped": 2,
+        "without a value (the benchmark failed or was skipped)": 2,
         "without a direction (--worse states it)": 4,
     }
 
@@ -232,5 +232,5 @@ def test_if_nothing_can_be_imported_the_error_has_the_reasons(tmp_path):
     google = {"name": "b", "real_time": 1.0, "cpu_time": 1.0, "time_unit": "ms"}
     write(path, {"context": {"num_cpus": 1, "host_name": "h"}, "benchmarks": [google]})
 
-    with pytest.raises(UsageError, match="no result can be imported: 2 that name no commit"):
+    with pytest.raises(UsageError, match="no result can be imported: 2 without a commit"):
         read_history([path])
