@@ -102,7 +102,9 @@ class WorkflowLauncher:
             if other != note:
                 other.unlink(missing_ok=True)
         self._jobs[submission.name] = job
-        if not note.exists():
+        if note.exists():
+            job.problem = "the runner may have been killed before it asked for it"
+        else:
             self._send(job)
 
     def status(self, submission: Submission) -> SubmissionStatus:

@@ -190,9 +190,11 @@ def test_a_runner_that_is_killed_finds_its_run_again(
         assert first.status(job).exit_status == 0
     done = run([] if moment == "before the dispatch" else [steps.succeed])
 
-    assert done.ending.exit_status == (None if moment == "before the dispatch" else 0)
+    is_lost = moment == "before the dispatch"
+    assert done.ending.exit_status == (None if is_lost else 0)
+    assert ("killed before it asked for it" in done.ending.reason) == is_lost
     assert requests_to(stand_in, DISPATCHES) <= 1
-    assert len(stand_in.state.runs) == (moment != "before the dispatch")
+    assert len(stand_in.state.runs) == (not is_lost)
 
 
 def test_a_job_that_is_cancelled_ends_its_run(run, steps):
