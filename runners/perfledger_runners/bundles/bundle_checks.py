@@ -12,7 +12,7 @@ from perfledger.compile_record import (
     CompilePhase,
     CompileRecord,
 )
-from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
+from perfledger.metrics import CPU_TIME, METRICS, OPTIONAL_METRICS, STEP_TIME, Metric
 from perfledger.package_code import MAX_COMPILED_MODULES, MAX_PACKAGES, LoadedPackage
 from perfledger.profile import Profile
 from perfledger.records import Device, Machine, Run, Side
@@ -174,6 +174,9 @@ def _check_imported(bundle: Bundle) -> None:
     require(not bundle.plan.machine_classes, "plan.machine_classes: an import expects none")
     is_of_commit = all(run.side is Side.BASE and run.device is None for run in bundle.runs)
     require(is_of_commit, "runs: those of an import have no head and no device")
+    names = {metric.name for metric in bundle.metrics}
+    is_foreign = names.isdisjoint(METRICS.keys() | OPTIONAL_METRICS.keys())
+    require(is_foreign, "metrics: an import has none that perfledger measures")
     bare = Bundle(
         id=bundle.id,
         created_at=bundle.created_at,

@@ -62,7 +62,10 @@ def check_subject(run: ActionsRun, pull_request: int | None) -> None:
 
 
 def sender_of(run: ActionsRun, project: Project, bundle: Bundle) -> UploadSender:
-    """Return whose word a run's bundle is; raise RefusedError for another pull request's."""
+    """Return whose word a run's bundle is; raise RefusedError for another pull request's.
+
+    And for an import of other commits than its own, which would be stored and never believed.
+    """
     check_subject(run, bundle.pull_request)
     is_attested = (
         run.event_name in BRANCH_EVENTS
@@ -73,4 +76,7 @@ def sender_of(run: ActionsRun, project: Project, bundle: Bundle) -> UploadSender
     if is_attested:
         return UploadSender.BRANCH_RUN
     is_trusted = project.trust_runners and run.event_name != PULL_REQUEST_EVENT
+    if bundle.is_imported and not is_trusted:
+        msg = "a run's word on other commits is not believed: import with a token of the project"
+        raise RefusedError(msg)
     return UploadSender.RUNNER if is_trusted else UploadSender.OTHER_RUN

@@ -264,6 +264,11 @@ def test_each_number_of_an_entry_is_accepted_up_to_its_edge_and_refused_beyond(
 PRICED = FleetUse(workload="m:*", where="p5", device_hours_per_year=1.0)
 
 
+FOREIGN = replace(STEP_TIME, name="time (s)")
+FOREIGN_RUN = replace(BUNDLE.runs[0], side=Side.BASE, samples={FOREIGN.name: (1e-6,)})
+NO_PLAN = Plan(seed=0, order=(), looks=())
+
+
 def imported(**changes):
     """Return a bundle of another tool's results as bytes, with other fields."""
     fields: dict[str, Any] = {
@@ -272,10 +277,10 @@ def imported(**changes):
         "base": BUNDLE.base,
         "head": BUNDLE.base,
         "machine": Machine(device=Device.IMPORTED, model="asv, box"),
-        "plan": BUNDLE.plan,
-        "workloads": BUNDLE.workloads,
-        "metrics": BUNDLE.metrics,
-        "runs": (replace(BUNDLE.runs[0], side=Side.BASE),),
+        "plan": NO_PLAN,
+        "workloads": (WorkloadSpec(id="m:f", module="", function=""),),
+        "metrics": (FOREIGN,),
+        "runs": (FOREIGN_RUN,),
     }
     return Bundle(**fields | changes).to_json().encode()
 
@@ -291,14 +296,21 @@ def test_what_another_tool_measured_is_of_one_commit_and_says_so():
         ({"head": Revision(sha="c" * 40)}, "head.sha: an import has one commit"),
         ({"pull_request": 7}, "pull_request: an import is of the default branch"),
         ({"pricing": PricingConfig(fleet=(PRICED,))}, "an import has no prices"),
-        ({"plan": replace(BUNDLE.plan, machine_classes=("*",))}, "an import expects none"),
-        ({"runs": BUNDLE.runs}, "runs: those of an import have no head and no device"),
+        ({"plan": replace(NO_PLAN, machine_classes=("*",))}, "an import expects none"),
         (
-            {"runs": (replace(BUNDLE.runs[0], side=Side.BASE, device=Device.CPU),)},
+            {"runs": (replace(FOREIGN_RUN, side=Side.HEAD),)},
+            "runs: those of an import have no head and no device",
+        ),
+        (
+            {"runs": (replace(FOREIGN_RUN, device=Device.CPU),)},
             "runs: those of an import have no head and no device",
         ),
         ({"work": BUNDLE.work, "fail_on": ("flops > 1",)}, "an import has runs of a named machine"),
         ({"new_workloads": ("m:f",)}, "an import has runs of a named machine, and nothing else"),
+        (
+            {"metrics": (STEP_TIME,), "runs": (replace(BUNDLE.runs[0], side=Side.BASE),)},
+            "metrics: an import has none that perfledger measures",
+        ),
         ({"held_s": 1e9}, "an import has runs of a named machine, and nothing else"),
         (
             {"head": replace(BUNDLE.base, is_dirty=True)},

@@ -1,10 +1,11 @@
 """What a run of GitHub Actions may upload, and what of it is believed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from perfledger.records import Revision
+from perfledger.records import Device, Machine, Revision
 from perfledger_service.errors import ConflictError, RefusedError, UsageError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.store.projects import Project
@@ -43,6 +44,19 @@ def let_runs_upload(engine, now, *, repository_id=1296269, owner_id=583231, bran
 @pytest.fixture
 def of_branch(make_bundle):
     return make_bundle(pull_request=None)
+
+
+def test_a_run_imports_other_commits_only_where_runners_are_trusted(of_branch):
+    imported = replace(
+        of_branch,
+        head=of_branch.base,
+        machine=Machine(device=Device.IMPORTED, model="asv, box"),
+    )
+
+    with pytest.raises(RefusedError, match="import with a token of the project"):
+        sender_of(run_of(event_name="push"), PROJECT, imported)
+    trusting = replace(PROJECT, trust_runners=True)
+    assert sender_of(run_of(event_name="push"), trusting, imported) is UploadSender.RUNNER
 
 
 @pytest.mark.parametrize("event", ["push", "schedule"])
