@@ -114,21 +114,21 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
     """Return a series for each workload, metric and device class, in order of `created_at`.
 
     Every bundle adds one point: its head if the check is of the branch itself, else its base, since
-    a pull request's head or uncommitted changes may never be merged.
+    a pull request's head or uncommitted changes may never be merged. An import has a base alone.
     """
     ordered = sort_bundles(bundles)
     values: dict[tuple[str, str, str], dict[int, tuple[float, ...]]] = {}
     metrics: dict[str, Metric] = {}
     labels: list[str] = []
     for place, bundle in enumerate(ordered):
-        is_branch = is_of_branch(bundle)
+        is_branch = is_of_branch(bundle) and not bundle.is_imported
         side = Side.HEAD if is_branch else Side.BASE
         labels.append((bundle.head if is_branch else bundle.base).sha[:SHA_DIGITS])
         machines = bundle.machines()
         for workload, runs in runs_of(bundle, side).items():
             machine = machines[workload, side].device_class
             for metric in judged_metrics(bundle.metrics):
-                process_values = run_values(runs, metric)
+                process_values = run_values(runs, metric, is_imported=bundle.is_imported)
                 if process_values:
                     metrics[metric.name] = metric
                     values.setdefault((workload, metric.name, machine), {})[place] = process_values

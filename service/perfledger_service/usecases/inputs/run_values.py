@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from perfledger.bundle import Bundle
 from perfledger.metrics import Metric, MetricKind
 from perfledger.records import Run, Side
@@ -18,12 +20,20 @@ def runs_of(bundle: Bundle, side: Side) -> dict[str, tuple[Run, ...]]:
     return {workload: tuple(runs) for workload, runs in runs_by_workload.items()}
 
 
-def run_values(runs: Sequence[Run], metric: Metric) -> tuple[float, ...]:
+def medians(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
+    """Return the values of imported runs, which are the medians of the samples that they have."""
+    samples = (run.samples.get(metric.name) for run in runs)
+    return tuple(None if values is None else float(np.median(values)) for values in samples)
+
+
+def run_values(
+    runs: Sequence[Run], metric: Metric, *, is_imported: bool = False
+) -> tuple[float, ...]:
     """Return a metric's estimate in each run that has it; none if one is not positive.
 
     Also none if a run has too few steps for a tail.
     """
-    estimates = point_estimates(runs, metric)
+    estimates = medians(runs, metric) if is_imported else point_estimates(runs, metric)
     if metric.kind is MetricKind.TAIL and None in estimates:
         return ()
     values = tuple(value for value in estimates if value is not None)

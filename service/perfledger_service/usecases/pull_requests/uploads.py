@@ -51,6 +51,7 @@ from perfledger_service.store.uploads import (
 from perfledger_service.usecases.events.pull_request_events import track_upload
 from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.run_values import medians
 from perfledger_service.usecases.jobs.runner_queue import answer_job
 from perfledger_service.usecases.pull_requests.actions_runs import sender_of
 from perfledger_service.usecases.pull_requests.branch_places import find_places
@@ -250,7 +251,7 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
             places.setdefault((run.workload, run.side), []).append(place)
     sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
     machines = bundle.machines()
-    estimate = _medians if bundle.is_imported else point_estimates
+    estimate = medians if bundle.is_imported else point_estimates
     estimates = {metric: estimate(bundle.runs, metric) for metric in bundle.metrics}
     measured = [
         (metric, runs)
@@ -267,12 +268,6 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
         _observation(metric, runs, interval, sha=sha, machines=machines)
         for (metric, runs), interval in zip(measured, ranges, strict=True)
     )
-
-
-def _medians(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
-    """Return the values of imported runs, which are the medians of the samples that they have."""
-    samples = (run.samples.get(metric.name) for run in runs)
-    return tuple(None if values is None else float(np.median(values)) for values in samples)
 
 
 def _commit_dates(bundle: Bundle) -> dict[str, datetime]:

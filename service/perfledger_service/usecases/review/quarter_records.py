@@ -106,7 +106,7 @@ def records_of_store(
 def records_of_bundles(
     path: Path, quarter: Quarter, *, targets: ProjectionTargets | None = None
 ) -> QuarterRecords:
-    """Return a quarter's records in a folder of bundles, or in one bundle.
+    """Return a quarter's records in a folder of bundles, or in one bundle, without imports.
 
     Counted work is projected onto `targets`, if given. Raises NotFoundError without any bundle,
     and UsageError for an unreadable one.
@@ -120,7 +120,9 @@ def records_of_bundles(
     start, end = _bounds(quarter)
     named_bundles = ((one.name, read_bundle_file(one)) for one in paths)
     quarter_bundles = [
-        (name, bundle) for name, bundle in named_bundles if start <= _moment(bundle, name) < end
+        (name, bundle)
+        for name, bundle in named_bundles
+        if not bundle.is_imported and start <= _moment(bundle, name) < end
     ]
     ordered = sorted(quarter_bundles, key=lambda each: each[1].created_at)
     branches = [each for each in ordered if is_of_branch(each[1])]

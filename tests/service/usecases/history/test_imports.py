@@ -11,6 +11,7 @@ from perfledger_service.errors import PerfledgerError, UsageError
 from perfledger_service.store.database import read_session
 from perfledger_service.store.page_queries import series_view
 from perfledger_service.store.tables import ObservationRow, SeriesRow, UploadRow
+from perfledger_service.usecases.history.imported_bundles import content_of
 from perfledger_service.usecases.history.imports import (
     import_history,
     read_import,
@@ -18,6 +19,7 @@ from perfledger_service.usecases.history.imports import (
 )
 from perfledger_service.usecases.inputs import benchmark_histories
 from perfledger_service.usecases.inputs.benchmark_histories import read_benchmark_histories
+from perfledger_service.usecases.inputs.history_sources import read_histories
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from tests.runners.profiles.benchmark_histories import samples
 from tests.runners.profiles.benchmark_histories.conftest import RECORDINGS
@@ -102,6 +104,21 @@ def test_the_stored_series_has_the_points_and_changes_of_the_files(site, target,
     (change,) = detect([one.center for one in points]).changes
     assert change == detect(of_file.values).changes[0]
     assert change.index == 12
+
+
+def test_bundles_of_an_import_in_a_folder_have_the_changes_of_the_files(tmp_path):
+    path = write(tmp_path / "data.json", long_history(24))
+    history, _ = read_history([path])
+    folder = tmp_path / "bundles"
+    folder.mkdir()
+    for number, bundle in enumerate(history.bundles):
+        (folder / f"{number}.json").write_bytes(content_of(bundle))
+
+    (of_bundles,) = read_histories(folder)
+    (of_file,) = read_benchmark_histories(path)
+
+    assert of_bundles.values == pytest.approx(of_file.values)
+    assert of_bundles.labels == of_file.labels
 
 
 @pytest.mark.slow

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from perfledger.bundle import FleetUse, PricingConfig
-from perfledger.records import Revision
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine, Revision, Side
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_service.usecases.review.quarter_records import records_of_bundles, records_of_store
 
@@ -85,3 +86,24 @@ def test_bundles_say_what_the_store_says(engine, judged_on_branch, on_branch, tm
     assert stored.speeds[0].units_per_second == pytest.approx(read.speeds[0].units_per_second)
     assert stored.landed_changes[0].change == pytest.approx(read.landed_changes[0].change)
     assert (stored.fleet, stored.observations) == (read.fleet, read.observations)
+
+
+def test_a_quarter_has_no_import_of_another_tools_results(tmp_path, on_branch):
+    imported = replace(
+        on_branch,
+        head=on_branch.base,
+        machine=Machine(device=Device.IMPORTED, model="asv, box"),
+        metrics=(replace(STEP_TIME, name="time (s)"),),
+        runs=tuple(
+            replace(run, samples={"time (s)": (1.0,)})
+            for run in on_branch.runs
+            if run.side is Side.BASE
+        ),
+        pricing=PricingConfig(),
+    )
+    (tmp_path / "import.json").write_text(imported.to_json())
+    (tmp_path / "one.json").write_text(on_branch.to_json())
+
+    found = records_of_bundles(tmp_path, QUARTER)
+
+    assert (found.checks, found.branch_checks) == (1, 1)
