@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, inspect, true
 from sqlmodel import Session, col, func, select
 
+from perfledger_service.store.imported_history import IMPORTED_ENVIRONMENTS
 from perfledger_service.store.jobs.job_tables import RunnerRow
 from perfledger_service.store.tables import ProjectRow, SeriesRow, UploadRow
 from perfledger_service.values.service_views.search_view import SearchHit, SearchKind
@@ -65,7 +66,8 @@ def _commits(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
     # Of the table, to which a session adds no projects: with them, SQLite would read all uploads of
     # these. The project's row decides what is shown.
     upload = inspect(UploadRow).local_table.c
-    newest_first = (upload["measured_at"].desc(), upload["id"])
+    is_imported = upload["environment_hash"].in_(IMPORTED_ENVIRONMENTS)  # a check goes before it
+    newest_first = (is_imported, upload["measured_at"].desc(), upload["id"])
     of_commit = (upload["project_id"], upload["head_sha"])
     place = func.row_number().over(partition_by=of_commit, order_by=newest_first)
     checks = (

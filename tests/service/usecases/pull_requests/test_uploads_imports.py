@@ -22,6 +22,7 @@ from perfledger_service.store.fleet.machines import project_machines
 from perfledger_service.store.gate_checks import gate_uploads
 from perfledger_service.store.page_queries import index_view, series_view, upload_named
 from perfledger_service.store.quarter_queries import stored_quarter
+from perfledger_service.store.search_queries import search_hits
 from perfledger_service.store.tables import ObservationRow, RevisionRow, UploadRow, VerdictRow
 from perfledger_service.usecases.events.event_search import search_project
 from perfledger_service.usecases.history.imported_bundles import imported_history
@@ -33,6 +34,7 @@ from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.usecases.pull_requests.uploads import observations_in
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor
+from perfledger_service.values.service_views.search_view import SearchKind
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 COMMITS = tuple(f"{number:040x}" for number in range(1, 31))
@@ -199,6 +201,19 @@ def test_the_check_of_a_commit_is_compared_and_never_its_import(
         assert upload_named(session, 1, COMMITS[1]).id == "f" * 32
         with pytest.raises(NotFoundError, match="no judged check"):
             upload_named(session, 1, upload.id)
+
+
+def test_a_commit_is_found_by_its_check_before_its_import(engine, stored, judged, make_bundle):
+    (bundle,) = stored(result(COMMITS[1], 2.0, samples=(2.0,)))
+    own = make_bundle(
+        pull_request=None, head=Revision(sha=COMMITS[1]), created_at="2020-01-01T00:00:00+00:00"
+    )
+    judged(engine, own, upload_id="f" * 32)
+
+    with read_session(engine) as session:
+        (hit,) = search_hits(session, COMMITS[1], SearchKind.COMMIT)
+    assert bundle.measured_at.year > 2020
+    assert hit.upload_id == "f" * 32
 
 
 def test_the_date_of_a_commit_is_gits_and_that_of_an_import_where_no_check_says_it(
