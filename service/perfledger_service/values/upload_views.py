@@ -215,13 +215,16 @@ class SeriesChange:
 class SeriesHistory:
     """A series with one point for each commit, in the order of the branch.
 
-    `new_machines` are the first commits measured in another environment.
+    `searched` counts the commits of the default branch that were searched for changes: the newest
+    ones that more than a bundle places there. `new_machines` are the first commits measured in
+    another environment.
     """
 
     series: SeriesView
     commits: tuple[SeriesCommit, ...]
     changes: tuple[SeriesChange, ...] = ()  # oldest first
     new_machines: tuple[str, ...] = ()
+    searched: int = 0
 
 
 def commits_of(points: Sequence[SeriesPoint]) -> tuple[SeriesCommit, ...]:

@@ -70,7 +70,11 @@ def history(series) -> SeriesHistory:
     )
     new_machines = (branch[3], branch[9])
     return SeriesHistory(
-        series=series, commits=commits, changes=(change,), new_machines=new_machines
+        series=series,
+        commits=commits,
+        changes=(change,),
+        new_machines=new_machines,
+        searched=len(branch),
     )
 
 

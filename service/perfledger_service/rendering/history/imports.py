@@ -35,8 +35,8 @@ _LEFT_OUT: tuple[Column[tuple[str, int]], ...] = (
     fact("results", lambda row: row[1]),
 )
 _FROM_GITHUB = (
-    "The service asks GitHub where the commits are on the default branch, unless it trusts its "
-    "runners: then --clone tells it."
+    "The service asks GitHub where the commits are on the default branch. For a project that "
+    "trusts its runners give --clone: without it they have no place, and are not searched for changes."
 )
 
 

@@ -18,8 +18,10 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
     commits = commits_of_branch(session, project.id)
     changes: list[SeriesChange] = []
     new_machines: list[str] = []
+    searched = 0
     for series in branch_series(session, project.id, series_id=series_id):
         shas = [commits[position] for position in series.positions]
+        searched += len(shas)
         changes += _changes(series, shas)
         new_machines += [
             sha
@@ -33,6 +35,7 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
         commits=commits_of(view.points),
         changes=tuple(changes),
         new_machines=tuple(new_machines),
+        searched=searched,
     )
 
 

@@ -3,7 +3,11 @@ from dataclasses import replace
 import pytest
 
 from perfledger.metrics import WorseDirection
-from perfledger_service.rendering.history.series_page import change_rows, series_page
+from perfledger_service.rendering.history.series_page import (
+    change_rows,
+    search_sentence,
+    series_page,
+)
 
 
 def test_a_page_has_the_newest_commits_and_leads_to_the_older_ones(history):
@@ -29,5 +33,29 @@ def test_a_change_is_worse_or_better_by_the_metric(history, worse, word):
     assert row.commits == "7b00000000..8b00000000"
 
 
-def test_a_series_that_did_not_move_says_so(history):
-    assert "has not changed" in series_page(replace(history, changes=(), new_machines=()))
+@pytest.mark.parametrize(
+    ("searched", "is_unattested", "sentence"),
+    [
+        (24, False, "No change of its level was found over 24 commits of the default branch."),
+        (1, False, "1 commit of the default branch: a search for changes needs 8."),
+        (0, True, "Not searched for changes: only its bundles say that these commits are of the"),
+        (0, False, ""),
+    ],
+)
+def test_a_series_without_a_change_says_how_far_it_was_searched(
+    history, searched, is_unattested, sentence
+):
+    commits = tuple(replace(one, is_unattested=is_unattested) for one in history.commits)
+    unchanged = replace(history, commits=commits, changes=(), new_machines=(), searched=searched)
+
+    assert search_sentence(unchanged)[: len(sentence)] == sentence
+    assert sentence in series_page(unchanged)
+
+
+def test_commits_that_only_bundles_place_are_not_counted_as_the_branchs(history):
+    commits = tuple(replace(one, is_unattested=one.is_on_branch) for one in history.commits)
+    number = sum(one.is_on_branch for one in commits)
+    page = series_page(replace(history, commits=commits))
+
+    assert "<span>0 commits of the default branch</span>" in page
+    assert f"<span>{number} unattested</span>" in page

@@ -65,6 +65,18 @@ def test_a_step_is_a_change_at_its_commit(engine, measure):
     assert [one.sha for one in history.changes] == [commit(12).sha]
     assert history.changes[0].change == pytest.approx(0.3, abs=0.01)
     assert history.new_machines == ()
+    assert history.searched == 25
+
+
+def test_commits_that_only_their_bundles_place_are_not_searched(engine, judged, make_bundle):
+    bundle = make_bundle(pull_request=None)
+    judged(engine, bundle)
+
+    with read_session(engine) as session:
+        history = series_history(session, 1)
+
+    assert all(one.is_unattested for one in history.commits if one.is_on_branch)
+    assert history.searched == 0
 
 
 def test_a_new_driver_begins_another_state_of_the_machine(engine, measure):
