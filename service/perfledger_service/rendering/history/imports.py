@@ -36,7 +36,8 @@ _LEFT_OUT: tuple[Column[tuple[str, int]], ...] = (
 )
 _FROM_GITHUB = (
     "The service asks GitHub where the commits are on the default branch. For a project that "
-    "trusts its runners give --clone: without it they have no place, and are not searched for changes."
+    "trusts its runners give --clone: without it they have no place, and are not searched for "
+    "changes."
 )
 
 
