@@ -3,7 +3,7 @@
 As MessagePack: changes may hold infinities, which JSON cannot write.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
@@ -116,10 +116,13 @@ def newest_search(session: Session, project_id: int) -> tuple[BranchSearch, bool
 def tracked_events(session: Session, project_id: int, *, today: date) -> tuple[TrackedEvent, ...]:
     """Return a project's newest events and older ones that were expected until before today.
 
-    The oldest is first.
+    The newest of imports come beside as many others. The oldest is first.
     """
-    views = events_of(session, project_id, most=MOST_TRACKED)
-    events = {view.event.id: view.event for view in views}
+    events = {
+        view.event.id: view.event
+        for is_imported in (False, True)
+        for view in events_of(session, project_id, is_imported=is_imported, most=MOST_TRACKED)
+    }
     rows = session.exec(
         select(TrackedEventRow)
         .where(col(TrackedEventRow.project_id) == project_id, *_is_expired(today))
@@ -136,26 +139,28 @@ def events_of(
     states: Collection[EventState] = (),
     before: int | None = None,
     changed_since: datetime | None = None,
+    is_imported: bool | None = None,
     most: int,
 ) -> tuple[EventView, ...]:
     """Return events of a project, newest first, in any of some states (all if none is given).
 
-    `before` is the id of the event to go on after.
+    `before` is the id of the event to go on after. `most` counts only imported events, or only
+    others, if `is_imported` says so: years of an import crowd out no event of the project's own.
     """
     conditions: list[ColumnElement[bool]] = [col(TrackedEventRow.project_id) == project_id]
     if states:
         conditions.append(col(TrackedEventRow.state).in_(states))
-    if before is not None:
-        conditions.append(col(TrackedEventRow.id) < before)
     if changed_since is not None:
         conditions.append(col(TrackedEventRow.changed_at) >= changed_since)
-    rows = session.exec(
-        select(TrackedEventRow)
-        .where(*conditions)
-        .order_by(col(TrackedEventRow.id).desc())
-        .limit(most)
-    )
-    return tuple(_view(row) for row in rows)
+    newest = select(TrackedEventRow).where(*conditions).order_by(col(TrackedEventRow.id).desc())
+    views: list[EventView] = []
+    batch: Sequence[EventView] | None = None
+    while len(views) < most and (batch is None or len(batch) == most):
+        older = newest if before is None else newest.where(col(TrackedEventRow.id) < before)
+        batch = [_view(row) for row in session.exec(older.limit(most))]
+        views += [each for each in batch if is_imported in {None, each.is_imported}]
+        before = batch[-1].event.id if batch else before
+    return tuple(views[:most])
 
 
 def event_by_id(session: Session, project_id: int, event_id: int) -> EventView:

@@ -119,6 +119,7 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
             session,
             project.id,
             states=(EventState.OPEN, EventState.ACKNOWLEDGED, EventState.EXPECTED),
+            is_imported=False,
             most=MOST_TRIAGED,
         )
         settled_events = events_of(
@@ -126,10 +127,12 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
             project.id,
             states=(EventState.FIXED, EventState.ENVIRONMENT),
             changed_since=since,
+            is_imported=False,
             most=MOST_TRIAGED,
         )
+        imported = events_of(session, project.id, is_imported=True, most=MOST_TRIAGED)
         notes = notes_since(session, project.id, since)
-    imported_events = {view.event.id for view in (*unsettled, *settled_events) if view.is_imported}
+    of_imports = {view.event.id for view in imported}
     regressions = sorted(filter(_is_regression, unsettled), key=_size, reverse=True)
     ended_regressions = sorted(filter(_is_regression, settled_events), key=_size, reverse=True)
     expected = _in_state(regressions, EventState.EXPECTED)
@@ -144,7 +147,7 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
         expected=tuple(view for view in expected if not _ends_by(view, soon)),
         fixed=_in_state(ended_regressions, EventState.FIXED),
         environment=_in_state(ended_regressions, EventState.ENVIRONMENT),
-        notes=tuple(one for one in notes if one.event_id not in imported_events),
+        notes=tuple(one for one in notes if one.event_id not in of_imports),
     )
 
 
@@ -181,7 +184,7 @@ def _note(event: TrackedEvent) -> str:
 
 
 def _is_regression(view: EventView) -> bool:
-    return view.event.harm is Harm.WORSE and view.event.is_detected and not view.is_imported
+    return view.event.harm is Harm.WORSE and view.event.is_detected
 
 
 def _ends_by(view: EventView, day: date) -> bool:

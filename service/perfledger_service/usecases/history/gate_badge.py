@@ -53,8 +53,8 @@ def _state(session: Session, checks: Sequence[BranchCheck]) -> GateState:
 
 def _open_regressions(session: Session, project_id: int) -> int:
     """Return how many regressions of the branch's history somebody has to act on."""
-    views = events_of(session, project_id, states=UNRESOLVED, most=MOST_TRACKED)
-    events = [view.event for view in views if not view.is_imported]
+    views = events_of(session, project_id, states=UNRESOLVED, is_imported=False, most=MOST_TRACKED)
+    events = [view.event for view in views]
     return sum(
         event.harm is Harm.WORSE and event.is_detected and bool(event.occurrences)
         for event in events

@@ -220,8 +220,8 @@ def _queue_triage(
 def _branch(session: Session, project_id: int) -> _Branch:
     """Return what is to be said of the regressions of a project's default branch."""
     places, alerts = places_of_commits(session, project_id), alerts_of(session, project_id)
-    views = events_of(session, project_id, most=MOST_TRACKED)
-    events = [view.event for view in views if not view.is_imported]
+    views = events_of(session, project_id, is_imported=False, most=MOST_TRACKED)
+    events = [view.event for view in views]
     alarms = tuple(
         _Alarm(
             event,

@@ -122,6 +122,30 @@ def test_events_are_listed_newest_first_by_state_and_page_by_page(
     assert [event.id for event in tracked] == numbers
 
 
+def test_events_of_imports_crowd_out_none_of_the_projects_own(
+    any_engine, project_id, save, now, monkeypatch
+):
+    monkeypatch.setattr(tracked_events_module, "MOST_TRACKED", 2)
+    series = replace(SERIES, machine_class="imported:asv, box:1")
+    occurrence = replace(EVENT.occurrences[0], series=(series,))
+    imported_event = replace(EVENT, occurrences=(occurrence,))
+    own = [save() for _ in range(3)]
+    imported = [save(imported_event) for _ in range(5)]
+    own.append(save())
+
+    def numbers(*, most, **choice):
+        with read_session(any_engine) as session:
+            return [view.event.id for view in events_of(session, project_id, most=most, **choice)]
+
+    assert numbers(is_imported=False, most=2) == [own[3], own[2]]
+    assert numbers(is_imported=False, most=9) == own[::-1]
+    assert numbers(is_imported=True, most=2) == [imported[4], imported[3]]
+    assert numbers(most=3) == [own[3], imported[4], imported[3]]
+    with read_session(any_engine) as session:
+        tracked = tracked_events(session, project_id, today=now.date())
+    assert [event.id for event in tracked] == [own[2], *imported[3:], own[3]]
+
+
 def test_an_old_event_is_tracked_again_once_its_expectation_is_over(
     any_engine, project_id, save, now, monkeypatch
 ):
