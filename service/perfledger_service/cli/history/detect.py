@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from perfledger_service.cli.command import command
-from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.history.tool_options import CloneFolder, OneMachine, ToolName
+from perfledger_service.cli.option_groups import argument, what
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.errors import UsageError
 
@@ -39,16 +40,9 @@ def detect(
     time_column: Annotated[
         str | None, what("the column of when each value was measured", metavar="NAME")
     ] = None,
-    source: Annotated[
-        str | None,
-        how("the tool that wrote it, such as asv: it is recognised", metavar="TOOL", flag="--from"),
-    ] = None,
-    clone: Annotated[
-        Path | None, how("a full clone whose default branch orders the commits", metavar="FOLDER")
-    ] = None,
-    one_machine: Annotated[
-        bool, how("read another tool's machines as one", flag="--one-machine")
-    ] = False,
+    source: ToolName = None,
+    clone: CloneFolder = None,
+    one_machine: OneMachine = False,
     output: ChartOutput,
 ) -> None:
     """Find where a history changed, drifted or became noisy.

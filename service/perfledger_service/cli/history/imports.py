@@ -5,6 +5,7 @@ from typing import Annotated
 
 from perfledger.metrics import WorseDirection
 from perfledger_service.cli.command import command
+from perfledger_service.cli.history.tool_options import CloneFolder, OneMachine, ToolName
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.output import DocumentOutput
@@ -27,16 +28,9 @@ def import_history(
     worse: Annotated[
         WorseDirection | None, what("what is worse where the history does not tell it")
     ] = None,
-    source: Annotated[
-        str | None,
-        how("the tool that wrote it, such as asv: it is recognised", metavar="TOOL", flag="--from"),
-    ] = None,
-    clone: Annotated[
-        Path | None, how("a full clone whose default branch orders the commits", metavar="FOLDER")
-    ] = None,
-    one_machine: Annotated[
-        bool, how("import the tool's machines as one", flag="--one-machine")
-    ] = False,
+    source: ToolName = None,
+    clone: CloneFolder = None,
+    one_machine: OneMachine = False,
     is_dry_run: Annotated[
         bool, how("print what would be imported, and send nothing", flag="--dry-run")
     ] = False,
