@@ -16,7 +16,8 @@ PAGE_HEIGHT = 1000
 # The pages of a made history; of some the address is known to the links of another page only.
 PAGES = {
     "checks": "/",
-    "events": f"/{REPOSITORY}",
+    "triage": f"/{REPOSITORY}",
+    "event": f"/{REPOSITORY}",
     "pull-requests": f"/{REPOSITORY}/pulls",
     "pull-request": f"/{REPOSITORY}/pull/43",
     "check": f"/{REPOSITORY}/pull/41",
@@ -32,6 +33,7 @@ PAGES = {
     "error": "/nothing",
 }
 FURTHER_LINKS = {
+    "event": ("article .meta a",),
     "check": ("a[href^='/runs/']",),
     "workload": (".group a",),
     "series": ("tr:has-text('step time') a[href^='/series/']",),

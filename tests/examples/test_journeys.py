@@ -6,43 +6,13 @@ from itertools import product
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from tests.service.browsers import barriers_of
+
 # `make test` opens pages of each kind in a browser as well, each alone.
 pytestmark = pytest.mark.slow(ci_only=True)
 WIDTHS = (360, 768, 1440)
 THEMES = ("light", "dark")
 PATIENCE_MS = 600_000.0  # no limit that a busy machine reaches
-# Returns the texts whose contrast with what is behind them is below 4.5 : 1 (large ones: 3 : 1).
-LOW_CONTRAST = """() => {
-  const parsed = (text) => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
-  const over = (top, under) => {
-    const alpha = top[3] ?? 1;
-    return [0, 1, 2].map((place) => top[place] * alpha + under[place] * (1 - alpha));
-  };
-  const light = (rgb) => rgb
-    .map((value) => value / 255)
-    .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, value, place) => sum + value * [0.2126, 0.7152, 0.0722][place], 0);
-  const behind = (element) => {
-    if (!element) return [255, 255, 255];
-    return over(parsed(getComputedStyle(element).backgroundColor), behind(element.parentElement));
-  };
-  const texts = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const element = walker.currentNode.parentElement;
-    const isText = walker.currentNode.data.trim() && element.checkVisibility();
-    if (!isText || element.closest("svg, script, .skip, .unseen")) continue;
-    const style = getComputedStyle(element);
-    const back = behind(element);
-    const lights = [light(over(parsed(style.color), back)), light(back)];
-    const [one, other] = lights.sort((a, b) => b - a);
-    const isLarge = parseFloat(style.fontSize) >= 24;
-    if ((one + 0.05) / (other + 0.05) < (isLarge ? 3 : 4.5)) {
-      texts.push(walker.currentNode.data.trim());
-    }
-  }
-  return texts;
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -132,24 +102,24 @@ def test_every_kind_of_page_is_reached_by_links(addresses):
 
 
 @pytest.mark.parametrize("look", list(product(THEMES, WIDTHS)))
-def test_pages_fit_are_legible_and_complain_of_nothing(
+def test_pages_fit_are_accessible_and_complain_of_nothing(
     open_page, complaints, site, addresses, look
 ):
     theme, width = look
     page = open_page(color_scheme=theme, viewport={"width": width, "height": 900})
-    too_wide, pale = [], {}
+    too_wide, barriers = [], {}
 
     for address in addresses.values():
         answer = page.goto(site + address)
         assert answer.ok, address
         if page.evaluate("document.documentElement.scrollWidth") > width:
             too_wide.append(address)
-        if texts := page.evaluate(LOW_CONTRAST):
-            pale[address] = texts
+        if found := barriers_of(page):
+            barriers[address] = found
 
     assert complaints == []
     assert too_wide == []
-    assert pale == {}
+    assert barriers == {}
 
 
 def test_from_the_front_page_to_the_cause_of_a_regression(open_page, complaints, site):

@@ -5,12 +5,18 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from perfledger.records import Device
+from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate, AbRequest, Alert
 from perfledger_baselines.history.commits.event_state import EventState
-from perfledger_baselines.history.commits.grouping import GroupedChanges
+from perfledger_baselines.history.commits.grouping import (
+    ChangeEvent,
+    EnvironmentChange,
+    GroupedChanges,
+)
 from perfledger_baselines.history.commits.tracked_event import TrackedEvent
 from perfledger_baselines.planning.gate_health import GateHealth
 from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.change_price import PricedCheck
 
 IMPORTED_CLASS = f"{Device.IMPORTED}:"  # begins the machine classes of imports
 
@@ -78,17 +84,20 @@ class BranchSearch:
     watched: int  # series
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchView:
-    """A project's default branch: confirmed and suspected changes, and events of its series."""
+class TriagePart(StrEnum):
+    """What there is to do about an event."""
 
-    repository: str
-    search: BranchSearch
-    is_search_due: bool  # the history changed since the search
-    alerts: tuple[AlertView, ...]  # newest first
-    requests: tuple[AbRequestView, ...]  # the most promising first
-    gates: tuple[GateView, ...]
-    acceptances: tuple[Acceptance, ...] = ()  # newest first
+    TO_DECIDE = "to-decide"  # an open regression
+    ACKNOWLEDGED = "acknowledged"
+    EXPECTED = "expected"
+    SETTLED = "settled"  # nothing: it is better, fixed, of machines, an import or no longer found
+
+
+_PARTS = {
+    EventState.OPEN: TriagePart.TO_DECIDE,
+    EventState.ACKNOWLEDGED: TriagePart.ACKNOWLEDGED,
+    EventState.EXPECTED: TriagePart.EXPECTED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +114,41 @@ class EventView:
         series = self.event.series
         return bool(series) and all(is_imported_class(one.machine_class) for one in series)
 
+    @property
+    def is_regression(self) -> bool:
+        """Return whether something became worse, and the newest search still finds it."""
+        return self.event.harm is Harm.WORSE and self.event.is_detected
+
+    @property
+    def part(self) -> TriagePart:
+        """Return what there is to do about the event."""
+        if self.is_imported or not self.is_regression:
+            return TriagePart.SETTLED
+        return _PARTS.get(self.event.state, TriagePart.SETTLED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriagedEvent:
+    """An event with what else is known of it.
+
+    `view` is None until the event is stored, and `change` where the newest search of the history
+    does not have it. `alerts` are the A/B runs that confirm it, and `priced_check` is the newest
+    check that has a price of its change.
+    """
+
+    view: EventView | None
+    change: ChangeEvent | EnvironmentChange | None
+    alerts: tuple[AlertView, ...] = ()
+    priced_check: PricedCheck | None = None
+
+    @property
+    def part(self) -> TriagePart:
+        """Return what there is to do about the event."""
+        if self.view is not None:
+            return self.view.part
+        is_worse = isinstance(self.change, ChangeEvent) and self.change.harm is Harm.WORSE
+        return TriagePart.TO_DECIDE if is_worse else TriagePart.SETTLED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventNote:
@@ -115,6 +159,21 @@ class EventNote:
     author: str
     state: EventState
     note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchView:
+    """A project's default branch: confirmed and suspected changes, and events of its series."""
+
+    repository: str
+    search: BranchSearch
+    is_search_due: bool  # the history changed since the search
+    alerts: tuple[AlertView, ...]  # newest first, those of no event
+    requests: tuple[AbRequestView, ...]  # the most promising first
+    gates: tuple[GateView, ...]
+    events: tuple[TriagedEvent, ...] = ()  # newest first
+    notes: tuple[EventNote, ...] = ()  # what happened to events in the last week, newest first
+    acceptances: tuple[Acceptance, ...] = ()  # newest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from perfledger_service.rendering.check.project_lists import (
     workloads_page,
 )
 from perfledger_service.rendering.fleet.capacity_page import capacity_page
-from perfledger_service.rendering.history.branch_page import branch_page
 from perfledger_service.rendering.history.removed_page import is_removed, removed_page
 from perfledger_service.rendering.history.series_page import series_page
 from perfledger_service.rendering.history.series_plot import series_data
@@ -37,7 +36,6 @@ from perfledger_service.store.page_queries import (
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import bundle_content, upload_by_id
 from perfledger_service.usecases.fleet.capacity import capacity_view, fleet_version
-from perfledger_service.usecases.history.branch_history import branch_view
 from perfledger_service.usecases.history.series_history import series_history
 from perfledger_service.usecases.pull_requests.compare_uploads import compare_uploads
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
@@ -226,14 +224,3 @@ def machines(
     if output is PageFormat.HTML:
         return HTMLResponse(machines_page(view))
     return data_response(machines_document(view), output)
-
-
-@router.get("/{owner}/{name}")
-def branch(
-    state: CurrentAppState, reader: CurrentPageReader, owner: Name, name: Name, page: PageNumber = 1
-) -> str:
-    """Show the confirmed and suspected changes of a project's default branch."""
-    with reader.session() as session:
-        project = project_named(session, f"{owner}/{name}")
-        view = branch_view(session, project, gates=state.gates)
-    return branch_page(view, url=state.public_url, page=page)

@@ -1,34 +1,67 @@
-"""Renders the page of a project's default branch, which begins with what happened."""
+"""Renders the page of a project, which begins with what there is to decide."""
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
 
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.history.event_rows import doubtful_events_sentence
 from perfledger_service.rendering.history.gate_health import gate_rows
 from perfledger_service.rendering.history.suspects import ab_request_rows, alert_rows
-from perfledger_service.rendering.history.triage import other_alerts, triage_rows
-from perfledger_service.rendering.layout import provenance_facts, vocabulary
+from perfledger_service.rendering.history.triage import (
+    SETTABLE_STATES,
+    triage_row,
+    yearly_usd,
+)
+from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.paging import page_of
-from perfledger_service.values.branch_views import BranchView
+from perfledger_service.values.branch_views import BranchView, TriagedEvent, TriagePart
 
 # Events on one page, and further rows of each kind, newest first.
 EVENTS_PER_PAGE = 6
 MAX_ALERTS = 6
 MAX_REQUESTS = 10
+MAX_NOTES = 30
 
 
-def branch_page(view: BranchView, *, url: str, page: int = 1) -> str:
-    """Return the page of a project: events of its series, A/B requests and gates.
+class EventOrder(StrEnum):
+    """The order of events on the page of a project."""
 
-    `url` is the service's address, where bundles are uploaded; `page` is that of the events.
+    NEWEST = "newest"
+    DEAREST = "dearest"
+
+
+def branch_page(
+    view: BranchView,
+    *,
+    url: str,
+    part: TriagePart = TriagePart.TO_DECIDE,
+    order: EventOrder = EventOrder.NEWEST,
+    page: int = 1,
+    form_token: str = "",
+) -> str:
+    """Return the page of a project: one part of its events, A/B requests and gates.
+
+    `url` is the service's address, where bundles are uploaded; `page` is that of the events. With
+    a token the events have forms that set their states and queue jobs.
     """
-    unmatched = replace(view, alerts=other_alerts(view)[:MAX_ALERTS])
+    shown_events = page_of(_ordered(view.events, part, order), page, size=EVENTS_PER_PAGE)
     return render(
         "html/branch.html.j2",
         view=view,
-        events=page_of(triage_rows(view), page, size=EVENTS_PER_PAGE),
-        alerts=alert_rows(unmatched),
+        part=part,
+        order=order,
+        parts=_parts(view.events),
+        orders=tuple(EventOrder),
+        events=shown_events,
+        rows=[triage_row(one, view.search.commits) for one in shown_events.items],
+        has_prices=any(one.priced_check is not None for one in view.events),
+        notes=view.notes[:MAX_NOTES],
+        moment=number_format.moment,
+        states=SETTABLE_STATES,
+        form_token=form_token,
+        alerts=alert_rows(view.alerts[:MAX_ALERTS]),
         ab_requests=ab_request_rows(view.requests[:MAX_REQUESTS], url=url),
         doubtful_events=doubtful_events_sentence(view.search.grouped_changes),
         gates=gate_rows(view.gates),
@@ -36,3 +69,18 @@ def branch_page(view: BranchView, *, url: str, page: int = 1) -> str:
         label=vocabulary.metric_label,
         device=stored_verdict_rows.device,
     )
+
+
+def _parts(events: Sequence[TriagedEvent]) -> tuple[tuple[TriagePart, int], ...]:
+    """Return each part of the events with their number."""
+    counts = Counter(one.part for one in events)
+    return tuple((part, counts[part]) for part in TriagePart)
+
+
+def _ordered(
+    events: Sequence[TriagedEvent], part: TriagePart, order: EventOrder
+) -> tuple[TriagedEvent, ...]:
+    chosen = [one for one in events if one.part is part]
+    if order is EventOrder.DEAREST:
+        chosen.sort(key=yearly_usd, reverse=True)
+    return tuple(chosen)

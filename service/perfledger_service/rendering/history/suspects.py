@@ -18,7 +18,7 @@ from perfledger_runners.bundles.service_ab_requests import RequestedAbRun, Servi
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.layout import escape, number_format, provenance_facts, vocabulary
 from perfledger_service.rendering.layout.document import Document
-from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
+from perfledger_service.values.branch_views import AbRequestView, AlertView
 
 _MAX_PATTERN = 300
 _OTHER_DEVICES = {
@@ -94,9 +94,9 @@ def suspects_document(service_requests: ServiceAbRequests, *, url: str) -> Docum
     )
 
 
-def alert_rows(view: BranchView) -> tuple[AlertTableRow, ...]:
-    """Return the changes that A/B runs confirmed, the newest first."""
-    return tuple(_alert_row(one) for one in view.alerts)
+def alert_rows(alerts: Sequence[AlertView]) -> tuple[AlertTableRow, ...]:
+    """Return the changes that A/B runs confirmed, in the order given."""
+    return tuple(_alert_row(one) for one in alerts)
 
 
 def command_of(workload: str, *, base_sha: str, head_sha: str, max_pairs: int, url: str) -> str:

@@ -1,14 +1,30 @@
-"""Lists what happened on a default branch: each event once, with the A/B runs that confirmed it."""
+"""Lists the events of a project, each with its state, its price and the A/B runs that confirm it.
 
-from collections.abc import Iterator
+Names of commits and workloads are untrusted text, not escaped yet.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
-from perfledger_baselines.history.commits.attribution import CommitRange
+from perfledger_baselines.history.commits.attribution import Harm
+from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.grouping import ChangeEvent, GroupedChanges
+from perfledger_baselines.history.commits.tracked_event import ChangedSeries
+from perfledger_cost_models.quote import ChangePrice
 from perfledger_service.rendering.history import stored_verdict_rows
-from perfledger_service.rendering.history.event_rows import EventRow, event_rows
-from perfledger_service.rendering.layout import provenance_facts
-from perfledger_service.values.branch_views import AlertView, BranchView
+from perfledger_service.rendering.history.event_rows import (
+    MAX_MOVED_SERIES,
+    EventRow,
+    MovedSeriesRow,
+    event_rows,
+)
+from perfledger_service.rendering.layout import number_format, provenance_facts
+from perfledger_service.values.branch_views import EventView, TriagedEvent
+
+_SHORT_SHA = 10
+# A later change that undoes an event sets it to fixed; nobody does.
+SETTABLE_STATES = tuple(state for state in EventState if state is not EventState.FIXED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,75 +36,149 @@ class ConfirmingCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventPrice:
+    """What the change of a workload costs a year, and the check that priced it."""
+
+    workload: str  # untrusted
+    amount: str
+    interval: str
+    upload_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TriageRow:
-    """An event, whether it is confirmed, and by which A/B runs."""
+    """An event, what is known and was said of it, and what its change costs."""
 
     event: EventRow
-    state: str  # "confirmed", "suspected", or "" for a change of the machine
+    number: int | None  # None until it is stored
+    certainty: str  # "confirmed", "suspected", or "" for a change of the machine
+    state: str  # "" until it is stored
+    opened_on: str
+    terms: str  # untrusted: its reason, owner and last day
     checks: tuple[ConfirmingCheck, ...]
+    prices: tuple[EventPrice, ...]  # the dearest first
 
 
-def triage_rows(view: BranchView) -> tuple[TriageRow, ...]:
-    """Return the significant events, the newest first."""
-    names = [provenance_facts.short_sha(sha)[:10] for sha in view.search.commits]
-    rows: list[tuple[CommitRange, TriageRow]] = []
-    for event in view.search.grouped_changes.events:
-        alone = GroupedChanges(events=(event,), environment_changes=())
-        confirming = confirming_alerts(view, event)
-        rows += [
-            (
-                event.commits,
-                TriageRow(
-                    event=row,
-                    state="confirmed" if confirming else "suspected",
-                    checks=tuple(
-                        ConfirmingCheck(
-                            upload_id=one.upload_id,
-                            device=stored_verdict_rows.device(one.alert.machine_class),
-                        )
-                        for one in confirming
-                    ),
-                ),
+def triage_row(event: TriagedEvent, commits: Sequence[str]) -> TriageRow:
+    """Return an event as the page of its project shows it; `commits` are the measured ones."""
+    view = event.view
+    return TriageRow(
+        event=_event_row(event, commits),
+        number=view.event.id if view else None,
+        certainty=_certainty(event),
+        state=view.event.state.value if view else "",
+        opened_on=number_format.day(view.opened_at) if view else "",
+        terms=terms(view) if view else "",
+        checks=tuple(
+            ConfirmingCheck(
+                upload_id=one.upload_id,
+                device=stored_verdict_rows.device(one.alert.machine_class),
             )
-            for row in event_rows(alone, names)
-        ]
-    for change in view.search.grouped_changes.environment_changes:
-        alone = GroupedChanges(events=(), environment_changes=(change,))
-        rows += [
-            (change.commits, TriageRow(event=row, state="", checks=()))
-            for row in event_rows(alone, names)
-        ]
-    return tuple(row for _, row in sorted(rows, key=lambda placed: placed[0], reverse=True))
-
-
-def confirming_alerts(view: BranchView, event: ChangeEvent) -> tuple[AlertView, ...]:
-    """Return the alerts of an event: of one of its series, in commits that overlap."""
-    members = {
-        (member.change.series.workload, member.change.series.machine_class)
-        for member in event.members
-        if member.is_significant
-    }
-    return tuple(
-        one
-        for one in view.alerts
-        if (one.alert.workload, one.alert.machine_class) in members
-        and any(
-            place.first <= event.commits.last and event.commits.first <= place.last
-            for place in _places(view, one)
-        )
+            for one in event.alerts
+        ),
+        prices=tuple(_event_price(event, one) for one in _prices_of(event)),
     )
 
 
-def other_alerts(view: BranchView) -> tuple[AlertView, ...]:
-    """Return the alerts of no significant event, the newest first."""
-    events = [event for event in view.search.grouped_changes.events if event.is_significant]
-    matched = {one.upload_id for event in events for one in confirming_alerts(view, event)}
-    return tuple(one for one in view.alerts if one.upload_id not in matched)
+def where(view: EventView) -> str:
+    """Return where an event is: commits as a git range, or a pull request that is not merged."""
+    event = view.event
+    if not event.occurrences:
+        return f"#{event.pull_request}"
+    place = event.occurrences[-1]
+    last = place.last_sha[:_SHORT_SHA]
+    return f"{place.after_sha[:_SHORT_SHA]}..{last}" if place.after_sha else last
 
 
-def _places(view: BranchView, alert: AlertView) -> Iterator[CommitRange]:
-    """Return the commits of an alert by their places, nothing if they are not on the branch."""
-    places = {sha: place for place, sha in enumerate(view.search.commits)}
-    if alert.last_sha in places:
-        last = places[alert.last_sha]
-        yield CommitRange(min(places.get(alert.after_sha, last - 1) + 1, last), last)
+def terms(view: EventView) -> str:
+    """Return what was said of an event, with who is asked about it and until when."""
+    event = view.event
+    parts = (
+        f"owner {event.owner}" if event.owner else "",
+        f"until {event.until}" if event.until else "",
+        "" if event.is_detected else "no longer found",
+        "imported" if view.is_imported else "",
+    )
+    return "; ".join(filter(None, (event.reason, *parts)))
+
+
+def yearly_usd(event: TriagedEvent) -> Decimal:
+    """Return what the changes of an event cost a year, in USD: those that have a price."""
+    return sum((price.usd or Decimal(0) for price in _prices_of(event)), Decimal(0))
+
+
+def _certainty(event: TriagedEvent) -> str:
+    tracked = event.view.event if event.view else None
+    is_of_machine = tracked is not None and tracked.state is EventState.ENVIRONMENT
+    if is_of_machine or not (tracked or isinstance(event.change, ChangeEvent)):
+        return ""
+    is_measured = tracked is not None and tracked.pull_request is not None
+    return "confirmed" if event.alerts or is_measured else "suspected"
+
+
+def _event_row(event: TriagedEvent, commits: Sequence[str]) -> EventRow:
+    """Return an event as the newest search has it, else as it was stored."""
+    if event.change is None:
+        assert event.view is not None  # noqa: S101 - it is from one or the other
+        return _stored_row(event.view)
+    if isinstance(event.change, ChangeEvent):
+        alone = GroupedChanges(events=(event.change,), environment_changes=())
+    else:
+        alone = GroupedChanges(events=(), environment_changes=(event.change,))
+    names = [provenance_facts.short_sha(sha)[:_SHORT_SHA] for sha in commits]
+    (row,) = event_rows(alone, names)
+    return row
+
+
+def _stored_row(view: EventView) -> EventRow:
+    event = view.event
+    is_worse = event.harm is Harm.WORSE
+    classes = {one.machine_class for one in event.series}
+    shows_class = len(classes) > 1 or view.is_imported
+    return EventRow(
+        commits=where(view),
+        what=str(event.harm),
+        tone="regressed" if is_worse else "improved",
+        summary=f"{len(event.series)} series",
+        moved_series=tuple(
+            _series_row(one, shows_class=shows_class) for one in event.series[:MAX_MOVED_SERIES]
+        ),
+        detail="",
+    )
+
+
+def _series_row(series: ChangedSeries, *, shows_class: bool) -> MovedSeriesRow:
+    size, interval = number_format.change(series.change, series.low, series.high)
+    return MovedSeriesRow(
+        workload=series.workload,
+        metric=series.metric,
+        machine_class=series.machine_class if shows_class else "",
+        size=size,
+        interval=interval,
+        was_first=False,
+    )
+
+
+def _prices_of(event: TriagedEvent) -> tuple[ChangePrice, ...]:
+    """Return the prices of an event's workloads, the dearest first."""
+    if event.priced_check is None or event.view is None:
+        return ()
+    workloads = {one.workload for one in event.view.event.series}
+    prices = [
+        one
+        for one in event.priced_check.prices
+        if one.workload in workloads and one.usd is not None
+    ]
+    return tuple(sorted(prices, key=lambda one: one.usd or Decimal(0), reverse=True))
+
+
+def _event_price(event: TriagedEvent, price: ChangePrice) -> EventPrice:
+    assert price.usd is not None  # noqa: S101 - those without are left out
+    low, high = price.low or price.usd, price.high or price.usd
+    amount, interval = number_format.yearly_usd(price.usd, low, high)
+    return EventPrice(
+        workload=price.workload,
+        amount=f"{'-' if price.usd < 0 else '+'}{amount}",
+        interval=interval,
+        upload_id=event.priced_check.upload_id if event.priced_check else "",
+    )

@@ -7,6 +7,7 @@ from itertools import chain
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.tracked_event import ChangedSeries
 from perfledger_service.rendering.history.change_rows import count_phrase
+from perfledger_service.rendering.history.triage import terms, where
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Block,
@@ -36,17 +37,6 @@ _MAX_WORDS = 400
 # People see so many events of each part of a triage report; programs get all.
 MOST_SHOWN = 30
 MEASURED = "(measured)"
-_SHORT_SHA = 10
-
-
-def where(view: EventView) -> str:
-    """Return where an event is: commits as a git range, or a pull request that is not merged."""
-    event = view.event
-    if not event.occurrences:
-        return f"#{event.pull_request}"
-    place = event.occurrences[-1]
-    last = place.last_sha[:_SHORT_SHA]
-    return f"{place.after_sha[:_SHORT_SHA]}..{last}" if place.after_sha else last
 
 
 def largest(view: EventView) -> ChangedSeries | None:
@@ -88,18 +78,6 @@ def _record(view: EventView) -> list[dict[str, object]]:
     ]
 
 
-def _terms(view: EventView) -> str:
-    """Return what was said of an event, with who is asked about it and until when."""
-    event = view.event
-    parts = (
-        f"owner {event.owner}" if event.owner else "",
-        f"until {event.until}" if event.until else "",
-        "" if event.is_detected else "no longer found",
-        "imported" if view.is_imported else "",
-    )
-    return "; ".join(filter(None, (event.reason, *parts)))
-
-
 _EVENT_COLUMNS: tuple[Column[EventView], ...] = (
     figure("id", "event", lambda view: view.event.id, str),
     display("change", _size),
@@ -107,7 +85,7 @@ _EVENT_COLUMNS: tuple[Column[EventView], ...] = (
     name("where", "where", where),
     figure("state", "state", lambda view: view.event.state.value),
     figure("opened_on", "since", lambda view: view.opened_at.date().isoformat()),
-    display("why", _terms, kind=CellKind.NAME, limit=_MAX_WORDS),
+    display("why", terms, kind=CellKind.NAME, limit=_MAX_WORDS),
     fact("harm", lambda view: view.event.harm.value),
     fact("pull_request", lambda view: view.event.pull_request),
     fact("reason", lambda view: view.event.reason),

@@ -53,17 +53,12 @@ from perfledger_service.usecases.comments.comment_grammar import (
 )
 from perfledger_service.usecases.jobs.job_schedule import job_key
 from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
-from perfledger_service.usecases.jobs.queue_place import is_served
+from perfledger_service.usecases.jobs.queue_place import is_served, same_job
 from perfledger_service.usecases.jobs.runner_queue import classes_with_runners, queue_job
 from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
 
 # Whoever puts a label may not have seen a push that came just before.
 LABEL_DELAY = timedelta(minutes=1)
-# What two jobs that measure the same have in common.
-_MEASURED = (
-    *("kind", "machine_class", "base_sha", "head_sha", "pull_request", "allows_fork"),
-    *("workloads", "metric"),
-)
 JobCommand = RerunCommand | BisectCommand | AllowCommand
 
 
@@ -334,13 +329,8 @@ def _queue(
     """Queue a job, or find the one that measures the same; say why there is none."""
     if not is_served(job.machine_class, served):
         return CommandJob(machine_class=job.machine_class)
-    same = next((one for one in open_jobs if _is_same(one, job)), None)
     try:
-        stored = same or queue_job(session, command.project_id, job, now=now)
+        stored = same_job(job, open_jobs) or queue_job(session, command.project_id, job, now=now)
     except TooManyRequestsError as error:
         return CommandJob(machine_class=job.machine_class, problem=str(error))
     return CommandJob(machine_class=job.machine_class, job_id=stored.id)
-
-
-def _is_same(earlier: StoredRunnerJob, job: NewRunnerJob) -> bool:
-    return all(getattr(earlier, name) == getattr(job, name) for name in _MEASURED)

@@ -1,7 +1,7 @@
 """Prices the changes that stored checks found, each check once."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from threading import Lock
 
@@ -42,13 +42,19 @@ class UploadPrices:
         """Return the newest checks of a project that found a change; raise NotFoundError."""
         project = project_named(session, repository)
         uploads = changed_uploads(session, project.id, most=MAX_CHECKS + 1)
-        days = {_day(one.upload) for one in uploads}
-        sheets = {day: current_sheet(today=day) for day in days}
         return PriceHistory(
             repository=project.repository,
-            checks=tuple(self._priced(session, one, sheets) for one in uploads[:MAX_CHECKS]),
+            checks=self.of_checks(session, uploads[:MAX_CHECKS]),
             has_older=len(uploads) > MAX_CHECKS,
         )
+
+    def of_checks(
+        self, session: Session, uploads: Sequence[ChangedUpload]
+    ) -> tuple[PricedCheck, ...]:
+        """Return the prices of checks that found a change."""
+        days = {_day(one.upload) for one in uploads}
+        sheets = {day: current_sheet(today=day) for day in days}
+        return tuple(self._priced(session, one, sheets) for one in uploads)
 
     def _priced(
         self, session: Session, changed: ChangedUpload, sheets: Mapping[date, PriceSheet]

@@ -1,12 +1,11 @@
 """Lists the events of a project, sets their states, and reports what there is to decide."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import date, datetime, timedelta
 from math import isfinite
 
 from sqlalchemy import Engine
 
-from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.tracked_event import EventUpdate, TrackedEvent
 from perfledger_service.errors import UsageError
@@ -133,8 +132,8 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
         imported = events_of(session, project.id, is_imported=True, most=MOST_TRIAGED)
         notes = notes_since(session, project.id, since)
     of_imports = {view.event.id for view in imported}
-    regressions = sorted(filter(_is_regression, unsettled), key=_size, reverse=True)
-    ended_regressions = sorted(filter(_is_regression, settled_events), key=_size, reverse=True)
+    regressions = _by_size(unsettled)
+    ended_regressions = _by_size(settled_events)
     expected = _in_state(regressions, EventState.EXPECTED)
     soon = now.date() + timedelta(days=EXPIRING_DAYS)
     return TriageReport(
@@ -183,8 +182,9 @@ def _note(event: TrackedEvent) -> str:
     return f"{event.reason}{owner}{until}"
 
 
-def _is_regression(view: EventView) -> bool:
-    return view.event.harm is Harm.WORSE and view.event.is_detected
+def _by_size(views: Iterable[EventView]) -> list[EventView]:
+    """Return the regressions among events, the largest first."""
+    return sorted((view for view in views if view.is_regression), key=_size, reverse=True)
 
 
 def _ends_by(view: EventView, day: date) -> bool:

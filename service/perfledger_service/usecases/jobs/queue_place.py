@@ -1,11 +1,17 @@
-"""Finds the place of a job in the queue for runners."""
+"""Finds a job in the queue for runners, and its place there."""
 
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
 from perfledger_runners.jobs.runner_job import RunnerJobState
-from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob
+from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, StoredRunnerJob
 from perfledger_service.usecases.jobs.runner_queue import queue_order
+
+# What two jobs that measure the same have in common.
+_MEASURED = (
+    *("kind", "machine_class", "base_sha", "head_sha", "pull_request", "allows_fork"),
+    *("workloads", "metric"),
+)
 
 
 def jobs_before(
@@ -27,3 +33,11 @@ def jobs_before(
 def is_served(machine_class: str, served: Iterable[str]) -> bool:
     """Return whether a runner of a machine class (a pattern) asks for jobs."""
     return any(fnmatchcase(one, machine_class) for one in served)
+
+
+def same_job(job: NewRunnerJob, open_jobs: Iterable[StoredRunnerJob]) -> StoredRunnerJob | None:
+    """Return the open job that measures the same as a new one, None for none."""
+    facts = [getattr(job, name) for name in _MEASURED]
+    return next(
+        (one for one in open_jobs if [getattr(one, name) for name in _MEASURED] == facts), None
+    )

@@ -55,10 +55,10 @@ def message_of(
         case NoticeSubject.TRIAGE:
             report = triage(engine, project.repository, period=_TRIAGE_PERIOD, now=now)
             documents = [triage_document(report, most=most) for most in _ROWS]
-            links = {"Triage": f"{site}/triage"}
+            links = {"Triage": site}
         case NoticeSubject.SUMMARY:
             documents = [_summary_document(notice.count)]
-            links = {"Triage": f"{site}/triage"}
+            links = {"Triage": site}
         case _:
             with read_session(engine) as session:
                 event_notice = _event_notice(session, project, notice)

@@ -1,26 +1,32 @@
-"""Serves what there is to decide of a project, and an event, whose state its maintainers set."""
+"""Serves the page of a project, and an event, on which its maintainers decide."""
 
-from datetime import date, timedelta
-from typing import Annotated
+from collections.abc import Mapping
+from datetime import date
+from enum import StrEnum
+from typing import Annotated, Literal, TypeVar
 
 from fastapi import APIRouter, Path
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import UsageError
+from perfledger_service.rendering.history.branch_page import EventOrder, branch_page
 from perfledger_service.rendering.layout.escape import path
-from perfledger_service.rendering.server.event_pages import event_page, triage_page
+from perfledger_service.rendering.server.event_pages import event_page
 from perfledger_service.store.projects import Project, project_named
 from perfledger_service.usecases.events.event import (
     MAX_EVENT_ID,
     event_history,
     set_event,
-    triage,
 )
+from perfledger_service.usecases.events.event_jobs import queue_event_jobs
+from perfledger_service.usecases.events.triaged_events import project_triage
+from perfledger_service.values.branch_views import TriagePart
 from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState
-from perfledger_service.web.pages import Name
+from perfledger_service.web.pages import Name, PageNumber
 from perfledger_service.web.sign_in.forms import CurrentForm, CurrentMaintainedProject
 from perfledger_service.web.sign_in.readers import (
     SEE_OTHER,
@@ -31,7 +37,13 @@ from perfledger_service.web.sign_in.readers import (
 
 router = APIRouter(prefix="/{owner}/{name}", include_in_schema=False)
 EventNumber = Annotated[int, Path(ge=1, le=MAX_EVENT_ID)]
-TRIAGE_PERIOD = timedelta(days=7)
+
+
+class FormPage(StrEnum):
+    """The page that a form is on, to which it leads back."""
+
+    EVENT = "event"
+    PROJECT = "project"
 
 
 class EventStateForm(BaseModel):
@@ -43,6 +55,7 @@ class EventStateForm(BaseModel):
     reason: str = ""
     owner: str = ""
     until: date | None = None
+    page: FormPage = FormPage.EVENT
 
     @field_validator("until", mode="before")
     @classmethod
@@ -50,13 +63,42 @@ class EventStateForm(BaseModel):
         return value or None
 
 
-@router.get("/triage", response_class=HTMLResponse)
-def triage_of_week(
-    state: CurrentAppState, reader: CurrentPageReader, owner: Name, name: Name
+class EventJobsForm(BaseModel):
+    """The form that measures the commits of an event again, or searches the one that it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal[RunnerJobKind.RERUN, RunnerJobKind.BISECTION]
+
+
+Form = TypeVar("Form", bound=BaseModel)
+
+
+@router.get("", response_class=HTMLResponse)
+def branch(
+    state: CurrentAppState,
+    reader: CurrentPageReader,
+    owner: Name,
+    name: Name,
+    *,
+    part: TriagePart = TriagePart.TO_DECIDE,
+    order: EventOrder = EventOrder.NEWEST,
+    page: PageNumber = 1,
 ) -> str:
-    """Show what there is to decide of a project, and what happened in the last week."""
-    repository = _project(reader, owner, name).repository
-    return triage_page(triage(state.engine, repository, period=TRIAGE_PERIOD, now=state.now()))
+    """Show what there is to decide of a project, and how far its checks can be trusted."""
+    with reader.session() as session:
+        project = project_named(session, f"{owner}/{name}")
+        view = project_triage(
+            session, project, gates=state.gates, prices=state.prices, now=state.now()
+        )
+    return branch_page(
+        view,
+        url=state.public_url,
+        part=part,
+        order=order,
+        page=page,
+        form_token=_form_token(reader, project),
+    )
 
 
 @router.get("/events/{event_id}", response_class=HTMLResponse)
@@ -64,8 +106,7 @@ def event(reader: CurrentPageReader, owner: Name, name: Name, event_id: EventNum
     """Show an event with its history, to maintainers with the form that sets its state."""
     project = _project(reader, owner, name)
     history = event_history(reader.state.engine, project, event_id)
-    may_set = reader.may(Role.MAINTAINER, project.id)
-    return event_page(history, form_token=require_browser(reader).form_token if may_set else "")
+    return event_page(history, form_token=_form_token(reader, project))
 
 
 @router.post("/events/{event_id}/state")
@@ -78,13 +119,8 @@ def set_event_state(
     address: CurrentAddress,
     event_id: EventNumber,
 ) -> Response:
-    """Set the state of an event, and lead back to its page."""
-    try:
-        wish = EventStateForm.model_validate(dict(form))
-    except ValidationError as error:
-        fields = ", ".join(str(problem["loc"][0]) for problem in error.errors())
-        msg = f"the form cannot be read: check {fields}"
-        raise UsageError(msg) from None
+    """Set the state of an event, and lead back to the page that the form was on."""
+    wish = _wish(EventStateForm, form)
     set_event(
         state.engine,
         project,
@@ -96,7 +132,46 @@ def set_event_state(
         until=wish.until,
         now=state.now(),
     )
-    return RedirectResponse(f"/{path(project.repository)}/events/{event_id}", SEE_OTHER)
+    place = f"#event-{event_id}" if wish.page is FormPage.PROJECT else f"/events/{event_id}"
+    return RedirectResponse(f"/{path(project.repository)}{place}", SEE_OTHER)
+
+
+@router.post("/events/{event_id}/jobs")
+def queue_jobs(
+    state: CurrentAppState,
+    reader: CurrentPageReader,
+    project: CurrentMaintainedProject,
+    form: CurrentForm,
+    *,
+    address: CurrentAddress,
+    event_id: EventNumber,
+) -> Response:
+    """Queue the jobs that measure an event again, and lead to the page that lists them."""
+    queue_event_jobs(
+        state.engine,
+        project,
+        event_id,
+        _wish(EventJobsForm, form).kind,
+        actor=require_browser(reader).person.actor(address),
+        now=state.now(),
+    )
+    return RedirectResponse(f"/{path(project.repository)}/machines#jobs", SEE_OTHER)
+
+
+def _wish(kind: type[Form], form: Mapping[str, str]) -> Form:
+    """Return what a form asks for; raise UsageError for one that cannot be read."""
+    try:
+        return kind.model_validate(dict(form))
+    except ValidationError as error:
+        fields = ", ".join(str(problem["loc"][0]) for problem in error.errors())
+        msg = f"the form cannot be read: check {fields}"
+        raise UsageError(msg) from None
+
+
+def _form_token(reader: PageReader, project: Project) -> str:
+    """Return the token of forms for a maintainer of a project, "" for others."""
+    may_decide = reader.may(Role.MAINTAINER, project.id)
+    return require_browser(reader).form_token if may_decide else ""
 
 
 def _project(reader: PageReader, owner: str, name: str) -> Project:

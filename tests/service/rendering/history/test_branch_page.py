@@ -1,18 +1,33 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
+from perfledger_baselines.history.commits.attribution import Harm
+from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.grouping import GroupedChanges
-from perfledger_service.rendering.history.branch_page import EVENTS_PER_PAGE, branch_page
+from perfledger_baselines.history.commits.tracked_event import ChangedSeries, TrackedEvent
+from perfledger_service.rendering.history.branch_page import (
+    EVENTS_PER_PAGE,
+    EventOrder,
+    branch_page,
+)
 from perfledger_service.values.branch_views import (
     AbRequestView,
     AlertView,
     BranchSearch,
     BranchView,
+    EventNote,
+    EventView,
+    TriagedEvent,
+    TriagePart,
 )
+from tests.service.rendering.history.test_triage import PRICE, checked
 from tests.service.suspects import a_candidate, a_request, an_alert
 
 HOSTILE = "gpt:<script>alert(1)</script>[x='$(reboot)']"
 SHAS = tuple(f"{place + 10:x}" * 40 for place in range(7))
+MOMENT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 QUIET = BranchView(
     repository="octo/models",
     search=BranchSearch(
@@ -33,7 +48,7 @@ def branch(workload, grouped_changes):
         upload_id="1" * 32,
         after_sha="a" * 40,
         last_sha="b" * 40,
-        created_at=datetime(2026, 11, 20, 12, tzinfo=UTC),
+        created_at=MOMENT,
     )
     request = AbRequestView(
         request=a_request(workload),
@@ -41,26 +56,56 @@ def branch(workload, grouped_changes):
         head_sha=SHAS[1],
         suspects=(a_candidate(workload),),
     )
-    search = replace(QUIET.search, grouped_changes=grouped_changes)
-    return replace(QUIET, alerts=(alert,), requests=(request,), search=search)
+    changes = (*grouped_changes.events, *grouped_changes.environment_changes)
+    return replace(
+        QUIET,
+        alerts=(alert,),
+        requests=(request,),
+        search=replace(QUIET.search, grouped_changes=grouped_changes),
+        events=tuple(TriagedEvent(view=None, change=one) for one in changes),
+    )
+
+
+def tracked(number, *, workload="gpt:step", **values):
+    """Return a stored event of a pull request."""
+    series = ChangedSeries(
+        workload=workload,
+        metric="step_time_p50",
+        machine_class="cpu",
+        before=1.0,
+        after=1.1,
+        change=0.1,
+        low=0.09,
+        high=0.11,
+    )
+    event = TrackedEvent(
+        **{"id": number, "harm": Harm.WORSE, "pull_request": 7, "measured_series": (series,)}
+        | values
+    )
+    return TriagedEvent(
+        view=EventView(event=event, opened_at=MOMENT, changed_at=MOMENT), change=None
+    )
 
 
 def test_a_page_shows_alerts_requests_and_what_happened(grouped_changes):
-    page = branch_page(branch("gpt:step", grouped_changes), url="https://perf.example")
+    view = branch("gpt:step", grouped_changes)
+    page = branch_page(view, url="https://perf.example")
+    settled = branch_page(view, url="https://perf.example", part=TriagePart.SETTLED)
 
     assert 'href="/runs/11111111111111111111111111111111"' in page
     assert "aaaaaaaaaa..bbbbbbbbbb" in page
     assert "--workload gpt:step --upload-url https://perf.example" in page
     assert "2 of 120 series" in page
     assert "1 other change of single series may be due to chance" in page
-    assert "no commit is responsible" in page
+    assert "no commit is responsible" not in page
+    assert "no commit is responsible" in settled
 
 
 def test_a_quiet_branch_says_so():
     page = branch_page(QUIET, url="https://perf.example")
 
     assert "No commit needs an A/B run" in page
-    assert "No significant change among all series." in page
+    assert "Nothing is to decide: no significant change among all series." in page
     assert "No check has been judged yet." in page
 
 
@@ -71,30 +116,84 @@ def test_a_page_says_that_another_search_is_due():
     assert "the next search" not in branch_page(QUIET, url="https://perf.example")
 
 
-def test_a_name_of_others_is_text_of_the_page(grouped_changes, make_events):
+@pytest.mark.parametrize("form_token", ["", "f" * 64])
+def test_a_name_of_others_is_text_of_the_page(grouped_changes, make_events, form_token):
     event = make_events.event_of(make_events.attributed(HOSTILE))
     view = replace(
         branch(HOSTILE, replace(grouped_changes, events=(event,))), repository="octo/<script>x"
     )
+    hostile = tracked(1, workload=HOSTILE, reason=HOSTILE, owner=HOSTILE)
+    note = EventNote(
+        event_id=1, noted_at=MOMENT, author=HOSTILE, state=EventState.OPEN, note=HOSTILE
+    )
+    view = replace(view, events=(*view.events, hostile), notes=(note,))
 
-    page = branch_page(view, url="https://perf.example/<script>")
+    page = branch_page(view, url="https://perf.example/<script>", form_token=form_token)
 
-    assert "<script>" not in page
+    assert page.count("<script") == page.count('<script defer src="/static/') > 0
     assert "&lt;script&gt;alert(1)" in page
 
 
-def test_a_page_has_some_events_and_leads_to_the_others(make_events):
-    events = tuple(
-        make_events.event_of(make_events.attributed(f"m:f{number}"))
-        for number in range(EVENTS_PER_PAGE + 1)
+def test_a_page_has_some_events_and_leads_to_the_others():
+    many = tuple(tracked(number + 1) for number in range(EVENTS_PER_PAGE + 1))
+
+    page = branch_page(replace(QUIET, events=many), url="u")
+
+    assert page.count("<article") == EVENTS_PER_PAGE
+    assert 'href="/octo/models?part=to-decide&amp;order=newest&amp;page=2"' in page
+
+
+def test_each_event_is_in_the_part_that_says_what_there_is_to_do():
+    events = (
+        tracked(1),
+        tracked(2, state=EventState.ACKNOWLEDGED),
+        tracked(3, state=EventState.EXPECTED, owner="alice", reason="safer math"),
+        tracked(4, state=EventState.FIXED),
+        tracked(5, harm=Harm.BETTER),
+        tracked(6, is_detected=False),
     )
+    view = replace(QUIET, events=events)
+    numbers = {
+        part: [
+            number
+            for number in range(1, 7)
+            if f'id="event-{number}"' in branch_page(view, url="u", part=part)
+        ]
+        for part in TriagePart
+    }
 
-    many = GroupedChanges(events=events, environment_changes=())
+    assert list(numbers.values()) == [[1], [2], [3], [4, 5, 6]]
+    page = branch_page(view, url="u", part=TriagePart.EXPECTED)
+    assert "Safer math; owner alice." in page
+    assert "Settled 3</a>" in page
 
-    page = branch_page(replace(QUIET, search=replace(QUIET.search, grouped_changes=many)), url="u")
 
-    assert page.count("1 of 120 series") == EVENTS_PER_PAGE
-    assert 'href="/octo/models?page=2"' in page
+def test_the_dearest_event_comes_first_where_that_is_asked_for():
+    cheap = replace(tracked(1), priced_check=checked(replace(PRICE, usd=PRICE.usd / 10)))
+    dear = replace(tracked(2), priced_check=checked(PRICE))
+    view = replace(QUIET, events=(tracked(3), cheap, dear))
+    by_order = {order: branch_page(view, url="u", order=order) for order in EventOrder}
+
+    places = {
+        order: [page.index(f'id="event-{number}"') for number in (2, 1, 3)]
+        for order, page in by_order.items()
+    }
+    assert places[EventOrder.DEAREST] == sorted(places[EventOrder.DEAREST])
+    assert places[EventOrder.NEWEST] != sorted(places[EventOrder.NEWEST])
+    assert "9,000" in by_order[EventOrder.DEAREST]
+    assert "Dearest first" not in branch_page(replace(QUIET, events=(tracked(3),)), url="u")
+
+
+def test_only_a_maintainer_has_forms():
+    view = replace(QUIET, events=(tracked(1), tracked(2)))
+    with_forms, without = (branch_page(view, url="u", form_token=one) for one in ("f" * 64, ""))
+
+    assert 'action="/octo/models/events/1/state"' in with_forms
+    assert 'value="bisection"' in with_forms
+    assert "<kbd>b</kbd>" in with_forms
+    assert "<form" not in without.partition("<main")[2]
+    assert "<kbd>b</kbd>" not in without
+    assert "<kbd>j</kbd>" in without
 
 
 def test_a_project_without_commits_says_how_to_measure_the_first():

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import pytest
 
 from perfledger_baselines.history.commits.confirmation_state import AbPurpose, BisectionStatus
-from perfledger_baselines.history.commits.grouping import GroupedChanges
 from perfledger_runners.bundles.service_ab_requests import (
     RequestedAbRun,
     ServiceAbRequests,
@@ -23,8 +22,6 @@ from perfledger_service.rendering.layout.writers import to_json
 from perfledger_service.values.branch_views import (
     AbRequestView,
     AlertView,
-    BranchSearch,
-    BranchView,
 )
 from tests.service.suspects import MACHINE, SHAS, a_candidate, a_request, an_alert
 
@@ -37,18 +34,6 @@ RUN = RequestedAbRun(
     head_sha=SHAS[1],
     max_pairs=8,
     suspects=(SuspectedMetric("step_time_p50", 0.05), SuspectedMetric("loss\x1b", -0.5)),
-)
-VIEW = BranchView(
-    repository="octo/models",
-    search=BranchSearch(
-        commits=SHAS,
-        grouped_changes=GroupedChanges(events=(), environment_changes=()),
-        watched=2,
-    ),
-    is_search_due=False,
-    alerts=(),
-    requests=(),
-    gates=(),
 )
 
 
@@ -158,7 +143,7 @@ def test_a_request_says_why_it_is_made_where_and_since_when(purpose, why):
 
 
 def test_an_alert_says_what_changed_between_which_commits():
-    (row,) = alert_rows(replace(VIEW, alerts=(alert_view(narrowing=BisectionStatus.UNDER_WAY),)))
+    (row,) = alert_rows((alert_view(narrowing=BisectionStatus.UNDER_WAY),))
 
     assert row.commits == "aaaaaaaaaa..bbbbbbbbbb"
     assert row.narrowing == "being narrowed down"
@@ -180,6 +165,6 @@ def test_an_alert_says_what_changed_between_which_commits():
 def test_an_alert_says_whether_another_device_confirmed_it_where_that_is_known(
     device, devices, other_device
 ):
-    (row,) = alert_rows(replace(VIEW, alerts=(alert_view(device, devices=devices),)))
+    (row,) = alert_rows((alert_view(device, devices=devices),))
 
     assert row.other_device == other_device

@@ -1,87 +1,150 @@
-"""Events with the A/B runs that confirmed them."""
+"""Events as the page of their project lists them."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pytest
 
-from perfledger_baselines.history.commits.grouping import GroupedChanges
-from perfledger_service.rendering.history.triage import (
-    confirming_alerts,
-    other_alerts,
-    triage_rows,
+from perfledger_baselines.history.commits.attribution import Harm
+from perfledger_baselines.history.commits.event_state import EventState
+from perfledger_baselines.history.commits.tracked_event import (
+    ChangedSeries,
+    EventOccurrence,
+    TrackedEvent,
+    changed_series,
 )
-from perfledger_service.values.branch_views import AlertView, BranchSearch, BranchView
+from perfledger_cost_models.quote import ChangePrice
+from perfledger_service.rendering.history.triage import triage_row, yearly_usd
+from perfledger_service.values.branch_views import AlertView, EventView, TriagedEvent
+from perfledger_service.values.change_price import PricedCheck
 from tests.service.suspects import an_alert
 
 SHAS = tuple(f"{place + 10:x}" * 20 for place in range(40))
+MOMENT = datetime(2026, 11, 20, 12, tzinfo=UTC)
+PRICE = ChangePrice(
+    workload="gpt:step",
+    rate=None,
+    device_hours_per_year=(1.0, 2.0, 3.0),
+    hours_source="",
+    usd=Decimal(9000),
+    low=Decimal(7500),
+    high=Decimal(11_000),
+    is_detectable=True,
+)
 
 
 @pytest.fixture
-def event(make_events):
+def change(make_events):
     return make_events.event_of(make_events.attributed("gpt:step"))
 
 
 @pytest.fixture
-def view(event):
-    return BranchView(
-        repository="octo/models",
-        search=BranchSearch(
-            commits=SHAS,
-            grouped_changes=GroupedChanges(events=(event,), environment_changes=()),
-            watched=2,
-        ),
-        is_search_due=False,
-        alerts=(),
-        requests=(),
-        gates=(),
+def view(change):
+    occurrence = EventOccurrence(
+        after_sha=SHAS[change.commits.first - 1],
+        last_sha=SHAS[change.commits.last],
+        series=changed_series(change),
+    )
+    event = TrackedEvent(id=3, harm=Harm.WORSE, occurrences=(occurrence,))
+    return EventView(event=event, opened_at=MOMENT, changed_at=MOMENT)
+
+
+@pytest.fixture
+def event(view, change):
+    return TriagedEvent(view=view, change=change)
+
+
+def plain(text):
+    return text.replace("\xa0", " ")
+
+
+def checked(*prices):
+    return PricedCheck(
+        upload_id="2" * 32,
+        head_sha="a" * 40,
+        subject="",
+        pull_request=None,
+        is_on_branch=True,
+        device_class="cuda:H100:8",
+        judged_on=date(2026, 11, 20),
+        prices=prices,
     )
 
 
-def alert_of(event, *, workload="gpt:step", shift=0):
-    """Return an alert of the event's commits, or of others."""
-    alert = replace(an_alert(workload), machine_class=event.members[0].change.series.machine_class)
-    return AlertView(
-        alert=alert,
+def test_an_event_has_its_number_state_and_what_was_said(event, view):
+    said = replace(view.event, state=EventState.EXPECTED, reason="safer math", owner="alice")
+    row = triage_row(replace(event, view=replace(view, event=said)), SHAS)
+
+    assert (row.number, row.state, row.opened_on) == (3, "expected", "2026-11-20")
+    assert row.terms == "safer math; owner alice"
+    assert row.event.commits == f"{SHAS[2][:10]}..{SHAS[3][:10]}"
+    assert row.event.summary == "1 of 120 series"
+
+
+def test_an_event_is_confirmed_by_an_ab_run_and_suspected_without(event, view):
+    alert = AlertView(
+        alert=an_alert(),
         upload_id="1" * 32,
-        after_sha=SHAS[event.commits.first - 1 + shift],
-        last_sha=SHAS[event.commits.last + shift],
-        created_at=datetime(2026, 11, 20, tzinfo=UTC),
+        after_sha=SHAS[2],
+        last_sha=SHAS[3],
+        created_at=MOMENT,
     )
+    suspected = triage_row(event, SHAS)
+    confirmed = triage_row(replace(event, alerts=(alert,)), SHAS)
+    of_pull_request = replace(view, event=replace(view.event, pull_request=7))
+
+    assert (suspected.certainty, suspected.checks) == ("suspected", ())
+    assert confirmed.certainty == "confirmed"
+    assert [one.upload_id for one in confirmed.checks] == ["1" * 32]
+    assert triage_row(replace(event, view=of_pull_request), SHAS).certainty == "confirmed"
 
 
-def test_an_event_without_an_ab_run_is_suspected(view):
-    (row,) = triage_rows(view)
+def test_a_change_of_the_machine_is_neither_confirmed_nor_suspected(grouped_changes):
+    (change,) = grouped_changes.environment_changes
+    row = triage_row(TriagedEvent(view=None, change=change), SHAS)
 
-    assert (row.state, row.checks) == ("suspected", ())
-
-
-def test_an_event_is_confirmed_by_an_ab_run_of_its_commits(view, event):
-    confirmed = replace(view, alerts=(alert_of(event),))
-
-    (row,) = triage_rows(confirmed)
-
-    assert row.state == "confirmed"
-    assert [one.upload_id for one in row.checks] == ["1" * 32]
-    assert other_alerts(confirmed) == ()
+    assert (row.event.what, row.certainty) == ("machine changed", "")
+    assert (row.number, row.state, row.opened_on) == (None, "", "")
 
 
-def test_an_ab_run_of_other_commits_or_workloads_confirms_nothing(view, event):
-    width = event.commits.last - event.commits.first + 1
-    for other in (alert_of(event, shift=width), alert_of(event, workload="gpt:other")):
-        unconfirmed = replace(view, alerts=(other,))
+def test_an_event_that_the_newest_search_does_not_have_is_shown_as_it_was_stored(view):
+    row = triage_row(TriagedEvent(view=view, change=None), SHAS)
 
-        assert confirming_alerts(unconfirmed, event) == ()
-        assert other_alerts(unconfirmed) == (other,)
-
-
-def test_an_alert_of_a_commit_that_left_the_branch_is_shown_alone(view, event):
-    lost = replace(alert_of(event), last_sha="0" * 40)
-
-    assert other_alerts(replace(view, alerts=(lost,))) == (lost,)
+    assert (row.event.what, row.event.tone) == ("worse", "regressed")
+    assert row.event.summary == "1 series"
+    assert row.event.commits == f"{SHAS[2][:10]}..{SHAS[3][:10]}"
+    [series] = row.event.moved_series
+    assert (series.workload, plain(series.size), series.machine_class) == ("gpt:step", "+5.0 %", "")
 
 
-def test_a_change_of_the_machine_has_no_state(view, grouped_changes):
-    rows = triage_rows(replace(view, search=replace(view.search, grouped_changes=grouped_changes)))
+def test_an_event_of_a_pull_request_that_is_not_merged_names_it(view):
+    series = ChangedSeries(
+        workload="m:f",
+        metric="step_time_p50",
+        machine_class="cpu",
+        before=1.0,
+        after=float("inf"),
+        change=float("inf"),
+        low=0.1,
+        high=float("inf"),
+    )
+    event = TrackedEvent(id=4, harm=Harm.WORSE, pull_request=7, measured_series=(series,))
+    row = triage_row(TriagedEvent(view=replace(view, event=event), change=None), SHAS)
 
-    assert {row.state for row in rows if row.event.what == "machine changed"} == {""}
+    assert row.event.commits == "#7"
+    assert row.event.moved_series[0].size == "unknown"
+
+
+def test_prices_are_those_of_the_events_own_workloads_the_dearest_first(event):
+    other = replace(PRICE, workload="vit:step")
+    unpriced = replace(PRICE, usd=None, low=None, high=None, note="no price")
+    priced = replace(event, priced_check=checked(other, unpriced, PRICE))
+
+    [price] = triage_row(priced, SHAS).prices
+
+    assert (plain(price.amount), plain(price.interval)) == ("+9,000 USD", "7,500 to 11,000")
+    assert price.upload_id == "2" * 32
+    assert yearly_usd(priced) == 9000
+    assert triage_row(event, SHAS).prices == ()
+    assert yearly_usd(event) == 0

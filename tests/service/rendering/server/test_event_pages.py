@@ -1,17 +1,16 @@
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.tracked_event import ChangedSeries, TrackedEvent
-from perfledger_service.rendering.server.event_pages import event_page, triage_page
+from perfledger_service.rendering.server.event_pages import event_page
 from perfledger_service.values.branch_views import (
     EventHistory,
     EventNote,
     EventView,
-    TriageReport,
 )
 
 MOMENT = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -51,27 +50,6 @@ def test_an_event_has_its_history_and_a_form_for_those_who_may_set_it(event_view
     assert 'action="/octo/models/events/3/state"' in with_form
     assert "<option selected>acknowledged</option>" in with_form
     assert "<option>fixed" not in with_form
-    assert "/events/3/state" not in without_form
+    assert 'action="/octo/models/events/3/jobs"' in with_form
+    assert "/events/3/" not in without_form
     assert "<script>" not in with_form
-
-
-def test_what_is_to_decide_links_to_its_events(event_view, note):
-    report = TriageReport(
-        repository="octo/models",
-        since=MOMENT - timedelta(days=7),
-        now=MOMENT,
-        to_decide=(event_view,),
-        acknowledged=(),
-        expiring=(),
-        expected=(),
-        fixed=(),
-        environment=(),
-        notes=(note,),
-    )
-    page = triage_page(report)
-
-    assert '<a href="/octo/models/events/3">Event 3</a>' in page
-    assert "What happened in the last week" in page
-    assert "Acknowledged" not in page
-    assert "<script>" not in page
-    assert "Nothing." in triage_page(replace(report, to_decide=()))

@@ -38,7 +38,7 @@ def test_a_report_with_very_many_long_names_fits_an_issue(save, message):
 
     report = message(NoticeSubject.TRIAGE, "triage-2026-11-23")
     assert len(report.markdown.encode()) < 65_000
-    assert report.summary.endswith(f"Triage: {SITE}/octo/models/triage")
+    assert report.summary.endswith(f"Triage: {SITE}/octo/models")
 
 
 def test_a_summary_says_how_many_more_there_are(message):

@@ -230,7 +230,7 @@ def test_the_weekly_report_is_one_issue_that_each_week_comments(
     subjects = [one["Subject"] for one in mails(mail_server) if "to decide" in one["Subject"]]
     assert len(subjects) == 2
     assert len({one["Message-ID"] for one in mails(mail_server)}) == len(mails(mail_server))
-    assert f"{SITE}/octo/models/triage" in texts(webhook)[-1]
+    assert f"{SITE}/octo/models" in texts(webhook)[-1]
 
 
 def test_a_notice_to_a_removed_target_is_not_sent(

@@ -9,10 +9,39 @@ PATH = "/octo/models/events/1"
 
 
 def test_what_is_to_decide_links_to_its_event(browser_of):
-    page = browser_of("vera").get("/octo/models/triage").text
+    page = browser_of("vera").get("/octo/models").text
 
     assert f'<a href="{PATH}">Event 1</a>' in page
     assert "gpt:step" in page
+    assert 'name="state"' not in page
+
+
+def test_the_page_of_a_project_shows_the_part_that_is_asked_for(browser_of):
+    vera = browser_of("vera")
+
+    assert "Nothing is settled." in vera.get("/octo/models?part=settled&order=dearest").text
+    assert vera.get("/octo/models?part=other").status_code == 422
+
+
+def test_a_form_on_the_page_of_a_project_leads_back_there(browser_of):
+    alice = browser_of("alice")
+    fields = {"state": "acknowledged", "reason": "on it", "page": "project"}
+
+    assert 'name="page" value="project"' in alice.get("/octo/models").text
+    answer = alice.post(f"{PATH}/state", **fields)
+    assert answer.headers["location"] == "/octo/models#event-1"
+    assert "On it." in alice.get("/octo/models?part=acknowledged").text
+
+
+def test_only_a_maintainer_queues_jobs_and_the_reason_of_a_refusal_is_said(browser_of):
+    alice = browser_of("alice")
+
+    answer = alice.post(f"{PATH}/jobs", kind="rerun")
+    assert answer.status_code == 400
+    assert "comment /perfledger rerun there" in answer.text
+    assert alice.post(f"{PATH}/jobs", kind="canary").status_code == 400
+    assert alice.post(f"{PATH}/jobs", kind="rerun", token="0" * 64).status_code == 403
+    assert browser_of("vera").post(f"{PATH}/jobs", kind="rerun").status_code == 403
 
 
 def test_a_viewer_reads_an_event_and_has_no_form(browser_of):
@@ -74,5 +103,5 @@ def test_where_pages_are_open_events_are_read(site, judged, make_bundle):
     judged(site.engine, make_bundle(pairs=4))
 
     assert "Event 1" in site.get(PATH).text
-    assert "Event 1" in site.get("/octo/models/triage").text
+    assert "Event 1" in site.get("/octo/models").text
     assert site.client.post(f"{PATH}/state", data={"state": "open"}).status_code == 404
