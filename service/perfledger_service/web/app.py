@@ -74,8 +74,8 @@ RETENTION_S = 600.0  # what is past its period goes once a day
 ROUTED: Final = (
     *(uploads, priors, ab_requests, checks, events, reads, jobs),
     *(webhooks, health, metrics),
-    *(routes, account, search, admin, admin_audit, event_pages, audit_page, gate_badge, costs),
-    *(reviews, pages),
+    *(routes, account, search, admin, admin_audit, audit_page, gate_badge, costs),
+    *(reviews, pages, event_pages),
 )
 
 

@@ -56,7 +56,8 @@ def branch(workload, grouped_changes):
         head_sha=SHAS[1],
         suspects=(a_candidate(workload),),
     )
-    changes = (*grouped_changes.events, *grouped_changes.environment_changes)
+    events = [one for one in grouped_changes.events if one.is_significant]
+    changes = (*events, *grouped_changes.environment_changes)
     return replace(
         QUIET,
         alerts=(alert,),

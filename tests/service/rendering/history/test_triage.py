@@ -133,7 +133,7 @@ def test_an_event_of_a_pull_request_that_is_not_merged_names_it(view):
     row = triage_row(TriagedEvent(view=replace(view, event=event), change=None), SHAS)
 
     assert row.event.commits == "#7"
-    assert row.event.moved_series[0].size == "unknown"
+    assert row.event.moved_series[0].size == "not known"
 
 
 def test_prices_are_those_of_the_events_own_workloads_the_dearest_first(event):

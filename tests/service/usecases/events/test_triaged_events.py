@@ -118,7 +118,7 @@ def test_an_ab_run_confirms_an_event_of_its_series_and_commits_alone(search, vie
 
 def test_events_are_the_newest_first_and_pull_requests_before_them(search, view):
     older = replace(view.event.occurrences[-1], after_sha=SHAS[1], last_sha=SHAS[2])
-    gone = replace(older, after_sha="0" * 40, last_sha="1" * 40)
+    gone = replace(older, after_sha="0" * 40, last_sha="0f" * 20)
     events = {
         9: replace(view.event, id=9, occurrences=(older,)),
         8: replace(view.event, id=8, occurrences=(gone,)),
