@@ -39,6 +39,7 @@ OPTIONAL = (
     "PricingCategory",
     "RegionId",
     "ResourceType",
+    "ServiceName",
     "SkuMeter",
     "SkuPriceDetails",
     "SubAccountId",
@@ -64,6 +65,13 @@ USAGE, UNUSED, CORRECTION = "Usage", "Unused", "Correction"
 _METER = re.compile(
     r"(?:[A-Z0-9]+-)?(?:BoxUsage|SpotUsage|DedicatedUsage|(?P<unused>UnusedBox|UnusedDed))"
     r":(?P<instance>.+)"
+)
+# What is charged by the hour of an instance on top of the instance's own row, so that its hours
+# would count twice: services (EMR, EKS' Auto Mode, AKS, Databricks), and AWS's usage types; a whole
+# capacity reservation has a row beside those of its used and its unused hours.
+_SURCHARGES = re.compile(r"(?i)mapreduce|\bEMR\b|kubernetes|\b[EA]KS\b|databricks")
+_SURCHARGE_METER = re.compile(
+    r"(?:[A-Z0-9]+-)?(?:EBSOptimized|Reservation|DedicatedRes|EKS-Auto)\b.*"
 )
 MAX_ROWS = 5_000_000
 # Digits before and after the point that an amount of one row can have: a trillion of anything in
@@ -123,13 +131,13 @@ class BillRow:
 
     @property
     def instance(self) -> str:
-        """Return the row's instance, "" for one without a known accelerator."""
+        """Return the row's instance, "" for a surcharge and one without a known accelerator."""
         metered = (meter["instance"] for meter in self._meters)
         names = [self.cells["x_InstanceType"], self.cells["ResourceType"], *metered]
         with suppress(msgspec.DecodeError, RecursionError):
             details = _DETAILS_DECODER.decode(self.cells["SkuPriceDetails"])
             names.insert(0, details.instance_type)
-        if not self.provider:
+        if not self.provider or self._is_surcharge:
             return ""
         instances = known_instances(self.provider)
         return next((name for name in names if name in instances), "")
@@ -191,8 +199,17 @@ class BillRow:
     @property
     def _meters(self) -> tuple[re.Match[str], ...]:
         """Return the row's AWS usage types that are hours of an instance."""
-        usage_types = (self.cells["x_UsageType"], self.cells["SkuMeter"])
-        return tuple(match for match in map(_METER.fullmatch, usage_types) if match)
+        return tuple(match for match in map(_METER.fullmatch, self._usage_types) if match)
+
+    @property
+    def _is_surcharge(self) -> bool:
+        """Return whether it charges on top of an instance whose hours have a row of their own."""
+        is_service = _SURCHARGES.search(self.cells["ServiceName"]) is not None
+        return is_service or any(map(_SURCHARGE_METER.fullmatch, self._usage_types))
+
+    @property
+    def _usage_types(self) -> tuple[str, str]:
+        return self.cells["x_UsageType"], self.cells["SkuMeter"]
 
 
 def csv_rows(lines: Iterable[str]) -> Iterator[BillRow]:
@@ -251,6 +268,6 @@ def _places(header: Sequence[str]) -> dict[str, int]:
     places = {name: index for index, name in enumerate(header)}
     missing = [name for name in COLUMNS if name not in places]
     if missing:
-        msg = f"the bill lacks FOCUS's columns {missing}: export it as FOCUS 1.0 or newer"
+        msg = f"the bill lacks FOCUS's columns {missing}: export it as FOCUS 1.0 to 1.2"
         raise BillError(msg)
     return {name: places[name] for name in (*COLUMNS, *OPTIONAL) if name in places}

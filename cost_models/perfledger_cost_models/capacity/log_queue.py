@@ -8,6 +8,7 @@ from perfledger_cost_models.capacity.node_shape import (
     NodeShape,
     node_shape,
     peak_devices,
+    recorded_devices,
     widest_job,
 )
 from perfledger_cost_models.capacity.wait_summary import (
@@ -37,10 +38,12 @@ class LogQueuePlan:
     left_out: tuple[tuple[str, int], ...]
     devices: int
     are_devices_given: bool
-    peak: int | None  # the most devices in use at one moment of the log; None without starts
+    peak_devices: int | None  # the most in use at one moment of the log; None without starts
+    stated_devices: int | None  # of the recorded cluster, by the log's header
     per_node: int | None  # None where nodes do not count
     policy: SchedulingPolicy
     is_policy_fitted: bool
+    recorded_devices: int  # of which the record's share in use is a share
     recorded: WaitSummary | None
     replayed: WaitSummary
     calibration: ReplayCalibration | None
@@ -72,6 +75,7 @@ def log_queue_plan(
     per_node: int | None,
     policy: SchedulingPolicy | None,
     target: WaitTarget | None,
+    stated_devices: int | None = None,
 ) -> LogQueuePlan:
     """Return a log's waits on some devices, and the devices that meet a target.
 
@@ -82,6 +86,7 @@ def log_queue_plan(
     nodes, chosen, is_fitted = _nodes_and_policy(jobs, shape, devices, policy)
     cluster = shape.cluster(nodes)
     outcome = simulate(jobs, cluster, chosen, samples=NO_SAMPLES)
+    recorded = recorded_devices(jobs, stated=stated_devices, replayed=cluster.total_devices)
     needed = None if target is None else devices_needed(jobs, shape, chosen, target)
     obstacle = formula_obstacle(jobs)
     return LogQueuePlan(
@@ -92,11 +97,13 @@ def log_queue_plan(
         left_out=left_out,
         devices=cluster.total_devices,
         are_devices_given=devices is not None,
-        peak=peak_devices(jobs),
+        peak_devices=peak_devices(jobs),
+        stated_devices=stated_devices,
         per_node=shape.devices,
         policy=chosen,
         is_policy_fitted=is_fitted and policy is None,
-        recorded=recorded_summary(jobs, target, devices=cluster.total_devices),
+        recorded_devices=recorded,
+        recorded=recorded_summary(jobs, target, devices=recorded),
         replayed=replayed_summary(outcome, target),
         calibration=calibration_of(outcome),
         target=target,

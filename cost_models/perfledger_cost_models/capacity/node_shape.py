@@ -12,6 +12,9 @@ from perfledger_cost_models.units import MS_PER_DAY
 
 # What most servers have: 8 devices.
 USUAL_DEVICES = 8
+# Of the log's time. Devices that are in use for less may be counted twice for a moment, where one
+# job is logged to end after the next one began on them.
+SUSTAINED_SHARE = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +52,27 @@ def node_shape(
 
 def peak_devices(jobs: JobTable) -> int | None:
     """Return the most devices that jobs held at one moment by the log; None without a start."""
-    started_jobs = jobs.take((jobs.wait_ms >= 0) & (jobs.run_ms > 0) & (jobs.devices > 0))
-    if not len(started_jobs):
+    moments, levels = _recorded_levels(jobs)
+    return _whole_devices(levels.max()) if len(moments) else None
+
+
+def sustained_devices(jobs: JobTable) -> int | None:
+    """Return the most devices held for SUSTAINED_SHARE of the log's time; None without a start."""
+    moments, levels = _recorded_levels(jobs)
+    if not len(moments):
         return None
-    start = started_jobs.submit_ms + started_jobs.wait_ms
-    return _peak(start, start + started_jobs.run_ms, started_jobs.milli)
+    order = np.argsort(-levels[:-1], kind="stable")
+    held_ms = np.cumsum(np.diff(moments)[order])
+    place = int(np.searchsorted(held_ms, SUSTAINED_SHARE * held_ms[-1]))
+    return _whole_devices(levels[order[place]])
+
+
+def recorded_devices(jobs: JobTable, *, stated: int | None, replayed: int) -> int:
+    """Return the devices that a log was recorded on, of which its share in use is a share.
+
+    Those that it states, else those of its replay, but never fewer than it shows in use for long.
+    """
+    return max(replayed if stated is None else stated, sustained_devices(jobs) or 0)
 
 
 def mean_devices(jobs: JobTable) -> int:
@@ -78,7 +97,8 @@ def widest_job(jobs: JobTable) -> int:
 def unlimited_peak(jobs: JobTable) -> int:
     """Return the most devices that jobs would hold at one moment if none of them waited."""
     ran = jobs.take((jobs.run_ms > 0) & (jobs.devices > 0))
-    return _peak(ran.submit_ms, ran.submit_ms + ran.run_ms, ran.milli)
+    _, levels = _levels(ran.submit_ms, ran.submit_ms + ran.run_ms, ran.milli)
+    return _whole_devices(levels.max(initial=0))
 
 
 def days_of(jobs: JobTable) -> int:
@@ -86,8 +106,19 @@ def days_of(jobs: JobTable) -> int:
     return int(jobs.submit_ms[-1]) // MS_PER_DAY + 1
 
 
-def _peak(start: IntArray, end: IntArray, milli: IntArray) -> int:
+def _recorded_levels(jobs: JobTable) -> tuple[IntArray, IntArray]:
+    started_jobs = jobs.take((jobs.wait_ms >= 0) & (jobs.run_ms > 0) & (jobs.devices > 0))
+    start = started_jobs.submit_ms + started_jobs.wait_ms
+    return _levels(start, start + started_jobs.run_ms, started_jobs.milli)
+
+
+def _levels(start: IntArray, end: IntArray, milli: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the moments of starts and ends, and the thousandths of devices held from each on."""
     moments = np.concatenate((end, start))  # at one moment ends are before starts
     changes = np.concatenate((-milli, milli))
-    levels = np.cumsum(changes[np.argsort(moments, kind="stable")])
-    return ceil(int(levels.max(initial=0)) / WHOLE_DEVICE)
+    order = np.argsort(moments, kind="stable")
+    return moments[order], np.cumsum(changes[order])
+
+
+def _whole_devices(milli: int) -> int:
+    return ceil(int(milli) / WHOLE_DEVICE)

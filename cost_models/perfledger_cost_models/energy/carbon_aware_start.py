@@ -8,7 +8,7 @@ of these are ticks.
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,9 +82,12 @@ def start_window(task: DeferrableJob, series: HourlySeries, *, aim: StartObjecti
     Raises StartWindowError where the deadline is too early, the series does not reach it, or the
     series lacks the values to minimise.
     """
+    series = _priced(series, task)
     values = series.kg_per_kwh if aim is StartObjective.KG else series.usd_per_hour
     if values is None:
         msg = f"the file has no values of {aim}: choose an objective that it has"
+        if aim is StartObjective.USD and series.usd_per_kwh is not None:
+            msg = "the file has prices of power: give the job's mean power, too (--mean-kw)"
         raise StartWindowError(msg)
     grid = _grid(task, series)
     cost = _ticks(values, grid, series)
@@ -98,6 +101,13 @@ def start_window(task: DeferrableJob, series: HourlySeries, *, aim: StartObjecti
         at_once=_plan([(0, grid.work)], grid, task, series),
         best=_plan(best, grid, task, series),
     )
+
+
+def _priced(series: HourlySeries, task: DeferrableJob) -> HourlySeries:
+    """Return a series whose prices are the job's, where they are of power and it has a power."""
+    if series.usd_per_kwh is None or task.kw is None:
+        return series
+    return replace(series, usd_per_hour=tuple(usd * task.kw for usd in series.usd_per_kwh))
 
 
 def _stretches(
@@ -180,7 +190,12 @@ def _ticks(values: Sequence[float], grid: _Grid, series: HourlySeries) -> FloatA
 def _contiguous(cost: FloatArray, work: int) -> int:
     total = np.concatenate([[0.0], np.cumsum(cost)])
     spent = total[work:] - total[:-work]
-    return int(np.flatnonzero(spent <= spent.min() * (1 + SUM_TOLERANCE))[0])
+    return int(np.flatnonzero(spent <= spent.min() + _rounding(cost))[0])
+
+
+def _rounding(cost: FloatArray) -> float:
+    """Return the difference of two sums of costs that may be rounding; costs may be negative."""
+    return SUM_TOLERANCE * float(np.abs(cost).sum())
 
 
 def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, int]]:
@@ -188,9 +203,11 @@ def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, 
 
     `on[w]` is the least cost of having done w ticks of work and being ready for the next, `off[w]`
     that of having done them and being paused. Resuming costs `pause` ticks without work; the first
-    start does not.
+    start does not. At a negative price resuming counts as free, or a job would pause in order to
+    be paid for resuming.
     """
-    total = np.concatenate([[0.0], np.cumsum(cost)])
+    total = np.concatenate([[0.0], np.cumsum(np.maximum(cost, 0.0))])
+    rounding = _rounding(cost)
     has_stopped, has_loaded = (np.zeros((len(total), work + 1), np.bool_) for _ in range(2))
     on = np.full(work + 1, np.inf)
     on[0] = 0.0
@@ -200,36 +217,37 @@ def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, 
         on[1:] = (on if pause else before[-1])[:-1] + spent
         if 0 < pause <= tick:
             loaded = before[-pause] + (total[tick] - total[tick - pause])
-            has_loaded[tick, 1:] = _is_less(loaded, on)[1:]
+            has_loaded[tick, 1:] = (loaded < on - rounding)[1:]
             on = np.where(has_loaded[tick], loaded, on)
-        has_stopped[tick] = _is_less(on, before[-1])
+        has_stopped[tick] = on < before[-1] - rounding
         before.append(np.where(has_stopped[tick], on, before[-1]))
     return _backtrack(has_stopped, has_loaded, work=work, pause=pause)
-
-
-def _is_less(left: FloatArray, right: FloatArray) -> BoolArray:
-    """Return whether costs differ by more than rounding of sums in another order."""
-    return left < right * (1 - SUM_TOLERANCE)
 
 
 def _backtrack(
     has_stopped: BoolArray, has_loaded: BoolArray, *, work: int, pause: int
 ) -> list[tuple[int, int]]:
-    """Return the stretches in which the job runs, by backtracking from the last tick."""
-    tick, is_on = len(has_stopped) - 1, False
-    used = np.zeros(tick + 2, np.int8)  # the extra last tick stays unused
+    """Return the stretches in which the job runs, by backtracking from the last tick.
+
+    One that resumes at once stays apart from the one before, because it takes time to resume.
+    """
+    tick = len(has_stopped) - 1
+    runs: list[tuple[int, int]] = []  # from the last to the first
+    end: int | None = None  # of the run at this tick
     while work:
-        if not is_on:
-            is_on = bool(has_stopped[tick, work])
-            tick -= not is_on
+        if end is None:
+            end = tick if has_stopped[tick, work] else None
+            tick -= end is None
         elif has_loaded[tick, work]:
-            used[tick - pause : tick] = 1
-            tick, is_on = tick - pause, False
+            tick -= pause
+            runs.append((tick, end))
+            end = None
         else:
-            used[tick - 1] = 1
-            tick, work, is_on = tick - 1, work - 1, pause > 0
-    edges = np.flatnonzero(np.diff(used, prepend=0))
-    return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2], strict=True)]
+            tick, work = tick - 1, work - 1
+            if not work or not (pause or has_stopped[tick, work]):
+                runs.append((tick, end))
+                end = None
+    return runs[::-1]
 
 
 def _plan(

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import chain
 
 from perfledger_cost_models.job_logs.job_table import (
     MAX_AMOUNT,
@@ -24,6 +25,8 @@ from perfledger_cost_models.job_logs.job_table import (
 from perfledger_cost_models.usage.device_spans import MILLISECONDS_FROM
 
 MAX_LINE_CHARACTERS = 100_000
+# Excel writes semicolons where commas are decimal signs; copied tables have tabs.
+_DELIMITERS = (",", ";", "\t")
 
 # For each field the columns that may hold it and their units; the first non-empty one counts.
 _SUBMIT = (
@@ -120,14 +123,21 @@ def lacks_device_time(left_out: Iterable[tuple[str, int]]) -> bool:
 
 def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
     """Read a CSV with a header, or the task table without one. Raise JobLogError."""
-    rows = csv.reader(bounded_lines(lines), strict=True)
+    bounded = bounded_lines(lines)
+    first_line = next(bounded, "")
+    delimiter = max(_DELIMITERS, key=first_line.count)
+    rows = csv.reader(chain([first_line], bounded), delimiter=delimiter, strict=True)
     try:
         first = next(rows, list[str]())
         header = tuple(name.strip().lower() for name in first)
         if not {*_SUBMIT, *_START} & set(header):
             header = _TASK_TABLE
             if len(first) != len(header):
-                msg = f"the job log has no column of submission times: {first[:12]}"
+                columns = ", ".join(first)[:200]
+                msg = (
+                    f"the job log has no column of submission times, only {columns!r}: name it "
+                    "submit_time, or give the log's format"
+                )
                 raise JobLogError(msg)
             yield job_of(dict(zip(header, first, strict=True)), 1)
         for cells in rows:

@@ -12,7 +12,12 @@ from perfledger_cost_models.job_logs.job_table import MAX_NAME, Job, JobLogError
 from perfledger_cost_models.job_logs.kube_state_metrics import is_samples, metrics_jobs
 from perfledger_cost_models.job_logs.kubernetes import kubernetes_jobs
 from perfledger_cost_models.job_logs.log_format import LogFormat
-from perfledger_cost_models.job_logs.swf_and_sacct import is_swf, sacct_jobs, swf_jobs
+from perfledger_cost_models.job_logs.swf_and_sacct import (
+    is_swf,
+    sacct_jobs,
+    swf_devices,
+    swf_jobs,
+)
 
 MAX_LOG_BYTES = 2_000_000_000
 
@@ -24,6 +29,7 @@ class JobLog:
     jobs: JobTable
     format: LogFormat
     left_out: tuple[tuple[SkipReason, int], ...]
+    stated_devices: int | None  # of the recorded cluster, by the log's header
 
 
 class _Detail(msgspec.Struct):
@@ -69,7 +75,12 @@ def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
                 left_out[each] += 1
 
     jobs = table_of(counted_jobs())
-    return JobLog(jobs=jobs, format=kind, left_out=tuple(sorted(left_out.items())))
+    return JobLog(
+        jobs=jobs,
+        format=kind,
+        left_out=tuple(sorted(left_out.items())),
+        stated_devices=swf_devices(StringIO(text)) if kind is LogFormat.SWF else None,
+    )
 
 
 def unfinished_counts(jobs: JobTable) -> dict[SkipReason, int]:
@@ -100,7 +111,9 @@ def _format_of(text: str) -> LogFormat:
         return LogFormat.PROMETHEUS
     if first.startswith(";") or is_swf(first):
         return LogFormat.SWF
-    return LogFormat.SACCT if first.count("|") > first.count(",") else LogFormat.CSV
+    # Without --parsable2 sacct aligns its columns by spaces; its reader says what to export.
+    is_sacct = first.count("|") > first.count(",") or first.split()[:1] == ["JobID"]
+    return LogFormat.SACCT if is_sacct else LogFormat.CSV
 
 
 def _rows(text: str, kind: LogFormat) -> Iterator[Job | SkipReason]:

@@ -1,7 +1,7 @@
 """Reads jobs from logs of batch schedulers: the Standard Workload Format and Slurm's accounting.
 
 SWF: Feitelson, https://www.cs.huji.ac.il/labs/parallel/workload/swf.html; times are seconds from
-the log's start, and processors count as devices.
+the log's start, which its header states, and processors count as devices.
 """
 
 import re
@@ -22,6 +22,8 @@ SWF_FIELDS = len(SWF_FIELD_NAMES)
 # A job that was swapped out has a line for each part of its run, beside the line with the sum.
 _PARTIAL = frozenset({"2", "3", "4"})
 _SACCT_COLUMNS = ("JobID", "Submit", "Start", "End")
+_START_TIME = re.compile(r";\s*UnixStartTime:\s*(\d{1,10})\s*")
+_DEVICES = re.compile(r";\s*MaxProcs:\s*(\d{1,7})\s*")
 _NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{1,20})?")
 _MIB = 2**20
 _NO_LIMIT = frozenset({"", "UNLIMITED", "Partition_Limit", "INVALID"})
@@ -33,15 +35,28 @@ def is_swf(line: str) -> bool:
     return len(words) >= SWF_FIELDS and all(_NUMBER.fullmatch(word) for word in words[:SWF_FIELDS])
 
 
+def swf_devices(lines: Iterable[str]) -> int | None:
+    """Return the processors that the header states (MaxProcs); None without a usable number."""
+    for line in bounded_lines(lines):
+        if line.strip() and not line.startswith(";"):
+            return None
+        if header := _DEVICES.fullmatch(line):
+            return int(header[1]) or None
+    return None
+
+
 def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
     """Read the Standard Workload Format: 18 numbers a line or more, comments after ";".
 
     -1 is unknown, and further fields are ignored.
 
     A processor is a device. The team is the group, else the user; the pool is the partition.
-    Raises JobLogError.
+    Submissions before the header's UnixStartTime are relative to it. Raises JobLogError.
     """
+    start_s = 0
     for number, line in enumerate(bounded_lines(lines), start=1):
+        if header := _START_TIME.fullmatch(line):
+            start_s = int(header[1])
         words = line.partition(";")[0].split()
         if not words:
             continue
@@ -63,7 +78,7 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
         group, user = words[12], words[11]
         run_s = _non_negative(run) if devices is not None and devices > 0 else None
         yield Job(
-            submit_s=submit,
+            submit_s=submit + start_s if submit < start_s else submit,
             run_s=run_s,
             wait_s=None if run_s is None else _non_negative(wait),  # until it was cancelled
             limit_s=_non_negative(limit),
@@ -77,8 +92,8 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
 def sacct_jobs(text: str) -> Iterator[Job | SkipReason]:
     """Read `sacct --parsable2` with the columns JobID, Submit, Start and End.
 
-    AllocTRES (else ReqTRES), Timelimit, Priority, Account, User and Partition are optional. Raises
-    JobLogError.
+    Eligible, AllocTRES (else ReqTRES), Timelimit, Priority, Account, User and Partition are
+    optional. Raises JobLogError.
     """
     try:
         for row in sacct_rows(text, "the job log", _SACCT_COLUMNS):
@@ -94,11 +109,11 @@ def _sacct_job(row: SacctRow) -> Job | SkipReason:
         return SkipReason.NO_SUBMISSION
     tres = row.get("AllocTRES") or row.get("ReqTRES")
     amounts, gpus = amounts_of(tres), gpus_of(tres)
-    start, end = row.start, row.end
+    start, end, arrival = row.start, row.end, _arrival_s(row, row.submit)
     return Job(
-        submit_s=row.submit,
+        submit_s=arrival,
         run_s=None if start is None or end is None else end - start,
-        wait_s=None if start is None or start < row.submit else start - row.submit,
+        wait_s=None if start is None or start < arrival else start - arrival,
         limit_s=_limit(row),
         devices=gpus.count,
         share_milli=gpus.share_milli,
@@ -109,6 +124,13 @@ def _sacct_job(row: SacctRow) -> Job | SkipReason:
         pool=row.get("Partition")[:MAX_NAME],
         id=f"{row.get('Cluster')}/{row.get('JobID')}"[:MAX_NAME],
     )
+
+
+def _arrival_s(row: SacctRow, submit: float) -> float:
+    """Return when a job began to wait for devices, not for other jobs, a date or a release."""
+    if row.eligible is None or (row.start is not None and row.eligible > row.start):
+        return submit
+    return max(submit, row.eligible)
 
 
 def _limit(row: SacctRow) -> float | None:

@@ -88,7 +88,6 @@ from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_YEAR
 
 # A procurement review must not rest on prices older than half a year.
 MAX_STALE_DAYS = 180
-QUARTERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,7 +307,7 @@ def _previous(
         bill=facts.bill,
         efficiency_hours=None
         if isinstance(changes, UnknownFigure)
-        else efficiency_hours(changes, accelerator=model.accelerator, quarters=QUARTERS),
+        else efficiency_hours(changes, accelerator=model.accelerator, quarter=facts.quarter),
         inputs=model.inputs,
     )
 

@@ -1,6 +1,7 @@
 """Computes needed hours, hours by team and workload, and the allocation of the bill."""
 
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 
 from perfledger.bundle import PricingConfig
@@ -32,6 +33,7 @@ from perfledger_cost_models.procurement.plan import (
 )
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_cost_models.review.measured_changes import LandedChange, QuarterRecords
+from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.review.review_document import (
     LandedChangePrice,
     TeamHours,
@@ -223,22 +225,23 @@ def changes_of(
 
 
 def efficiency_hours(
-    changes: Sequence[LandedChangePrice], *, accelerator: str, quarters: int
+    changes: Sequence[LandedChangePrice], *, accelerator: str, quarter: Quarter
 ) -> Decimal | None:
-    """Return the hours of an accelerator per quarter that landed changes add.
+    """Return the hours of an accelerator that landed changes add in a quarter.
 
-    Returns None where a change on this accelerator has no known hours. A change counts as if it had
-    landed on the first day of the quarter.
+    A change counts from the day it landed to the end of the quarter, at its yearly hours times the
+    share of a year. Returns None where a change on this accelerator has no known hours.
     """
     prices = [
-        price
+        (price, change.change.day)
         for change in changes
         for price in change.prices
         if price.rate is None or price.rate.accelerator == accelerator
     ]
-    if any(price.usd is None and price.extra_hours is None for price in prices):
+    if any(price.usd is None and price.extra_hours is None for price, _ in prices):
         return None
-    return sum((_hours(price) for price in prices), Decimal(0)) / quarters
+    shares = (_hours(price) * _share_of_year(day, quarter) for price, day in prices)
+    return sum(shares, Decimal(0))
 
 
 def allocation_of(
@@ -272,6 +275,12 @@ def _hours(price: ChangePrice) -> Decimal:
     if price.usd is None or price.rate is None:  # pragma: no cover - checked by the caller
         return Decimal(0)
     return price.usd / price.rate.usd_per_device_hour
+
+
+def _share_of_year(day: date, quarter: Quarter) -> Decimal:
+    """Return the share of a year from a day, but not before the quarter, to the quarter's end."""
+    days = (quarter.after.first - max(day, quarter.first)).days
+    return Decimal(max(days, 0)) / DAYS_PER_YEAR
 
 
 def _owns(team: PlanTeam, workload: str) -> bool:

@@ -66,6 +66,9 @@ class PolicyComparison:
     log: str  # the file's name
     jobs: int
     devices: int
+    peak_devices: int | None  # the most in use at one moment of the log; None without starts
+    stated_devices: int | None  # of the recorded cluster, by the log's header
+    recorded_devices: int  # of which the record's share in use is a share
     days: float  # from the first to the last submission
     left_out: tuple[tuple[str, int], ...]  # rows of the log, by reason
     recorded_waiting: RecordedWaiting | None

@@ -36,8 +36,10 @@ def read_rows(text: str, name: str, *, most_rows: int) -> tuple[CsvRow, ...]:
     return tuple(rows)
 
 
-def amounts(rows: Sequence[CsvRow], column: str, *, maximum: float) -> tuple[float, ...] | None:
-    """Return a column of numbers from 0 to `maximum`, None where there is no such column.
+def amounts(
+    rows: Sequence[CsvRow], column: str, *, maximum: float, minimum: float = 0.0
+) -> tuple[float, ...] | None:
+    """Return a column of numbers from `minimum` to `maximum`, None where there is no such column.
 
     Raises UsageFileError for any other cell, empty ones included: unknown is not zero.
     """
@@ -49,9 +51,9 @@ def amounts(rows: Sequence[CsvRow], column: str, *, maximum: float) -> tuple[flo
             amount = float(row.cells[column])
         except ValueError:
             amount = math.nan
-        if not 0 <= amount <= maximum:
-            cell_text = row.cells[column][:40]
-            msg = f"{row.where}: {column} is {cell_text!r}, not 0 to {maximum:g}: correct it"
+        if not minimum <= amount <= maximum:
+            cell_text, ends = row.cells[column][:40], f"{minimum:g} to {maximum:g}"
+            msg = f"{row.where}: {column} is {cell_text!r}, not {ends}: correct it"
             raise UsageFileError(msg)
         numbers.append(amount)
     return tuple(numbers)

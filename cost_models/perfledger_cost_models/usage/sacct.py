@@ -43,6 +43,7 @@ class SacctRow:
     job: str  # the JobID, without the step
     step: str  # "" for the job itself
     submit: float | None  # None where the export lacks it
+    eligible: float | None  # when it could first start; None where that is unknown
     start: float | None  # None before it has begun
     end: float | None  # None before it has ended
 
@@ -173,8 +174,8 @@ def _cells(cells: list[str], header: Sequence[str], where: str) -> Mapping[str, 
 def _row(cells: Mapping[str, str], name: str, line: int) -> SacctRow:
     where = f"{name}, line {line}"
     job, _, step = cells["JobID"].partition(".")
-    submit, start, end = (
-        _time(cells.get(column, ""), where) for column in ("Submit", "Start", "End")
+    submit, eligible, start, end = (
+        _time(cells.get(column, ""), where) for column in ("Submit", "Eligible", "Start", "End")
     )
     if start is not None and end is not None and end < start:
         msg = (
@@ -183,7 +184,15 @@ def _row(cells: Mapping[str, str], name: str, line: int) -> SacctRow:
         )
         raise UsageFileError(msg)
     row = SacctRow(
-        file=name, line=line, cells=cells, job=job, step=step, submit=submit, start=start, end=end
+        file=name,
+        line=line,
+        cells=cells,
+        job=job,
+        step=step,
+        submit=submit,
+        eligible=eligible,
+        start=start,
+        end=end,
     )
     _check_clock(row)
     return row

@@ -347,6 +347,27 @@ def test_what_comes_on_top_of_an_instance_is_no_hour_of_it(meter):
     assert read_focus(lines({"SkuPriceDetails": "", "x_UsageType": meter})).usage == ()
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"ServiceName": "Amazon Elastic MapReduce", "x_UsageType": "USE1-BoxUsage:p5.48xlarge"},
+        {"ServiceName": "Amazon Elastic Kubernetes Service"},
+        {"ServiceName": "Azure Kubernetes Service"},
+        {"x_UsageType": "USE1-EKS-Auto:p5.48xlarge"},
+        {"x_UsageType": "EBSOptimized:p5.48xlarge"},
+        {"SkuMeter": "USW2-Reservation:p5.48xlarge"},
+    ],
+)
+def test_a_charge_on_top_of_an_hour_does_not_count_the_hour_again(cells):
+    """Such rows name the instance in their details, too."""
+    own = {"ServiceName": "Amazon Elastic Compute Cloud", "x_UsageType": "BoxUsage:p5.48xlarge"}
+
+    bill = read_focus(lines(own, cells | {"EffectiveCost": "4"}))
+
+    assert [usage.instance_hours for usage in bill.usage] == [2]
+    assert (bill.other_usd, bill.effective_usd) == (4, Decimal("114.08"))
+
+
 def test_a_currency_is_named_by_its_first_twenty_letters():
     with pytest.raises(BillError, match=f"is in '{'E' * 20}': convert it to USD"):
         read_focus(lines({"BillingCurrency": "E" * 30}))

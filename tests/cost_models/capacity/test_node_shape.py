@@ -7,6 +7,8 @@ from perfledger_cost_models.capacity.node_shape import (
     mean_devices,
     node_shape,
     peak_devices,
+    recorded_devices,
+    sustained_devices,
     unlimited_peak,
     widest_job,
 )
@@ -26,6 +28,27 @@ def test_a_job_that_starts_as_another_ends_does_not_add_to_the_peak():
     assert peak_devices(jobs) == 6
     assert unlimited_peak(jobs) == 9
     assert widest_job(jobs) == 4
+
+
+def test_a_log_was_recorded_on_no_fewer_devices_than_it_shows_in_use():
+    """Else more than all of them would have been in use."""
+    in_use, unknown = jobs_of((0, 10, 12, 0)), jobs_of((0, 10, 12, None))
+
+    assert recorded_devices(in_use, stated=None, replayed=8) == 12
+    assert recorded_devices(in_use, stated=None, replayed=16) == 16
+    assert recorded_devices(in_use, stated=240, replayed=8) == 240
+    assert recorded_devices(in_use, stated=4, replayed=8) == 12
+    assert recorded_devices(unknown, stated=None, replayed=8) == 8
+
+
+def test_a_moment_in_which_jobs_overlap_is_no_use_for_long():
+    """The first job is logged to end a second after the next one got its devices."""
+    overlap = jobs_of((0, 2001, 8, 0), (0, 2000, 8, 2000))
+    at_once = jobs_of((0, 2004, 8, 0), (0, 2000, 8, 2000))
+
+    assert (peak_devices(overlap), sustained_devices(overlap)) == (16, 8)
+    assert (peak_devices(at_once), sustained_devices(at_once)) == (16, 16)
+    assert sustained_devices(jobs_of((0, 10, 12, None))) is None
 
 
 def test_the_widest_job_may_have_ended_at_once_and_must_have_run():

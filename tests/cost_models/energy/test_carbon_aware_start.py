@@ -19,20 +19,24 @@ HOUR = 3600.0
 amounts = st.lists(st.integers(0, 9), min_size=4, max_size=9)
 
 
-def series_of(values, *, usd=None, step_s=3600):
+def series_of(values, *, usd=None, usd_per_kwh=None, step_s=3600):
     return HourlySeries(
         start_s=START,
         step_s=step_s,
         kg_per_kwh=None if values is None else tuple(map(float, values)),
         usd_per_hour=None if usd is None else tuple(map(float, usd)),
+        usd_per_kwh=None if usd_per_kwh is None else tuple(map(float, usd_per_kwh)),
     )
 
 
-def window_of(values, hours, *, usd=None, aim=StartObjective.KG, **more):
-    task = {"earliest_s": START, "deadline_s": START + HOUR * len(values or usd), "kw": 1.0}
-    return start_window(
-        DeferrableJob(hours=hours, **(task | more)), series_of(values, usd=usd), aim=aim
-    )
+def window_of(values, hours, *, usd=None, usd_per_kwh=None, aim=StartObjective.KG, **more):
+    series = series_of(values, usd=usd, usd_per_kwh=usd_per_kwh)
+    task = {"earliest_s": START, "deadline_s": series.end_s, "kw": 1.0}
+    return start_window(DeferrableJob(hours=hours, **(task | more)), series, aim=aim)
+
+
+def priced_window_of(usd, hours, **more):
+    return window_of(None, hours, usd=usd, aim=StartObjective.USD, **more)
 
 
 def hours_of(plan):
@@ -225,3 +229,83 @@ def test_a_job_and_a_pause_of_a_minute_are_the_shortest():
     for hours, pause in ((0.0, None), (-1 / 60, None), (1.0, -1 / 60 - 1e-6)):
         with pytest.raises(StartWindowError, match="hours above 0"):
             window_of([9, 1, 9], hours, pause_hours=pause)
+
+
+def test_a_job_runs_when_it_is_paid_most_for_its_power():
+    found = priced_window_of([3, -1, -4, -2, 5], 2)
+
+    assert hours_of(found.best) == [(2, 4)]
+    assert (found.at_once.usd, found.best.usd, found.saved_usd) == (2, -6, 8)
+
+
+def test_the_earliest_of_equal_times_wins_at_negative_prices():
+    assert hours_of(priced_window_of([-1, -1, -1], 2).best) == [(0, 2)]
+    assert hours_of(priced_window_of([-0.1, -0.3, -0.2] * 2, 3).best) == [(0, 3)]
+    assert hours_of(priced_window_of([0, 0, 0], 1).best) == [(0, 1)]
+
+
+def test_a_price_of_power_is_that_of_the_jobs_power():
+    found = window_of(None, 2, usd_per_kwh=[0.1, -0.02, 0.05], aim=StartObjective.USD, kw=40.0)
+
+    assert hours_of(found.best) == [(1, 3)]
+    assert (found.at_once.usd, found.best.usd) == (pytest.approx(3.2), pytest.approx(1.2))
+    with pytest.raises(StartWindowError, match="mean power, too"):
+        window_of(None, 2, usd_per_kwh=[0.1, 0.2], aim=StartObjective.USD, kw=None)
+
+
+def test_no_pause_is_made_to_be_paid_for_resuming():
+    found = priced_window_of([-5, -5, -5, -5, 3], 2, pause_hours=1.0)
+
+    assert hours_of(found.best) == [(0, 2)]
+    assert found.best.usd == -10
+
+
+def test_a_pause_that_ends_at_once_is_a_pause():
+    """Resuming fills the middle hour, which is worth less than the others."""
+    found = priced_window_of([-3, -1, -3], 2, pause_hours=1.0)
+
+    assert hours_of(found.best) == [(0, 1), (1, 3)]
+    assert (found.best.hours, found.best.usd) == (3, -7)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    st.lists(st.integers(-9, 9), min_size=4, max_size=9),
+    st.integers(1, 4),
+    st.sampled_from([None, 0, 1, 2]),
+)
+def test_negative_prices_have_the_best_of_every_choice_of_hours(values, hours, pause):
+    hours = min(hours, len(values))
+
+    found = priced_window_of(values, hours, pause_hours=None if pause is None else float(pause))
+
+    assert counted_cost(found.best, values, pause or 0) == least_cost(values, hours, pause)
+
+
+def counted_cost(plan, values, pause):
+    """Return the cost of a plan in which resuming at a negative price is free."""
+    cost = 0
+    for place, (start, end) in enumerate(hours_of(plan)):
+        hours = range(int(start), int(end))
+        loading = set(hours[:pause]) if place else set()
+        cost += sum(max(values[hour], 0) if hour in loading else values[hour] for hour in hours)
+    return cost
+
+
+def least_cost(values, work, pause, *, is_running=False, may_start=True):
+    """Return the least cost of the work left, hour by hour; infinite where it does not fit."""
+    if not work:
+        return 0
+    if not values:
+        return float("inf")
+    costs = []
+    if is_running or may_start or pause == 0:
+        after = least_cost(values[1:], work - 1, pause, is_running=True, may_start=False)
+        costs.append(values[0] + after)
+    if not is_running or pause is not None:
+        costs.append(least_cost(values[1:], work, pause, may_start=may_start))
+    if pause and not may_start and len(values) > pause:
+        loading = sum(max(each, 0) for each in values[:pause])
+        rest = least_cost(values[pause + 1 :], work - 1, pause, is_running=True, may_start=False)
+        costs.append(loading + values[pause] + rest)
+    return min(costs)

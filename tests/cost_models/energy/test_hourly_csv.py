@@ -36,7 +36,7 @@ def test_electricity_maps_csv_is_read_unchanged():
         ("", "no rows"),
         ("time,kg_per_kwh\n", "no rows"),
         ("when,kg_per_kwh\n2026-11-01,1\n", "no column 'time'"),
-        ("time,watts\n2026-11-01,1\n2026-11-02,1\n", "has no column kg_per_kwh"),
+        ("time,watts\n2026-11-01,1\n2026-11-02,1\n", "has none of the columns kg_per_kwh"),
         ("time,kg_per_kwh\n2026-11-01T00:00Z,1\n", "evenly spaced"),
         ("time,kg_per_kwh\n2026-11-01T00Z,1\n2026-11-01T01Z,1\n2026-11-01T03Z,1\n", "evenly"),
         ("time,kg_per_kwh\n2026-11-01T01Z,1\n2026-11-01T00Z,1\n", "evenly spaced"),
@@ -69,7 +69,7 @@ def test_rows_are_a_minute_to_a_day_apart(times):
 
 
 def test_a_single_row_has_no_step():
-    with pytest.raises(UsageFileError, match="rows are 0 to 0 s apart"):
+    with pytest.raises(UsageFileError, match="first rows are 0 s apart: give two or more"):
         read_hourly_series("time,kg_per_kwh\n2026-11-01T00:00Z,1\n", "grid.csv")
 
 
@@ -85,5 +85,58 @@ def test_grams_have_the_limit_of_kilograms(grams, is_read):
 
 
 def test_a_file_without_amounts_says_which_columns_it_may_have():
-    with pytest.raises(UsageFileError, match="no column kg_per_kwh, g_per_kwh or usd_per_hour"):
+    columns = "kg_per_kwh, g_per_kwh, usd_per_hour, usd_per_kwh, usd_per_mwh: rename or convert"
+    with pytest.raises(UsageFileError, match=f"none of the columns {columns}"):
         read_hourly_series("time,x\n2026-11-01T00Z,1\n2026-11-01T01Z,1\n", "grid.csv")
+
+
+def test_prices_are_negative_when_there_is_too_much_power():
+    rows = "2026-11-01T00Z,-1.5\n2026-11-01T01Z,2\n"
+
+    of_job = read_hourly_series(f"time,usd_per_hour\n{rows}", "prices.csv")
+    of_power = read_hourly_series(f"time,usd_per_kwh\n{rows}", "prices.csv")
+
+    assert (of_job.usd_per_hour, of_job.usd_per_kwh) == ((-1.5, 2.0), None)
+    assert (of_power.usd_per_hour, of_power.usd_per_kwh) == (None, (-1.5, 2.0))
+
+
+def test_day_ahead_prices_are_per_megawatt_hour():
+    text = "time,usd_per_mwh\n2026-11-01T00Z,-500\n2026-11-01T01Z,87.5\n"
+
+    series = read_hourly_series(text, "prices.csv")
+
+    assert series.usd_per_kwh == (-0.5, 0.0875)
+    assert series.end_s == START + 7200
+
+
+@pytest.mark.parametrize(
+    ("column", "price"),
+    [
+        ("usd_per_kwh", "85"),  # a price per MWh
+        ("usd_per_kwh", "-20.5"),
+        ("usd_per_mwh", "20001"),
+        ("usd_per_hour", "-1e6"),
+        ("usd_per_mwh", "-inf"),
+        ("usd_per_mwh", "1,5"),
+    ],
+)
+def test_an_impossible_price_names_its_column_and_its_limits(column, price):
+    text = f'time,{column}\n2026-11-01T00Z,1\n2026-11-01T01Z,"{price}"\n'
+
+    with pytest.raises(UsageFileError, match=rf"line 3: {column} is '{price}', not -\d+ to \d+"):
+        read_hourly_series(text, "prices.csv")
+
+
+def test_prices_of_the_job_and_of_power_are_not_added():
+    text = "time,usd_per_hour,usd_per_mwh\n2026-11-01T00Z,1,1\n2026-11-01T01Z,1,1\n"
+
+    with pytest.raises(UsageFileError, match="usd_per_hour and usd_per_mwh: keep one"):
+        read_hourly_series(text, "prices.csv")
+
+
+def test_the_row_after_a_gap_is_named():
+    """As in local times in which a clock changes."""
+    rows = "".join(f"2026-03-29T0{hour}:00,1\n" for hour in (0, 1, 3, 4))
+
+    with pytest.raises(UsageFileError, match="line 4: 7200 s after the row before, not 3600"):
+        read_hourly_series(f"time,usd_per_mwh\n{rows}", "prices.csv")

@@ -74,6 +74,9 @@ def test_a_philly_job_runs_as_long_as_its_attempts_that_ended():
         ("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18\n1 2\n", "fields, but SWF"),
         ("; c\nx 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18\n", "a number"),
         ("JobID|Submit|Start\n1|2|3\n", r"lacks \['End'\]"),
+        ("       JobID     State\n------- -------\n7 COMPLETED\n", "add them to sacct --parsable2"),
+        ("name,time\na,1\n", "only 'name, time': name it submit_time"),
+        ("submit_time;duration;gpus\n1;1,5;1\n", "line 2, duration: '1,5' is not a number"),
         ("JobID|Submit|Start|End\n1|2\n", "cells for"),
         ("JobID|Submit|Start|End\n1|soon|None|None\n", "not a time"),
         (f"JobID|Submit|Start|End|Timelimit\n1|{'2026-11-01|' * 3}soon\n", "not a time limit"),
@@ -155,3 +158,12 @@ def test_a_wrong_time_of_philly_has_its_place():
 
     with pytest.raises(JobLogError, match="line 2"):
         read_job_log(json.dumps([good, bad]))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_table_may_be_separated_as_excel_does(delimiter):
+    rows = (("submit_time", "duration", "gpus"), ("2026-11-01 00:00", "60", "4"))
+
+    log = read_job_log("\n".join(map(delimiter.join, rows)))
+
+    assert (log.jobs.run_ms.tolist(), log.jobs.devices.tolist()) == ([60_000], [4])

@@ -30,6 +30,25 @@ def test_swf_gives_processors_waits_and_limits():
     assert log.left_out == ((SkipReason.NEVER_RAN, 1),)
 
 
+@pytest.mark.parametrize(
+    ("header", "devices"),
+    [
+        ("; Version: 2.2\n;\n; MaxProcs: 240\n", 240),
+        (";MaxProcs:8\n", 8),
+        ("; MaxNodes: 120\n", None),  # of how many processors
+        ("; MaxProcs: 0\n", None),
+        ("; MaxProcs: UNKNOWN\n", None),
+        (f"; MaxProcs: {'9' * 30}\n", None),
+        ("; Note: MaxProcs: 8\n", None),
+        ("", None),
+    ],
+)
+def test_swfs_header_states_the_devices(header, devices):
+    row = "1 0 5 100 4 -1 -1 4 200 -1 1 7 3 -1 1 2 -1 -1\n"
+
+    assert read_job_log(f"{header}{row}; MaxProcs: 9\n").stated_devices == devices
+
+
 def test_swfs_smallest_numbers_are_numbers_and_below_zero_is_unknown():
     """Of the fields: 2 submission, 3 wait, 4 run, 5 processors, 8 requested, 9 limit, 16 queue."""
     rows = (
@@ -48,6 +67,46 @@ def test_swfs_smallest_numbers_are_numbers_and_below_zero_is_unknown():
     assert jobs.wait_ms.tolist() == [0, 1000, 1000, -1]
     assert jobs.limit_ms.tolist() == [1000, 1000, 9000, 9000]
     assert [jobs.pool.names[code] for code in jobs.pool.codes] == ["2", "", "15", "1"]
+
+
+@pytest.mark.parametrize(
+    ("header", "submit", "start_s"),
+    [
+        ("; UnixStartTime: 1793491200", 60, 1_793_491_260),
+        (";UnixStartTime:1793491200 ", 60, 1_793_491_260),
+        ("; UnixStartTime: 1793491200", 1_793_491_260, 1_793_491_260),  # since 1970, all the same
+        ("; UnixStartTime: 0", 60, 60),
+        ("; UnixStartTime: UNKNOWN", 60, 60),
+        (f"; UnixStartTime: {'9' * 30}", 60, 60),
+        ("; Note: UnixStartTime: 1793491200", 60, 60),
+        ("; MaxProcs: 8", 60, 60),
+    ],
+)
+def test_swfs_header_says_when_its_times_begin(header, submit, start_s):
+    row = f"1 {submit} 5 100 4 -1 -1 4 200 -1 1 7 3 -1 1 2 -1 -1"
+
+    jobs = read_job_log(f"{header}\n{row}\n").jobs
+
+    assert (jobs.start_s, jobs.submit_ms.tolist()) == (start_s, [0])
+
+
+@pytest.mark.parametrize(
+    ("eligible", "submit_s", "wait_s"),
+    [
+        ("2026-11-01T05:00:00", 5 * 3600, 3600),  # after a job that it depends on
+        ("2026-10-31T23:59:59", 0, 6 * 3600),
+        ("2026-11-01T07:00:00", 0, 6 * 3600),  # of a later requeue
+        ("Unknown", 0, 6 * 3600),
+        ("", 0, 6 * 3600),
+    ],
+)
+def test_a_job_waits_from_when_it_could_start(eligible, submit_s, wait_s):
+    first = "8|2026-11-01T00:00:00||2026-11-01T00:00:00|2026-11-01T01:00:00|gres/gpu=2"
+    cells = f"9|2026-11-01T00:00:00|{eligible}|2026-11-01T06:00:00|2026-11-01T07:00:00|gres/gpu=2"
+
+    jobs = read_job_log(f"JobID|Submit|Eligible|Start|End|AllocTRES\n{first}\n{cells}\n").jobs
+
+    assert (jobs.submit_ms[-1] // 1000, jobs.wait_ms[-1] // 1000) == (submit_s, wait_s)
 
 
 def test_sacct_without_processors_or_memory_has_none_of_them():

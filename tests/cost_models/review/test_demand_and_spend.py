@@ -21,6 +21,7 @@ from perfledger_cost_models.review.measured_changes import (
     LandedChange,
     QuarterRecords,
 )
+from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.review.review_document import UnknownFigure
 
 FLEET = (FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=8000.0),)
@@ -29,12 +30,12 @@ FLEET = (FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_
 UNUSED = {"PricingCategory": "Committed", "CommitmentDiscountStatus": "Unused"}
 
 
-def landed(change=(0.08, 0.10, 0.12), workload="gpt:step"):
+def landed(change=(0.08, 0.10, 0.12), workload="gpt:step", day=date(2026, 8, 1)):
     return LandedChange(
         workload=workload,
         commit="abc",
         subject="slower",
-        day=date(2026, 8, 1),
+        day=day,
         device="NVIDIA H100 80GB HBM3",
         accelerator="H100-80GB",
         change=change,
@@ -165,10 +166,30 @@ def test_landed_changes_are_priced_on_the_fleet():
     (price,) = found[0].prices
     assert price.usd == 8000 * Decimal("0.1") * Decimal("6.88")
     hours = {
-        name: efficiency_hours(found, accelerator=name, quarters=4)
+        name: efficiency_hours(found, accelerator=name, quarter=Quarter(2026, 3))
         for name in ("H100-80GB", "A100-80GB")
     }
-    assert hours == {"H100-80GB": pytest.approx(Decimal(200)), "A100-80GB": 0}
+    # 10 % of 8,000 hours a year, for the 61 days from the first of August to the quarter's end.
+    assert hours == {"H100-80GB": pytest.approx(Decimal(800) * 61 / 365), "A100-80GB": 0}
+
+
+@pytest.mark.parametrize(
+    ("day", "days"),
+    [
+        (date(2026, 6, 30), 92),  # committed before the quarter, measured in it
+        (date(2026, 7, 1), 92),
+        (date(2026, 9, 30), 1),
+        (date(2026, 10, 1), 0),
+    ],
+)
+def test_a_change_counts_from_the_day_that_it_landed(day, days):
+    found = changes_of(
+        records(landed_changes=(landed(day=day),), branch_checks=1, fleet=FLEET), packaged_sheet()
+    )
+
+    assert not isinstance(found, UnknownFigure)
+    hours = efficiency_hours(found, accelerator="H100-80GB", quarter=Quarter(2026, 3))
+    assert hours == pytest.approx(Decimal(800) * days / 365)
 
 
 def test_a_change_without_hours_leaves_the_efficiency_unknown():
@@ -177,7 +198,7 @@ def test_a_change_without_hours_leaves_the_efficiency_unknown():
     )
 
     assert not isinstance(found, UnknownFigure)
-    assert efficiency_hours(found, accelerator="H100-80GB", quarters=4) is None
+    assert efficiency_hours(found, accelerator="H100-80GB", quarter=Quarter(2026, 3)) is None
 
 
 def test_heads_of_pull_requests_are_not_taken_for_landed():

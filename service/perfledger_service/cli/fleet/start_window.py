@@ -25,7 +25,8 @@ class JobFlags:
         str | None, what("when the job must be done, such as 2026-11-24T08:00Z", metavar="TIME")
     ] = None
     mean_kw: Annotated[
-        float | None, what("mean power with the facility's share, for CO2", metavar="KW")
+        float | None,
+        what("mean power with the facility's share, for CO2 and prices of power", metavar="KW"),
     ] = None
     pause_minutes: Annotated[
         float | None, how("allow pauses; resuming takes this long", metavar="MINUTES")
@@ -44,7 +45,10 @@ class JobFlags:
 )
 def start_window(
     series: Annotated[
-        Path, argument("CSV: time, and kg_per_kwh, g_per_kwh or usd_per_hour", metavar="FILE")
+        Path,
+        argument(
+            "CSV: time, and kg_per_kwh, g_per_kwh, usd_per_hour or usd_per_mwh", metavar="FILE"
+        ),
     ],
     *,
     job: JobFlags,

@@ -72,8 +72,7 @@ def window_savings(view: StartWindow) -> Iterator[str]:
     """Yield the cost and emissions of the best plan, compared with an immediate start."""
     before, after = view.at_once, view.best
     if before.usd is not None and after.usd is not None:
-        usd, once = (number_format.usd(to_decimal(each)) for each in (after.usd, before.usd))
-        yield f"It costs {usd}, an immediate start {once}{_change(before.usd, after.usd)}."
+        yield _cost_sentence(before.usd, after.usd)
     if before.kg is not None and after.kg is not None:
         yield (
             f"It emits {after.kg:,.3g} kg of CO2, an immediate start {before.kg:,.3g} "
@@ -85,6 +84,20 @@ def window_savings(view: StartWindow) -> Iterator[str]:
             f"{before.kg_per_kwh:.3g} kg{_change(before.kg_per_kwh, after.kg_per_kwh)}; give "
             "--mean-kw for kilograms."
         )
+
+
+def _cost_sentence(before: float, after: float) -> str:
+    """Return both costs, and their difference; at negative prices a job earns."""
+    if before > 0 and after > 0:
+        return f"It costs {_usd(after)}, an immediate start {_usd(before)}{_change(before, after)}."
+    words = [f"earns {_usd(-usd)}" if usd < 0 else f"costs {_usd(usd)}" for usd in (after, before)]
+    saved = f"{_usd(abs(before - after))} {'less' if after < before else 'more'}"
+    difference = "" if before == after else f": {saved} to pay"
+    return f"It {words[0]}, an immediate start {words[1]}{difference}."
+
+
+def _usd(value: float) -> str:
+    return number_format.usd(to_decimal(value))
 
 
 def _change(before: float, after: float) -> str:

@@ -33,12 +33,13 @@ def window_svg(view: StartWindow) -> str:
 def window_chart(view: StartWindow) -> Chart:
     """Return the chart of the hours' values; x is in seconds since 1970."""
     values = view.values
-    most = max(value for _, _, value in values) or 1.0
+    least = min(0.0, *(value for _, _, value in values))
+    most = max(0.0, *(value for _, _, value in values)) or float(not least)
     every = math.ceil(len(values) / _MAX_LABELS)
     ticks = tuple(Tick(value=at, label=_moment(at)) for at, _, _ in values[::every])
     return Chart(
         x=Axis(low=values[0][0], high=values[-1][1], ticks=ticks, has_grid=False),
-        y=linear_axis(0.0, most, title=_UNITS[view.aim]),
+        y=linear_axis(least, most, title=_UNITS[view.aim]),
         marks=(
             *(BarMark(x=run, tone=Tone.GREEN, opacity=0.28) for run in view.best.runs),
             *(BarMark(x=run, tone=Tone.MUTED, is_open=True) for run in view.at_once.runs),

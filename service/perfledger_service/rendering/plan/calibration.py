@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.scheduling.calibration import (
     MAX_ERROR,
     MAX_UNPLACEABLE,
@@ -9,6 +10,7 @@ from perfledger_cost_models.scheduling.calibration import (
     is_near,
 )
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
+from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     NO_FIGURE,
@@ -18,8 +20,28 @@ from perfledger_service.rendering.layout.document import (
     table,
     words,
 )
+from perfledger_service.rendering.layout.number_format import quantity
 
 NO_RECORD = "Not calibrated: the log records no waits to hold the replay against."
+
+
+def recorded_devices_sentence(plan: LogQueuePlan | PolicyComparison, *, has_waits: bool) -> str:
+    """Return what devices the log was recorded on, "" if those of its replay may be the same."""
+    peak, stated, recorded = plan.peak_devices or 0, plan.stated_devices, plan.recorded_devices
+    if stated is not None and recorded > stated:
+        return (
+            f"The log's header states {quantity(stated, 'device')}, but {recorded:,} are in use "
+            "for long: check its sizes and times."
+        )
+    if stated not in {None, plan.devices}:
+        fact = f"The log's header states {quantity(recorded, 'device')}, not"
+    elif stated is None and peak > plan.devices:
+        fact = f"The log shows {quantity(peak, 'device')} in use at one moment, more than"
+    else:
+        return ""
+    is_other_share = has_waits and recorded != plan.devices
+    share = f": its share in use is of {recorded:,}" if is_other_share else ""
+    return f"{fact} the {plan.devices:,} of the replay{share}."
 
 
 def calibration_sentence(calibration: ReplayCalibration | None) -> str:
@@ -88,8 +110,14 @@ def calibration_table(calibrations: Iterable[ReplayCalibration]) -> tuple[Table,
 def ratio_text(ratio: BootstrapInterval) -> str:
     """Return a ratio with its interval: "0.98 (0.71-1.2)"."""
     if ratio.low is None or ratio.high is None:
-        return f"{ratio.middle:.2g}"
-    return f"{ratio.middle:.2g} ({ratio.low:.2g}-{ratio.high:.2g})"
+        return _times(ratio.middle)
+    return f"{_times(ratio.middle)} ({_times(ratio.low)}-{_times(ratio.high)})"
+
+
+def _times(ratio: float) -> str:
+    if ratio < 99.5:  # noqa: PLR2004 - from here on two digits have a power of ten
+        return f"{ratio:.2g}"
+    return f"{ratio:,.0f}"
 
 
 def _ratio_of(place: int) -> Callable[[ReplayCalibration], str]:

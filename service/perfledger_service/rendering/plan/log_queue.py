@@ -28,6 +28,7 @@ from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,
     calibration_table,
+    recorded_devices_sentence,
 )
 
 # After devices that the record was taken to show.
@@ -41,7 +42,7 @@ class QueueRow:
     """Waits with their source: the record or a replay."""
 
     source: str
-    devices: int | None
+    devices: int | None  # None for a record that does not say
     waits: WaitSummary
 
 
@@ -57,6 +58,8 @@ def log_queue_document(plan: LogQueuePlan) -> Document:
             "widest_job_devices": plan.widest,
             "left_out": dict(plan.left_out),
             "devices": plan.devices,
+            "peak_devices": plan.peak_devices,
+            "stated_devices": plan.stated_devices,
             "are_devices_given": plan.are_devices_given,
             "devices_per_node": plan.per_node,
             "policy": plan.policy.name,
@@ -83,7 +86,9 @@ def queue_rows(plan: LogQueuePlan) -> tuple[QueueRow, ...]:
     """Return the record, the replay on the plan's devices, and on those that are enough."""
     rows: list[QueueRow] = []
     if plan.recorded is not None:
-        rows.append(QueueRow(source="as recorded", devices=None, waits=plan.recorded))
+        is_replays = plan.stated_devices is None and plan.recorded_devices == plan.devices
+        devices = None if is_replays else plan.recorded_devices
+        rows.append(QueueRow(source="as recorded", devices=devices, waits=plan.recorded))
     replay = f"replay, {plan.policy.name}"
     rows.append(QueueRow(source=replay, devices=plan.devices, waits=plan.replayed))
     if plan.needed is not None and plan.replayed_on_needed is not None:
@@ -212,11 +217,8 @@ def _recorded_waits(recorded: WaitSummary, target: WaitTarget | None) -> str:
 def _notes(plan: LogQueuePlan) -> Iterator[str]:
     if plan.is_policy_fitted or not plan.are_devices_given:
         yield _replay_choices(plan)
-    if plan.peak is not None and plan.peak > plan.devices:
-        yield (
-            f"The log shows {quantity(plan.peak, 'device')} in use at one moment, more than the "
-            f"{plan.devices:,} of the replay."
-        )
+    if recorded := recorded_devices_sentence(plan, has_waits=plan.recorded is not None):
+        yield recorded
     if plan.needed is not None and (plan.calibration is None or not plan.calibration.is_calibrated):
         yield "Take the number of devices as a screening: its replay is not calibrated."
     if plan.formula is None:

@@ -36,6 +36,7 @@ from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,
     calibration_table,
+    recorded_devices_sentence,
 )
 from perfledger_service.rendering.plan.log_queue import UNFINISHED
 
@@ -67,6 +68,9 @@ def policies_document(view: PolicyComparison) -> Document:
             "log": view.log,
             "jobs": view.jobs,
             "devices": view.devices,
+            "peak_devices": view.peak_devices,
+            "stated_devices": view.stated_devices,
+            "recorded_devices": view.recorded_devices,
             "days": view.days,
             "left_out": dict(view.left_out),
             "notes": view.notes,
@@ -111,15 +115,16 @@ def calibration_sentences(view: PolicyComparison) -> Iterator[str]:
         )
 
 
-def left_out_sentences(view: PolicyComparison) -> tuple[str, ...]:
-    """Return the rows of the log that were not replayed, with the reasons."""
+def record_sentences(view: PolicyComparison) -> tuple[str, ...]:
+    """Return what the log has and the replay has not: devices in use, and rows, with reasons."""
+    recorded = recorded_devices_sentence(view, has_waits=view.recorded_waiting is not None)
     unplaceable = view.rows[0].figures.unplaceable
     misfits = f"{unplaceable:,} {_jobs(unplaceable)} on no pool, even empty: left out."
     rows = (
         f"{quantity(count, 'row')} of the log left out: {reason}."
         for reason, count in view.left_out
     )
-    return (*((misfits,) if unplaceable else ()), *rows)
+    return (*((recorded,) if recorded else ()), *((misfits,) if unplaceable else ()), *rows)
 
 
 def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
@@ -273,7 +278,7 @@ def _notes(view: PolicyComparison) -> Iterator[str]:
     if view.inferred_nodes is not None:
         besides = UNFINISHED if view.lacks_device_time else ""
         yield f"{quantity(view.devices, 'device')}{besides}: what fits the log's record best."
-    yield from left_out_sentences(view)
+    yield from record_sentences(view)
     yield from view.notes
     if view.rate is not None:
         for caveat in view.rate.caveats:

@@ -8,7 +8,11 @@ from perfledger_cost_models.energy.carbon_aware_start import (
     StartWindow,
     start_window,
 )
-from perfledger_cost_models.energy.hourly_csv import MAX_SERIES_BYTES, read_hourly_series
+from perfledger_cost_models.energy.hourly_csv import (
+    MAX_SERIES_BYTES,
+    HourlySeries,
+    read_hourly_series,
+)
 from perfledger_cost_models.energy.start_objective import StartObjective
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import read_text
@@ -38,5 +42,12 @@ def find_start_window(
             kw=kw,
             pause_hours=pause_hours,
         )
-        default_objective = StartObjective.KG if series.usd_per_hour is None else StartObjective.USD
-        return start_window(job, series, aim=objective or default_objective)
+        return start_window(job, series, aim=objective or _default_objective(series, kw))
+
+
+def _default_objective(series: HourlySeries, kw: float | None) -> StartObjective:
+    """Return cost where it is known, or where there are no emissions either."""
+    has_cost = series.usd_per_hour is not None or (
+        series.usd_per_kwh is not None and kw is not None
+    )
+    return StartObjective.USD if has_cost or series.kg_per_kwh is None else StartObjective.KG

@@ -6,7 +6,11 @@ from datetime import date
 from pathlib import Path
 
 from perfledger_cost_models.capacity.best_fit import best_fit, candidates, recorded_nodes
-from perfledger_cost_models.capacity.node_shape import NodeShape
+from perfledger_cost_models.capacity.node_shape import (
+    NodeShape,
+    peak_devices,
+    recorded_devices,
+)
 from perfledger_cost_models.job_logs.csv_log import SkipReason
 from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.job_logs.log_format import LogFormat
@@ -109,13 +113,17 @@ def compare_policies(
     except PriceMissingError as error:
         raise NotFoundError(str(error)) from error
     rows = policy_gains(outcomes)
+    recorded = recorded_devices(log.jobs, stated=log.stated_devices, replayed=cluster.total_devices)
     return PolicyComparison(
         log=file.name,
         jobs=len(outcomes[0].jobs),
         devices=cluster.total_devices,
+        peak_devices=peak_devices(log.jobs),
+        stated_devices=log.stated_devices,
         days=outcomes[0].until_ms / MS_PER_DAY,
         left_out=_left_out(log, outcomes[0]),
-        recorded_waiting=recorded_waiting(log.jobs, devices=cluster.total_devices),
+        recorded_devices=recorded,
+        recorded_waiting=recorded_waiting(log.jobs, devices=recorded),
         rows=rows,
         rate=rate,
         notes=tuple(_equal_job_notes(policies, outcomes[0].jobs)),

@@ -194,7 +194,12 @@ def test_a_replay_on_fewer_devices_than_the_log_shows_in_use_says_so(run, tmp_pa
     rows = (f"{job},2026-07-01T00:00,2026-07-01T00:10,2026-07-01T01:00,4" for job in range(3))
     path.write_text("\n".join(("job_id,submit_time,start_time,end_time,gpus", *rows)) + "\n")
 
-    shown = " ".join(run("queue", path, "--devices", 8).split())
+    for command, few, many in (
+        ("queue", ("--devices", 8), ("--devices", 16)),
+        ("simulate", ("--nodes", 1), ("--nodes", 2)),
+    ):
+        shown = " ".join(run(command, path, *few).split())
 
-    assert "The log shows 12 devices in use at one moment, more than the 8 of the replay." in shown
-    assert "The log shows" not in run("queue", path, "--devices", 16)
+        assert "The log shows 12 devices in use at one moment, more than the 8 of the" in shown
+        assert "The log shows" not in run(command, path, *many)
+        assert json.loads(run(command, path, *many, "--json"))["peak_devices"] == 12

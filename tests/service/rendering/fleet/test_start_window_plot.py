@@ -1,3 +1,4 @@
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -31,6 +32,16 @@ def test_the_line_stays_at_a_value_for_its_hour_and_runs_are_bars(window, marks_
     assert line.points[:4] == ((0.0, 0.6), (HOUR, 0.6), (HOUR, 0.2), (2 * HOUR, 0.2))
     assert (best, once) == ([(HOUR, 2 * HOUR), (3 * HOUR, 4 * HOUR)], [(0.0, 2 * HOUR)])
     assert (chart.y.title, chart.y.low) == ("kg of CO2 a kWh", 0.0)
+
+
+def test_negative_prices_are_drawn_below_zero(window):
+    below = replace(window, values=((0.0, HOUR, -0.4), (HOUR, 2 * HOUR, -0.1)))
+    mixed = replace(window, values=((0.0, HOUR, -0.4), (HOUR, 2 * HOUR, 0.1)))
+
+    assert [(chart.y.low, chart.y.high) for chart in map(window_chart, (below, mixed))] == [
+        (-0.4, 0.0),
+        (-0.4, 0.1),
+    ]
 
 
 def test_the_picture_says_when_to_start(window):

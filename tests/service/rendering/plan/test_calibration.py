@@ -52,6 +52,10 @@ def test_each_figure_beyond_the_limit_is_named_with_its_interval(calibration):
     )
 
 
+def test_a_large_ratio_is_written_without_a_power_of_ten():
+    assert ratio_text(BootstrapInterval(140.4, 99.4, 1234.0)) == "140 (99-1,234)"
+
+
 @pytest.mark.parametrize("has_starts", [True, False])
 def test_without_recorded_waits_there_is_nothing_to_hold_a_replay_against(calibration, has_starts):
     assert calibration_sentence(calibration(None, p95=None) if has_starts else None) == NO_RECORD

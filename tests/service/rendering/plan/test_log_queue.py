@@ -7,6 +7,7 @@ from perfledger_cost_models.capacity.devices_needed import DevicesNeeded
 from perfledger_cost_models.capacity.log_queue import log_queue_plan
 from perfledger_cost_models.job_logs.job_table import Job, table_of
 from perfledger_cost_models.queueing.server_count import WaitTarget, assumed_arrivals, queue_plan
+from perfledger_service.rendering.plan.calibration import recorded_devices_sentence
 from perfledger_service.rendering.plan.log_queue import (
     formula_sentences,
     log_queue_document,
@@ -37,6 +38,66 @@ def test_the_record_comes_before_the_replays(plan):
 
     assert [row.source for row in rows] == ["as recorded", "replay, fifo", "replay, fifo"]
     assert [row.devices for row in rows] == [None, 16, 16]
+
+
+@pytest.mark.parametrize(
+    ("stated", "recorded", "row", "sentence"),
+    [
+        (
+            None,
+            24,
+            24,
+            (
+                "The log shows 28 devices in use at one moment, more than the 16 of the replay: "
+                "its share in use is of 24."
+            ),
+        ),
+        (
+            None,
+            16,
+            None,
+            "The log shows 28 devices in use at one moment, more than the 16 of the replay.",
+        ),
+        (16, 16, 16, ""),
+        (
+            64,
+            64,
+            64,
+            (
+                "The log's header states 64 devices, not the 16 of the replay: its share in use "
+                "is of 64."
+            ),
+        ),
+        (
+            8,
+            24,
+            24,
+            (
+                "The log's header states 8 devices, but 24 are in use for long: check its sizes "
+                "and times."
+            ),
+        ),
+    ],
+)
+def test_the_record_is_of_its_own_devices(plan, stated, recorded, row, sentence):
+    plan = replace(plan, peak_devices=28, stated_devices=stated, recorded_devices=recorded)
+
+    assert queue_rows(plan)[0].devices == row
+    assert recorded_devices_sentence(plan, has_waits=True) == sentence
+
+
+def test_devices_that_the_replay_has_are_no_news(plan):
+    plan = replace(plan, peak_devices=16, stated_devices=None, recorded_devices=16)
+
+    assert recorded_devices_sentence(plan, has_waits=True) == ""
+
+
+def test_a_log_without_waits_has_no_share_in_use(plan):
+    plan = replace(plan, stated_devices=64, recorded_devices=64)
+
+    assert recorded_devices_sentence(plan, has_waits=False) == (
+        "The log's header states 64 devices, not the 16 of the replay."
+    )
 
 
 def test_the_sentence_names_devices_nodes_target_and_policy(plan):
