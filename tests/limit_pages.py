@@ -22,6 +22,12 @@ PAGES = {
         """Commands and pages refuse a file or table beyond its limit, with an error that says what
         is too large. A time limit ends one attempt.""",
     ),
+    "operation": (
+        "operating the service",
+        "service/perfledger_service/usecases/server",
+        """A command or page refuses what is beyond its limit, with an error that says what is too
+        large. The other numbers say how much is done at a time.""",
+    ),
     "checks": (
         "checks",
         "service/perfledger_service/usecases/check",

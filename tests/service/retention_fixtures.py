@@ -11,6 +11,7 @@ from perfledger_service.store.retention.removals import removals_of
 from perfledger_service.usecases.server.retention import run_retention
 from tests.service.retention_history import (
     EVERYTHING,
+    OPERATOR,
     add_newer_checks,
     add_newer_commits,
     commits,
@@ -61,6 +62,7 @@ def prune(any_engine, now):
         return run_retention(
             any_engine,
             policy,
+            actor=OPERATOR,
             clock=lambda: at,
             pull_requests=pull_requests,
             pause=lambda _: None,

@@ -20,10 +20,12 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
+from perfledger_service.values.people.person import Actor
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy, UploadPart
 
 KEPT_DAYS = 90
 EVERYTHING = RetentionPolicy(dict.fromkeys(RetentionClass, KEPT_DAYS))
+OPERATOR = Actor(name="operator")
 FIRST_PLACE = 1000  # of the commits that are newer than those of a test
 
 

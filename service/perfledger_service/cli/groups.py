@@ -134,6 +134,7 @@ ROOT = Group(
                 "db": Group("Manage the database.", {"upgrade": "server.db:upgrade"}),
                 "backup": "server.backup:backup",
                 "restore": "server.restore:restore",
+                "export": "server.export:export",
                 "prune": "server.prune:prune",
                 "project": Group(
                     "Manage the repositories that may upload.",
@@ -155,6 +156,9 @@ ROOT = Group(
                     },
                 ),
                 "reorder": "server.reorder:reorder",
+                "series": Group(
+                    "Manage series of imported histories.", {"remove": "server.series:remove"}
+                ),
                 "event": Group(
                     "Track the changes of a project and set their states.",
                     {

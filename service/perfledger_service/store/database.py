@@ -93,6 +93,18 @@ def read_session(engine: Engine) -> Generator[Session]:
 
 
 @contextmanager
+def read_snapshot(engine: Engine) -> Generator[Connection]:
+    """Open a connection that sees the database as it is at its first query, to its end."""
+    options: dict[str, object] = (
+        {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        if engine.dialect.name == "postgresql"
+        else {}
+    )
+    with engine.connect().execution_options(**options) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
 def write_session(engine: Engine) -> Generator[Session]:
     """Open a session that may write, holding the write lock from the start; the caller commits.
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 
-from sqlalchemy import func, select as columns, update
+from sqlalchemy import ColumnElement, func, select as columns, update
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
@@ -20,7 +20,7 @@ from perfledger.records import Machine
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.planning.epochs import epoch_key
 from perfledger_service.store.fleet.machines import machines_by_hash
-from perfledger_service.store.imported_history import IS_IMPORTED_SERIES
+from perfledger_service.store.imported_history import IS_IMPORTED, IS_IMPORTED_SERIES
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED, MAX_SERIES
 from perfledger_service.store.tables import (
     BranchCommitRow,
@@ -29,9 +29,12 @@ from perfledger_service.store.tables import (
     SeriesRow,
     UploadRow,
 )
+from perfledger_service.values.branch_views import is_imported_class
 
 # Changes are tested against a hundred observations on each side.
 MOST_COMMITS = 200
+# Whose uploads one query looks for, until there are enough commits of a kind.
+COMMITS_AT_A_TIME = 400
 # In any unit. Sums of larger values would overflow a float, so those values are left out.
 LARGEST = 1e290
 # Measurements of one commit so close are of one time of day.
@@ -59,6 +62,15 @@ class BranchSeries:
     environments: tuple[str, ...]
     devices: tuple[str, ...]
     times: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _RankedCommit:
+    """A measured commit of the branch, its position in the project, and its rank among these."""
+
+    sha: str
+    position: int
+    rank: int
 
 
 def claim_commits(session: Session, project_id: int, shas: Sequence[str]) -> None:
@@ -129,14 +141,11 @@ def branch_series(
     series_id: int | None = None,
     is_imported: bool | None = None,
 ) -> tuple[BranchSeries, ...]:
-    """Return a project's series over the newest commits.
+    """Return a project's series over the newest commits of their kind: of checks, or of imports.
 
     Only those that an upload adds to, or one, by their ids; only imported ones, or only measured
     ones.
     """
-    measured = session.exec(_measured_commits(project_id).order_by(col(BranchCommitRow.place)))
-    ranks = {position: rank for rank, (_, position) in enumerate(measured)}
-    branch_position_of = dict(tuple(ranks.items())[-MOST_COMMITS:])
     query = select(SeriesRow).where(col(SeriesRow.project_id) == project_id)
     if upload_id is not None:
         of_upload = select(ObservationRow.series_id).where(
@@ -151,7 +160,64 @@ def branch_series(
     judged_rows = {
         row.id: row for row in rows if row.id is not None and not _metric(row).is_explanatory
     }
-    return tuple(_read_branch_series(session, judged_rows, branch_position_of))
+    series: list[BranchSeries] = []
+    for kind in (False, True):
+        rows_of_kind = {
+            series_id: row
+            for series_id, row in judged_rows.items()
+            if is_imported_class(row.device_class) is kind
+        }
+        if rows_of_kind:
+            commits = _newest_of_kind(session, project_id, is_imported=kind, most=MOST_COMMITS)
+            branch_position_of = {commit.position: commit.rank for commit in commits}
+            series += _read_branch_series(session, rows_of_kind, branch_position_of)
+    return tuple(sorted(series, key=lambda one: one.id))
+
+
+def searched_commits(session: Session, project_id: int, *, most: int) -> frozenset[str]:
+    """Return the newest commits of the default branch that checks measured, and imports."""
+    return frozenset(
+        commit.sha
+        for is_imported in (False, True)
+        for commit in _newest_of_kind(session, project_id, is_imported=is_imported, most=most)
+    )
+
+
+def _newest_of_kind(
+    session: Session, project_id: int, *, is_imported: bool, most: int
+) -> tuple[_RankedCommit, ...]:
+    """Return the newest measured commits, oldest first, that imports measured, or anything else.
+
+    Their ranks are among all of them. Those of both kinds are in the windows of both.
+    """
+    measured = session.exec(_measured_commits(project_id).order_by(col(BranchCommitRow.place)))
+    commits = [_RankedCommit(sha, position, rank) for rank, (sha, position) in enumerate(measured)]
+    newest: list[_RankedCommit] = []
+    while commits and len(newest) < most:
+        some, commits = commits[-COMMITS_AT_A_TIME:], commits[:-COMMITS_AT_A_TIME]
+        shas = [commit.sha for commit in some]
+        imported_shas = _measured_by(session, project_id, shas, IS_IMPORTED)
+        if is_imported:
+            newest += [one for one in reversed(some) if one.sha in imported_shas]
+        else:
+            checked_shas = _measured_by(session, project_id, sorted(imported_shas), ~IS_IMPORTED)
+            left_out = imported_shas - checked_shas
+            newest += [one for one in reversed(some) if one.sha not in left_out]
+    return tuple(reversed(newest[:most]))
+
+
+def _measured_by(
+    session: Session, project_id: int, shas: Sequence[str], is_of_kind: ColumnElement[bool]
+) -> set[str]:
+    """Return those of some commits that are base or head of an upload of a kind."""
+    if not shas:
+        return set()
+    is_listed = (col(UploadRow.project_id) == project_id, is_of_kind)
+    return {
+        sha
+        for column in (col(UploadRow.head_sha), col(UploadRow.base_sha))
+        for sha in session.exec(select(column).where(column.in_(shas), *is_listed).distinct())
+    }
 
 
 def _measured_commits(project_id: int) -> Select[str, int]:

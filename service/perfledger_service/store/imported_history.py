@@ -1,10 +1,14 @@
-"""Tells imports of other tools' histories from checks."""
+"""Tells imports of other tools' histories from checks, and removes series of imports."""
 
-from sqlalchemy import ColumnElement
-from sqlmodel import col, select
+from collections.abc import Sequence
 
-from perfledger_service.store.tables import EnvironmentRow, SeriesRow, UploadRow
+import msgspec
+from sqlalchemy import ColumnElement, delete
+from sqlmodel import Session, col, func, select
+
+from perfledger_service.store.tables import EnvironmentRow, ObservationRow, SeriesRow, UploadRow
 from perfledger_service.values.branch_views import IMPORTED_CLASS
+from perfledger_service.values.storage.series_removal import RemovableSeries
 
 # The hashes of the environments of imports.
 IMPORTED_ENVIRONMENTS = select(EnvironmentRow.hash).where(
@@ -13,3 +17,31 @@ IMPORTED_ENVIRONMENTS = select(EnvironmentRow.hash).where(
 # Whether an upload is an import: neither a check of the project nor of a machine of its fleet.
 IS_IMPORTED: ColumnElement[bool] = col(UploadRow.environment_hash).in_(IMPORTED_ENVIRONMENTS)
 IS_IMPORTED_SERIES: ColumnElement[bool] = col(SeriesRow.device_class).startswith(IMPORTED_CLASS)
+_REMOVABLE_SERIES_DECODER = msgspec.json.Decoder(RemovableSeries)
+
+
+def imported_series(
+    session: Session, project_id: int, series_ids: Sequence[int]
+) -> tuple[RemovableSeries, ...]:
+    """Return those of some series of a project that are of imports, with their points."""
+    points = func.count(col(ObservationRow.series_id))
+    rows = session.exec(
+        select(SeriesRow, points)
+        .outerjoin(ObservationRow)
+        .where(
+            col(SeriesRow.project_id) == project_id,
+            col(SeriesRow.id).in_(series_ids),
+            IS_IMPORTED_SERIES,
+        )
+        .group_by(col(SeriesRow.id))
+        .order_by(col(SeriesRow.id))
+    )
+    return tuple(
+        row.to_value(_REMOVABLE_SERIES_DECODER, machine_class=row.device_class, points=count)
+        for row, count in rows
+    )
+
+
+def remove_points(session: Session, series_ids: Sequence[int]) -> None:
+    """Remove the points of series; their names stay, so that no number is given again."""
+    session.exec(delete(ObservationRow).where(col(ObservationRow.series_id).in_(series_ids)))

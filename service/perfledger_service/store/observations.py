@@ -22,6 +22,8 @@ from perfledger_service.store.tables import (
 )
 from perfledger_service.values.upload_views import UploadSender
 
+# SQLite takes 32,766 parameters in a statement, PostgreSQL 65,535.
+KEYS_AT_A_TIME = 10_000
 # Columns, because objects of four tables take three times as long.
 _POINT_COLUMNS: tuple[Any, ...] = (
     *map(col, (ObservationRow.position, ObservationRow.upload_id, ObservationRow.side)),
@@ -52,7 +54,7 @@ class Observation:
 def add_observations(
     session: Session, observations: Sequence[Observation], *, project_id: int, upload_id: str
 ) -> None:
-    """Store all that one upload measured, in one statement.
+    """Store all that one upload measured.
 
     The caller holds the project's lock, so that no position is given to two commits.
     """
@@ -209,13 +211,16 @@ def _series(
     session: Session, observations_by_key: Mapping[str, Observation], project_id: int
 ) -> dict[str, tuple[int, str]]:
     """Return id and sample type of the observations' series by key; add missing series."""
-    stored = session.exec(
-        select(SeriesRow.key, SeriesRow.id, SeriesRow.sample_type).where(
-            col(SeriesRow.project_id) == project_id,
-            col(SeriesRow.key).in_(list(observations_by_key)),
+    keys = tuple(observations_by_key)
+    series: dict[str, tuple[int | None, str]] = {}
+    for start in range(0, len(keys), KEYS_AT_A_TIME):
+        stored = session.exec(
+            select(SeriesRow.key, SeriesRow.id, SeriesRow.sample_type).where(
+                col(SeriesRow.project_id) == project_id,
+                col(SeriesRow.key).in_(keys[start : start + KEYS_AT_A_TIME]),
+            )
         )
-    )
-    series = {key: (series_id, sample_type) for key, series_id, sample_type in stored}
+        series |= {key: (series_id, sample_type) for key, series_id, sample_type in stored}
     rows: list[SeriesRow] = []
     for key, one in observations_by_key.items():
         if key not in series:

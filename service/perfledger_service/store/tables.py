@@ -140,6 +140,8 @@ class UploadRow(StoreRow, table=True):
     __table_args__ = (
         UniqueConstraint("project_id", "bundle_sha256"),
         Index(None, "status", "conclusion"),
+        Index("ix_upload_status_pull_request", "status", "pull_request"),
+        Index(None, "environment_hash", "status", "conclusion"),
     )
 
     id: str = Field(primary_key=True)
@@ -147,7 +149,7 @@ class UploadRow(StoreRow, table=True):
     bundle_sha256: str = Field(foreign_key="bundle.sha256", index=True)
     environment_hash: str = Field(foreign_key="environment.hash")
     pull_request: int | None = Field(default=None, index=True)
-    base_sha: str
+    base_sha: str = Field(index=True)
     head_sha: str = Field(index=True)
     head_subject: str
     status: str

@@ -86,6 +86,10 @@ COMMANDS = {
         "PERFLEDGER_DATABASE_URL=sqlite:///ledger.db server backup ledger.zip",
         TEXTS,
     ),
+    "server_export": (
+        "PERFLEDGER_DATABASE_URL=sqlite:///ledger.db server export exported",
+        ("table", "json"),
+    ),
     "server_restore": (
         "PERFLEDGER_DATABASE_URL=sqlite:///new.db server restore backup.zip",
         TEXTS,

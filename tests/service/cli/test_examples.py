@@ -38,6 +38,7 @@ from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor, PersonProvider, Role
 from perfledger_service.values.report import ExitCode
 from tests.service.cli.golden_commands import COMMANDS as GOLDEN_COMMANDS, GOLDEN
+from tests.service.imported_bundle import add_imported_series
 
 # Each runs a whole command; some start processes.
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_runs")]
@@ -197,6 +198,7 @@ def prepared_folder(tmp_path_factory, migrated_file):
     queue_example_job(engine, now)
     add_example_people(engine, now)
     add_example_notices(engine, now)
+    add_imported_series(engine, project_id=1)
     with TableBar(Console(quiet=True)) as watcher:
         back_up(engine, folder / "backup.zip", watcher=watcher, now=now)
     engine.dispose()

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from perfledger_service.cli import option_values
 from perfledger_service.cli.app import app
 from perfledger_service.cli.progress import TableBar
-from perfledger_service.cli.server import backup
+from perfledger_service.cli.server import backup, export
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.maintenance import backup_writer
 from perfledger_service.store.tables import (
@@ -86,7 +86,7 @@ def run(tmp_path, monkeypatch):
     for name, (factor, amounts) in SMALL.items():
         write_small(path / name, factor, amounts)
     monkeypatch.chdir(path)
-    for module in (option_values, check, backup):
+    for module in (option_values, check, backup, export):
         monkeypatch.setattr(module, "datetime", OnADay)
 
     def run(command):

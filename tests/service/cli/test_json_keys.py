@@ -50,6 +50,7 @@ OF_DATABASE = (
     "server import usage usage.csv",
     "server import list",
     "server backup ledger.zip",
+    "server export exported",
 )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, PEAK_MEMORY, STEP_TIME, MetricKind
 from perfledger.records import Device, Machine, Revision, Side
+from perfledger_service.store import default_branch
 from perfledger_service.store.branch_commits import put_places
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import (
@@ -15,13 +16,16 @@ from perfledger_service.store.default_branch import (
     claim_commits,
     claimed_commits,
     commits_of_branch,
+    searched_commits,
     unplaced_commits,
 )
 from perfledger_service.store.observations import Observation, add_observations
 from perfledger_service.store.uploads import set_status
 from perfledger_service.values.upload_views import UploadStatus
+from tests.service.imported_bundle import imported
 
 CPU = "cpu:Test CPU:1"
+IMPORTED = "imported:asv:1"
 
 
 def sha(commit):
@@ -50,10 +54,13 @@ class Branch:
         self.engine, self.received, self.make_bundle = engine, received, make_bundle
         self.uploads = 0
 
-    def measure(self, *observations, commits=None, status=UploadStatus.JUDGED, **values):
+    def measure(
+        self, *observations, commits=None, status=UploadStatus.JUDGED, is_import=False, **values
+    ):
         """Store an upload with these observations, whose commits are on the branch."""
         self.uploads += 1
         bundle = self.make_bundle(seed=self.uploads, pairs=1, samples=1, **values)
+        bundle = imported(bundle) if is_import else bundle
         upload = self.received(self.engine, bundle, upload_id=f"{self.uploads:032x}")
         shas = [one.sha for one in observations] if commits is None else list(map(sha, commits))
         with write_session(self.engine) as session:
@@ -231,3 +238,49 @@ def test_only_the_newest_commits_are_read(branch):
 
     assert series.positions == tuple(range(3, MOST_COMMITS + 3))
     assert series.values[0] == 4.0
+
+
+def measure_check(branch, number):
+    base, head = (Revision(sha=sha(one), subject="") for one in (number, number + 100))
+    branch.measure(observation(number), base=base, head=head)
+
+
+def import_commit(branch, number):
+    branch.measure(
+        observation(number, device_class=IMPORTED),
+        is_import=True,
+        base=Revision(sha=sha(number), subject=""),
+    )
+
+
+@pytest.mark.parametrize("commits_at_a_time", [1, 2, 400])
+def test_commits_of_imports_take_no_place_of_measured_ones(branch, monkeypatch, commits_at_a_time):
+    monkeypatch.setattr(default_branch, "MOST_COMMITS", 2)
+    monkeypatch.setattr(default_branch, "COMMITS_AT_A_TIME", commits_at_a_time)
+    for number in (0, 1, 2, 6):
+        measure_check(branch, number)
+    for number in (3, 4, 5):
+        import_commit(branch, number)
+    positions = {one.series.machine_class: one.positions for one in branch.series()}
+
+    assert positions == {CPU: (2, 6), IMPORTED: (4, 5)}
+
+
+def test_a_commit_that_was_imported_and_measured_is_one_of_both(branch, monkeypatch):
+    monkeypatch.setattr(default_branch, "MOST_COMMITS", 2)
+    for number in (0, 1, 2):
+        measure_check(branch, number)
+        import_commit(branch, number)
+    positions = {one.series.machine_class: one.positions for one in branch.series()}
+
+    assert positions == {CPU: (1, 2), IMPORTED: (1, 2)}
+
+
+def test_what_is_searched_is_the_newest_of_checks_and_of_imports(branch):
+    for number in (0, 1):
+        measure_check(branch, number)
+    for number in (2, 3):
+        import_commit(branch, number)
+
+    with read_session(branch.engine) as session:
+        assert searched_commits(session, 1, most=1) == {sha(1), sha(3)}

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
-from sqlmodel import select
+from sqlmodel import func, select
 
 from perfledger.metrics import (
     METRICS,
@@ -14,6 +14,7 @@ from perfledger.metrics import (
     MetricKind,
 )
 from perfledger.records import Device, Machine, Revision, Side
+from perfledger_service.store import observations
 from perfledger_service.store.database import read_session
 from perfledger_service.store.observations import pack, sample_type_of
 from perfledger_service.store.page_queries import series_view, upload_view, with_verdicts
@@ -197,3 +198,17 @@ def test_all_of_an_upload_is_stored_with_one_statement(
         for statement, executemany in statements
         if statement.startswith("INSERT INTO observation")
     ] == [True]
+
+
+def test_more_series_than_a_statement_takes_keys_are_known_again(
+    engine, judged, make_bundle, monkeypatch
+):
+    monkeypatch.setattr(observations, "KEYS_AT_A_TIME", 7)
+    workloads = tuple(f"gpt:step{number}" for number in range(10))
+    for number in (1, 2):
+        bundle = make_bundle(workloads=workloads, pairs=1, samples=1, seed=number)
+        judged(engine, bundle, upload_id=f"{number:032x}")
+
+    with read_session(engine) as session:
+        assert session.exec(select(func.count()).select_from(SeriesRow)).one() == 20
+        assert session.exec(select(func.count()).select_from(ObservationRow)).one() == 80

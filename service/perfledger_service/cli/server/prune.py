@@ -1,5 +1,6 @@
 """Removes data after its retention period."""
 
+from getpass import getuser
 from typing import Annotated
 
 from perfledger_service.cli.command import command
@@ -7,6 +8,7 @@ from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.option_values import kept_days
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
+from perfledger_service.values.people.person import Actor
 
 
 @command(
@@ -33,8 +35,8 @@ def prune(
     """Remove data after its retention period.
 
     The period of a class is its setting PERFLEDGER_KEEP_CLASS_DAYS, without which it is kept for
-    ever. What judging, reviews, pages and open pull
-    requests read is never removed, however old it is. The service does the same once a day.
+    ever. What judging, reviews, pages and open pull requests read is never removed, however old it
+    is. The audit log says what was removed. The service does the same once a day.
     """
     from perfledger_service.rendering.server.prune import retention_document
     from perfledger_service.settings.service import service_settings
@@ -48,6 +50,7 @@ def prune(
         report = run_retention(
             engine,
             retention_policy(settings, overrides),
+            actor=Actor(name=getuser()),
             pull_requests=open_github(
                 api_url=settings.github_api_url,
                 token=settings.github_token,

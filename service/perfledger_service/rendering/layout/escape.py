@@ -24,6 +24,8 @@ _UNKNOWN = frozenset({"Cs", "Co", "Cn"})
 # A spreadsheet treats a cell that begins with one of these as a formula; the last four are the
 # full-width forms of East Asian keyboards.
 _FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+# Before these, which it may leave out, too; and what `exact_cell` itself puts before a text.
+_EXACT_FORMULAS = (*_FORMULAS, "\t", "\r", "\n", "'")
 _NUMBER = re.compile(r"[+-]\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
 _LINK = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
@@ -59,6 +61,14 @@ def cell(text: str) -> str:
     content = _visible(text).strip()
     is_formula = content[:1] in _FORMULAS and _NUMBER.fullmatch(content) is None
     return f"'{content}" if is_formula else content
+
+
+def exact_cell(text: str) -> str:
+    """Return `text` as a CSV cell that is no formula and from which it can be read again, whole.
+
+    An apostrophe before the text says that there was something to escape.
+    """
+    return f"'{text}" if text.startswith(_EXACT_FORMULAS) else text
 
 
 def code(text: str, *, limit: int = MAX_NAME, in_table: bool = True) -> str:

@@ -1,11 +1,13 @@
-"""Cuts a page off rows that were read in the order of their keys."""
+"""Cuts a page off rows that were read in the order of their keys, and follows such pages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from perfledger_service.store.api_reads.read_values import Item, Key, KeysetPage
 
 Row = TypeVar("Row")
+# Where all of something is read, and not a page.
+ROWS_IN_MEMORY = 1000
 
 
 def page_of(
@@ -17,3 +19,13 @@ def page_of(
         tuple(map(read, page_rows)),
         key(page_rows[-1]) if len(rows) > most and page_rows else None,
     )
+
+
+def all_pages(read: Callable[[Key | None], KeysetPage[Item]]) -> Iterator[KeysetPage[Item]]:
+    """Yield each page that has rows; `read` returns the one after a key."""
+    after: Key | None = None
+    while (page := read(after)).items:
+        yield page
+        if page.last is None:
+            return
+        after = page.last

@@ -1,15 +1,16 @@
 """Reads a project's runs and their verdicts, the newest first."""
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, tuple_
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 from sqlmodel.sql.expression import Select
 
 from perfledger.metrics import WorseDirection
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.api_reads.keysets import page_of
+from perfledger_service.store.api_reads.keysets import ROWS_IN_MEMORY, page_of
 from perfledger_service.store.api_reads.read_values import Key, KeysetPage, RunRead, VerdictRead
 from perfledger_service.store.tables import EnvironmentRow, UploadRow, VerdictRow
 from perfledger_service.store.uploads import verdict_of
@@ -87,6 +88,20 @@ def verdicts_page(
         _verdicts(*conditions).order_by(*_NEWEST_FIRST, position).limit(most + 1)
     ).all()
     return page_of(rows, most=most, key=lambda row: (*_key(row[1]), row[0].position), read=_verdict)
+
+
+def verdicts_of_runs(session: Session, run_ids: Sequence[str]) -> Iterator[VerdictRead]:
+    """Yield all verdicts of some runs, those of the newest run first, some at a time."""
+    query = _verdicts(col(UploadRow.id).in_(run_ids))
+    ordered = query.order_by(*_NEWEST_FIRST, col(VerdictRow.position))
+    rows = session.exec(ordered.execution_options(yield_per=ROWS_IN_MEMORY))
+    return map(_verdict, rows)
+
+
+def count_runs(session: Session, project_id: int) -> int:
+    """Return how many runs a project has."""
+    is_of_project = col(UploadRow.project_id) == project_id
+    return session.exec(select(func.count()).select_from(UploadRow).where(is_of_project)).one()
 
 
 def _of_runs(

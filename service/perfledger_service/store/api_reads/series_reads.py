@@ -1,14 +1,15 @@
 """Reads a project's series, and the points of one of them."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import tuple_
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from perfledger.metrics import WorseDirection
 from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.api_reads.keysets import page_of
+from perfledger_service.store.api_reads.keysets import ROWS_IN_MEMORY, page_of
 from perfledger_service.store.api_reads.read_values import Key, KeysetPage, PointRead, SeriesRead
 from perfledger_service.store.observations import is_attested, select_points
 from perfledger_service.store.page_queries import COUNTED_STATUSES
@@ -20,6 +21,9 @@ from perfledger_service.store.tables import (
 )
 
 _IS_COUNTED = col(UploadRow.status).in_(COUNTED_STATUSES)
+# An expression: by an index of the column, SQLite would read all uploads first.
+_IS_COUNTED_POINT = (col(UploadRow.status) + "").in_(COUNTED_STATUSES)
+_POINT_KEY = (col(ObservationRow.position), col(ObservationRow.upload_id))
 _IS_ON_BRANCH = col(BranchCommitRow.place).is_not(None)
 
 
@@ -78,11 +82,31 @@ def points_page(
     """Return points of a project's series, in the order in which their commits were first seen."""
     conditions = (_IS_COUNTED, _IS_ON_BRANCH) if is_on_branch else (_IS_COUNTED,)
     query = select_points(col(ObservationRow.series_id) == series_id, project_id, *conditions)
-    key = (col(ObservationRow.position), col(ObservationRow.upload_id))
     if after is not None:
-        query = query.where(tuple_(*key) > after)
-    rows = session.connection().execute(query.order_by(*key).limit(most + 1)).all()
+        query = query.where(tuple_(*_POINT_KEY) > after)
+    rows = session.connection().execute(query.order_by(*_POINT_KEY).limit(most + 1)).all()
     return page_of(rows, most=most, key=lambda row: (row.position, row.upload_id), read=_point)
+
+
+def points_of_series(
+    session: Session, project_id: int, series_ids: Sequence[int]
+) -> Iterator[tuple[int, PointRead]]:
+    """Yield all points of some series of a project, each with its series' id, some at a time."""
+    series_id = col(ObservationRow.series_id)
+    query = (
+        select_points(series_id.in_(series_ids), project_id, _IS_COUNTED_POINT)
+        .add_columns(series_id)
+        .order_by(series_id, *_POINT_KEY)
+        .execution_options(yield_per=ROWS_IN_MEMORY)
+    )
+    for row in session.connection().execute(query):
+        yield row.series_id, _point(row)
+
+
+def count_series(session: Session, project_id: int) -> int:
+    """Return how many series a project has."""
+    is_of_project = col(SeriesRow.project_id) == project_id
+    return session.exec(select(func.count()).select_from(SeriesRow).where(is_of_project)).one()
 
 
 def _series(row: SeriesRow) -> SeriesRead:

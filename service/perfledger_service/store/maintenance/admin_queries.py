@@ -7,6 +7,7 @@ import msgspec
 from sqlalchemy import or_
 from sqlmodel import Session, col, func, select
 
+from perfledger_service.store.maintenance.service_counts import FIRST_MOMENT
 from perfledger_service.store.tables import (
     PersonRow,
     ProjectRow,
@@ -68,17 +69,19 @@ def waiting_uploads(
     Without GitHub nothing is posted, so that no judged upload waits for it.
     """
     status = col(UploadRow.status)
-    is_to_post = (status == UploadStatus.JUDGED) & col(UploadRow.pull_request).is_not(None)
-    is_waiting = or_(
+    is_to_post = (status == UploadStatus.JUDGED) & (col(UploadRow.pull_request) > 0)
+    is_waiting = or_(  # each part by an index
         status.in_((UploadStatus.RECEIVED, UploadStatus.FAILED)),
-        col(UploadRow.retry_at).is_not(None),
+        col(UploadRow.retry_at) > FIRST_MOMENT,
         *((is_to_post,) if has_github else ()),
     )
+    # An expression: along an index of the column, SQLite would read all uploads.
+    arrival = func.coalesce(col(UploadRow.created_at), col(UploadRow.created_at))
     rows = session.exec(
         select(UploadRow, ProjectRow.repository)
         .join(ProjectRow)
         .where(is_waiting)
-        .order_by(col(UploadRow.created_at), col(UploadRow.id))
+        .order_by(arrival, col(UploadRow.id))
         .limit(most)
     )
     uploads = tuple(

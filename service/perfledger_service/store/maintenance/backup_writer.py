@@ -17,6 +17,7 @@ from sqlalchemy.types import LargeBinary
 
 from perfledger_service.errors import PerfledgerError
 from perfledger_service.store.comments import comment_tables
+from perfledger_service.store.database import read_snapshot
 from perfledger_service.store.events import event_tables, notice_tables
 from perfledger_service.store.jobs import job_tables
 from perfledger_service.store.maintenance.backup_rows import kind_of, to_line
@@ -63,7 +64,7 @@ def write_backup(
 
     Raises PerfledgerError if SQLite finds the database damaged.
     """
-    with _snapshot(engine) as connection, connection.begin():
+    with read_snapshot(engine) as connection:
         _check_integrity(connection)
         tables = MetaData()
         tables.reflect(connection, only=sorted(names))
@@ -92,15 +93,6 @@ def member_of(table: str) -> str:
 def columns_of(table: TableClause) -> tuple[BackupColumn, ...]:
     """Return the columns of a table in their order."""
     return tuple(BackupColumn(name=str(one.name), kind=kind_of(one.type)) for one in table.columns)
-
-
-def _snapshot(engine: Engine) -> Connection:
-    """Return a connection whose transaction sees the database as it is at its first query."""
-    if engine.dialect.name == "sqlite":
-        return engine.connect()
-    return engine.connect().execution_options(
-        isolation_level="REPEATABLE READ", postgresql_readonly=True
-    )
 
 
 def _check_integrity(connection: Connection) -> None:

@@ -1,5 +1,6 @@
 """Counts what the service holds, by queries that an index answers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -7,13 +8,14 @@ from sqlalchemy import text
 from sqlmodel import Session, col, func, select
 
 from perfledger_runners.jobs.runner_job import RunnerJobState
+from perfledger_service.store.imported_history import IMPORTED_ENVIRONMENTS
 from perfledger_service.store.jobs.job_tables import RunnerJobRow
 from perfledger_service.store.tables import UploadRow
 from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus
 
 # SQLite answers "after this" from an index, and "not NULL" from no index.
-_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _SQLITE_SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
 _POSTGRES_SIZE = "select pg_database_size(current_database())"
 
@@ -22,11 +24,13 @@ _POSTGRES_SIZE = "select pg_database_size(current_database())"
 class ServiceCounts:
     """What a service's database holds, over all projects.
 
-    `waiting` are uploads that are not judged yet or whose post is to be attempted again.
+    Uploads and checks are without imports of other tools' histories, which count apart. `waiting`
+    are uploads, imports too, that are not judged yet or whose post is to be attempted again.
     """
 
     uploads: dict[UploadStatus, int]
     checks: dict[Conclusion, int]
+    imports: dict[UploadStatus, int]
     waiting: int
     oldest_waiting_s: float  # since the oldest of these arrived; 0 without one
     jobs: dict[RunnerJobState, int]
@@ -39,19 +43,17 @@ def service_counts(session: Session, *, now: datetime) -> ServiceCounts:
     """Return what the database holds, with 0 for each state that nothing is in."""
     uploads = dict.fromkeys(UploadStatus, 0)
     checks = dict.fromkeys(Conclusion, 0)
-    for status, conclusion, number in session.exec(
-        select(UploadRow.status, UploadRow.conclusion, func.count()).group_by(
-            col(UploadRow.status), col(UploadRow.conclusion)
-        )
-    ):
-        uploads[UploadStatus(status)] += number
-        if conclusion:
+    imports = dict.fromkeys(UploadStatus, 0)
+    for is_import, status, conclusion, number in _uploads(session):
+        (imports if is_import else uploads)[status] += number
+        if conclusion and not is_import:
             checks[Conclusion(conclusion)] += number
     waiting, oldest_waiting_s = _waiting(session, now)
     held_leases, expired_leases = _leases(session, now)
     return ServiceCounts(
         uploads=uploads,
         checks=checks,
+        imports=imports,
         waiting=waiting,
         oldest_waiting_s=oldest_waiting_s,
         jobs=_jobs(session),
@@ -61,10 +63,20 @@ def service_counts(session: Session, *, now: datetime) -> ServiceCounts:
     )
 
 
+def _uploads(session: Session) -> Iterator[tuple[bool, UploadStatus, str, int]]:
+    """Yield how many uploads are imports or not, with each status and each conclusion."""
+    columns = (UploadRow.environment_hash, UploadRow.status, UploadRow.conclusion)
+    imported_hashes = set(session.exec(IMPORTED_ENVIRONMENTS))
+    for environment_hash, status, conclusion, number in session.exec(
+        select(*columns, func.count()).group_by(*map(col, columns))
+    ):
+        yield environment_hash in imported_hashes, UploadStatus(status), conclusion, number
+
+
 def _waiting(session: Session, now: datetime) -> tuple[int, float]:
     """Return how many uploads wait, and the seconds since the oldest of them arrived."""
     is_received = col(UploadRow.status) == UploadStatus.RECEIVED
-    is_waiting = is_received | (col(UploadRow.retry_at) > _FIRST_MOMENT)
+    is_waiting = is_received | (col(UploadRow.retry_at) > FIRST_MOMENT)
     oldest_arrival = func.min(col(UploadRow.created_at))
     number, oldest = session.exec(select(func.count(), oldest_arrival).where(is_waiting)).one()
     return number, max(0.0, (now - oldest).total_seconds()) if number else 0.0

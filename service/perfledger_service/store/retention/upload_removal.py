@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.store.default_branch import (
     MOST_COMMITS,
-    commits_of_branch,
+    searched_commits,
     unplaced_commits,
 )
 from perfledger_service.store.pair_spreads import MOST_UPLOADS
@@ -70,7 +70,7 @@ def removable_uploads(
     ).all()
     if part is not UploadPart.RESULTS:
         return tuple(row[0] for row in rows if row[0] not in needed)
-    searched = set(commits_of_branch(session, project_id)[-KEPT_COMMITS:])
+    searched = searched_commits(session, project_id, most=KEPT_COMMITS)
     unattested = set(unplaced_commits(session, project_id))
     return tuple(
         upload_id

@@ -173,10 +173,10 @@ def _follow_cause(
 
 
 def _queue_next_edition(session: Session, notice: Notice, alarm: _Alarm, *, now: datetime) -> None:
-    """Let a target know of an event's new state, where it was told of another."""
+    """Let a target know of an event's new state, where it was told of another, or was to be."""
     is_other = alarm.subject not in {None, notice.subject}
-    is_told = notice.status is NoticeStatus.SENT and notice.sent_at is not None
-    if is_other and is_told and now - notice.queued_at >= LEAST_BETWEEN:
+    is_over = notice.status in {NoticeStatus.SENT, NoticeStatus.FAILED}
+    if is_other and is_over and now - notice.queued_at >= LEAST_BETWEEN:
         update_notice(
             session,
             notice,

@@ -142,4 +142,7 @@ def _send_issue(issues: Issues, repository: str, message: NoticeMessage, *, refe
         if message.is_reply:  # people deleted the issue: its end is told to nobody
             return reference
     known_number = issues.find(repository, marker, since=message.since)
-    return str(known_number or issues.create(repository, message.title, body))
+    number = known_number or issues.create(repository, message.title, body)
+    if message.is_final:  # the one of the beginning was never opened
+        issues.set_open(repository, number, is_open=False)
+    return str(number)

@@ -15,9 +15,11 @@ from sqlmodel import Session
 
 from perfledger_service.errors import GitHubError
 from perfledger_service.github.open_pull_requests import OpenPullRequests
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.settings.retention import RetentionSettings
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.tracked_events import history_changes
+from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, projects
 from perfledger_service.store.retention.database_size import check_vacuum, database_size, vacuum
 from perfledger_service.store.retention.needed_uploads import (
@@ -40,6 +42,7 @@ from perfledger_service.store.retention.upload_removal import (
     superseded_spreads,
 )
 from perfledger_service.usecases.cost.upload_prices import MAX_CHECKS
+from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.storage.retention import (
     STORE_CLASSES,
     RetentionClass,
@@ -56,6 +59,8 @@ RECORDS_AT_A_TIME = 500
 PAUSE_S = 0.1
 MOST_SPREADS = 20_000  # in one pass over a project
 MOST_PASSES = 100
+# Who removes what the service removes once a day; no account has a name with a space.
+SERVICE = Actor(name="the service")
 _RECORD_CLASSES: tuple[RetentionClass, ...] = (
     RetentionClass.EVENTS,
     RetentionClass.JOBS,
@@ -140,6 +145,7 @@ def run_retention(
     engine: Engine,
     policy: RetentionPolicy,
     *,
+    actor: Actor,
     pull_requests: OpenPullRequests | None = None,
     is_dry_run: bool = False,
     is_to_vacuum: bool = False,
@@ -163,7 +169,14 @@ def run_retention(
         cutoffs = _cutoffs(policy, now)
         before = _stored_amounts(engine, cutoffs)
         for _ in range(MOST_PASSES):
-            if not prune(engine, policy, clock=clock, pull_requests=pull_requests, pause=pause):
+            if not prune(
+                engine,
+                policy,
+                actor=actor,
+                clock=clock,
+                pull_requests=pull_requests,
+                pause=pause,
+            ):
                 break
         after = _stored_amounts(engine, cutoffs)
         removed = {kind: before[kind].without(after[kind]) for kind in cutoffs}
@@ -185,28 +198,22 @@ def prune(
     engine: Engine,
     policy: RetentionPolicy,
     *,
+    actor: Actor = SERVICE,
     clock: Callable[[], datetime],
     pull_requests: OpenPullRequests | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> bool:
     """Remove what is past its period, in one pass, and return whether another one is needed.
 
-    A project whose history changed meanwhile is left to the next pass.
+    A project whose history changed meanwhile is left to the next pass. The audit log says what
+    begins to be removed: an entry a project, and one a class of records.
     """
     plan = plan_removal(engine, policy, now=clock(), pull_requests=pull_requests)
     is_finished = True
     for one in plan.projects:
-        is_finished &= _prune_project(engine, one, policy, clock=clock, pause=pause)
+        is_finished &= _prune_project(engine, one, policy, actor=actor, clock=clock, pause=pause)
     for kind, ids in plan.records.items():
-        for batch in _batches(ids, RECORDS_AT_A_TIME):
-            with write_session(engine) as session:
-                remove_records(
-                    session, kind, batch, removed_at=clock(), kept_days=policy.days[kind]
-                )
-                session.commit()
-            pause(PAUSE_S)
-        if ids:
-            _log.info("removed by retention", data=kind.value, records=len(ids))
+        _remove_records(engine, kind, ids, policy, actor=actor, clock=clock, pause=pause)
     return not is_finished
 
 
@@ -254,16 +261,20 @@ def _prune_project(
     plan: _ProjectPlan,
     policy: RetentionPolicy,
     *,
+    actor: Actor,
     clock: Callable[[], datetime],
     pause: Callable[[float], None],
 ) -> bool:
     """Carry out a project's plan; return False if its history changed, so that it is not done."""
+    is_noted = False
     for kind, upload_ids in plan.uploads.items():
         for batch in _batches(upload_ids, UPLOADS_AT_A_TIME):
             with write_session(engine) as session:
                 lock_project(session, plan.project.id)
                 if history_changes(session, plan.project.id) != plan.changes:
                     return False
+                if not is_noted:
+                    _note_plan(session, plan, policy, actor=actor, now=clock())
                 remove_part(
                     session,
                     PART_OF_CLASS[kind],
@@ -272,6 +283,7 @@ def _prune_project(
                     kept_days=policy.days[kind],
                 )
                 session.commit()
+            is_noted = True
             pause(PAUSE_S)
         if upload_ids:
             _log.info(
@@ -286,6 +298,49 @@ def _prune_project(
             session.commit()
         pause(PAUSE_S)
     return len(plan.spreads) < MOST_SPREADS
+
+
+def _note_plan(
+    session: Session, plan: _ProjectPlan, policy: RetentionPolicy, *, actor: Actor, now: datetime
+) -> None:
+    """Record what of a project begins to be removed, in the transaction that removes the first."""
+    parts = (
+        f"{kind} of {quantity(len(upload_ids), 'upload')}, kept for {policy.days[kind]} days"
+        for kind, upload_ids in plan.uploads.items()
+        if upload_ids
+    )
+    add_audit_entry(
+        session,
+        AuditAction.REMOVE_DATA,
+        actor,
+        project_id=plan.project.id,
+        detail=f"retention: {'; '.join(parts)}",
+        now=now,
+    )
+
+
+def _remove_records(
+    engine: Engine,
+    kind: RetentionClass,
+    ids: Sequence[RecordKey],
+    policy: RetentionPolicy,
+    *,
+    actor: Actor,
+    clock: Callable[[], datetime],
+    pause: Callable[[float], None],
+) -> None:
+    for number, batch in enumerate(_batches(ids, RECORDS_AT_A_TIME)):
+        with write_session(engine) as session:
+            kept_days = policy.days[kind]
+            if number == 0:
+                records = quantity(len(ids), "record")
+                detail = f"retention: {records} of {kind}, kept for {kept_days} days"
+                add_audit_entry(session, AuditAction.REMOVE_DATA, actor, detail=detail, now=clock())
+            remove_records(session, kind, batch, removed_at=clock(), kept_days=kept_days)
+            session.commit()
+        pause(PAUSE_S)
+    if ids:
+        _log.info("removed by retention", data=kind.value, records=len(ids))
 
 
 def _cutoffs(policy: RetentionPolicy, now: datetime) -> dict[RetentionClass, datetime]:

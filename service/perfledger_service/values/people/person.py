@@ -78,6 +78,7 @@ class AuditAction(StrEnum):
     REVOKE_ROLE = "revoke role"
     CHANGE_PROJECT = "change project"
     RETRY_UPLOAD = "retry upload"
+    REMOVE_DATA = "remove data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,8 +67,9 @@ def metrics_registry(state: AppState) -> CollectorRegistry:
 
 
 def _database_metrics(counts: ServiceCounts) -> Iterator[Metric]:
-    yield _gauges("uploads", "Stored uploads", "status", counts.uploads.items())
-    yield _gauges("checks", "Judged uploads", "conclusion", counts.checks.items())
+    yield _gauges("uploads", "Stored uploads of checks", "status", counts.uploads.items())
+    yield _gauges("checks", "Judged checks", "conclusion", counts.checks.items())
+    yield _gauges("imports", "Imports of other tools", "status", counts.imports.items())
     yield _gauge("uploads_waiting", "Uploads to judge, or to post again", counts.waiting)
     yield _gauge(
         "oldest_waiting_upload_seconds",

@@ -37,3 +37,21 @@ def test_an_upload_waits_until_it_is_judged_and_posted(engine, received, judged,
         [[upload], total] = waiting_uploads(session, has_github=True, most=9)
         assert (upload.status, total) == ("judged", 1)
         assert waiting_uploads(session, has_github=False, most=9) == ((), 0)
+
+
+def test_what_waits_is_found_by_indexes(engine, record_statements):
+    statements = record_statements(engine)
+    with read_session(engine) as session:
+        waiting_uploads(session, has_github=True, most=9)
+    queries = [statement for statement, _ in statements if "retry_at >" in statement]
+    plans = []
+    with engine.connect() as connection:
+        for query in queries:
+            parameters = ("",) * query.count("?")
+            plan = connection.exec_driver_sql(f"explain query plan {query}", parameters).all()
+            plans.append(str(plan))
+
+    assert len(plans) == 2
+    assert [("MULTI-INDEX OR" in plan, "SCAN upload" in plan) for plan in plans] == [
+        (True, False)
+    ] * 2

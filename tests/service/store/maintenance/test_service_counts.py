@@ -13,8 +13,10 @@ from perfledger_service.store.projects import project_for
 from perfledger_service.store.tables import UploadRow
 from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus
+from tests.service.imported_bundle import imported
 
 HOUR = timedelta(hours=1)
+UPLOAD_STATE = "environment_hash, status, conclusion"
 
 
 def counts_of(engine, now):
@@ -50,6 +52,16 @@ def test_what_waits_is_counted_with_the_age_of_the_oldest(
     assert counts.checks[Conclusion.FAILURE] == 2
 
 
+def test_imports_count_apart_from_checks(any_engine, judged, make_bundle, now):
+    judged(any_engine, make_bundle(pairs=4))
+    judged(any_engine, imported(make_bundle()), upload_id="2" * 32)
+    counts = counts_of(any_engine, now)
+
+    assert counts.uploads == dict.fromkeys(UploadStatus, 0) | {UploadStatus.JUDGED: 1}
+    assert counts.imports == dict.fromkeys(UploadStatus, 0) | {UploadStatus.JUDGED: 1}
+    assert sum(counts.checks.values()) == 1
+
+
 def test_leases_are_held_until_their_last_moment(any_engine, now):
     with write_session(any_engine) as session:
         project_id = project_for(session, "octo/models", now=now).id
@@ -72,7 +84,7 @@ def test_leases_are_held_until_their_last_moment(any_engine, now):
 @pytest.mark.parametrize(
     "query",
     [
-        "select status, conclusion, count(*) from upload group by status, conclusion",
+        f"select {UPLOAD_STATE}, count(*) from upload group by {UPLOAD_STATE}",
         "select state, count(*) from runner_job group by state",
     ],
 )

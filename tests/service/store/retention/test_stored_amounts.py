@@ -17,6 +17,7 @@ from perfledger_service.values.storage.retention import (
 from tests.service.retention_history import (
     EVERYTHING,
     KEPT_DAYS,
+    OPERATOR,
     rows_by_class,
 )
 
@@ -83,6 +84,6 @@ def test_what_arrives_meanwhile_is_not_subtracted_from_what_was_removed(  # noqa
         for number, bundle in enumerate(arrivals):
             judged(any_engine, bundle, upload_id=f"{number + 70:032x}", now=now)
 
-    went = run_retention(any_engine, EVERYTHING, clock=lambda: now, pause=receive)
+    went = run_retention(any_engine, EVERYTHING, actor=OPERATOR, clock=lambda: now, pause=receive)
 
     assert [row.removed for row in would_go.rows] == [row.removed for row in went.rows]

@@ -10,6 +10,7 @@ from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.notices import notice_by_id, notices_of, update_notice
 from perfledger_service.usecases.notices.notice_queue import LEAST_BETWEEN, queue_notices
+from perfledger_service.usecases.notices.notice_sending import fail_notice
 from perfledger_service.values.notices.notice import NoticeStatus, NoticeSubject
 from tests.service.usecases.notices.conftest import an_event, changed, sha
 
@@ -136,6 +137,21 @@ def test_the_end_of_an_event_is_told_once_and_so_is_its_return(
     save(event)
     set_sent(queue(now=later + HOUR))
     assert stored() == [(event.id, NoticeSubject.OPEN, NoticeStatus.SENT, 3)]
+
+
+def test_the_end_of_an_event_is_told_where_its_beginning_failed(
+    any_engine, send_to, save, queue, *, stored, now
+):
+    send_to()
+    event = save(an_event())
+    [work] = queue()
+    fail_notice(any_engine, work, "no answer", is_final=True)
+    assert queue(now=now + HOUR) == ()  # what failed for a day is not sent again
+
+    save(replace(event, state=EventState.FIXED, fixed_sha=sha(9)))
+    [end] = queue(now=now + HOUR)
+    assert (end.notice_id, end.edition) == (work.notice_id, 2)
+    assert stored() == [(event.id, NoticeSubject.FIXED, NoticeStatus.QUEUED, 2)]
 
 
 def test_that_somebody_works_on_it_is_not_told(send_to, save, queue, set_sent, now):

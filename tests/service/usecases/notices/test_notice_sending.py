@@ -186,6 +186,21 @@ def test_hostile_names_mention_and_link_nothing(
         assert "@everyone" not in outside
 
 
+def test_an_end_whose_beginning_failed_is_an_issue_that_is_closed(
+    any_engine, send_to, save, send_all, *, at_github, now
+):
+    send_to(ISSUE)
+    event = save(an_event())
+    [work] = queue_notices(any_engine, now=now)
+    fail_notice(any_engine, work, "no answer", is_final=True)
+    save(replace(event, state=EventState.FIXED, fixed_sha=sha(9)))
+    assert len(send_all(now=now + HOUR)) == 1
+
+    [issue] = at_github.state["issues"].values()
+    assert "Fixed" in issue["title"]
+    assert issue["state"] == "closed"
+
+
 def test_an_issue_whose_answer_was_lost_is_found_again(
     any_engine, send_to, save, *, senders, at_github, now
 ):

@@ -4,13 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from perfledger_service.store.database import write_session
+from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.tracked_events import mark_search_due
+from perfledger_service.store.people.audit import add_audit_entry, audit_entries
 from perfledger_service.usecases.pull_requests.reorder import reorder
 from perfledger_service.usecases.server.retention import run_retention
+from perfledger_service.values.people.person import AuditAction
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy, UploadPart
 from tests.service.retention_history import (
     EVERYTHING,
+    OPERATOR,
     rows_by_class,
     sha_of,
 )
@@ -32,6 +35,39 @@ def test_without_a_setting_nothing_is_removed(history, prune, removed_parts):
     assert removed_parts(upload) == set()
     assert all(row.removed.rows == 0 and row.kept_days is None for row in report.rows)
     assert rows_by_class(report)[RetentionClass.BUNDLES].stored.rows == 102
+
+
+def test_what_is_removed_is_in_the_audit_log(any_engine, history, prune):
+    upload, _ = history({"ratio": 1.0}, {"ratio": 1.0})
+    policy = RetentionPolicy({RetentionClass.SAMPLES: 90, RetentionClass.BUNDLES: 200})
+    prune(policy, is_dry_run=True)
+    prune(policy)
+    prune(policy)
+
+    with read_session(any_engine) as session:
+        entries = audit_entries(session, most=9)
+    removed = "bundles of 1 upload, kept for 200 days; samples of 1 upload, kept for 90 days"
+    assert [(one.action, one.actor, one.repository, one.detail) for one in entries] == [
+        (
+            AuditAction.REMOVE_DATA,
+            OPERATOR.name,
+            upload.repository,
+            f"retention: {removed}",
+        )
+    ]
+
+
+def test_records_that_are_removed_are_in_the_audit_log(any_engine, prune, now):
+    with write_session(any_engine) as session:
+        for days in (100, 200):
+            long_ago = now - timedelta(days=days)
+            add_audit_entry(session, AuditAction.SIGN_IN, OPERATOR, now=long_ago)
+        session.commit()
+    prune(RetentionPolicy({RetentionClass.AUDIT: 90}))
+
+    with read_session(any_engine) as session:
+        [entry] = audit_entries(session, most=9)
+    assert entry.detail == "retention: 2 records of audit, kept for 90 days"
 
 
 @pytest.mark.parametrize("kind", UPLOAD_CLASSES)
@@ -70,6 +106,7 @@ def test_a_history_that_changes_meanwhile_is_looked_at_again(
     run_retention(
         any_engine,
         EVERYTHING,
+        actor=OPERATOR,
         clock=lambda: now + timedelta(hours=1),
         pause=change_once,
     )

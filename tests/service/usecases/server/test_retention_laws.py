@@ -23,7 +23,7 @@ from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.usecases.review.quarter_records import records_of_store
 from perfledger_service.usecases.server.retention import run_retention
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy
-from tests.service.retention_history import add_newer_checks, add_newer_commits, commits
+from tests.service.retention_history import OPERATOR, add_newer_checks, add_newer_commits, commits
 from tests.tries import tries
 
 QUARTERS = [Quarter(year, number) for year in (2025, 2026) for number in (1, 2, 3, 4)]
@@ -137,7 +137,7 @@ def test_what_is_read_is_the_same_before_and_after(  # noqa: PLR0917 - what Hypo
             add_newer_commits(engine, upload.project_id, newer)
         before = readings(engine, upload.project_id, now=now)
 
-        run_retention(engine, policy, clock=lambda: now, pause=lambda _: None)
+        run_retention(engine, policy, actor=OPERATOR, clock=lambda: now, pause=lambda _: None)
 
         after = readings(engine, upload.project_id, now=now)
         assert before == after

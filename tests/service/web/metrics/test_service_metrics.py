@@ -4,11 +4,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.store.maintenance.service_counts import ServiceCounts
 from perfledger_service.values.report import Conclusion
+from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web.metrics.service_metrics import ServiceCollector
 
 COUNTS = ServiceCounts(
     uploads={},
     checks={Conclusion.FAILURE: 3},
+    imports={UploadStatus.JUDGED: 8},
     waiting=2,
     oldest_waiting_s=7.5,
     jobs={},
@@ -36,6 +38,7 @@ def test_each_count_is_a_metric():
     samples = samples_of(COUNTS)
 
     assert samples["perfledger_checks", "failure"] == 3
+    assert samples["perfledger_imports", "judged"] == 8
     assert samples["perfledger_uploads_waiting",] == 2
     assert samples["perfledger_oldest_waiting_upload_seconds",] == 7.5
     assert samples["perfledger_job_leases", "held"] == 4

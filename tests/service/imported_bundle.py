@@ -1,0 +1,40 @@
+"""Makes a bundle of a tool's results, as `history import` uploads it, and a series of one."""
+
+from dataclasses import replace
+
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine, Side
+from perfledger_service.store.database import write_session
+from perfledger_service.store.tables import SeriesRow
+
+
+def imported(check):
+    """Return a bundle's base as an import of one value of each workload."""
+    runs = tuple(
+        replace(run, samples={"time (s)": (1.0,)}) for run in check.runs if run.side is Side.BASE
+    )
+    return replace(
+        check,
+        machine=Machine(device=Device.IMPORTED, model="asv"),
+        metrics=(replace(STEP_TIME, name="time (s)"),),
+        head=check.base,
+        pull_request=None,
+        runs=runs,
+    )
+
+
+def add_imported_series(engine, *, project_id):
+    """Store a series of an import without points."""
+    row = SeriesRow(
+        project_id=project_id,
+        key="1",
+        workload="fib",
+        metric="time (s)",
+        unit="s",
+        worse="higher",
+        device_class="imported:asv, box:1",
+        sample_type="f8",
+    )
+    with write_session(engine) as session:
+        session.add(row)
+        session.commit()
