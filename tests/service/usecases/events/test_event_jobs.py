@@ -38,7 +38,7 @@ SERIES = ChangedSeries(
 )
 ELSEWHERE = replace(SERIES, machine_class=GPU, change=0.3)
 OTHER_WORKLOAD = replace(SERIES, workload="vit:step")
-UTILIZATION = replace(SERIES, metric="sm_active", machine_class=GPU, change=-0.9)
+UTILIZATION = replace(SERIES, metric="cpu_active", machine_class=GPU, change=-0.9)
 EVENT = TrackedEvent(
     harm=Harm.WORSE,
     occurrences=(
@@ -148,7 +148,7 @@ def with_series(*series, **values):
             RunnerJobKind.RERUN,
             "imported results",
         ),
-        (with_series(UTILIZATION), RunnerJobKind.BISECTION, "does not search by sm_active"),
+        (with_series(UTILIZATION), RunnerJobKind.BISECTION, "does not search by cpu_active"),
         (
             with_series(replace(SERIES, machine_class="tpu:v4:1")),
             RunnerJobKind.RERUN,
