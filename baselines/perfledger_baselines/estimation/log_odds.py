@@ -5,8 +5,6 @@ log-odds do not. Below NEAR_ONE both find the same; at .97 and .995 log-odds fin
 2 % falls, and their false calls stay within alpha (`benchmarks/share_scales.py`).
 """
 
-import math
-
 import numpy as np
 
 from perfledger_baselines.estimation.arrays import FloatArray
@@ -22,35 +20,38 @@ SMALLEST_SHARE = 1e-17
 
 
 def share_levels(base: FloatArray, head: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the levels of both sides' positive shares, (runs,) each; NaN where a share is.
+    """Return the levels of both sides' positive shares, (tests, runs) each; NaN where a share is.
 
     Near 1 they are the log-odds log((p + h) / (1 - p + h)), in units in which the difference of
     the sides' means is the log of the ratio of the shares that have these means: effects and
     margins stay relative. Otherwise, and for values above 1, which are not shares, they are logs.
-    Each side needs a share.
+    Each test needs a share of each side.
     """
-    shares = np.concatenate([base, head])
-    shares = shares[~np.isnan(shares)]
-    if shares.max() > 1 or np.median(shares) < NEAR_ONE:
-        return np.log(base), np.log(head)
-    before, after = _log_odds(base), _log_odds(head)
-    unit = _unit(float(np.nanmean(before)), float(np.nanmean(after)))
-    return unit * before, unit * after
+    shares = np.concatenate([base, head], axis=1)
+    is_near = (np.nanmax(shares, axis=1) <= 1) & (np.nanmedian(shares, axis=1) >= NEAR_ONE)
+    before, after = np.log(base), np.log(head)
+    odds_before, odds_after = _log_odds(base[is_near]), _log_odds(head[is_near])
+    units = _units(np.nanmean(odds_before, axis=1), np.nanmean(odds_after, axis=1))
+    before[is_near] = units[:, np.newaxis] * odds_before
+    after[is_near] = units[:, np.newaxis] * odds_after
+    return before, after
 
 
 def _log_odds(shares: FloatArray) -> FloatArray:
     return np.log((shares + HALF_QUANTUM) / (1 - shares + HALF_QUANTUM))
 
 
-def _unit(before: float, after: float) -> float:
-    """Return the change of the log of a share per unit of its log-odds, between two log-odds."""
-    if abs(after - before) > SAME:
-        return (math.log(_share(after)) - math.log(_share(before))) / (after - before)
-    share = _share(before)
-    return 1 / (share / (share + HALF_QUANTUM) + share / (1 - share + HALF_QUANTUM))
+def _units(before: FloatArray, after: FloatArray) -> FloatArray:
+    """Return the change of the log of a share per unit of its log-odds, between two, (tests,)."""
+    steps = after - before
+    is_same = np.abs(steps) <= SAME
+    shares = _shares(before)
+    slopes = (np.log(_shares(after)) - np.log(shares)) / np.where(is_same, 1.0, steps)
+    tangents = 1 / (shares / (shares + HALF_QUANTUM) + shares / (1 - shares + HALF_QUANTUM))
+    return np.where(is_same, tangents, slopes)
 
 
-def _share(log_odds: float) -> float:
-    """Return the share with these log-odds; the inverse of `_log_odds`."""
-    share = (1 + 2 * HALF_QUANTUM) / (1 + math.exp(-log_odds)) - HALF_QUANTUM
-    return max(share, SMALLEST_SHARE)
+def _shares(log_odds: FloatArray) -> FloatArray:
+    """Return the shares with these log-odds; the inverse of `_log_odds`."""
+    shares = (1 + 2 * HALF_QUANTUM) / (1 + np.exp(-log_odds)) - HALF_QUANTUM
+    return np.maximum(shares, SMALLEST_SHARE)

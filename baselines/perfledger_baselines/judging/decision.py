@@ -67,6 +67,22 @@ def decide_paired(
     )
 
 
+def paired_outcomes(
+    tests: Sequence[PairedTest],
+    adjusted: Sequence[AdjustedResult | None],
+    *,
+    rule: DecisionRule,
+    priors: Priors,
+) -> tuple[Outcome, ...]:
+    """Return the outcomes of `decide_paired` without any figure; CPU time settles none."""
+    outcomes: list[Outcome] = []
+    for test, result in zip(tests, adjusted, strict=True):
+        own_rule = rule.of(test.workload)
+        floor = own_rule.floor_of(_usable_prior(result, priors.get(test.key)))
+        outcomes.append(_outcome(test.metric, result, own_rule, floor=floor)[0])
+    return tuple(outcomes)
+
+
 def decide_unpaired(
     tests: Sequence[UnpairedTest], adjusted: Sequence[AdjustedResult | None], *, rule: DecisionRule
 ) -> tuple[Decision, ...]:
@@ -86,8 +102,7 @@ def decide_unpaired(
 def _decide_pairs(
     test: PairedTest, adjusted: AdjustedResult | None, rule: DecisionRule, prior: SpreadPrior | None
 ) -> Decision:
-    if adjusted is None or adjusted.result.is_exact:
-        prior = None
+    prior = _usable_prior(adjusted, prior)
     if adjusted is None or not adjusted.result.is_enough:
         decision = _decide(test.metric, adjusted, ((), ()), rule, floor=rule.floor)
         return replace(decision, prior=prior)
@@ -101,6 +116,11 @@ def _decide_pairs(
         looks=looks_until(rule.looks, len(test.base)),
     )
     return replace(decision, prior=prior, states=find_bimodality(base, head))
+
+
+def _usable_prior(adjusted: AdjustedResult | None, prior: SpreadPrior | None) -> SpreadPrior | None:
+    """Return a test's prior, None where no spread is needed: of a flawed test, or of counts."""
+    return None if adjusted is None or adjusted.result.is_exact else prior
 
 
 def _settle_by_cpu_time(
@@ -148,31 +168,42 @@ def _decide(
     floor: float,
     looks: InterimLooks | None = None,
 ) -> Decision:
-    """Apply the rule: a change first, then equivalence, else undecided."""
+    outcome, is_warning = _outcome(metric, adjusted, rule, floor=floor)
+    if adjusted is None or not adjusted.result.is_enough:
+        return Decision(outcome=outcome, floor=floor, adjusted=adjusted)
+    smallest = detectable_change(
+        adjusted.result,
+        looks=looks or looks_until((), adjusted.result.pairs),
+        alpha=rule.alpha / adjusted.sharing,
+        floor=floor,
+    )
+    return Decision(
+        outcome=outcome,
+        floor=floor,
+        adjusted=adjusted,
+        estimate=_estimate(*sides, adjusted.result, smallest_detectable=smallest),
+        is_warning=is_warning,
+    )
+
+
+def _outcome(
+    metric: Metric, adjusted: AdjustedResult | None, rule: DecisionRule, *, floor: float
+) -> tuple[Outcome, bool]:
+    """Apply the rule: a change first, then equivalence, else undecided; and return any warning."""
     if adjusted is None:
-        return Decision(outcome=Outcome.NOT_MEASURED, floor=floor)
+        return Outcome.NOT_MEASURED, False
     result = adjusted.result
     if not result.is_enough:
-        return Decision(outcome=Outcome.UNDECIDED, floor=floor, adjusted=adjusted)
+        return Outcome.UNDECIDED, False
     is_big = abs(result.mean) >= math.log1p(floor) - ROUNDING
     is_change = adjusted.is_clear and is_big and adjusted.holm < rule.alpha
     is_listed = adjusted.is_clear and is_big and adjusted.benjamini_hochberg < rule.alpha
     is_same = abs(result.mean) + result.narrow_half_width <= rule.log_margin + ROUNDING
     direction = _direction(metric, result.mean)
-    smallest = detectable_change(
-        result,
-        looks=looks or looks_until((), result.pairs),
-        alpha=rule.alpha / adjusted.sharing,
-        floor=floor,
-    )
+    if is_change:
+        return direction, False
     undirected = Outcome.UNCHANGED if is_same else Outcome.UNDECIDED
-    return Decision(
-        outcome=direction if is_change else undirected,
-        floor=floor,
-        adjusted=adjusted,
-        estimate=_estimate(*sides, result, smallest_detectable=smallest),
-        is_warning=is_listed and not is_change and direction is Outcome.REGRESSED,
-    )
+    return undirected, is_listed and direction is Outcome.REGRESSED
 
 
 def _direction(metric: Metric, difference: float) -> Outcome:

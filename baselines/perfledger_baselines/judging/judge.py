@@ -19,7 +19,12 @@ from perfledger_baselines.estimation.pairing import (
     match_runs,
     paired_tests,
 )
-from perfledger_baselines.judging.decision import Decision, decide_paired, decide_unpaired
+from perfledger_baselines.judging.decision import (
+    Decision,
+    decide_paired,
+    decide_unpaired,
+    paired_outcomes,
+)
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.kernel_verdicts import kernel_judgements, kernel_verdicts
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -126,6 +131,14 @@ def decide_tests(
     results = paired_results(tests, rule=rule, priors=priors)
     adjusted = adjust_family(results, alpha=rule.alpha, untested=untested)
     return decide_paired(tests, adjusted, rule=rule, priors=priors)
+
+
+def outcomes_of_tests(
+    tests: Sequence[PairedTest], *, rule: DecisionRule, priors: Priors
+) -> tuple[Outcome, ...]:
+    """Return the outcomes of `decide_tests` without any figure; CPU time settles none."""
+    adjusted = adjust_family(paired_results(tests, rule=rule, priors=priors), alpha=rule.alpha)
+    return paired_outcomes(tests, adjusted, rule=rule, priors=priors)
 
 
 def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: DecisionRule) -> tuple[Verdict, ...]:

@@ -33,19 +33,20 @@ def pair_differences(
     changed says as much about its spread as any other once its mean is subtracted, and leaving it
     out would leave out the quiet ones first. `machines` are the bundle's.
     """
+    noisy = [test for test in tests if test.is_noisy and len(test.pairs) >= FEWEST_PAIRS]
+    differences = log_differences(noisy).tolist() if noisy else ()
     return tuple(
         PairDifferences(
             workload=test.workload,
             metric=test.metric.name,
             device_class=machines[test.workload, Side.HEAD].device_class,
-            values=_values(test),
+            values=_newest(of_test),
         )
-        for test in tests
-        if test.is_noisy and len(test.pairs) >= FEWEST_PAIRS
+        for test, of_test in zip(noisy, differences, strict=True)
     )
 
 
-def _values(test: PairedTest) -> tuple[float, ...]:
+def _newest(differences: Iterable[float]) -> tuple[float, ...]:
     """Return the newest differences of a test, as many as a prior uses."""
-    readings = (each for each in log_differences([test])[0].tolist() if not math.isnan(each))
+    readings = (each for each in differences if not math.isnan(each))
     return tuple(readings)[-MOST_VALUES:]

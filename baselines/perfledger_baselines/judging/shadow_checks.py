@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from perfledger_baselines.estimation.pairing import PairedTest
-from perfledger_baselines.judging.decision import Decision
-from perfledger_baselines.judging.judge import decide_tests
+from perfledger_baselines.judging.judge import outcomes_of_tests
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.spread_prior import Priors
@@ -55,11 +54,11 @@ def shadow_check(
     )
     if not exchanged_tests:
         return None
-    decisions = _decide_until_clear(exchanged_tests, rule=rule, priors=priors)
+    outcomes = _decide_until_clear(exchanged_tests, rule=rule, priors=priors)
     regressed = (
         test.workload
-        for test, decision in zip(exchanged_tests, decisions, strict=True)
-        if decision.outcome is Outcome.REGRESSED
+        for test, outcome in zip(exchanged_tests, outcomes, strict=True)
+        if outcome is Outcome.REGRESSED
     )
     return ShadowCheck(tests=len(exchanged_tests), regressed=tuple(dict.fromkeys(regressed)))
 
@@ -91,24 +90,24 @@ def _exchange(tests: Sequence[PairedTest], coins: Random) -> list[PairedTest]:
 
 def _decide_until_clear(
     tests: Sequence[PairedTest], *, rule: DecisionRule, priors: Priors
-) -> tuple[Decision, ...]:
+) -> tuple[Outcome, ...]:
     """Decide tests by the pairs that a check would have measured of each workload."""
     stops: dict[str, int] = {}
-    decisions: tuple[Decision, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
     for look in rule.looks or (max(test.numbers[-1] for test in tests),):
         cut_tests = [_first_pairs(test, stops.get(test.workload, look)) for test in tests]
-        decisions = decide_tests(cut_tests, rule=rule, priors=priors)
+        outcomes = outcomes_of_tests(cut_tests, rule=rule, priors=priors)
         undecided = {
             test.workload
-            for test, decision in zip(cut_tests, decisions, strict=True)
-            if decision.outcome is Outcome.UNDECIDED
+            for test, outcome in zip(cut_tests, outcomes, strict=True)
+            if outcome is Outcome.UNDECIDED
         }
         if not undecided:
             break
         for test in tests:
             if test.workload not in undecided:
                 stops.setdefault(test.workload, look)
-    return decisions
+    return outcomes
 
 
 def _first_pairs(test: PairedTest, pairs: int) -> PairedTest:

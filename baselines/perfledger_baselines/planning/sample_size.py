@@ -1,9 +1,12 @@
 """Computes how many pairs a test needs to detect a change as large as the margin."""
 
 import math
-from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
 from perfledger_baselines.judging.decision import ROUNDING
 from perfledger_baselines.judging.explanation import MOST_PAIRS
 from perfledger_baselines.judging.judge import Judgement
@@ -11,8 +14,7 @@ from perfledger_baselines.significance.alpha_spending import nominal_levels
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import InterimLooks, fewest_pairs
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
-from perfledger_baselines.significance.paired_t_tests import TTestResult
-from perfledger_baselines.significance.power import smallest_detectable_change
+from perfledger_baselines.significance.power import smallest_detectable_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,18 @@ class PairsNeeded:
     pairs: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SpreadResult:
+    """A result with a spread, and the change that its pairs are to find."""
+
+    workload: str
+    metric: str
+    adjusted: AdjustedResult
+    margin: float
+    floor: float
+    fewest_pairs: int  # for a test
+
+
 def pairs_for_margin(judgement: Judgement) -> tuple[PairsNeeded, ...]:
     """Return for each result with a spread how many pairs find a change of the margin.
 
@@ -33,49 +47,78 @@ def pairs_for_margin(judgement: Judgement) -> tuple[PairsNeeded, ...]:
     is a count, is the same in every pair or has too few pairs has no spread. No number of pairs
     calls a change that is not above the floor: a margin within the floor has no row.
     """
-    sizes: list[PairsNeeded] = []
+    results = tuple(_results(judgement))
+    numbers = _pairs(results, judgement.rule).tolist() if results else ()
+    return tuple(
+        PairsNeeded(
+            workload=one.workload, metric=one.metric, change=one.margin, pairs=number or None
+        )
+        for one, number in zip(results, numbers, strict=True)
+    )
+
+
+def _results(judgement: Judgement) -> Iterator[_SpreadResult]:
     for test, decision in zip(judgement.tests, judgement.decisions, strict=True):
         rule = judgement.rule.of(test.workload)
         adjusted = decision.adjusted
         if adjusted is None or not adjusted.result.is_enough or adjusted.result.sd == 0:
             continue
         if math.log1p(rule.margin) - math.log1p(decision.floor) > ROUNDING:
-            fewest = fewest_pairs(rule.looks, has_history=decision.prior is not None)
-            pairs = _pairs(adjusted, rule, floor=decision.floor, fewest=fewest)
-            sizes.append(
-                PairsNeeded(
-                    workload=test.workload, metric=test.metric.name, change=rule.margin, pairs=pairs
-                )
+            yield _SpreadResult(
+                workload=test.workload,
+                metric=test.metric.name,
+                adjusted=adjusted,
+                margin=rule.margin,
+                floor=decision.floor,
+                fewest_pairs=fewest_pairs(rule.looks, has_history=decision.prior is not None),
             )
-    return tuple(sizes)
 
 
-def _pairs(
-    adjusted: AdjustedResult, rule: DecisionRule, *, floor: float, fewest: int
-) -> int | None:
-    level = rule.alpha / adjusted.sharing
+def _pairs(results: Sequence[_SpreadResult], rule: DecisionRule) -> IntArray:
+    """Return the number of pairs for each result, (results,); 0 where MOST_PAIRS are too few."""
+    tests = [one.adjusted.result for one in results]
+    sd, share = (np.array(values) for values in zip(*((t.sd, t.share) for t in tests), strict=True))
+    more_degrees = np.array([one.degrees - one.pairs for one in tests])  # each pair adds one
+    floors, margins = np.array([(one.floor, one.margin) for one in results]).T
 
-    def is_found(pairs: int, level: float) -> bool:
-        return _detectable(adjusted.result, pairs, level=level, floor=floor) <= rule.margin
+    def are_found(pairs: IntArray, levels: FloatArray) -> BoolArray:
+        smallest = smallest_detectable_changes(
+            sd,
+            pairs,
+            alpha=share * levels,
+            floor=floors,
+            degrees=np.maximum(1.0, more_degrees + pairs),
+        )
+        is_found: BoolArray = smallest <= margins
+        return is_found
 
-    last = fewest - 1
-    if rule.looks:
-        levels = nominal_levels(InterimLooks(rule.looks, rule.looks), level)
-        for look, nominal in zip(rule.looks, levels, strict=True):
-            if look >= fewest and is_found(look, nominal):
-                return look
-        last, level = max(last, rule.looks[-1]), levels[-1]
-    beyond = range(last + 1, MOST_PAIRS + 1)
-    place = bisect_left(beyond, True, key=lambda pairs: is_found(pairs, level))
-    return beyond[place] if place < len(beyond) else None
+    levels = _levels(results, rule)
+    fewest = np.array([one.fewest_pairs for one in results])
+    last_look = rule.looks[-1] if rule.looks else 0
+    found = np.maximum(fewest, last_look + 1)  # the first beyond all looks, and what none is below
+    end = np.full(len(results), MOST_PAIRS + 1)
+    while (is_open := found < end).any():
+        middle = (found + end) // 2
+        is_found = are_found(middle, levels[:, -1])
+        end = np.where(is_open & is_found, middle, end)
+        found = np.where(is_open & ~is_found, middle + 1, found)
+    numbers = np.where(found <= MOST_PAIRS, found, 0)
+    for place, look in reversed(tuple(enumerate(rule.looks))):
+        at_look = np.full(len(results), look)
+        numbers = np.where((look >= fewest) & are_found(at_look, levels[:, place]), look, numbers)
+    return numbers
 
 
-def _detectable(result: TTestResult, pairs: int, *, level: float, floor: float) -> float:
-    """Return the smallest change that this many pairs would find; each adds a degree of freedom."""
-    return smallest_detectable_change(
-        result.sd,
-        pairs,
-        alpha=result.share * level,
-        floor=floor,
-        degrees=max(1.0, result.degrees + pairs - result.pairs),
-    )
+def _levels(results: Sequence[_SpreadResult], rule: DecisionRule) -> FloatArray:
+    """Return the level of each look by its result's share of alpha, (results, looks).
+
+    There is one where no looks are planned.
+    """
+    looks = InterimLooks(rule.looks, rule.looks)
+    levels = {
+        sharing: nominal_levels(looks, rule.alpha / sharing)
+        if rule.looks
+        else (rule.alpha / sharing,)
+        for sharing in {one.adjusted.sharing for one in results}
+    }
+    return np.array([levels[one.adjusted.sharing] for one in results])

@@ -16,6 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -180,15 +181,17 @@ def log_differences(tests: Sequence[PairedTest]) -> FloatArray:
     """Return log head - log base of each pair, (tests, pairs); NaN where a side was not read.
 
     Of utilization near 1 it is the difference of the levels that `share_levels` returns. The tests
-    have equally many pairs, and no flaw.
+    have no flaw; where some have fewer pairs, NaN stands for the pairs that they lack.
     """
-    base = np.array([test.base for test in tests], dtype=np.float64)
-    head = np.array([test.head for test in tests], dtype=np.float64)
+    base, head = (
+        np.array(tuple(zip_longest(*sides)), dtype=np.float64).T
+        for sides in ([test.base for test in tests], [test.head for test in tests])
+    )
     differences: FloatArray = np.log(head) - np.log(base)
-    for row, test in enumerate(tests):
-        if test.metric.kind is MetricKind.UTILIZATION:
-            before, after = share_levels(base[row], head[row])
-            differences[row] = after - before
+    shares = [row for row, test in enumerate(tests) if test.metric.kind is MetricKind.UTILIZATION]
+    if shares:
+        before, after = share_levels(base[shares], head[shares])
+        differences[shares] = after - before
     return differences
 
 

@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 from scipy.special import gammaln, ndtri, stdtrit
 
+from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.significance.alpha_spending import nominal_levels
 from perfledger_baselines.significance.interim_looks import InterimLooks
 from perfledger_baselines.significance.paired_t_tests import TTestResult
@@ -40,10 +42,32 @@ def smallest_detectable_change(
     if pairs < 1 or degrees <= 0:
         msg = f"{pairs} pairs have no spread: use at least 2, or a history"
         raise ValueError(msg)
-    error = sd / math.sqrt(pairs)
-    significant = _noncentrality(degrees, alpha=alpha, power=power) * error
-    big = math.log1p(floor) + float(ndtri(power)) * error
-    return relative(max(significant, big))
+    changes = smallest_detectable_changes(
+        np.array([sd]),
+        np.array([pairs]),
+        alpha=np.array([alpha]),
+        floor=np.array([floor]),
+        degrees=np.array([degrees]),
+        power=power,
+    )
+    return float(changes[0])
+
+
+def smallest_detectable_changes(
+    sd: FloatArray,
+    pairs: IntArray,
+    *,
+    alpha: FloatArray,
+    floor: FloatArray,
+    degrees: FloatArray,
+    power: float = POWER,
+) -> FloatArray:
+    """Return the same of many tests at once, all arrays of shape (tests,); a spread is known."""
+    errors = sd / np.sqrt(pairs)
+    significant = _noncentralities(degrees, alpha=alpha, power=power) * errors
+    big = np.log1p(floor) + ndtri(power) * errors
+    changes: FloatArray = np.expm1(np.minimum(np.maximum(significant, big), _LARGEST_LOG))
+    return changes
 
 
 def detectable_change(
@@ -95,14 +119,14 @@ def is_capped(change: float) -> bool:
     return abs(math.log1p(change)) >= _LARGEST_LOG * (1 - ROUNDING)
 
 
-def _noncentrality(degrees: float, *, alpha: float, power: float) -> float:
-    """Return by how many standard errors the true change must differ from zero.
+def _noncentralities(degrees: FloatArray, *, alpha: FloatArray, power: float) -> FloatArray:
+    """Return by how many standard errors the true change must differ from zero, (tests,).
 
     With S the estimated standard error over the true one, significance is Z + d > t S; Z - t S is
     approximated by a normal of its mean and variance: E S = c, Var S = 1 - c^2.
     """
-    critical = -float(stdtrit(degrees, alpha / 2))
-    log_ratio = float(gammaln((degrees + 1) / 2)) - float(gammaln(degrees / 2))
-    mean = math.exp(log_ratio) * math.sqrt(2 / degrees)
-    spread = math.sqrt(1 + critical**2 * max(0.0, 1 - mean**2))
-    return critical * mean + float(ndtri(power)) * spread
+    critical = -stdtrit(degrees, alpha / 2)
+    mean = np.exp(gammaln((degrees + 1) / 2) - gammaln(degrees / 2)) * np.sqrt(2 / degrees)
+    spread = np.sqrt(1 + critical**2 * np.maximum(0.0, 1 - mean**2))
+    noncentralities: FloatArray = critical * mean + ndtri(power) * spread
+    return noncentralities

@@ -119,7 +119,8 @@ def _test_result(test: UnpairedTest, *, alpha: float) -> TTestResult:
 def _levels(test: UnpairedTest) -> tuple[FloatArray, FloatArray]:
     base, head = np.array(test.base, dtype=np.float64), np.array(test.head, dtype=np.float64)
     if test.metric.kind is MetricKind.UTILIZATION:
-        return share_levels(base, head)
+        (before,), (after,) = share_levels(base[np.newaxis], head[np.newaxis])
+        return before, after
     return np.log(base), np.log(head)
 
 

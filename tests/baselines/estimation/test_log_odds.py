@@ -15,7 +15,9 @@ busy = st.lists(st.floats(NEAR_ONE, 1.0), min_size=1, max_size=12)
 
 
 def levels(base, head):
-    return share_levels(np.array(base, dtype=np.float64), np.array(head, dtype=np.float64))
+    sides = (np.array([side], dtype=np.float64) for side in (base, head))
+    (before,), (after,) = share_levels(*sides)
+    return before, after
 
 
 @pytest.mark.parametrize(
