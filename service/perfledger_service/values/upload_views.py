@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from perfledger.metrics import WorseDirection
 from perfledger.records import Side
@@ -88,9 +89,8 @@ class PullRequestView:
     missing_classes: tuple[MissingClassView, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesPoint:
-    """What one upload measured of one commit, in the series' unit.
+class SeriesPoint(NamedTuple):
+    """What one upload measured of one commit, in the series' unit; a tuple, as pages make 5,000.
 
     `distance` counts the commits of the default branch since the last measured one before; None off
     the branch. `is_unattested`: only a bundle says that the commit is on it.

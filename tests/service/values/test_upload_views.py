@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -20,8 +19,7 @@ POINT = SeriesPoint(
     created_at=NOON,
     distance=1,
 )
-AGAIN = replace(
-    POINT,
+AGAIN = POINT._replace(
     side=Side.HEAD,
     pull_request=None,
     upload_id="2" * 32,
@@ -45,25 +43,25 @@ def test_checks_of_one_commit_are_one_point_whichever_side_they_measured():
 
 
 def test_twenty_measurements_of_a_commit_are_one_point():
-    points = tuple(replace(POINT, upload_id=f"{number:032x}") for number in range(20))
+    points = tuple(POINT._replace(upload_id=f"{number:032x}") for number in range(20))
 
     assert [one.checks for one in commits_of(points)] == [20]
 
 
 def test_a_head_off_the_branch_belongs_to_its_pull_request():
-    (commit,) = commits_of((replace(POINT, side=Side.HEAD, distance=None),))
+    (commit,) = commits_of((POINT._replace(side=Side.HEAD, distance=None),))
 
     assert not commit.is_on_branch
     assert commit.pull_request == 7
 
 
 def test_what_is_in_no_baseline_stays_apart():
-    commits = commits_of((POINT, replace(AGAIN, is_unattested=True)))
+    commits = commits_of((POINT, AGAIN._replace(is_unattested=True)))
 
     assert [(one.center, one.is_unattested) for one in commits] == [(1.0, False), (1.4, True)]
 
 
 def test_the_order_is_that_of_the_points():
-    later = replace(POINT, sha="b" * 40)
+    later = POINT._replace(sha="b" * 40)
 
     assert [one.sha[0] for one in commits_of((POINT, later, AGAIN))] == ["a", "b"]

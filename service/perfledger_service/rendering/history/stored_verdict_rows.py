@@ -66,9 +66,10 @@ def verdict_groups(
     verdicts: Sequence[VerdictView],
 ) -> tuple[tuple[str, tuple[StoredVerdictRow, ...]], ...]:
     """Return verdicts by workload: those that need attention first, then in their order."""
-    rows = [_stored_row(verdict) for verdict in sorted(verdicts, key=_urgency)]
-    workloads = dict.fromkeys(row.workload for row in rows)
-    return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
+    groups: dict[str, list[StoredVerdictRow]] = {}
+    for row in map(_stored_row, sorted(verdicts, key=_urgency)):
+        groups.setdefault(row.workload, []).append(row)
+    return tuple((name, tuple(rows)) for name, rows in groups.items())
 
 
 def device(device_class: str) -> str:
