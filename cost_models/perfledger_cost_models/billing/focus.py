@@ -41,6 +41,7 @@ class Bill:
     usage: tuple[BilledUsage, ...]  # by provider, SKU, region, mode and team
     unused: Mapping[str, Decimal]  # USD by accelerator: committed or reserved, but not used
     other_usd: Decimal  # storage, networks, tax, support, corrections of earlier bills, ...
+    unlisted: Mapping[str, Decimal]  # the part of it for instances with unknown accelerators
     effective_usd: Decimal
     billed_usd: Decimal
     list_usd: Decimal | None  # None where a row lacks it; likewise contracted_usd
@@ -86,6 +87,7 @@ class _Reading:
     contracted: Decimal | None = Decimal(0)
     unused: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
     other_usd: Decimal = Decimal(0)
+    unlisted: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
     used: _Period = field(default_factory=_Period)  # of usage
     all_rows: _Period = field(default_factory=_Period)
     rows: int = 0
@@ -119,6 +121,7 @@ def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
         usage=tuple(_usage(key, reading.usage[key]) for key in sorted(reading.usage)),
         unused=reading.unused,
         other_usd=reading.other_usd,
+        unlisted=reading.unlisted,
         effective_usd=reading.total.effective,
         billed_usd=reading.total.billed,
         list_usd=reading.listed,
@@ -185,6 +188,8 @@ def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
     sku = row.instance
     if not sku or not row.is_of_period:
         reading.other_usd += effective
+        if row.is_of_period and row.is_by_hour and (unlisted := row.unlisted_instance):
+            reading.unlisted[unlisted] = reading.unlisted.get(unlisted, Decimal(0)) + effective
     elif row.is_unused:
         accelerator = known_instances(row.provider)[sku].accelerator
         reading.unused[accelerator] = reading.unused.get(accelerator, Decimal(0)) + effective

@@ -32,6 +32,7 @@ COLUMNS = (
 OPTIONAL = (
     "CapacityReservationStatus",
     "ChargeClass",
+    "ChargeDescription",
     "CommitmentDiscountStatus",
     "CommitmentDiscountType",
     "ContractedCost",
@@ -66,6 +67,16 @@ _METER = re.compile(
     r"(?:[A-Z0-9]+-)?(?:BoxUsage|SpotUsage|DedicatedUsage|(?P<unused>UnusedBox|UnusedDed))"
     r":(?P<instance>.+)"
 )
+# FOCUS 1.0 has the instance in AWS's description alone: "$6.88 per On Demand Linux p5.4xlarge
+# Instance Hour", "p5.4xlarge Linux/UNIX Spot Instance-hour in ...".
+_DESCRIPTION = re.compile(
+    r".* per (?:On Demand|(?P<unused>Unused Reservation)) [^,]{1,60} "
+    r"(?P<instance>\S+) Instance Hour"
+    r"|(?:.*, )?(?P<other>[a-z0-9-]+\.[a-z0-9]+) "
+    r"(?:[^,]{1,40} Spot Instance-hour in .*|reserved instance applied)"
+)
+# Families of instances with accelerators, of which a sheet may lack a size.
+_ACCELERATED = re.compile(r"(?:p|gr?|trn|inf|dl)\d+[a-z-]*\d*\.\w+|Standard_N[CDGMV]\w+")
 # What is charged by the hour of an instance on top of the instance's own row, so that its hours
 # would count twice: services (EMR, EKS' Auto Mode, AKS, Databricks), and AWS's usage types; a whole
 # capacity reservation has a row beside those of its used and its unused hours.
@@ -73,6 +84,7 @@ _SURCHARGES = re.compile(r"(?i)mapreduce|\bEMR\b|kubernetes|\b[EA]KS\b|databrick
 _SURCHARGE_METER = re.compile(
     r"(?:[A-Z0-9]+-)?(?:EBSOptimized|Reservation|DedicatedRes|EKS-Auto)\b.*"
 )
+MAX_DESCRIPTION = 500  # of an instance's hours; AWS's have about 80 characters
 MAX_ROWS = 5_000_000
 # Digits before and after the point that an amount of one row can have: a trillion of anything in
 # one row, and less than a bill's smallest rate, are errors or an attack on exact sums.
@@ -117,7 +129,10 @@ class BillRow:
         """Return whether it charges for an unused commitment or unused reserved capacity."""
         names = ("CommitmentDiscountStatus", "CapacityReservationStatus")
         has_unused_status = UNUSED in {self.cells[name] for name in names}
-        return has_unused_status or any(meter["unused"] for meter in self._meters)
+        described = self._description
+        is_described = described is not None and described["unused"] is not None
+        is_metered = any(meter["unused"] for meter in self._meters)
+        return has_unused_status or is_metered or is_described
 
     @property
     def is_by_hour(self) -> bool:
@@ -132,15 +147,17 @@ class BillRow:
     @property
     def instance(self) -> str:
         """Return the row's instance, "" for a surcharge and one without a known accelerator."""
-        metered = (meter["instance"] for meter in self._meters)
-        names = [self.cells["x_InstanceType"], self.cells["ResourceType"], *metered]
-        with suppress(msgspec.DecodeError, RecursionError):
-            details = _DETAILS_DECODER.decode(self.cells["SkuPriceDetails"])
-            names.insert(0, details.instance_type)
         if not self.provider or self._is_surcharge:
             return ""
         instances = known_instances(self.provider)
-        return next((name for name in names if name in instances), "")
+        return next((name for name in self._instance_names() if name in instances), "")
+
+    @property
+    def unlisted_instance(self) -> str:
+        """Return the row's instance if it has accelerators that are not known here, else ""."""
+        if not self.provider or self._is_surcharge or self.instance:
+            return ""
+        return next(filter(_ACCELERATED.fullmatch, self._instance_names()), "")
 
     @property
     def model(self) -> PricingModel:
@@ -200,6 +217,23 @@ class BillRow:
     def _meters(self) -> tuple[re.Match[str], ...]:
         """Return the row's AWS usage types that are hours of an instance."""
         return tuple(match for match in map(_METER.fullmatch, self._usage_types) if match)
+
+    @property
+    def _description(self) -> re.Match[str] | None:
+        """Return the match of AWS's description of an instance's hours."""
+        text = self.cells["ChargeDescription"].strip()
+        is_aws = self.provider == "aws" and len(text) <= MAX_DESCRIPTION
+        return _DESCRIPTION.fullmatch(text) if is_aws else None
+
+    def _instance_names(self) -> Iterator[str]:
+        """Yield what may name the instance, the surest first."""
+        with suppress(msgspec.DecodeError, RecursionError):
+            yield _DETAILS_DECODER.decode(self.cells["SkuPriceDetails"]).instance_type
+        yield self.cells["x_InstanceType"]
+        yield self.cells["ResourceType"]
+        yield from (meter["instance"] for meter in self._meters)
+        if described := self._description:
+            yield described["instance"] or described["other"]
 
     @property
     def _is_surcharge(self) -> bool:

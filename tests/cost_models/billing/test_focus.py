@@ -332,6 +332,16 @@ def test_a_usage_type_names_the_instance(column, meter):
     assert usage.sku == "p5.48xlarge"
 
 
+def test_instances_with_unknown_accelerators_are_a_part_of_everything_else():
+    unlisted = {"SkuPriceDetails": "", "x_InstanceType": "p3.8xlarge"}
+    storage = {"SkuPriceDetails": "", "PricingUnit": "GB"}
+
+    bill = read_focus(lines({}, unlisted, unlisted, unlisted | storage, storage))
+
+    assert bill.unlisted == {"p3.8xlarge": Decimal("220.16")}
+    assert bill.other_usd == 4 * Decimal("110.08")
+
+
 def test_a_capacity_reservation_that_nobody_used_is_nobodys_hour():
     """AWS's FOCUS 1.0 has no column that says so but its own usage type."""
     meter = {"SkuPriceDetails": "", "x_UsageType": "USE1-UnusedBox:p5.48xlarge"}

@@ -170,3 +170,59 @@ def test_a_bill_has_at_most_so_many_rows_below_its_header(monkeypatch):
     assert len(list(csv_rows(lines[:3]))) == 2
     with pytest.raises(BillError, match="too large at line 4: export shorter periods"):
         list(csv_rows(lines))
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "$55.04 per On Demand Linux p5.48xlarge Instance Hour",
+        "$60.00 per On Demand Linux with SQL Std p5.48xlarge Instance Hour",
+        "p5.48xlarge Linux/UNIX Spot Instance-hour in US West (Oregon) in VPC Zone #1",
+        "Linux/UNIX (Amazon VPC), p5.48xlarge reserved instance applied",
+    ],
+)
+def test_a_description_names_the_instance_where_no_column_does(description):
+    """FOCUS 1.0's own sample of AWS's rows has the instance nowhere else."""
+    cells = {"ResourceType": "instance", "ChargeDescription": description}
+
+    assert row(**cells).instance == "p5.48xlarge"
+    assert not row(**cells).is_unused
+    assert row(**cells | {"ProviderName": "Microsoft"}).instance == ""
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "$0.00 for 4245 Mbps per p5.48xlarge instance-hour (or partial hour)",
+        "$0.045 per NAT Gateway Hour",
+        "per On Demand " * 10_000,
+        f"$1 per On Demand {'x ' * 50_000}p5.48xlarge Instance Hour",
+        ", a.b" * 30_000,
+    ],
+)
+def test_other_descriptions_name_no_instance(description):
+    assert row(ChargeDescription=description).instance == ""
+
+
+def test_an_unused_reservation_is_known_by_its_description():
+    described = row(ChargeDescription="$55 per Unused Reservation Linux p5.48xlarge Instance Hour")
+
+    assert (described.instance, described.is_unused) == ("p5.48xlarge", True)
+
+
+@pytest.mark.parametrize(
+    ("cells", "unlisted"),
+    [
+        ({"x_InstanceType": "p3.8xlarge"}, "p3.8xlarge"),
+        ({"x_UsageType": "BoxUsage:g4ad.xlarge"}, "g4ad.xlarge"),
+        ({"x_InstanceType": "p6-b9999.48xlarge"}, "p6-b9999.48xlarge"),
+        ({"ChargeDescription": "$1 per On Demand Linux g3.4xlarge Instance Hour"}, "g3.4xlarge"),
+        ({"ProviderName": "Microsoft", "ResourceType": "Standard_NC6s_v3"}, "Standard_NC6s_v3"),
+        ({"x_InstanceType": "m7i.large"}, ""),
+        ({"x_InstanceType": "p3.8xlarge", "ServiceName": "Amazon Elastic MapReduce"}, ""),
+        ({"x_InstanceType": "p3.8xlarge", "ProviderName": "Oracle"}, ""),
+        ({"x_InstanceType": "p5.48xlarge"}, ""),
+    ],
+)
+def test_an_instance_with_accelerators_that_are_not_known_is_named(cells, unlisted):
+    assert row(**cells).unlisted_instance == unlisted

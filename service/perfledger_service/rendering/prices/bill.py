@@ -19,6 +19,7 @@ from perfledger_service.rendering.layout.document import (
     sentences,
     table,
 )
+from perfledger_service.rendering.layout.escape import clean
 
 _AMOUNTS = ("unused_usd", "other_usd", "effective_usd", "billed_usd")
 
@@ -27,7 +28,7 @@ def bill_document(bill: Bill) -> Document:
     """Return the use by team, and the other costs of the bill."""
     return Document(
         name="perfledger-bill",
-        facts=attributes(bill, "start", "end", "rows", *_AMOUNTS),
+        facts=attributes(bill, "start", "end", "rows", *_AMOUNTS) | {"unlisted": bill.unlisted},
         blocks=(table(_columns(), bill.usage, key="usage"), *sentences(_sentences(bill))),
     )
 
@@ -64,3 +65,9 @@ def _sentences(bill: Bill) -> Iterator[str]:
     yield f"{cents['unused']:z,.2f} USD for unused commitments to accelerators"
     yield f"{cents['other']:z,.2f} USD for everything else"
     yield f"{sum(cents.values()):z,.2f} USD in total; invoiced {bill.billed_usd:z,.2f} USD"
+    if bill.unlisted:
+        usd = sum(bill.unlisted.values(), Decimal(0))
+        yield (
+            f"{usd:z,.2f} USD of everything else is for instances whose accelerators the price "
+            f"sheet does not name: {clean(', '.join(sorted(bill.unlisted)))}"
+        )

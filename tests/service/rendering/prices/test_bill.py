@@ -1,0 +1,48 @@
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from perfledger_cost_models.billing.focus import Bill
+from perfledger_service.rendering.layout.writers import json_values, to_markdown
+from perfledger_service.rendering.prices.bill import bill_document
+
+
+@pytest.fixture
+def shown():
+    def shown(unlisted):
+        usd = Decimal(100)
+        bill = Bill(
+            start=datetime(2026, 10, 1, tzinfo=UTC),
+            end=datetime(2026, 11, 1, tzinfo=UTC),
+            usage=(),
+            unused={},
+            other_usd=usd,
+            unlisted=unlisted,
+            effective_usd=usd,
+            billed_usd=usd,
+            list_usd=None,
+            contracted_usd=None,
+            rows=3,
+        )
+        document = bill_document(bill)
+        return json_values(document), " ".join(to_markdown(document).split())
+
+    return shown
+
+
+def test_the_cost_of_instances_with_unknown_accelerators_is_said(shown):
+    values, text = shown({"p3.8xlarge": Decimal("12.5"), "g3.4xlarge": Decimal(2)})
+
+    assert (
+        "14.50 USD of everything else is for instances whose accelerators the price sheet does "
+        "not name: g3.4xlarge, p3.8xlarge"
+    ) in text
+    assert set(values["unlisted"]) == {"p3.8xlarge", "g3.4xlarge"}
+
+
+def test_a_bill_without_them_says_nothing_of_them(shown):
+    values, text = shown({})
+
+    assert "does not name" not in text
+    assert values["unlisted"] == {}
