@@ -41,9 +41,14 @@ def read_bundle(data: bytes) -> Bundle:
 
     Raises BundleError, which names the field, for anything that perfledger does not write.
     """
-    document = upgrade(parse(unpack(data)), upgrades=UPGRADES, current=BUNDLE_VERSION)
+    return decode_bundle(unpack(data))
+
+
+def decode_bundle(document: bytes) -> Bundle:
+    """Return the bundle in the JSON of a file that `unpack` returned; see `read_bundle`."""
+    values = upgrade(parse(document), upgrades=UPGRADES, current=BUNDLE_VERSION)
     try:
-        bundle = msgspec.convert(document, BUNDLE_DECODER.type, strict=True)
+        bundle = msgspec.convert(values, BUNDLE_DECODER.type, strict=True)
     except msgspec.ValidationError as error:
         msg = f"the bundle is not as described in docs/reference/bundle.md: {error}"
         raise BundleError(msg) from error

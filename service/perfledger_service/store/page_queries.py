@@ -336,9 +336,8 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
             if place != last:
                 earlier, last = last, place
             distance = 0 if earlier is None else place - earlier
-        point: tuple[Any, ...] = (position, sha, _SIDES[side], pull_request, upload_id, *figures)
-        is_unattested = not is_attested(row)
-        points.append(SeriesPoint(*point, measured_at, committed_at, distance, is_unattested))
+        point = (position, sha, _SIDES[side], pull_request, upload_id, *figures, measured_at)
+        points.append(SeriesPoint._make((*point, committed_at, distance, not is_attested(row))))
     return tuple(points)
 
 

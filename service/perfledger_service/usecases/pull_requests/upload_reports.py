@@ -16,7 +16,7 @@ from perfledger.bundle import Bundle
 from perfledger_baselines.judging.verdict import Verdict
 from perfledger_baselines.significance.spread_prior import Priors
 from perfledger_cost_models.change.cost_policy import Approval
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.bundle_files import decode_bundle, unpack
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.comments.acceptances import acceptances_of
 from perfledger_service.store.comments.approvals import approvals_of
@@ -33,10 +33,10 @@ from perfledger_service.usecases.pull_requests.spread_priors import priors_of_bu
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.report import Conclusion, Report
 
-# A delivery is judged, posted and shown within moments; a report and its bundle are some megabytes.
+# A delivery is judged, posted and shown within moments.
 MAX_REPORTS = 4
-# Of the JSON of bundles that are received and not judged yet, which take ten times as much memory.
-# A bundle of 2,000 series has 6 MB.
+# Of the JSON of bundles, which take several times as much memory: of those that are received and
+# not judged yet, and again of those that reports are of. A bundle of 2,000 series has 4 to 6 MB.
 MAX_BUNDLE_BYTES = 2**23
 
 
@@ -64,18 +64,11 @@ class UploadReports:
     `takes_commands`, comments reach the service, which can accept a regression: reports say how.
     """
 
-    def __init__(
-        self,
-        build: ReportBuilder,
-        *,
-        max_reports: int = MAX_REPORTS,
-        takes_commands: bool = False,
-    ) -> None:
+    def __init__(self, build: ReportBuilder, *, takes_commands: bool = False) -> None:
         self._build = build
         self._takes_commands = takes_commands
-        self._max_reports = max_reports
         self._reports: OrderedDict[
-            tuple[str, int, date, tuple[Approval, ...]], tuple[Report, Bundle]
+            tuple[str, int, date, tuple[Approval, ...]], tuple[Report, Bundle, int]
         ] = OrderedDict()
         self._bundles: OrderedDict[str, tuple[Bundle, int]] = OrderedDict()
         self._lock = Lock()
@@ -161,10 +154,11 @@ class UploadReports:
         key = (upload.id, upload.attempt, judged_on, approvals)
         with self._lock:
             recent = self._reports.get(key)
-            received, _ = self._bundles.pop(upload.bundle_sha256, (None, 0))
+            received = self._bundles.pop(upload.bundle_sha256, None)
         if recent is not None:
-            return recent
-        bundle = received or bundle_of(session, upload)
+            report, bundle, _ = recent
+            return report, bundle
+        bundle, size = received or _read_bundle(session, upload)
         with translate_errors():
             report = self._build(
                 bundle, today=judged_on, is_local=False, priors=priors(bundle), approvals=approvals
@@ -172,10 +166,15 @@ class UploadReports:
         notes = gate_notes(session, upload)
         report = replace(report, notes=report.notes + notes)
         with self._lock:
-            self._reports[key] = report, bundle
-            while len(self._reports) > self._max_reports:
+            self._reports[key] = report, bundle, size
+            while len(self._reports) > 1 and self._is_full():
                 self._reports.popitem(last=False)
         return report, bundle
+
+    def _is_full(self) -> bool:
+        """Return whether there are more or larger reports than are kept; the caller locks."""
+        total_bytes = sum(size for *_, size in self._reports.values())
+        return len(self._reports) > MAX_REPORTS or total_bytes > MAX_BUNDLE_BYTES
 
 
 def _covers_size(
@@ -212,8 +211,14 @@ def _covers_size(
 
 def bundle_of(session: Session, upload: StoredUpload) -> Bundle:
     """Return an upload's bundle."""
+    return _read_bundle(session, upload)[0]
+
+
+def _read_bundle(session: Session, upload: StoredUpload) -> tuple[Bundle, int]:
+    """Return an upload's bundle and the bytes of its JSON."""
     with translate_errors():
-        return read_bundle(bundle_content(session, upload.bundle_sha256))
+        document = unpack(bundle_content(session, upload.bundle_sha256))
+        return decode_bundle(document), len(document)
 
 
 def _judged_at(upload: StoredUpload) -> datetime:

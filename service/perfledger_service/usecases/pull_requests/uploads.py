@@ -18,7 +18,7 @@ from perfledger.records import Machine, Run, Side
 from perfledger_baselines.estimation.estimators import point_estimates
 from perfledger_baselines.estimation.typical_range import Range, typical_ranges
 from perfledger_baselines.judging.pair_spreads import pair_differences
-from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, read_bundle, unpack
+from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, decode_bundle, unpack
 from perfledger_service.errors import RefusedError, TooManyRequestsError, UsageError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.github.branch_commits import BranchCommits
@@ -324,7 +324,8 @@ def _needs_posting(upload: StoredUpload) -> bool:
 def _read(content: bytes) -> tuple[Bundle, bytes]:
     """Return the bundle in gzipped JSON, and the JSON."""
     with translate_errors():
-        return read_bundle(content), unpack(content)
+        document = unpack(content)
+        return decode_bundle(document), document
 
 
 def _check(bundle: Bundle, project: Project) -> None:

@@ -12,6 +12,7 @@ from perfledger_service.store.comments.approvals import add_approval
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests import upload_reports
 from perfledger_service.usecases.pull_requests.comment_and_check import post_report
 from perfledger_service.usecases.pull_requests.upload_reports import (
     MAX_BUNDLE_BYTES,
@@ -149,6 +150,22 @@ def test_the_oldest_report_is_forgotten_first(engine, judged, make_bundle):
     report_on(engine, uploads[0], reports)
 
     assert len(build.built) == len(uploads) + 1
+
+
+def test_large_reports_are_forgotten_before_there_are_many_and_the_newest_is_kept(
+    engine, judged, make_bundle, monkeypatch
+):
+    monkeypatch.setattr(upload_reports, "MAX_BUNDLE_BYTES", 1)
+    uploads = [
+        judged(engine, make_bundle(seed=seed), upload_id=f"{seed:032x}") for seed in range(2)
+    ]
+    build = CountingBuilder()
+    reports = UploadReports(build)
+
+    for number in (0, 0, 1, 1, 0):
+        report_on(engine, uploads[number], reports)
+
+    assert build.built == [make_bundle(seed=seed).id for seed in (0, 1, 0)]
 
 
 def test_the_report_on_what_is_not_judged_says_to_wait(engine, received, make_bundle):
