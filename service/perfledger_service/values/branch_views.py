@@ -174,6 +174,7 @@ class BranchView:
     events: tuple[TriagedEvent, ...] = ()  # newest first
     notes: tuple[EventNote, ...] = ()  # what happened to events in the last week, newest first
     acceptances: tuple[Acceptance, ...] = ()  # newest first
+    unattested: int = 0  # measured commits without a place, where none has one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

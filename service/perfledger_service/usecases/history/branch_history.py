@@ -14,7 +14,12 @@ from perfledger_baselines.history.commits.grouping import GroupedChanges, group_
 from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
-from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
+from perfledger_service.store.default_branch import (
+    BranchSeries,
+    branch_series,
+    commits_of_branch,
+    unplaced_commits,
+)
 from perfledger_service.store.events.tracked_events import newest_search
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.history.gate_health import ProjectGates
@@ -41,6 +46,7 @@ def branch_view(session: Session, project: Project, *, gates: ProjectGates) -> B
         requests=requested_ab_runs(session, project.id),
         gates=gates.of_project(session, project.id),
         acceptances=acceptances_of_project(session, project.id),
+        unattested=0 if search.commits else len(unplaced_commits(session, project.id)),
     )
 
 

@@ -201,3 +201,20 @@ def test_a_project_without_commits_says_how_to_measure_the_first():
     page = branch_page(replace(QUIET, search=replace(QUIET.search, commits=())), url="u")
 
     assert "on each push" in page
+
+
+@pytest.mark.parametrize(
+    ("unattested", "words"),
+    [
+        (0, "No commit of the default branch has been measured yet."),
+        (1, "1 measured commit is of the default branch only by the word of its bundle"),
+        (3, "3 measured commits are of the default branch only by the word of their bundles"),
+    ],
+)
+def test_a_branch_without_places_says_how_many_commits_only_bundles_claim(unattested, words):
+    search = replace(QUIET.search, commits=())
+    view = replace(QUIET, search=search, unattested=unattested)
+    page = branch_page(view, url="https://perf.example")
+
+    assert words in page
+    assert ("--trust runners" in page) is (unattested > 0)

@@ -82,6 +82,15 @@ def test_a_project_without_commits_has_an_empty_view(received, make_bundle, engi
     assert found.gates == ()
 
 
+def test_commits_that_only_bundles_claim_are_counted_where_no_other_is(
+    judged, make_bundle, engine, view
+):
+    judged(engine, make_bundle(pairs=1, samples=1, pull_request=None))
+
+    assert view().unattested == 2
+    assert view().search.commits == ()
+
+
 def test_the_view_has_commits_requests_and_alerts(suspect, view):
     upload = suspect(alerts=(an_alert(),))
 
