@@ -9,7 +9,8 @@ and unit; other columns are ignored.
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import chain
@@ -59,6 +60,7 @@ _CPU = {
     "plan_cpu": 10.0,  # percent of a core
 }
 _MEMORY = {"memory_mib": 1.0, "plan_mem": 1024.0, "memory_bytes": 1 / 2**20}
+_OF_SIZE = frozenset({*_DEVICES, *_SHARE, *_CPU, *_MEMORY})
 _PRIORITY = ("priority", "priority_value", "kube_pod_priority")
 _TEAM = (
     "team",
@@ -124,22 +126,19 @@ def lacks_device_time(left_out: Iterable[tuple[str, int]]) -> bool:
 def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
     """Read a CSV with a header, or the task table without one. Raise JobLogError."""
     bounded = bounded_lines(lines)
-    first_line = next(bounded, "")
-    delimiter = max(_DELIMITERS, key=first_line.count)
-    rows = csv.reader(chain([first_line], bounded), delimiter=delimiter, strict=True)
+    beginning = [""]  # to the first line that is not blank
+    while not beginning[-1].strip() and (line := next(bounded, "")):
+        beginning.append(line)
+    delimiter = max(_DELIMITERS, key=beginning[-1].count)
+    rows = csv.reader(chain(beginning[1:], bounded), delimiter=delimiter, strict=True)
     try:
-        first = next(rows, list[str]())
+        first = next(filter(any, rows), list[str]())
         header = tuple(name.strip().lower() for name in first)
-        if not {*_SUBMIT, *_START} & set(header):
+        if not {*_SUBMIT, *_START} & set(header) and len(first) == len(_TASK_TABLE):
             header = _TASK_TABLE
-            if len(first) != len(header):
-                columns = ", ".join(first)[:200]
-                msg = (
-                    f"the job log has no column of submission times, only {columns!r}: name it "
-                    "submit_time, or give the log's format"
-                )
-                raise JobLogError(msg)
-            yield job_of(dict(zip(header, first, strict=True)), 1)
+            yield job_of(dict(zip(header, first, strict=True)), rows.line_num)
+        _check_columns(header, {*_SUBMIT, *_START}, "submission times", "submit_time")
+        _check_columns(header, _OF_SIZE, "devices", "gpus")
         for cells in rows:
             if 0 < len(cells) < len(header):
                 msg = f"the job log, line {rows.line_num}, is truncated: export it again"
@@ -157,6 +156,18 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
     except csv.Error as error:
         msg = f"the job log, line {rows.line_num}, is not CSV: {error}"
         raise JobLogError(msg) from error
+
+
+def _check_columns(
+    header: Sequence[str], names: Collection[str], what: str, usual_name: str
+) -> None:
+    """Raise JobLogError where a header has none of some columns."""
+    if not set(names) & set(header):
+        msg = (
+            f"the job log has no column of {what}, only {', '.join(header)[:200]!r}: name it "
+            f"{usual_name}, or give the log's format"
+        )
+        raise JobLogError(msg)
 
 
 def job_of(row: Mapping[str, str], line: int) -> Job | SkipReason:
@@ -227,9 +238,9 @@ def seconds_of(text: str, line: int, column: str) -> float | None:
     text = text.strip()
     if text.lower() in _EMPTY:
         return None
-    if "-" not in text.lstrip("-"):
-        number = number_of(text, line, column)
-        return None if number is None else number / (1000 if number >= MILLISECONDS_FROM else 1)
+    with suppress(ValueError):
+        if math.isfinite(number := float(text)):
+            return number / (1000 if number >= MILLISECONDS_FROM else 1)
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -182,7 +182,7 @@ def test_an_error_names_the_column_and_what_it_contains(row, message):
         ("submit_time,duration,gpus\n0,5,1\n5\n", "line 3, is truncated"),
         ("submit_time,duration,gpus\n0,1,500,1\n", "line 2, has more cells than columns"),
         ("submit_time,duration,gpus\n0,5,1\n0,x,1\n", "line 3"),
-        ("submit_time,duration\n0," + "5" * 100_000, "line 2, has more than 100000"),
+        ("submit_time,duration,gpus\n0," + "5" * 100_000, "line 2, has more than 100000"),
     ],
 )
 def test_an_error_names_the_line_by_its_number(text, words):
