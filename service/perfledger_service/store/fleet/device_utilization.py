@@ -1,10 +1,9 @@
 """Queries how busy each workload kept its device in its newest check."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from perfledger.metrics import CPU_ACTIVE, SM_ACTIVE
 from perfledger.records import Side
@@ -39,49 +38,61 @@ def stored_utilization(session: Session) -> tuple[StoredUtilization, ...]:
 
     Commits that only bundles claim to be of the default branch do not count.
     """
-    series_rows = session.exec(
-        select(SeriesRow, ProjectRow.repository)
-        .join(ProjectRow)
-        .where(col(SeriesRow.metric).in_((SM_ACTIVE.name, CPU_ACTIVE.name)))
-        .order_by(
-            col(ProjectRow.repository_key), col(SeriesRow.workload), col(SeriesRow.device_class)
-        )
-    ).all()
-    return tuple(
-        utilization
-        for series, repository in series_rows
-        for utilization in _newest(session, series, repository)
-    )
-
-
-def _newest(session: Session, series: SeriesRow, repository: str) -> Iterator[StoredUtilization]:
-    newest = session.exec(
-        select(ObservationRow, UploadRow)
-        .join(UploadRow, col(UploadRow.id) == col(ObservationRow.upload_id))
+    # Uploads are put in order once, and not again for the observations of each series.
+    newest_first = (col(BranchCommitRow.place).desc(), col(UploadRow.measured_at).desc())
+    uploads = (
+        select(UploadRow.id, func.row_number().over(order_by=newest_first).label("age"))
         .join(
             BranchCommitRow,
             (col(BranchCommitRow.project_id) == col(UploadRow.project_id))
             & (col(BranchCommitRow.sha) == col(UploadRow.base_sha)),
         )
         .where(
-            col(ObservationRow.series_id) == series.id,
-            col(ObservationRow.side) == Side.BASE,
             col(UploadRow.status).in_(COUNTED_STATUSES),
             IS_BELIEVED,
             ~lacks(UploadPart.BUNDLE),
             ~lacks(UploadPart.SAMPLES),
         )
-        .order_by(col(BranchCommitRow.place).desc(), col(UploadRow.measured_at).desc())
-        .limit(1)
-    ).first()
-    if newest is not None:
-        observed, upload = newest
-        yield StoredUtilization(
+        .cte()
+        .prefix_with("materialized")
+    )
+    newest = (
+        select(ObservationRow.series_id, func.min(uploads.c.age).label("age"))
+        .join(uploads, uploads.c.id == col(ObservationRow.upload_id))
+        .join(SeriesRow, col(SeriesRow.id) == col(ObservationRow.series_id))
+        .where(
+            col(SeriesRow.metric).in_((SM_ACTIVE.name, CPU_ACTIVE.name)),
+            col(ObservationRow.side) == Side.BASE,
+        )
+        .group_by(col(ObservationRow.series_id))
+        .subquery()
+    )
+    rows = session.exec(
+        select(SeriesRow, ProjectRow.repository, ObservationRow.samples, UploadRow)
+        .select_from(SeriesRow)
+        .join(ProjectRow)
+        .join(newest, newest.c.series_id == col(SeriesRow.id))
+        .join(uploads, uploads.c.age == newest.c.age)
+        .join(UploadRow, col(UploadRow.id) == uploads.c.id)
+        .join(
+            ObservationRow,
+            (col(ObservationRow.series_id) == col(SeriesRow.id))
+            & (col(ObservationRow.upload_id) == col(UploadRow.id)),
+        )
+        .where(col(ObservationRow.side) == Side.BASE)
+        .order_by(
+            col(ProjectRow.repository_key), col(SeriesRow.workload), col(SeriesRow.device_class)
+        )
+    )
+    return tuple(
+        StoredUtilization(
             repository=repository,
             workload=series.workload,
             device_class=series.device_class,
-            readings=unpack(observed.samples, series.sample_type),
+            readings=unpack(samples, series.sample_type),
             bundle_sha256=upload.bundle_sha256,
             upload_id=upload.id,
             created_at=upload.measured_at,
         )
+        for series, repository, samples, upload in rows
+    )
