@@ -48,6 +48,7 @@ def main(source: str, path: Path, pattern: str = "(?!)") -> None:
             memory=(),
             collectives=(),
             devices=(),
+            call_times=(),
             notes=(),
         ),
         re.compile(pattern),

@@ -30,8 +30,8 @@ from perfledger_profiles.parsing.chrome_trace_json import MAX_UNPACKED_BYTES, ma
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.gzip_input import is_gzip, unpack_gzip, unpack_gzip_head
-from perfledger_profiles.rocm.rocpd import read_rocpd
-from perfledger_profiles.rocm.rocprof import read_rocprof
+from perfledger_profiles.rocm.rocpd import read_rocpd, read_rocpd_trace
+from perfledger_profiles.rocm.rocprof import read_rocprof, read_rocprof_trace
 from perfledger_profiles.torch_profiler.kineto import read_kineto, read_kineto_trace
 from perfledger_profiles.xla.xplane import read_planes, read_xplane
 
@@ -113,12 +113,9 @@ READERS: Mapping[ProfileFormat, ProfileReader] = {
 }
 
 # The libraries that read databases and protocol buffers need a path.
-DEVICE_READERS: Mapping[ProfileFormat, DeviceReader] = {
+PATH_READERS: Mapping[ProfileFormat, DeviceReader] = {
     ProfileFormat.XPLANE: read_xplane,
     ProfileFormat.NSYS_SQLITE: read_nsys_sqlite,
-}
-PATH_READERS: Mapping[ProfileFormat, PathReader] = {
-    **DEVICE_READERS,
     ProfileFormat.ROCPD: read_rocpd,
 }
 
@@ -247,13 +244,13 @@ def read_calls(path: Path, *, format: ProfileFormat | None = None) -> RecordedCa
     Raises ProfileError as `read_profile` does, and for a summary, which has no timeline.
     """
     format_, is_plain = _format_of(path, format)
-    if format_ is ProfileFormat.KINETO:
-        calls = calls_of_trace(read_kineto_trace(path))
-    elif format_ in (ProfileFormat.NSYS_SQLITE, ProfileFormat.XPLANE):
-        read = _nsys_calls if format_ is ProfileFormat.NSYS_SQLITE else _xla_calls
-        calls = read(path) if is_plain else _read_packed(path, read)
-    else:
+    read = _CALL_READERS.get(format_)
+    if read is None:
         calls = RecordedCalls(names=(), lanes=())
+    elif format_ in PATH_READERS and not is_plain:
+        calls = _read_packed(path, read)
+    else:
+        calls = read(path)
     if not calls.count:
         msg = f"{path.name} has no timeline to export: record a trace instead of a summary"
         raise ProfileError(msg)
@@ -282,15 +279,15 @@ def _reader(format_: ProfileFormat, path: Path, choice: DeviceChoice) -> PathRea
     """Return the reader of a format; a Chrome trace is read piece by piece, packed or not."""
     if format_ is ProfileFormat.KINETO:
         return partial(read_kineto, choice=choice)
-    if format_ in DEVICE_READERS:
-        return partial(DEVICE_READERS[format_], choice=choice)
+    if format_ is ProfileFormat.ROCPROF:
+        return partial(_read_bytes, partial(read_rocprof, choice=choice))
+    if format_ in PATH_READERS:
+        return partial(PATH_READERS[format_], choice=choice)
     if not choice.is_any:
         msg = (
             f"{path.name} has no timeline of devices to choose from: leave --device and --rank out"
         )
         raise ProfileError(msg)
-    if format_ in PATH_READERS:
-        return PATH_READERS[format_]
     return partial(_read_bytes, READERS[format_])
 
 
@@ -298,13 +295,34 @@ def _read_bytes(read: ProfileReader, path: Path, /, *, workload: str, side: Side
     return read(path.read_bytes(), workload=workload, side=side)
 
 
+def _kineto_calls(path: Path) -> RecordedCalls:
+    return calls_of_trace(read_kineto_trace(path))
+
+
 def _nsys_calls(path: Path) -> RecordedCalls:
     return calls_of_trace(read_nsys_trace(path))
+
+
+def _rocprof_calls(path: Path) -> RecordedCalls:
+    return calls_of_trace(read_rocprof_trace(path.read_bytes()))
+
+
+def _rocpd_calls(path: Path) -> RecordedCalls:
+    return calls_of_trace(read_rocpd_trace(path))
 
 
 def _xla_calls(path: Path) -> RecordedCalls:
     space = read_planes(path)
     return calls_of_planes(space.planes, dropped_events=space.dropped_events)
+
+
+_CALL_READERS: Mapping[ProfileFormat, Callable[[Path], RecordedCalls]] = {
+    ProfileFormat.KINETO: _kineto_calls,
+    ProfileFormat.NSYS_SQLITE: _nsys_calls,
+    ProfileFormat.ROCPROF: _rocprof_calls,
+    ProfileFormat.ROCPD: _rocpd_calls,
+    ProfileFormat.XPLANE: _xla_calls,
+}
 
 
 def _read_packed(packed: Path, read: Callable[[Path], ReaderResult]) -> ReaderResult:

@@ -90,6 +90,11 @@ class Classification:
         shares = [one.share for one in self.shares if one.bottleneck in names]
         return sum(shares) if shares else None
 
+    @property
+    def device_share(self) -> float:
+        """Return the share of all of the device's own work."""
+        return sum(one.share for one in self.shares if one.bottleneck in OF_THE_DEVICE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:

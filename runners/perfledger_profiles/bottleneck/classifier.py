@@ -26,6 +26,8 @@ from perfledger_profiles.bottleneck.step_shares import (
 )
 from perfledger_profiles.hardware.device_lookup import hardware_of
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
+from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
+from perfledger_profiles.timeline.trace import STACKS_RECORDED
 
 # Above this ratio of the profiled to the unprofiled step the profiler itself dominates.
 MAX_PERTURBATION = 1.1
@@ -42,7 +44,12 @@ _NOTHING = "no step and no kernel of the file has a time: a bottleneck needs tim
 _ON_CPU = "compute and memory are not separated on a CPU: its counters are not read"
 _HOST_UNKNOWN = (
     "{:.2f} % of the step has no work on the device, and the host's recorded calls do not show "
-    "why: they cover too little of it, the file is cut off, or another clock timed them"
+    "why: they cover too little of it, the file is cut off, another clock timed them, or launched "
+    "work was held up"
+)
+_NO_HOST = (
+    "{:.2f} % of the step has no work on the device, and no call of the host was recorded in that "
+    "time, which would show why: record both in one file"
 )
 _DEVICE_UNKNOWN = (
     "the file has no work of the device, so neither its time nor what it waits for is known"
@@ -74,7 +81,7 @@ def classify(
     if environment or not shares:
         return _no_classification(shares, vote, environment)
     primary = _primary(shares, vote, profile)
-    doubts = _doubts(shares, primary, perturbation=perturbation)
+    doubts = _doubts(shares, primary, profile=profile, perturbation=perturbation)
     step_doubts = _step_doubts(profile)
     rows = _bottleneck_shares(shares, vote, is_host_known=profile.is_host_known)
     return Classification(
@@ -169,6 +176,14 @@ def _has_device_time(profile: Profile) -> bool:
     return any(BOTTLENECKS[operation.bucket] is ON_DEVICE for operation in profile.operations)
 
 
+def _has_host_calls(profile: Profile) -> bool:
+    """Return whether any call of the host owns time of the step."""
+    return any(
+        BOTTLENECKS[operation.bucket] is Bottleneck.HOST and operation.name != OUTSIDE_OPERATIONS
+        for operation in profile.operations
+    )
+
+
 def _device_shares(share: float, vote: DeviceVote) -> Iterator[BottleneckShare]:
     """Yield the parts of the device's share of the step, the rest as DEVICE."""
     part_of = partial(BottleneckShare, is_high=False, is_moderate=False)
@@ -199,8 +214,10 @@ def _evidence(
         )
         return (*all_work, vote.reason)
     if primary is Bottleneck.UNKNOWN and share >= OVERHEAD_THRESHOLDS[largest].high:
-        is_recorded = _has_device_time(profile)
-        return (_HOST_UNKNOWN.format(100 * share) if is_recorded else _DEVICE_UNKNOWN,)
+        if not _has_device_time(profile):
+            return (_DEVICE_UNKNOWN,)
+        reason = _HOST_UNKNOWN if _has_host_calls(profile) else _NO_HOST
+        return (reason.format(100 * share),)
     high = 100 * OVERHEAD_THRESHOLDS[largest].high
     mark = f"has {100 * share:.2f} % of the step (high from {high:.0f} % on)"
     if primary in OVERHEAD_THRESHOLDS:
@@ -212,23 +229,32 @@ def _doubts(
     shares: Mapping[Bottleneck, float],
     primary: Bottleneck,
     *,
+    profile: Profile,
     perturbation: float | None,
 ) -> tuple[str, ...]:
     """Return the reasons why the label may be wrong, whatever the number of steps."""
     doubts: list[str] = []
     if perturbation is not None and perturbation > MAX_PERTURBATION:
         doubts.append(f"the profiled step takes {perturbation:.2f} times the unprofiled one")
+    elif primary is Bottleneck.HOST and STACKS_RECORDED in profile.notes:
+        doubts.append("recording every Python call slows the host, so its share is too large")
     ranked = sorted(shares.items(), key=lambda pair: -pair[1])
     pairs = (
         [ranked[:2], overhead_shares(shares)[:2]]
         if primary in OVERHEAD_THRESHOLDS
         else [ranked[:2]]
     )
-    for (first, most), (second, less) in pairs:
+    for (first_name, most), (second_name, less) in pairs:
+        first, second = (_share_name(name, profile) for name in (first_name, second_name))
         doubt = f"{first} and {second} are within {MIN_LEAD * 100:.0f} points of each other"
         if most - less <= MIN_LEAD and doubt not in doubts:
             doubts.append(doubt)
     return tuple(doubts)
+
+
+def _share_name(name: Bottleneck, profile: Profile) -> str:
+    is_unknown = _overhead(name, is_host_known=profile.is_host_known) is Bottleneck.UNKNOWN
+    return "time without a known reason" if is_unknown else str(name)
 
 
 def _step_doubts(profile: Profile) -> tuple[str, ...]:

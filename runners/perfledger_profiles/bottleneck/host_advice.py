@@ -31,6 +31,7 @@ from perfledger_profiles.bottleneck.step_shares import (
     OVERHEAD_THRESHOLDS,
     is_on_cpu,
 )
+from perfledger_profiles.timeline.trace import STACKS_RECORDED
 from perfledger_profiles.xla.host_events import STAGED_COPY
 
 _LOADED_AHEAD = "if every batch is ready when its step begins"
@@ -77,6 +78,11 @@ JIT = Advice(
 PYTHON = Advice(
     "see in the trace what Python does there (with_stack=True records its calls), then take it out "
     "of the step: prepare data in workers, log and check rarely, gc.freeze() after warm-up",
+    "if none of it stays in the step",
+)
+RECORDED_PYTHON = Advice(
+    "see in the trace which of the recorded Python calls take this time, then take them out of the "
+    "step: prepare data in workers, log and check rarely, gc.freeze() after warm-up",
     "if none of it stays in the step",
 )
 JAX_PYTHON = Advice(
@@ -252,9 +258,12 @@ def _python(case: AdviceContext) -> Recommendation | None:
     share = case.share(operations)
     if share < OVERHEAD_THRESHOLDS[Bottleneck.HOST].moderate or _is_launching(case):
         return None
+    if case.classification.detail is BottleneckDetail.START_UP:
+        return None  # nothing is known of a step that has warmed up
     names = first_names(operations)
     trigger = f"{100 * share:.1f} % of the step is spent outside operators: {names}"
-    return case.recommendation(JAX_PYTHON if case.is_jax else PYTHON, trigger=trigger, share=share)
+    advice = RECORDED_PYTHON if STACKS_RECORDED in case.profile.notes else PYTHON
+    return case.recommendation(JAX_PYTHON if case.is_jax else advice, trigger=trigger, share=share)
 
 
 def _optimizer(case: AdviceContext) -> Recommendation | None:

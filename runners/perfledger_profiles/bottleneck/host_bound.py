@@ -7,6 +7,7 @@ from perfledger.profile import Bucket, Operation, Profile
 from perfledger_profiles.bottleneck.classification import BottleneckDetail
 from perfledger_profiles.parsing.copy_names import is_copy_call
 from perfledger_profiles.timeline.breakdown import OTHER_OPERATIONS
+from perfledger_profiles.timeline.call_labels import KERNEL_LAUNCH, LONG_LAUNCH
 from perfledger_profiles.xla.host_events import COMPILING_LABEL, TRACING_LABEL
 
 # A shorter kernel ends before the next launch does: the device waits for the host.
@@ -20,13 +21,17 @@ MOST_KERNELS = 0.5
 # Else what the host does beside launches is what takes its time.
 MOST_HOST_TIME = 0.5
 
+# With fewer first calls, other things take the host's time.
+MIN_START_UP = 0.25
+
 # The reader's labels of XLA's compiler, and torch.compile's own timers.
 COMPILE = re.compile(
     rf"(^|/)({re.escape(COMPILING_LABEL)}|{re.escape(TRACING_LABEL)})|\(dynamo_timed\)|CUDAGraph::?capture"
 )
 LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Graph|Module)?Launch|LaunchKernel|zeEnqueue|PjitFunction")
+# torch.compile's own annotations: exclusively, the code around the launches of compiled kernels.
+COMPILED_CALL = re.compile(r"## Call CompiledFxGraph \w+ ##|Torch-Compiled Region: [\d/]+")
 JIT_CALL = re.compile(r"PjitFunction")
-KERNEL_LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Module)?Launch")
 ALLOCATION = re.compile(r"(?i)^(cuda|hip|cu)(Malloc|Free|StreamCreate|ModuleLoad|Init)")
 CAPTURE = re.compile(r"(?i)StreamBeginCapture|StreamEndCapture|GraphInstantiate")
 READ_BACK = re.compile(r"aten::(item|_local_scalar_dense|is_nonzero|nonzero|equal)\b")
@@ -60,7 +65,8 @@ _DECISIVE = (
 def host_detail(profile: Profile) -> BottleneckDetail:
     """Return the kind of host time: compiling, waiting, copying, launching, operators or Python.
 
-    Compiling, waits, blocking copies or first calls decide where they are largest. Else it is
+    Compiling, waits, blocking copies or first calls decide where they are largest, and first calls
+    from a quarter of the host's time on: what is loaded there takes time around them. Else it is
     launching if the kernels are so short that the device waits for each, else the largest kind.
     """
     seconds = host_seconds(profile)
@@ -69,6 +75,8 @@ def host_detail(profile: Profile) -> BottleneckDetail:
         return BottleneckDetail.NONE
     if largest in _DECISIVE:
         return largest
+    if seconds[BottleneckDetail.START_UP] >= MIN_START_UP * sum(seconds.values()):
+        return BottleneckDetail.START_UP
     return BottleneckDetail.LAUNCH if is_launch_bound(profile) else largest
 
 
@@ -96,9 +104,7 @@ def host_kind(operation: Operation) -> BottleneckDetail | None:
         return BottleneckDetail.NONE
     if operation.bucket is Bucket.RUNTIME:
         return _runtime_kind(operation)
-    # Custom operators may have any name, but only operators have inputs with shapes.
-    is_operator = operation.shapes or OPERATOR.search(operation.name)
-    return BottleneckDetail.OPERATORS if is_operator else BottleneckDetail.PYTHON
+    return _code_kind(operation)
 
 
 def is_around_launches(operation: Operation) -> bool:
@@ -117,6 +123,15 @@ def is_capturing(profile: Profile) -> bool:
     return any(CAPTURE.search(operation.name) for operation in profile.operations)
 
 
+def _code_kind(operation: Operation) -> BottleneckDetail:
+    """Return the kind of an operator, an annotation or of time outside of both."""
+    if COMPILED_CALL.fullmatch(operation.name):
+        return BottleneckDetail.LAUNCH
+    # Custom operators may have any name, but only operators have inputs with shapes.
+    is_operator = operation.shapes or OPERATOR.search(operation.name)
+    return BottleneckDetail.OPERATORS if is_operator else BottleneckDetail.PYTHON
+
+
 def _runtime_kind(operation: Operation) -> BottleneckDetail:
     if _is_first_call(operation):
         return BottleneckDetail.START_UP
@@ -131,8 +146,8 @@ def _is_first_call(operation: Operation) -> bool:
     if not operation.count > 0:
         return False
     seconds = operation.seconds / operation.count
-    if KERNEL_LAUNCH.search(operation.name):
-        return seconds > MAX_LAUNCH_SECONDS
+    if KERNEL_LAUNCH.match(operation.name):
+        return seconds > MAX_LAUNCH_SECONDS or operation.name.endswith(LONG_LAUNCH)
     return seconds > MAX_ALLOCATION_SECONDS and ALLOCATION.search(operation.name) is not None
 
 
@@ -163,6 +178,10 @@ def is_launch_bound(profile: Profile) -> bool:
 
 def _launch_seconds(operations: Iterable[Operation]) -> float:
     """Return a lower bound of the mean launch time: the part behind a kernel counts as kernel."""
-    launches = [(op.seconds, op.count) for op in operations if LAUNCH.search(op.name)]
+    launches = [
+        (one.seconds, one.count)
+        for one in operations
+        if LAUNCH.search(one.name) and not one.name.endswith(LONG_LAUNCH)
+    ]
     calls = sum(count for _, count in launches)
     return sum(seconds for seconds, _ in launches) / calls if calls > 0 else 0.0

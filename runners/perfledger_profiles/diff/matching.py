@@ -1,10 +1,10 @@
 """Matches the operations of two profiles that are the same work.
 
 The stages go from the surest to the weakest, and each consumes its matches on both sides: waits for
-input data; the same operation; a fused attention and its parts; other operations at the same place
-on the same shapes; the same name up to library builds and compiler numbering; fused or split
-operations; new and gone operations inside one operator; kernels of one family. The rest is new or
-gone.
+input data; the same operation; the same one on inputs of other types; a fused attention and its
+parts; other operations at the same place on the same shapes; the same name up to library builds and
+compiler numbering; fused or split operations; new and gone operations inside one operator; kernels
+of one family. The rest is new or gone.
 """
 
 import re
@@ -30,6 +30,9 @@ _ATTENTION_PARTS = re.compile(r"(?i)bmm|matmul|softmax|masked_?fill|attention_ma
 # contain the whole step, so new and gone operations in it may be unrelated.
 _OPERATOR_PLACE = re.compile(r"::[^/]*$|Backward\d*$|^jit\w*/[^/]+$")
 
+# The type before an input's sizes: "c10::Half" of "c10::Half[8,8]".
+_TYPE = re.compile(r"[^\s\[\],]+(?=\[)")
+
 _Key = Hashable | None
 _KeyOf = Callable[[Operation], _Key]
 _Renumbered = frozenset[str]
@@ -50,6 +53,7 @@ def match(
     steps: tuple[Callable[[list[Operation], list[Operation]], UnmatchedOperations], ...] = (
         partial(_stage, key=_input, stage=MatchStage.INPUT),
         partial(_stage, key=same, stage=MatchStage.SAME),
+        partial(_stage, key=_sizes_and_place, stage=MatchStage.NAME),
         _attention,
         partial(_stage, key=_variant, stage=MatchStage.VARIANT),
         partial(_stage, key=_name_and_place, stage=MatchStage.NAME),
@@ -125,6 +129,14 @@ def _identity(operation: Operation, *, renumbered: _Renumbered) -> _Key:
     place = normal_path(operation.path)
     name = plain_name(operation.name) if place in renumbered else operation.name
     return normal_place(name), operation.bucket, operation.shapes, place
+
+
+def _sizes_and_place(operation: Operation) -> _Key:
+    """Return what an operation keeps where only the types of its inputs change, as by autocast."""
+    if not operation.shapes:
+        return None
+    sizes = _TYPE.sub("", operation.shapes)
+    return operation.name, operation.bucket, sizes, normal_path(operation.path)
 
 
 def _variant(operation: Operation) -> _Key:

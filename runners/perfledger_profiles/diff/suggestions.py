@@ -1,8 +1,9 @@
 """Suggests what to do about a change, where the profiles have evidence."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger_profiles.bottleneck.device_advice import FLOAT64_SHAPES
@@ -129,6 +130,8 @@ _DYNAMO = re.compile(r"dynamo_timed|_compile\.compile_inner|TorchDynamo|OutputGr
 _COMPILED_REGION = re.compile(r"Torch-Compiled Region|CompiledFunction|CompiledFxGraph")
 _SINGLE_LOADER = re.compile(r"_SingleProcessDataLoaderIter")
 _SEVERAL_LOADERS = re.compile(r"_MultiProcessingDataLoaderIter")
+# The sizes of one tensor: "512,10" of "Half[512,10]" and of "TensorList[[512,10]]".
+_SIZES = re.compile(r"\[(\d+(?:,\d+)*)\]")
 _OPTIMIZER = re.compile(r"Optimizer\.step")
 _ZERO_GRAD = re.compile(r"Optimizer\.zero_grad|AccumulateGrad")
 _CHECKPOINT = re.compile(r"CheckpointFunction|checkpoint|Backward\d*(/[^/]+)*/aten::(linear|conv)")
@@ -350,7 +353,18 @@ def _has_new_layout(context: _ChangeContext) -> bool:
 def _is_grown(context: _ChangeContext) -> bool:
     before = {one.shapes for one in context.change.base if one.shapes}
     after = {one.shapes for one in context.change.head if one.shapes}
-    return bool(before) and bool(after) and not before & after and not context.is_more_often
+    if not before or not after or before & after or context.is_more_often:
+        return False
+    return _elements(context.change.head) > _elements(context.change.base)
+
+
+def _elements(operations: Sequence[Operation]) -> float:
+    """Return the number of elements of all inputs of all calls; another type changes none."""
+    return sum(
+        operation.count * prod(map(int, sizes.split(",")))
+        for operation in operations
+        for sizes in _SIZES.findall(operation.shapes)
+    )
 
 
 # The first suggestion with evidence is used: those that say most about the code come first.

@@ -106,6 +106,7 @@ class TraceHeader(msgspec.Struct, gc=False):
 
     devices: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="deviceProperties")
     distributed: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="distributedInfo")
+    with_stack: msgspec.Raw = EMPTY_JSON
 
 
 class _Call(TraceCall, tag_field="ph", tag="X"):

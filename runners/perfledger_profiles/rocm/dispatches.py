@@ -1,26 +1,19 @@
-"""Summarizes the kernels and copies that rocprof recorded, whatever the format of its file."""
+"""Turns the kernels, copies and calls that rocprof recorded into a Trace, whatever the format."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-import numpy as np
-
-from perfledger.profile import Kernel, Profile, ProfiledDevice, ProfileReading
-from perfledger.records import Side
+from perfledger.profile import ProfiledDevice
 from perfledger_profiles.parsing.errors import ProfileError
-from perfledger_profiles.parsing.operation_family import family_of, is_tensor_kernel
-from perfledger_profiles.parsing.safe_names import clean_name
-from perfledger_profiles.parsing.units import NS_PER_S
-from perfledger_profiles.timeline.intervals import union
-from perfledger_profiles.timeline.summarised_profile import summary_profile
+from perfledger_profiles.rocm.timeline_calls import TimelineCall, trace_of_calls
+from perfledger_profiles.timeline.trace import UNKNOWN, CallKind, LaunchConfiguration, Trace
 
 TOOL = "rocprof"
-ADDED_UP = "the times of {} devices are added up, whether their work ran at the same time or not"
-# Dispatches of a recording; each takes some hundred bytes while it is read.
-MAX_DISPATCHES = 2_000_000
-# Timestamps are nanoseconds since the boot.
-MAX_NANOSECONDS = 2**62
+# Dispatches, copies and calls of a recording; each takes some hundred bytes while it is read.
+MAX_CALLS = 2_000_000
+NO_COPIES = (
+    "the file has no copies: if none were recorded (rocprofv3 --memory-copy-trace), their time "
+    "counts as idle"
+)
 # More than any launch has.
 _MAX_SIDE = 2**31 - 1
 _SUFFIXES = (" [clone .kd]", ".kd")
@@ -28,99 +21,94 @@ _SUFFIXES = (" [clone .kd]", ".kd")
 Size = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelDispatch:
-    """One kernel or copy; `grid` counts work-items, as rocprof does, and `device` is an agent."""
-
-    name: str
-    start_ns: int
-    end_ns: int
-    device: str = ""
-    grid: Size | None = None
-    workgroup: Size | None = None
-
-
-def dispatch_profile(
-    dispatches: Sequence[KernelDispatch],
+def kernel_call(
+    name: str,
+    times_ns: tuple[int, int],
     *,
-    workload: str,
-    side: Side,
-    device: ProfiledDevice | None = None,
-    dropped: int = 0,
-    notes: Sequence[str] = (),
-) -> Profile:
-    """Return the profile of dispatches, whose one step is all of them. Raises ProfileError."""
-    if len(dispatches) > MAX_DISPATCHES:
-        msg = f"the recording has more than {MAX_DISPATCHES} dispatches: record less"
-        raise ProfileError(msg)
-    sound = [one for one in dispatches if 0 <= one.start_ns <= one.end_ns <= MAX_NANOSECONDS]
-    return summary_profile(
-        workload=workload,
-        side=side,
-        tool=TOOL,
-        kernels=_kernels(sound),
-        readings=_busy(sound),
-        device=device,
-        dropped=dropped + len(dispatches) - len(sound),
-        notes=(*notes, *_devices_note(sound)),
+    device: int | str,
+    queue: int | str = 0,
+    grid: Size | None = None,
+    workgroup: Size | None = None,
+    correlation: int = UNKNOWN,
+) -> TimelineCall:
+    """Return a dispatch; `grid` counts work items, as rocprof does."""
+    return TimelineCall(
+        name=kernel_name(name),
+        kind=CallKind.KERNEL,
+        start_ns=times_ns[0],
+        end_ns=times_ns[1],
+        process=device,
+        thread=queue,
+        correlation=correlation,
+        launch=_launch(grid, workgroup),
     )
 
 
-def _devices_note(dispatches: Sequence[KernelDispatch]) -> tuple[str, ...]:
-    count = len({one.device for one in dispatches})
-    return (ADDED_UP.format(count),) if count > 1 else ()
+def copy_call(
+    name: str,
+    times_ns: tuple[int, int],
+    *,
+    device: int | str,
+    correlation: int = UNKNOWN,
+    moved_bytes: int = UNKNOWN,
+) -> TimelineCall:
+    """Return a copy of a device, which its own engine makes beside the kernels."""
+    return TimelineCall(
+        name=name,
+        kind=CallKind.COPY,
+        start_ns=times_ns[0],
+        end_ns=times_ns[1],
+        process=device,
+        thread="copies",
+        correlation=correlation,
+        bytes=moved_bytes,
+    )
+
+
+def rocm_trace(
+    calls: Sequence[TimelineCall],
+    *,
+    devices: Sequence[ProfiledDevice] = (),
+    dropped: int = 0,
+    notes: Sequence[str] = (),
+) -> Trace:
+    """Return the trace of a recording. Raises ProfileError above MAX_CALLS."""
+    check_count(len(calls))
+    has_copies = any(call.kind is CallKind.COPY for call in calls)
+    return trace_of_calls(
+        calls,
+        tool=TOOL,
+        devices=devices,
+        dropped=dropped,
+        notes=(*notes, *(() if has_copies else (NO_COPIES,))),
+    )
+
+
+def check_count(calls: int) -> None:
+    """Raise ProfileError above MAX_CALLS."""
+    if calls > MAX_CALLS:
+        msg = f"the recording has more than {MAX_CALLS} dispatches and calls: record less"
+        raise ProfileError(msg)
 
 
 def kernel_name(text: str) -> str:
     """Return a kernel's name without the suffixes of its descriptor."""
     for suffix in _SUFFIXES:
         text = text.removesuffix(suffix)
-    return clean_name(text)
+    return text
 
 
-def _kernels(dispatches: Sequence[KernelDispatch]) -> Iterator[Kernel]:
-    groups: dict[tuple[str, Size | None, Size | None], list[KernelDispatch]] = defaultdict(list)
-    for one in dispatches:
-        groups[one.name, one.grid, one.workgroup].append(one)
-    names: Mapping[str, str] = {name: kernel_name(name) for name, _, _ in groups}
-    for (name, grid, workgroup), group in groups.items():
-        yield Kernel(
-            name=names[name],
-            family=family_of(names[name]),
-            seconds=sum(one.end_ns - one.start_ns for one in group) / NS_PER_S,
-            count=float(len(group)),
-            grid=_blocks(grid, workgroup),
-            block=_text(workgroup),
-            is_tensor=is_tensor_kernel(names[name]),
-        )
+def _launch(grid: Size | None, workgroup: Size | None) -> LaunchConfiguration | None:
+    """Return a launch with its grid in workgroups, as other tools state it; None if unknown."""
+    block = workgroup if _is_possible(workgroup) else None
+    if block is None:
+        return None
+    blocks = None
+    if grid is not None and _is_possible(grid):
+        x, y, z = (-(-items // size) for items, size in zip(grid, block, strict=True))
+        blocks = (x, y, z)
+    return LaunchConfiguration(grid=blocks, block=block)
 
 
-def _blocks(grid: Size | None, workgroup: Size | None) -> str:
-    """Return the grid in workgroups, as other tools state it; "" if unknown."""
-    if not (_text(grid) and _text(workgroup)) or grid is None or workgroup is None:
-        return ""
-    return ",".join(str(-(-all_ // one)) for all_, one in zip(grid, workgroup, strict=True))
-
-
-def _text(size: Size | None) -> str:
-    if size is None or not all(1 <= side <= _MAX_SIDE for side in size):
-        return ""
-    return ",".join(map(str, size))
-
-
-def _busy(dispatches: Sequence[KernelDispatch]) -> Iterator[ProfileReading]:
-    """Yield the share of time, from its first to its last dispatch, that each device is active."""
-    by_device: dict[str, list[KernelDispatch]] = defaultdict(list)
-    for one in dispatches:
-        by_device[one.device].append(one)
-    for device, mine in sorted(by_device.items()):
-        start = np.array([one.start_ns for one in mine], dtype=np.int64)
-        end = np.array([one.end_ns for one in mine], dtype=np.int64)
-        span = int(end.max() - start.min())
-        if span > 0:
-            yield ProfileReading(
-                name="gpu_busy",
-                value=union(start, end).length_ns() / span,
-                subject=clean_name(device) if len(by_device) > 1 else "",
-                source="union of device events / from the first to the last",
-            )
+def _is_possible(size: Size | None) -> bool:
+    return size is not None and all(1 <= side <= _MAX_SIDE for side in size)

@@ -1,39 +1,56 @@
 """Reads rocpd, the SQLite database of rocprofv3."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.sqlite_file import open_database
-from perfledger_profiles.rocm.dispatches import (
-    MAX_DISPATCHES,
-    MAX_NANOSECONDS,
-    KernelDispatch,
-    dispatch_profile,
-)
+from perfledger_profiles.rocm.dispatches import check_count, copy_call, kernel_call, rocm_trace
+from perfledger_profiles.rocm.timeline_calls import TimelineCall
+from perfledger_profiles.timeline.profile_builder import build_profile
+from perfledger_profiles.timeline.trace import MAX_COUNT, UNKNOWN, Trace
 
 # A damaged or hostile file must not keep SQLite busy: a full scan of the limit takes less.
 MAX_SQL_STEPS = 2_000_000_000
 _DISPATCHES = "rocpd_kernel_dispatch"
+_COPIES = "rocpd_memory_copy"
 _SYMBOLS = "rocpd_info_kernel_symbol"
 _AGENTS = "rocpd_info_agent"
+_GPU = "GPU"  # the type of an agent
+_TIMES = ("start", "end")
+_ENDS = ("src_agent_id", "dst_agent_id")
+_GRID = ("grid_size_x", "grid_size_y", "grid_size_z")
+_GROUP = ("workgroup_size_x", "workgroup_size_y", "workgroup_size_z")
+
+_Agents = Mapping[object, tuple[int, str]]
 
 
-def read_rocpd(path: Path, *, workload: str, side: Side) -> Profile:
-    """Return the kernels of a rocpd database. Raises ProfileError when it is not one."""
+def read_rocpd(
+    path: Path, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
+) -> Profile:
+    """Return the profile in a rocpd database.
+
+    Raises ProfileError when it is none, or has nothing of the choice.
+    """
+    return build_profile(read_rocpd_trace(path), workload=workload, side=side, choice=choice)
+
+
+def read_rocpd_trace(path: Path) -> Trace:
+    """Return the kernels and copies of a rocpd database. Raises ProfileError when it is none."""
     try:
         with closing(open_database(path, most_steps=MAX_SQL_STEPS)) as connection:
-            dispatches = list(_dispatches(connection, path.name))
-            device = _device(connection, dispatches)
+            agents = dict(_agents(connection))
+            calls = [*_dispatches(connection, agents, path.name), *_copies(connection, agents)]
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         msg = f"{path.name} cannot be read as a rocpd database: {error}"
         raise ProfileError(msg) from error
-    return dispatch_profile(dispatches, workload=workload, side=side, device=device)
+    return rocm_trace(calls, devices=[ProfiledDevice(name=name) for _, name in agents.values()])
 
 
 def _tables(connection: sqlite3.Connection, prefix: str) -> list[str]:
@@ -46,7 +63,9 @@ def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _dispatches(connection: sqlite3.Connection, file_name: str) -> Iterator[KernelDispatch]:
+def _dispatches(
+    connection: sqlite3.Connection, agents: _Agents, file_name: str
+) -> Iterator[TimelineCall]:
     tables = _tables(connection, _DISPATCHES)
     if not tables:
         msg = f"{file_name} has no kernel dispatches: record with rocprofv3 --kernel-trace"
@@ -54,53 +73,79 @@ def _dispatches(connection: sqlite3.Connection, file_name: str) -> Iterator[Kern
     read = 0
     for table in tables:
         names = dict(_names(connection, table.removeprefix(_DISPATCHES)))
-        rows = connection.execute(
-            'SELECT kernel_id, agent_id, start, "end", grid_size_x, grid_size_y, grid_size_z, '  # noqa: S608 - the name is quoted
-            f"workgroup_size_x, workgroup_size_y, workgroup_size_z FROM {_quote(table)}"
-        )
-        for row in rows:
+        columns = ("kernel_id", "agent_id", "queue_id", *_TIMES, *_GRID, *_GROUP)
+        for kernel, agent, queue, *numbers in _rows(connection, table, columns):
             read += 1
-            if read > MAX_DISPATCHES:
-                msg = f"{file_name} has more than {MAX_DISPATCHES} dispatches: record less"
-                raise ProfileError(msg)
-            yield _dispatch(row, names)
+            check_count(read)
+            start, end, *sides = map(_number, numbers)
+            yield kernel_call(
+                names.get(kernel, "(unknown kernel)"),
+                (start, end),
+                device=_device(agent, agents),
+                queue=max(_number(queue), 0),
+                grid=(sides[0], sides[1], sides[2]),
+                workgroup=(sides[3], sides[4], sides[5]),
+            )
 
 
-def _dispatch(row: tuple[object, ...], names: dict[object, str]) -> KernelDispatch:
-    """Return a row as a dispatch; one with other values than numbers has an impossible start."""
-    kernel, agent, *rest = row
-    numbers = [one if isinstance(one, int) and abs(one) < MAX_NANOSECONDS else -1 for one in rest]
-    start, end, grid_x, grid_y, grid_z, group_x, group_y, group_z = numbers
-    return KernelDispatch(
-        name=names.get(kernel, "(unknown kernel)"),
-        start_ns=start,
-        end_ns=end,
-        device=str(agent),
-        grid=(grid_x, grid_y, grid_z),
-        workgroup=(group_x, group_y, group_z),
-    )
+def _copies(connection: sqlite3.Connection, agents: _Agents) -> Iterator[TimelineCall]:
+    """Yield the copies from or to a GPU, on the source unless that is the host."""
+    read = 0
+    for table in _tables(connection, _COPIES):
+        for source, target, *numbers in _rows(connection, table, (*_ENDS, *_TIMES, "size")):
+            read += 1
+            check_count(read)
+            start, end, size = map(_number, numbers)
+            is_from, is_to = source in agents, target in agents
+            if not (is_from or is_to):
+                continue
+            direction = f"{'D' if is_from else 'H'}to{'D' if is_to else 'H'}"
+            if is_from and is_to and source != target:
+                direction = "PtoP"
+            yield copy_call(
+                f"Memcpy {direction}",
+                (start, end),
+                device=_device(source if is_from else target, agents),
+                moved_bytes=size,
+            )
+
+
+def _rows(
+    connection: sqlite3.Connection, table: str, columns: Sequence[str]
+) -> Iterator[tuple[object, ...]]:
+    """Yield a table's rows; a missing column is None."""
+    present = {row[1] for row in connection.execute(f"PRAGMA table_info({_quote(table)})")}
+    listed = ", ".join(f'"{name}"' if name in present else "NULL" for name in columns)
+    yield from connection.execute(f"SELECT {listed} FROM {_quote(table)}")  # noqa: S608 - the names are quoted or our own
+
+
+def _number(value: object) -> int:
+    """Return a number of a row, UNKNOWN for another value: as a time it is impossible."""
+    return value if isinstance(value, int) and 0 <= value <= MAX_COUNT else UNKNOWN
+
+
+def _device(agent: object, agents: _Agents) -> int | str:
+    """Return the number of a GPU; one that the file does not list keeps its agent's."""
+    return agents[agent][0] if agent in agents else clean_name(f"agent {agent}")
 
 
 def _names(connection: sqlite3.Connection, suffix: str) -> Iterator[tuple[object, str]]:
     for table in _tables(connection, _SYMBOLS):
         if table.removeprefix(_SYMBOLS) != suffix:
             continue
-        columns = {row[1] for row in connection.execute(f"PRAGMA table_info({_quote(table)})")}
-        column = "display_name" if "display_name" in columns else "kernel_name"
-        for number, name in connection.execute(f"SELECT id, {column} FROM {_quote(table)}"):  # noqa: S608 - the names are quoted or our own
-            if isinstance(name, str):
-                yield number, name
+        for number, display, name in _rows(
+            connection, table, ("id", "display_name", "kernel_name")
+        ):
+            text = name if display is None else display
+            if isinstance(text, str):
+                yield number, text
 
 
-def _device(
-    connection: sqlite3.Connection, dispatches: list[KernelDispatch]
-) -> ProfiledDevice | None:
-    used = {one.device for one in dispatches}
+def _agents(connection: sqlite3.Connection) -> Iterator[tuple[object, tuple[int, str]]]:
+    """Yield the GPUs by the ids of their agents: the number of each, and its model."""
+    place = 0
     for table in _tables(connection, _AGENTS):
-        columns = {row[1] for row in connection.execute(f"PRAGMA table_info({_quote(table)})")}
-        if not {"id", "product_name"} <= columns:
-            continue
-        for number, name in connection.execute(f"SELECT id, product_name FROM {_quote(table)}"):  # noqa: S608 - the name is quoted
-            if str(number) in used and isinstance(name, str) and name:
-                return ProfiledDevice(name=clean_name(name), count=len(used))
-    return None
+        for number, kind, name in _rows(connection, table, ("id", "type", "product_name")):
+            if kind == _GPU:
+                yield number, (place, clean_name(name) if isinstance(name, str) else "")
+                place += 1

@@ -1,7 +1,7 @@
 """Labels a trace's calls with name, bucket, input shapes and path."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,12 @@ MAX_PATH_CHARACTERS = 500
 MAX_LANES = 10_000
 # A runtime call may come from another one (cudaLaunchKernel from cuLaunchKernel), no deeper.
 MAX_RUNTIME_LEVELS = 4
+
+# A launch takes 5 to 500 us; a longer one loads the kernel's code or is interrupted, and is listed
+# apart: a few of them would make the mean of all launches look slow.
+LONG_LAUNCH_NS = 1_000_000
+LONG_LAUNCH = " (over 1 ms)"
+KERNEL_LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Module)?Launch")
 
 _BUCKETS = tuple(Bucket)
 _PLACE = {bucket: place for place, bucket in enumerate(_BUCKETS)}
@@ -123,12 +129,14 @@ def label_calls(trace: Trace, threads: ThreadNesting, launched_by: IntArray) -> 
     linked = operator != NO_CALL
     path[linked] = path[launch[linked]]
     inputs[linked] = trace.input[operator[linked]]
-    first, label = _distinct(trace.name * len(_BUCKETS) + bucket, inputs * len(paths) + path)
+    is_long = _long_launches(trace)
+    own_key = (trace.name * len(_BUCKETS) + bucket) * 2 + is_long
+    first, label = _distinct(own_key, inputs * len(paths) + path)
     shapes = {place: shapes_of(*trace.inputs[place]) for place in set(to_list(inputs[first]))}
     table = tuple(
-        CallLabel(names[name], _BUCKETS[call_bucket], shapes[input_place], paths[around])
+        CallLabel(name, _BUCKETS[call_bucket], shapes[input_place], paths[around])
         for name, call_bucket, input_place, around in zip(
-            to_list(trace.name[first]),
+            _label_names(names, trace.name[first], is_long[first]),
             to_list(bucket[first]),
             to_list(inputs[first]),
             to_list(path[first]),
@@ -138,6 +146,18 @@ def label_calls(trace: Trace, threads: ThreadNesting, launched_by: IntArray) -> 
     return CallLabels(
         table=table, label=label, bucket=bucket, is_annotation=is_annotation & ~is_input
     )
+
+
+def _long_launches(trace: Trace) -> BoolArray:
+    is_launch = trace.find_by_name([KERNEL_LAUNCH.match(name) is not None for name in trace.names])
+    is_long = trace.end_ns - trace.start_ns > LONG_LAUNCH_NS
+    is_long_launch: BoolArray = is_launch & is_long & (trace.kind == CallKind.RUNTIME)
+    return is_long_launch
+
+
+def _label_names(names: Sequence[str], name: IntArray, is_long: BoolArray) -> Iterator[str]:
+    for place, long in zip(to_list(name), is_long.tolist(), strict=True):
+        yield f"{names[place]}{LONG_LAUNCH}" if long else names[place]
 
 
 def _distinct(first_key: IntArray, second_key: IntArray) -> tuple[IntArray, IntArray]:

@@ -20,6 +20,11 @@ from perfledger_profiles.timeline.intervals import (
 from perfledger_profiles.timeline.launch_links import LaunchedWork
 from perfledger_profiles.timeline.trace import UNKNOWN, Trace
 
+HELD_UP = (
+    "launched work begins up to {:.3g} ms late on an idle device, and the file does not show what "
+    "holds it up: record from before its launch, and every process that uses the device"
+)
+_MS = 1e6
 # Shorter gaps are the cost of launching kernels back to back (HolisticTraceAnalysis's default).
 KERNEL_WAIT_NS = 30_000
 
@@ -41,13 +46,27 @@ class StreamCalls:
 class DeviceGaps:
     """The gaps between the work of a device in order, owned by place; the columns have shape (n,).
 
-    The next work was launched in or after a late gap: the device waited for the host. Otherwise,
-    and if the gap is short, it only started its next kernel.
+    The next work was launched in a late gap: the device waited for the host until `launched_ns`. If
+    the rest is short, the device only started its next kernel; else something held that up.
     """
 
     spans: TimeSegments
+    launched_ns: IntArray  # the start of the gap, unless it is late
+    is_linked: BoolArray  # with the launch of the next work
     is_late: BoolArray
     is_kernel_wait: BoolArray
+
+    @property
+    def late_spans(self) -> TimeSegments:
+        """Return the parts in which the device waited for the host."""
+        return replace(self.spans, end_ns=self.launched_ns).where(self.is_late)
+
+    @property
+    def held_spans(self) -> TimeSegments:
+        """Return the parts in which launched work waited for something else, for long."""
+        rest = replace(self.spans, start_ns=self.launched_ns)
+        is_short = rest.end_ns - rest.start_ns < KERNEL_WAIT_NS
+        return rest.where(~is_short | ~(self.is_late | self.is_kernel_wait))
 
 
 def stream_calls(trace: Trace, launched_by: IntArray, chosen: BoolArray) -> tuple[StreamCalls, ...]:
@@ -89,6 +108,8 @@ def device_gaps(launched: LaunchedWork) -> DeviceGaps:
         spans=TimeSegments(
             start_ns=ended, end_ns=starts, owner=np.arange(ended.size, dtype=np.int64)
         ),
+        launched_ns=np.where(is_late, work.launched_ns[1:][is_gap], ended),
+        is_linked=launch != NO_CALL,
         is_late=is_late,
         is_kernel_wait=(launch != NO_CALL) & ~is_late & (starts - ended < KERNEL_WAIT_NS),
     )
@@ -97,9 +118,18 @@ def device_gaps(launched: LaunchedWork) -> DeviceGaps:
 def waits_for_others(launched: LaunchedWork, windows: TimeSegments) -> bool:
     """Return whether a device waits longer for other things than for launches and kernels."""
     gaps = device_gaps(launched)
-    is_other = ~gaps.is_late & ~gaps.is_kernel_wait
-    other_ns = intersection_ns(gaps.spans.where(is_other), windows)
-    return other_ns > intersection_ns(gaps.spans.where(gaps.is_late), windows)
+    other_ns = intersection_ns(gaps.held_spans, windows)
+    return other_ns > intersection_ns(gaps.late_spans, windows)
+
+
+def note_on_held_work(launched: LaunchedWork, windows: TimeSegments) -> tuple[str, ...]:
+    """Return a note if a device waits most for things that the file does not show."""
+    if not waits_for_others(launched, windows):
+        return ()
+    gaps = device_gaps(launched)
+    held = gaps.held_spans.where(gaps.is_linked)
+    longest_ns = int((held.end_ns - held.start_ns).max(initial=0))
+    return (HELD_UP.format(longest_ns / _MS),) if longest_ns >= KERNEL_WAIT_NS else ()
 
 
 def kernel_waits(launched: LaunchedWork, *, owner: int) -> TimeSegments:

@@ -20,13 +20,14 @@ class LaunchQueues:
 class LaunchedWork:
     """A device's work and when the host launched it, NO_CALL where unknown; all of shape (n,).
 
-    `lane` tells streams apart.
+    `lane` tells streams apart. `launched_ns` is the launch's end, at most the start of the work.
     """
 
     lane: IntArray
     start_ns: IntArray
     end_ns: IntArray
     launch_ns: IntArray
+    launched_ns: IntArray
 
     def where(self, chosen: BoolArray | IntArray) -> "LaunchedWork":
         """Return the chosen work, by mask or by places in any order."""
@@ -35,6 +36,7 @@ class LaunchedWork:
             start_ns=self.start_ns[chosen],
             end_ns=self.end_ns[chosen],
             launch_ns=self.launch_ns[chosen],
+            launched_ns=self.launched_ns[chosen],
         )
 
     def by_start(self) -> "LaunchedWork":
@@ -51,6 +53,9 @@ def launched_work(trace: Trace, launched_by: IntArray) -> LaunchedWork:
         start_ns=trace.start_ns[work],
         end_ns=trace.end_ns[work],
         launch_ns=np.where(launch == NO_CALL, NO_CALL, trace.start_ns[launch]),
+        launched_ns=np.where(
+            launch == NO_CALL, NO_CALL, np.minimum(trace.end_ns[launch], trace.start_ns[work])
+        ),
     )
 
 

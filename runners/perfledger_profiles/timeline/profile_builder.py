@@ -50,6 +50,7 @@ from perfledger_profiles.timeline.device_windows import with_known_steps
 from perfledger_profiles.timeline.idle_reasons import (
     idle_per_step,
     kernel_waits,
+    note_on_held_work,
     stream_calls,
 )
 from perfledger_profiles.timeline.intervals import (
@@ -122,7 +123,7 @@ def build_profile(
     devices = _device_steps(trace, parts, alone, labels)
     profile = replace(
         profile,
-        notes=(*profile.notes, *note_on_devices(devices)),
+        notes=(*profile.notes, *note_on_devices(devices), *_notes_on_held_work(parts)),
         device=_device(trace, parts),
         devices=devices,
         has_steps=all(part.steps.has_markers for part in parts),
@@ -153,6 +154,13 @@ def _parts(
     parts = [parts[place] for place in places]
     all_notes = (*notes, *(note for part in parts for note in part.steps.notes), *left_out_notes)
     return tuple(parts), tuple(dict.fromkeys(all_notes))
+
+
+def _notes_on_held_work(parts: Sequence[_DevicePart]) -> Iterator[str]:
+    """Yield the notes on what the devices wait for, once each."""
+    launched = [(launched_work(part.trace, part.launched_by), part.steps) for part in parts]
+    notes = [note_on_held_work(work, steps.windows) for work, steps in launched if work.lane.size]
+    yield from dict.fromkeys(note for each in notes for note in each)
 
 
 def _with_details(

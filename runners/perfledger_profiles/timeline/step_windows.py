@@ -164,8 +164,8 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
     """Return whether the host's calls show what a device waits for in its steps.
 
     They do not where they cover too little of the steps, and where kernels begin before their
-    launches: then the two clocks differ. If the host runs ahead, they show it only for gaps whose
-    next work was launched late. Nor do they if the file lacks the work that they launch, or an end.
+    launches: then the two clocks differ. They show it only for gaps whose next work was launched
+    late, until its launch. Nor do they if the file lacks the work that they launch, or an end.
     """
     if trace.is_cut_off or trace.lacks_device_work:
         return False
@@ -176,8 +176,7 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
     early = trace.start_ns[linked] < trace.start_ns[launched_by[linked]]
     if np.count_nonzero(early) > MAX_EARLY_SHARE * linked.size:
         return False
-    launched = launched_work(trace, launched_by)
-    if steps.is_device_timed and waits_for_others(launched, steps.windows):
+    if waits_for_others(launched_work(trace, launched_by), steps.windows):
         return False
     host = trace.is_on_host & ~steps.is_marker
     if not host.any():

@@ -16,6 +16,11 @@ from perfledger_profiles.timeline.intervals import BoolArray, IntArray
 
 # The tool of a torch.profiler trace.
 TORCH_PROFILER = "torch.profiler"
+# A note on a trace with every call of Python, which takes the host up to twice as long.
+STACKS_RECORDED = (
+    "every Python call was recorded (with_stack), which slows the host: time without work on the "
+    "device is shorter without it"
+)
 # Not recorded, in every column.
 UNKNOWN = -1
 # Larger counts come from broken files; sums of two still fit a column.

@@ -13,7 +13,7 @@ from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.profile_builder import build_profile
-from perfledger_profiles.timeline.trace import MAX_COUNT, Trace
+from perfledger_profiles.timeline.trace import MAX_COUNT, STACKS_RECORDED, Trace
 from perfledger_profiles.torch_profiler.duplicate_events import without_duplicates
 from perfledger_profiles.torch_profiler.kineto_events import KinetoColumns
 
@@ -69,6 +69,8 @@ def read_kineto_trace(source: bytes | Path) -> Trace:
         dropped += batch.dropped
         notes = (*notes, *batch.notes)
     distributed = _distributed(header)
+    if bytes(header.with_stack).strip() in (b"1", b"true"):
+        notes = (*notes, STACKS_RECORDED)
     trace = columns.trace(
         devices=_devices(header),
         rank=distributed.rank,
@@ -82,7 +84,9 @@ def read_kineto_trace(source: bytes | Path) -> Trace:
 def _join_headers(header: TraceHeader, more: TraceHeader) -> TraceHeader:
     """Return both headers as one: keys may stand before and after the events."""
     return TraceHeader(
-        devices=more.devices or header.devices, distributed=more.distributed or header.distributed
+        devices=more.devices or header.devices,
+        distributed=more.distributed or header.distributed,
+        with_stack=more.with_stack or header.with_stack,
     )
 
 

@@ -160,9 +160,12 @@ def _whole_steps(calls: Sequence[TimeSpan]) -> TimeSegments:
 
 def _launched_work(calls: Sequence[StreamSpan], launch_ns: Sequence[int]) -> LaunchedWork:
     lanes = {lane: number for number, lane in enumerate(sorted({call.lane for call in calls}))}
+    start_ns = np.array([call.start_ns for call in calls], dtype=np.int64)
+    launched = np.array(launch_ns, dtype=np.int64)
     return LaunchedWork(
         lane=np.array([lanes[call.lane] for call in calls], dtype=np.int64),
-        start_ns=np.array([call.start_ns for call in calls], dtype=np.int64),
+        start_ns=start_ns,
         end_ns=np.array([call.end_ns for call in calls], dtype=np.int64),
-        launch_ns=np.array(launch_ns, dtype=np.int64),
+        launch_ns=launched,
+        launched_ns=np.where(launched == NO_CALL, NO_CALL, start_ns),  # the ends are not read
     )

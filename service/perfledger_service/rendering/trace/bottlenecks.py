@@ -55,7 +55,8 @@ class AdviceRow:
 def bottleneck_phrase(classification: Classification) -> str:
     """Return what a step is bound by: "bound by input (55.2 % of the step, high confidence)".
 
-    A bottleneck of low confidence is named as the most likely one.
+    A bottleneck of low confidence is named as the most likely one, unless the device's own work has
+    a larger share: then both are named.
     """
     what = vocabulary.bottleneck(classification.primary)
     if classification.primary in (Bottleneck.UNKNOWN, Bottleneck.ENVIRONMENT):
@@ -63,7 +64,11 @@ def bottleneck_phrase(classification: Classification) -> str:
     if classification.detail:
         what += f", {classification.detail}"
     share = classification.primary_share
-    facts = [f"{number_format.share(share)} of the step"] if share is not None else []
+    facts = [f"{number_format.share(share)} of {_whole(classification)}"] if share else []
+    if _is_outweighed(classification):
+        device = vocabulary.bottleneck(Bottleneck.DEVICE)
+        most = f"{number_format.share(classification.device_share)} of {_whole(classification)}"
+        return f"no sure bottleneck: {device} ({most}), and {what} ({facts[0]})"
     if classification.confidence is BottleneckConfidence.LOW:
         return f"no sure bottleneck, most likely {what}" + (f" ({facts[0]})" if facts else "")
     facts.append(f"{classification.confidence} confidence")
@@ -126,6 +131,20 @@ def advice_rows(recommendations: Sequence[Recommendation]) -> tuple[AdviceRow, .
     )
 
 
+def _whole(classification: Classification) -> str:
+    """Return what shares are of: a sum of kernels is no step."""
+    is_step = any(one.is_of_step for one in classification.shares)
+    return "the step" if is_step or not classification.shares else "the kernels' time"
+
+
+def _is_outweighed(classification: Classification) -> bool:
+    """Return whether an unsure overhead has less of the step than the device's own work."""
+    is_unsure = classification.confidence is BottleneckConfidence.LOW
+    is_overhead = classification.primary not in OF_THE_DEVICE
+    share = classification.primary_share
+    return bool(is_unsure and is_overhead and share and share < classification.device_share)
+
+
 def _bound(recommendation: Recommendation) -> str:
     saved = number_format.whole_share(recommendation.saved_share)
     seconds = number_format.seconds(recommendation.step_seconds)
@@ -157,8 +176,10 @@ def _ceiling(share: BottleneckShare) -> str:
 
 def _mark(share: BottleneckShare, classification: Classification) -> str:
     is_part = classification.primary is Bottleneck.DEVICE and share.bottleneck in OF_THE_DEVICE
-    if is_part or share.bottleneck is classification.primary:
-        is_sure = classification.confidence is not BottleneckConfidence.LOW
+    is_primary = is_part or share.bottleneck is classification.primary
+    if is_primary and not _is_outweighed(classification):
+        is_unknown = classification.primary is Bottleneck.UNKNOWN
+        is_sure = is_unknown or classification.confidence is not BottleneckConfidence.LOW
         return "bound by this" if is_sure else "most likely this"
     if share.is_high:
         return "high"

@@ -20,6 +20,7 @@ from perfledger_profiles.bottleneck.classification import (
     BottleneckDetail,
 )
 from perfledger_profiles.bottleneck.classifier import classify
+from perfledger_profiles.timeline.trace import STACKS_RECORDED
 
 DEVICE = ProfiledDevice(name="NVIDIA A100-SXM4-40GB")
 OUTSIDE = Operation(name="(outside operations)", bucket=Bucket.OTHER, seconds=0.5, count=1.0)
@@ -76,7 +77,25 @@ def test_idle_time_that_the_hosts_calls_do_not_explain_is_of_unknown_reason():
     assert found.primary is Bottleneck.UNKNOWN
     assert Bottleneck.HOST not in {share.bottleneck for share in found.shares}
     assert found.confidence is BottleneckConfidence.LOW
-    assert "do not show why" in found.reasons[0]
+    assert "no call of the host was recorded in that time" in found.reasons[0]
+
+
+def test_idle_time_beside_calls_of_the_host_that_do_not_explain_it_says_so():
+    waiting = Operation(name="cudaMemcpyAsync", bucket=Bucket.SYNC, seconds=0.4, count=1.0)
+    profile = replace(profile_of(sync=0.44), operations=(waiting,), is_host_known=False)
+
+    assert "host's recorded calls do not show why" in classify(profile).reasons[0]
+
+
+def test_recorded_python_calls_make_the_host_unsure():
+    profile = profile_of(other=0.44)
+
+    assert classify(profile).confidence is BottleneckConfidence.HIGH
+
+    found = classify(replace(profile, notes=(STACKS_RECORDED,)))
+
+    assert (found.primary, found.confidence) == (Bottleneck.HOST, BottleneckConfidence.LOW)
+    assert "recording every Python call slows the host, so its share is too large" in found.reasons
 
 
 def test_a_device_that_is_hardly_idle_is_bound_by_its_own_work_whatever_the_host_did():

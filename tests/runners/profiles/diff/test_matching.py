@@ -38,6 +38,25 @@ def test_other_shapes_at_the_same_place_are_the_same_work(make):
     assert hows(base, head) == [(ChangeKind.RATE, ("aten::mm",), ("aten::mm",))]
 
 
+def test_products_in_another_type_are_matched_by_their_sizes(make):
+    """Autocast changes the type of each; without their sizes each may be taken for another."""
+    sizes = ("[512,10] {}[10,1024]", "[2048,512] {}[512,784]")
+    base, head = (
+        [
+            make.operation("aten::mm", 1.0, shapes=kind + size.format(kind), path="AddmmBackward0")
+            for size in order
+        ]
+        for kind, order in (("float", sizes), ("c10::Half", sizes[::-1]))
+    )
+
+    pairs = [(change.base[0].shapes, change.head[0].shapes) for change in match(base, head)]
+
+    assert pairs == [
+        ("float[512,10] float[10,1024]", "c10::Half[512,10] c10::Half[10,1024]"),
+        ("float[2048,512] float[512,784]", "c10::Half[2048,512] c10::Half[512,784]"),
+    ]
+
+
 def test_new_instructions_of_one_name_are_one_work_and_numbered_fusions_are_not(make):
     names = ("sort.14", "sort.15", "fusion.1", "fusion.2")
     head = [make.operation(name, 1.0, path="jit_model") for name in names]

@@ -206,6 +206,14 @@ def test_larger_inputs_are_named_as_such(make):
     assert advice(base, head) == {"aten::mm": LARGER_INPUTS}
 
 
+@pytest.mark.parametrize("shapes", ["Half[8,8]", "float[4,8]", "float[64]"])
+def test_other_inputs_that_are_no_larger_are_not_called_larger(make, shapes):
+    base = make.profile(make.operation("aten::mm", 1e-3, shapes="float[8,8]", path="aten::linear"))
+    head = make.profile(make.operation("aten::mm", 4e-3, shapes=shapes, path="aten::linear"))
+
+    assert LARGER_INPUTS not in advice(base, head).values()
+
+
 def test_time_outside_of_operations_is_pythons_or_that_of_many_calls(make):
     base = make.profile(
         make.operation("aten::mm", 9e-3), make.operation(OUTSIDE_OPERATIONS, 1e-3, 0.0)

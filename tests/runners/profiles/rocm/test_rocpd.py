@@ -6,7 +6,7 @@ import pytest
 from perfledger.records import Side
 from perfledger_profiles.formats import ProfileFormat, detect_format, read_calls, read_profile
 from perfledger_profiles.parsing.errors import ProfileError
-from perfledger_profiles.rocm import rocpd
+from perfledger_profiles.rocm import dispatches
 from perfledger_profiles.rocm.rocpd import read_rocpd
 
 # rocprofv3 names its tables after the process that it watched.
@@ -83,10 +83,10 @@ def test_the_sides_of_a_launch_are_in_their_order(database):
 
 def test_a_database_has_at_most_so_many_dispatches(database, monkeypatch):
     path = database()
-    monkeypatch.setattr(rocpd, "MAX_DISPATCHES", 3)
+    monkeypatch.setattr(dispatches, "MAX_CALLS", 3)
     assert sum(kernel.count for kernel in read(path).kernels) == 3
 
-    monkeypatch.setattr(rocpd, "MAX_DISPATCHES", 2)
+    monkeypatch.setattr(dispatches, "MAX_CALLS", 2)
 
     with pytest.raises(ProfileError, match="more than 2 dispatches"):
         read(path)
@@ -119,6 +119,25 @@ def test_a_damaged_database_is_refused(database, tmp_path):
         read(path)
 
 
-def test_a_summary_has_no_timeline_to_export(database):
-    with pytest.raises(ProfileError, match="no timeline"):
-        read_calls(database())
+def test_all_calls_are_exported(database):
+    calls = read_calls(database())
+
+    assert calls.count == 3
+    assert calls.names == ("attn_fwd", "(unknown kernel)")
+
+
+def test_copies_are_of_the_gpu_that_they_reach(database):
+    copies = f"""CREATE TABLE "rocpd_memory_copy{PROCESS}" (id INTEGER PRIMARY KEY, start BIGINT,
+        "end" BIGINT, src_agent_id INTEGER, dst_agent_id INTEGER, size BIGINT);
+        INSERT INTO "rocpd_memory_copy{PROCESS}" VALUES (1, 5000, 6000, 1, 4, 64), (2, 6000, 9000,
+        1, 1, 64), (3, 6000, 6500, 4, 1, NULL), (4, 7000, 8000, 4, 4, 8);"""
+
+    profile = read(database(script=SCHEMA + copies))
+
+    seconds = {one.name: one.seconds for one in profile.operations if "Memcpy" in one.name}
+    assert seconds == {
+        "Memcpy HtoD": pytest.approx(1e-6),
+        "Memcpy DtoH": pytest.approx(0.5e-6),
+        "Memcpy DtoD": pytest.approx(1e-6),
+    }
+    assert profile.step_seconds == pytest.approx(7e-6)

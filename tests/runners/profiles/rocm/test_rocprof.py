@@ -1,12 +1,15 @@
-import json
 
 import pytest
 
 from perfledger.profile import Bucket, OperationFamily
 from perfledger.records import Side
+from perfledger_profiles.bottleneck.classification import Bottleneck
+from perfledger_profiles.bottleneck.classifier import classify
+from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
-from perfledger_profiles.rocm.dispatches import ADDED_UP
-from perfledger_profiles.rocm.rocprof import read_rocprof
+from perfledger_profiles.rocm.dispatches import NO_COPIES
+from perfledger_profiles.rocm.rocprof import read_rocprof, read_rocprof_trace
+from perfledger_profiles.timeline.step_windows import DEVICE_WINDOW
 
 V3 = """"Kind","Agent_Id","Queue_Id","Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp",\
 "End_Timestamp","Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z","Grid_Size_X",\
@@ -36,36 +39,9 @@ COPIES = """"Kind","Direction","Source_Agent_Id","Destination_Agent_Id","Correla
 """
 
 
-def read(text):
+def read(text, **options):
     data = text if isinstance(text, bytes) else text.encode()
-    return read_rocprof(data, workload="m:f", side=Side.HEAD)
-
-
-def dispatch(kernel, start, end, agent=5):
-    size = {"x": 256, "y": 1, "z": 1}
-    launch = {"agent_id": {"handle": agent}, "kernel_id": kernel, "dispatch_id": 1}
-    return {
-        "start_timestamp": start,
-        "end_timestamp": end,
-        "dispatch_info": {**launch, "workgroup_size": size, "grid_size": size},
-    }
-
-
-def document(*records):
-    agents = [
-        {"id": {"handle": 1}, "type": 1, "product_name": "AMD EPYC 9575F", "cu_count": 128},
-        {"id": {"handle": 5}, "type": 2, "product_name": "AMD Instinct MI350X", "cu_count": 256},
-    ]
-    process = {
-        "metadata": {"pid": 7},
-        "agents": agents,
-        "kernel_symbols": [
-            {"kernel_id": 8, "kernel_name": "_Z3add.kd", "formatted_kernel_name": "attn_fwd"},
-            {"kernel_id": 9, "kernel_name": "__amd_rocclr_fillBufferAligned.kd"},
-        ],
-        "buffer_records": {"kernel_dispatch": list(records), "hip_api": []},
-    }
-    return json.dumps({"rocprofiler-sdk-tool": [process]})
+    return read_rocprof(data, workload="m:f", side=Side.HEAD, **options)
 
 
 def test_version_3_lists_dispatches():
@@ -105,39 +81,56 @@ def test_statistics_are_of_kernels_not_of_calls():
     ]
 
 
-def test_copies_are_copies():
+def test_the_time_without_work_is_idle_and_its_reason_unknown():
+    profile = read(V3)
+
+    classification = classify(profile)
+
+    assert profile.step_seconds == pytest.approx(10e-6)  # from the first work to the last
+    assert profile.bucket_seconds()[Bucket.COMPUTE] == pytest.approx(9e-6)
+    assert profile.bucket_seconds()[Bucket.OTHER] == pytest.approx(1e-6)
+    assert not profile.is_host_known
+    assert profile.notes == (NO_COPIES, DEVICE_WINDOW)
+    shares = {one.bottleneck: one.share for one in classification.shares}
+    assert shares[Bottleneck.UNKNOWN] == pytest.approx(0.1)
+
+
+def test_a_mostly_idle_device_is_bound_by_what_the_file_does_not_show():
+    profile = read(V2 + '2,1,1,7,7,1024,256,64,"k",9700,10100,0\n')
+
+    classification = classify(profile)
+
+    assert classification.primary is Bottleneck.UNKNOWN
+    assert classification.reasons[0] == (
+        "93.00 % of the step has no work on the device, and no call of the host was recorded in "
+        "that time, which would show why: record both in one file"
+    )
+
+
+def test_copies_are_of_the_device_and_overlap_its_kernels():
     profile = read(COPIES)
 
     assert {operation.name: operation.seconds for operation in profile.operations} == {
         "Memcpy HtoD": pytest.approx(1e-6),
         "Memcpy DtoH": pytest.approx(0.5e-6),
+        "(outside operations)": pytest.approx(1e-6),
     }
-    assert all(operation.bucket is not Bucket.COMPUTE for operation in profile.operations)
+    assert profile.bucket_seconds()[Bucket.COPY] == pytest.approx(1.5e-6)
+    assert NO_COPIES not in profile.notes
+    assert profile.devices == ()  # the host, which has the other end of both, is none
 
 
-def test_json_names_the_device_that_ran_the_kernels():
-    profile = read(document(dispatch(8, 1000, 2000), dispatch(9, 2000, 2500), dispatch(3, 0, 1)))
+def test_a_copy_between_two_devices_is_communication():
+    profile = read(COPIES + '"MEMORY_COPY","DEVICE_TO_DEVICE",2,3,9,4000,5000\n')
 
-    assert profile.device.name == "AMD Instinct MI350X"
-    assert (profile.device.multiprocessors, profile.device.count) == (256, 1)
-    assert [kernel.name for kernel in profile.kernels] == [
-        "attn_fwd",
-        "__amd_rocclr_fillBufferAligned",
-        "(kernel 3)",
-    ]
+    assert profile.bucket_seconds()[Bucket.PEER_COPY] == pytest.approx(1e-6)
 
 
-def test_each_device_is_busy_for_itself():
-    profile = read(
-        document(
-            dispatch(8, 0, 500), dispatch(8, 500, 1000), dispatch(8, 0, 1, 6), dispatch(8, 9, 10, 6)
-        )
-    )
-
-    busy = {one.subject: one.value for one in profile.readings if one.name == "gpu_busy"}
-    assert read(V3).notes == ()
-    assert profile.notes == (ADDED_UP.format(2),)
-    assert busy == {"5": pytest.approx(1.0), "6": pytest.approx(0.2)}
+def test_statistics_have_no_devices_and_no_timeline():
+    with pytest.raises(ProfileError, match="no timeline of devices"):
+        read(STATISTICS, choice=DeviceChoice(device=0))
+    with pytest.raises(ProfileError, match="no timeline to export"):
+        read_rocprof_trace(STATISTICS.encode())
 
 
 @pytest.mark.parametrize(
@@ -152,7 +145,6 @@ def test_each_device_is_busy_for_itself():
         '{"rocprofiler-sdk-tool": 3}',
         '{"rocprofiler-sdk-tool": []}',
         '{"traceEvents": []}',
-        document(),
         "{" * 100_000,
         b"\x1f\x8b broken",
         b"\xff\xfe\x00",

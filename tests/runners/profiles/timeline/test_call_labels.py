@@ -128,3 +128,21 @@ def test_the_operators_of_a_compiler_do_not_compute(trace):
     trace.add("aten::mul", 60, 20)
 
     assert [label.bucket for label in labels_of(trace)] == [Bucket.CPU, Bucket.CPU, Bucket.COMPUTE]
+
+
+def test_a_launch_that_takes_over_a_millisecond_is_listed_apart(trace):
+    for number, (begin, lasts) in enumerate(((0, 10), (100, 1000), (2000, 1001)), start=1):
+        at = begin + lasts
+        trace.launch(
+            "cudaLaunchKernel", begin, lasts, kernel="k", at=at, lasts=1, correlation=number
+        )
+    trace.add("cudaMalloc", 4000, 2000, cat="cuda_runtime")
+
+    names = [label.name for label in labels_of(trace)]
+
+    assert [name for name in names if name.startswith("cuda")] == [
+        "cudaLaunchKernel",
+        "cudaLaunchKernel",
+        "cudaLaunchKernel (over 1 ms)",
+        "cudaMalloc",
+    ]

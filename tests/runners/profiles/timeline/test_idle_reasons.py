@@ -5,10 +5,12 @@ from hypothesis import given, strategies as st
 from perfledger_profiles.timeline.idle_reasons import (
     StreamCalls,
     idle_per_step,
+    note_on_held_work,
     stream_calls,
+    waits_for_others,
 )
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
-from perfledger_profiles.timeline.launch_links import launches_of
+from perfledger_profiles.timeline.launch_links import launched_work, launches_of
 
 NS = 1e9
 
@@ -151,3 +153,55 @@ def test_what_a_stream_did_and_waited_for_is_the_steps_between_its_first_and_las
     )
     assert min(waits) >= 0
     assert (found.busy_seconds + sum(waits)) * NS * len(edges) / 2 == pytest.approx(whole)
+
+
+def held(trace):
+    columns = trace.columns()
+    work = launched_work(columns, launches_of(columns))
+    return waits_for_others(work, WHOLE), note_on_held_work(work, WHOLE)
+
+
+def test_a_device_waits_for_the_host_until_the_launch(trace):
+    launched(trace, (0, 2, 10), (100, 105, 10), (200, 206, 10))
+
+    assert held(trace) == (False, ())
+
+
+def test_launched_work_that_does_not_begin_is_held_up_by_what_the_file_lacks(trace):
+    """The host then waits in a copy, which is what is held up, not why."""
+    launched(trace, (0, 2, 10), (15, 700, 10))
+    trace.launch(
+        "hipMemcpyWithStream",
+        30,
+        690,
+        kernel="Memcpy DtoH",
+        at=711,
+        lasts=1,
+        stream=7,
+        correlation=9,
+    )
+
+    waits, (note,) = held(trace)
+
+    assert waits
+    assert note.startswith("launched work begins up to 0.684 ms late on an idle device")
+
+
+def test_the_host_is_to_blame_where_it_is_late_for_longer(trace):
+    launched(trace, (0, 2, 10), (400, 500, 10))
+
+    assert held(trace) == (False, ())
+
+
+def test_a_call_that_launches_for_long_is_the_hosts_time(trace):
+    trace.launch("cudaLaunchKernel", 0, 1, kernel="k", at=2, lasts=10, stream=7, correlation=1)
+    trace.launch("cudaGraphLaunch", 15, 600, kernel="k", at=614, lasts=9, stream=7, correlation=2)
+
+    assert held(trace) == (False, ())
+
+
+def test_work_without_launches_has_no_note(trace):
+    for at in (0, 500):
+        trace.add("k", at, 10, cat="kernel", thread=(0, 7), stream=7)
+
+    assert held(trace) == (True, ())

@@ -126,6 +126,17 @@ def test_kernels_before_their_launches_show_that_the_clocks_differ(trace, early,
     assert known is is_known
 
 
+def test_the_host_is_unknown_where_launched_work_is_held_up(trace):
+    for number, (begin, at) in enumerate(((0, 2), (12, 500)), start=1):
+        trace.launch(
+            "cudaLaunchKernel", begin, 1, kernel="k", at=at, lasts=10, stream=7, correlation=number
+        )
+    trace.add("aten::mm", 0, 510)
+    columns = trace.columns()
+
+    assert not is_host_known(columns, launches_of(columns), found(columns))
+
+
 def test_a_device_without_any_call_of_the_host_waits_for_something_unknown(trace):
     columns = trace.add("k", 0, 10, cat="kernel", thread=(0, 7), stream=7).columns()
 

@@ -17,6 +17,7 @@ from perfledger_profiles.timeline.step_windows import (
     NO_STEPS,
     NO_WORK_OF_DEVICES,
 )
+from perfledger_profiles.timeline.trace import STACKS_RECORDED
 from perfledger_profiles.torch_profiler.kineto import read_kineto
 from tests.tries import tries
 
@@ -369,3 +370,11 @@ def test_what_a_cut_off_file_does_not_show_is_unknown(trace):
     assert trace.read(whole).is_host_known
     assert CUT_OFF in profile.notes
     assert classify(profile).primary is Bottleneck.UNKNOWN
+
+
+@pytest.mark.parametrize(("with_stack", "is_noted"), [(1, True), (0, False), ("x", False)])
+def test_recorded_python_calls_are_noted(trace, with_stack, is_noted):
+    trace.header = {"with_stack": with_stack}
+    trace.step(1, 0, 100).add("aten::mm", 10, 60)
+
+    assert (STACKS_RECORDED in trace.read().notes) is is_noted

@@ -6,6 +6,7 @@ import pytest
 from perfledger_profiles.bottleneck.classification import (
     Bottleneck,
     BottleneckConfidence,
+    BottleneckDetail,
     BottleneckShare,
 )
 from perfledger_service.rendering.trace.bottlenecks import (
@@ -39,6 +40,44 @@ def test_a_label_of_low_confidence_is_no_headline(make):
     )
     assert bottleneck_heading(found).startswith("No sure bottleneck")
     assert share_rows(found)[0].mark == "most likely this"
+
+
+def test_an_unsure_overhead_that_the_device_outweighs_is_named_beside_it(make):
+    of = partial(BottleneckShare, is_high=False, is_moderate=False)
+    shares = (
+        of(bottleneck=Bottleneck.COMPUTE, share=0.5),
+        replace(of(bottleneck=Bottleneck.HOST, share=0.4), is_high=True),
+        of(bottleneck=Bottleneck.MEMORY, share=0.1),
+    )
+    found = replace(
+        make.classification(Bottleneck.HOST),
+        shares=shares,
+        detail=BottleneckDetail.LAUNCH,
+        confidence=BottleneckConfidence.LOW,
+    )
+
+    assert plain(bottleneck_phrase(found)) == (
+        "no sure bottleneck: work on the device (60.0 % of the step), and the host, launch "
+        "(40.0 % of the step)"
+    )
+    assert [row.mark for row in share_rows(found)] == ["", "high", ""]
+    sure = replace(found, confidence=BottleneckConfidence.HIGH)
+    assert plain(bottleneck_phrase(sure)) == (
+        "bound by the host, launch (40.0 % of the step, high confidence)"
+    )
+
+
+def test_shares_of_added_kernels_are_of_their_time(make):
+    share = BottleneckShare(
+        bottleneck=Bottleneck.LATENCY,
+        share=1.0,
+        is_high=False,
+        is_moderate=False,
+        is_of_step=False,
+    )
+    found = replace(make.classification(Bottleneck.LATENCY), shares=(share,))
+
+    assert plain(bottleneck_phrase(found)).endswith("(100 % of the kernels' time, high confidence)")
 
 
 def test_the_parts_of_the_devices_work_are_all_its_bottleneck(make):
