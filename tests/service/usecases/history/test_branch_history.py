@@ -26,6 +26,7 @@ from perfledger_service.usecases.history.branch_history import (
 )
 from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.values.upload_views import UploadStatus
+from tests.service.imported_bundle import copy_upload, imported
 from tests.service.suspects import (
     SHAS,
     WORKLOAD,
@@ -192,6 +193,9 @@ def search(engine, received, make_bundle):
     """Search a branch on which an imported series and a measured one rise at the same commit."""
     upload = received(engine, make_bundle())
     shas = [f"{number:040x}" for number in range(30)]
+    first = received(engine, imported(make_bundle(pairs=1, samples=1)), upload_id="2" * 32)
+    for one in (upload, first):
+        copy_upload(engine, one.id, shas)
     observations = [
         Observation(
             workload="m:f",
