@@ -1,17 +1,27 @@
 """Opens SQLite and PostgreSQL databases so that acknowledged writes are durable."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from sqlite3 import Connection as SqliteConnection, OperationalError
 
 import structlog
-from sqlalchemy import Connection, DateTime, Dialect, Engine, create_engine, event, text
+from sqlalchemy import (
+    Connection,
+    DateTime,
+    Dialect,
+    Engine,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    text,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.types import TypeDecorator
-from sqlmodel import Session
+from sqlmodel import Session, SQLModel
 
 from perfledger_service.errors import SettingsError
 
@@ -131,6 +141,15 @@ def write_if_free(engine: Engine, write: Callable[[Session], None]) -> bool:
         _log.debug("left out a write", reason=type(error.orig).__name__)
         return False
     return True
+
+
+def insert_rows(
+    session: Session, row: type[SQLModel], values: Sequence[Mapping[str, object]]
+) -> None:
+    """Insert rows of a table in one statement, past the session, which looks at each value."""
+    if values:
+        session.flush()
+        session.connection().execute(insert(inspect(row).local_table), values)
 
 
 def _prepare_sqlite(connection: SqliteConnection, record: ConnectionPoolEntry) -> None:  # noqa: ARG001

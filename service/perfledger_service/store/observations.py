@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, insert, select as columns
+from sqlalchemy import ColumnElement, func, select as columns
 from sqlalchemy.sql.selectable import Select
 from sqlmodel import Session, col, select
 
 from perfledger.metrics import Metric, MetricKind
 from perfledger.records import Side
+from perfledger_service.store.database import insert_rows
 from perfledger_service.store.tables import (
     BranchCommitRow,
     ObservationRow,
@@ -61,11 +62,13 @@ def add_observations(
     positions = _positions(
         session, project_id, tuple(dict.fromkeys(one.sha for one in observations))
     )
-    keys = {_name(one): series_key(*_name(one)) for one in observations}
-    series = _series(session, {keys[_name(one)]: one for one in observations}, project_id)
+    named = {_name(one): one for one in observations}
+    keys = {name: series_key(*name) for name in named}
+    stored = _series(session, {keys[name]: one for name, one in named.items()}, project_id)
+    series = {name: stored[key] for name, key in keys.items()}
     rows = [
         {
-            "series_id": series[keys[_name(one)]][0],
+            "series_id": series_id,
             "position": positions[one.sha],
             "upload_id": upload_id,
             "side": one.side,
@@ -73,12 +76,12 @@ def add_observations(
             "center": one.center,
             "low": one.low,
             "high": one.high,
-            "samples": pack(one.samples, series[keys[_name(one)]][1]),
+            "samples": pack(one.samples, sample_type),
         }
         for one in observations
+        for series_id, sample_type in (series[_name(one)],)
     ]
-    if rows:
-        session.exec(insert(ObservationRow), params=rows)
+    insert_rows(session, ObservationRow, rows)
 
 
 def new_observations(

@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from sqlalchemy import ColumnElement, func, insert, true
+from sqlalchemy import ColumnElement, func, true
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from perfledger_baselines.judging.pair_spreads import FEWEST_PAIRS, PairDifferences
 from perfledger_baselines.significance.spread_prior import MOST_VALUES
+from perfledger_service.store.database import insert_rows
 from perfledger_service.store.observations import pack, series_key, unpack
 from perfledger_service.store.tables import PairSpreadRow, SeriesRow
 
@@ -58,8 +59,7 @@ def add_differences(
         for key, one in zip(keys, differences, strict=True)
         if key in series
     ]
-    if new_rows:
-        session.exec(insert(PairSpreadRow), params=new_rows)
+    insert_rows(session, PairSpreadRow, new_rows)
 
 
 def differences_of_series(

@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import starmap
 
 import msgspec
-from sqlalchemy import ColumnElement, func, insert, update
+from sqlalchemy import ColumnElement, func, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
@@ -15,6 +15,7 @@ from perfledger.metrics import Metric
 from perfledger_baselines.judging.verdict import EffectEstimate, Verdict
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 from perfledger_service.errors import NotFoundError
+from perfledger_service.store.database import insert_rows
 from perfledger_service.store.retention.removals import bundle_removed
 from perfledger_service.store.tables import (
     BundleRow,
@@ -298,8 +299,7 @@ def add_judgement(
 ) -> None:
     """Store an upload's verdicts, once, and mark it judged: judging is not attempted again."""
     rows = [_values(upload_id, position, verdict) for position, verdict in enumerate(verdicts)]
-    if rows:
-        session.exec(insert(VerdictRow), params=rows)
+    insert_rows(session, VerdictRow, rows)
     session.exec(
         update(UploadRow)
         .where(col(UploadRow.id) == upload_id)
