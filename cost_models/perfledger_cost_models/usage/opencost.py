@@ -29,6 +29,9 @@ DEVICES = ("gpus", "gpucount", "devices")
 STARTS = ("start", "windowstart", "date")
 ENDS = ("end", "windowend")
 IDLE = "__idle__"  # OpenCost's name of unused hours, if the request includes them
+# A column of OpenCost's daily CSV export, pkg/costmodel/csv_export.go. Its GPUs are the mean over a
+# container's own time in the day, which it does not state: an hour on 8 GPUs is 8 there.
+EXPORT_MARK = "cpucoreusageaverage"
 PROPERTIES = ("cluster", "namespace", "controller", "pod", "container", "node")
 
 
@@ -84,6 +87,13 @@ def read_gpu_table(text: str, name: str) -> DeviceUsage:
     rows = rows_of(text, name)
     header = header_of(rows)
     places = _places(header)
+    if EXPORT_MARK in places and not any(hours in places for hours in HOURS):
+        msg = (
+            f"{name} is OpenCost's CSV export, whose GPUs are a mean over the unknown time that "
+            "each container ran, so that hours would be too many: give an answer of its "
+            "allocation API, which has gpuHours"
+        )
+        raise UsageFileError(msg)
     spans: list[DeviceSpan] = []
     for number, cells in rows:
         where = f"{name}, line {number}"

@@ -130,3 +130,13 @@ def test_what_cannot_be_counted_is_an_error(data, message):
 def test_a_long_cell_is_shown_by_its_first_forty_letters(column):
     with pytest.raises(UsageFileError, match=f"'{'x' * 40}' is not a number of GPU hours"):
         read(f"date,{column}\n2026-10-01,{'x' * 100}\n")
+
+
+def test_opencosts_own_export_has_no_hours():
+    """Its GPUs are those of a container while it ran: one hour on 8 of them is not 192 hours."""
+    header = "Date,Namespace,Pod,CPUCoreUsageAverage,GPUs,GPUCost"
+
+    with pytest.raises(UsageFileError, match=r"OpenCost's CSV export, .* which has gpuHours"):
+        read(f"{header}\n2026-10-01,nlp,train-0,0.5,8,20\n")
+    (span,) = read(f"{header},GPUHours\n2026-10-01,nlp,train-0,0.5,8,20,8\n").spans
+    assert span.device_hours == 8
