@@ -9,6 +9,7 @@ from perfledger.kernel_times import WorkloadKernels
 from perfledger.metrics import Metric
 from perfledger.profile import Profile
 from perfledger.records import (
+    CanaryReading,
     Device,
     Failure,
     HostFinding,
@@ -197,6 +198,7 @@ class Bundle:
     notes: tuple[str, ...] = ()
     held_s: float | None = None  # that the check held the machine, without waiting for others
     host_findings: tuple[HostFinding, ...] = ()  # on the machine's fitness to measure
+    canaries: tuple[CanaryReading, ...] = ()  # of the machine's device: then no commits compared
     perfledger: str = ""
     format: str = BUNDLE_FORMAT
     version: int = BUNDLE_VERSION

@@ -178,6 +178,12 @@ class Machine:
         """Return the class of comparable machines: device kind, model and count."""
         return f"{self.device}:{self.model}:{self.count}"
 
+    @property
+    def device_name(self) -> str:
+        """Return the device's id, of several the first's, or else its model and kind of host."""
+        host = f" on {self.cpu_model}" if self.cpu_model not in {"", self.model} else ""
+        return self.uuid or f"{self.model}{host}, {self.cores} cores"
+
     def part_used_by(self, run: Run) -> Self:
         """Return the part of this machine that a run used.
 
@@ -216,6 +222,17 @@ class Revision:
     is_dirty: bool = False  # a snapshot of uncommitted changes on top of HEAD
     depth: int | None = None  # first-parent ancestors; None if unknown, as in a shallow clone
     committed_at: str = ""  # UTC, ISO 8601; "" if unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryReading:
+    """The rates at which one device did one built-in workload: one of each process."""
+
+    name: str  # with its parameters, such as "matmul[dtype=float32,size=8192]"
+    framework: Framework
+    unit: str  # of a rate, per second: FLOP, B, tokens or samples
+    rates: tuple[float, ...]
+    expected_per_second: float | None = None  # that the device should reach; None: unknown
 
 
 class FindingLevel(StrEnum):

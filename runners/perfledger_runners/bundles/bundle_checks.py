@@ -22,6 +22,7 @@ from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvi
 from perfledger.step_work import CountedWork
 from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger.workload_pattern import is_match
+from perfledger_runners.bundles.canary_checks import check_canaries
 from perfledger_runners.bundles.kernel_checks import check_kernel_plan, check_kernels
 from perfledger_runners.bundles.value_checks import BundleError, require
 from perfledger_runners.checkouts.workload_overlay import MAX_FILES
@@ -90,6 +91,7 @@ def check_bundle(bundle: Bundle) -> None:
     _check_machine(bundle.machine)
     if bundle.is_imported:
         _check_imported(bundle)
+    check_canaries(bundle)
     require(len(bundle.host_findings) <= MAX_FINDINGS, f"host_findings: over {MAX_FINDINGS}")
     ids = _check_workloads(bundle)
     _check_runs(bundle.runs, ids, {metric.name: metric for metric in bundle.metrics})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from perfledger_runners.checkouts.git import GitFailedError, git
 from perfledger_runners.checkouts.repository import SHA, Repository
-from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
+from perfledger_runners.jobs.runner_job import RunnerJob
 
 BRANCHES = "refs/remotes/origin"
 
@@ -36,7 +36,7 @@ def fetch_commits(repository: Repository, job: RunnerJob) -> JobCommits:
     git(repository.root, "fetch", "--quiet", "--prune", "--no-tags", "origin", branches)
     if not job.head_sha:
         newest = repository.resolve(repository.default_branch()).sha
-        return JobCommits(base=newest if job.kind is RunnerJobKind.CANARY else "", head=newest)
+        return JobCommits(base=newest if job.kind.is_of_device else "", head=newest)
     if not _is_on_branch(repository, job.head_sha):
         _fetch_allowed_fork(repository, job)
     if job.base_sha and not _is_on_branch(repository, job.base_sha):

@@ -50,10 +50,11 @@ class JobCommand(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerOptions:
-    """How a runner works: its name, what it can measure, and its times."""
+    """How a runner works: its name, what it can measure and on what, and its times."""
 
     name: str
     machine_classes: tuple[str, ...]
+    devices: tuple[str, ...] = ()  # names of those that measure, as far as they are known
     lease_s: float
     poll_s: float = DEFAULT_POLL_S
     drain_s: float = DEFAULT_DRAIN_S
@@ -134,6 +135,7 @@ class JobRunner:
         job = self.jobs.take(
             runner=self.options.name,
             machine_classes=self.options.machine_classes,
+            devices=self.options.devices,
             lease=state.lease,
             lease_s=self.options.lease_s,
         )

@@ -18,8 +18,14 @@ class RunnerJobKind(StrEnum):
     AB = "ab"  # an A/B request of the default branch
     BISECTION = "bisection"
     CANARY = "canary"  # the default branch's newest commit against itself
+    BUILTIN = "builtin"  # the canaries of `bench builtin`, of which no commit is
     NIGHTLY = "nightly"  # the default branch's newest commit against its parent
     WEEKLY = "weekly"
+
+    @property
+    def is_of_device(self) -> bool:
+        """Return whether a job shows the state of a device, also of one in quarantine."""
+        return self in {RunnerJobKind.CANARY, RunnerJobKind.BUILTIN}
 
     @property
     def statuses_without_bundle(self) -> frozenset[int]:
@@ -64,6 +70,7 @@ class RunnerJob:
     workloads: tuple[str, ...] = ()
     max_pairs: int | None = None
     metric: str = ""  # that a bisection is about, "" for the step time
+    for_runner: str = ""  # the name of the one that is to take it, "" for any
     requested_by: str = ""
     state: RunnerJobState = RunnerJobState.QUEUED
     runner: str = ""

@@ -43,15 +43,23 @@ class ServiceJobs:
     opener: UrlOpener | None = None
 
     def take(
-        self, *, runner: str, machine_classes: Sequence[str], lease: str, lease_s: float
+        self,
+        *,
+        runner: str,
+        machine_classes: Sequence[str],
+        devices: Sequence[str] = (),
+        lease: str,
+        lease_s: float,
     ) -> RunnerJob | None:
         """Return the next job of these machine classes, lent under a lease; None without one.
 
-        The same lease again returns the same job.
+        `devices` are the names of those that would measure it, as far as the runner knows them. The
+        same lease again returns the same job.
         """
         message = {
             "runner": runner,
             "machine_classes": list(machine_classes),
+            "devices": list(devices),
             "lease": lease,
             "lease_s": lease_s,
         }

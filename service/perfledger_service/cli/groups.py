@@ -155,6 +155,14 @@ ROOT = Group(
                         "cancel": "server.job:cancel",
                     },
                 ),
+                "device": Group(
+                    "Manage the quarantine of devices that drift.",
+                    {
+                        "list": "server.device:list_devices",
+                        "quarantine": "server.device:quarantine",
+                        "release": "server.device:release",
+                    },
+                ),
                 "reorder": "server.reorder:reorder",
                 "series": Group(
                     "Manage series of imported histories.", {"remove": "server.series:remove"}

@@ -76,6 +76,7 @@ class CanaryResult:
     expected_per_second: float | None
     state: CanaryState
     basis: str  # of the expectation, why it is unknown, or why nothing was measured
+    rates: tuple[float, ...] = ()  # per second, of each process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from perfledger.records import Machine
 from perfledger_runners.jobs.runner_job import RunnerJob
+from perfledger_service.values.service_views.device_views import DeviceView
 
 
 class ImportKind(StrEnum):
@@ -100,10 +101,12 @@ class RunnerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachinesView:
-    """A project's machines by its newest checks, its runners, and the newest jobs of the queue."""
+    """A project's machines by its newest checks, its devices, runners and newest jobs."""
 
     repository: str
     machines: tuple[MachineView, ...]
     checks: int  # that the machines are read from
     runners: tuple[RunnerView, ...]
     jobs: tuple[RunnerJob, ...]
+    devices: tuple[DeviceView, ...] = ()  # that have canaries or a quarantine
+    devices_left_out: int = 0

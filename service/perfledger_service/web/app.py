@@ -43,7 +43,7 @@ from perfledger_service.web import (
     webhooks,
 )
 from perfledger_service.web.allowed_hosts import AllowedHosts
-from perfledger_service.web.api import reads
+from perfledger_service.web.api import devices, reads
 from perfledger_service.web.api.description import complete_description
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
@@ -57,6 +57,7 @@ from perfledger_service.web.project_pages import (
     costs,
     event_pages,
     gate_badge,
+    machine_pages,
     reviews,
 )
 from perfledger_service.web.repeated_task import RepeatedTask
@@ -72,10 +73,10 @@ TAKE_OVER_S = 1.0
 RETENTION_S = 600.0  # what is past its period goes once a day
 # In the order in which a path is looked for: the pages' `/{owner}/{name}` fits most.
 ROUTED: Final = (
-    *(uploads, priors, ab_requests, checks, events, reads, jobs),
+    *(uploads, priors, ab_requests, checks, events, reads, devices, jobs),
     *(webhooks, health, metrics),
     *(routes, account, search, admin, admin_audit, audit_page, gate_badge, costs),
-    *(reviews, pages, event_pages),
+    *(reviews, machine_pages, pages, event_pages),
 )
 
 

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated
-from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,8 +17,8 @@ from perfledger_runners.jobs.runner_job import (
     RunnerJobState,
 )
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob
+from perfledger_service.usecases.jobs.job_request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import (
-    JobRequest,
     cancel_job,
     fail_job,
     finish_without_bundle,
@@ -28,7 +27,6 @@ from perfledger_service.usecases.jobs.runner_queue import (
     return_job,
     take_job,
 )
-from perfledger_service.usecases.pull_requests.uploads import is_waiting, receive_bundle, work_on
 from perfledger_service.web.api.problems import Problem
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader, CurrentRunner
 from perfledger_service.web.body_limit import check_declared_size
@@ -38,7 +36,7 @@ from perfledger_service.web.uploads import (
     CALLER_PROBLEMS,
     PROBLEMS,
     UploadResponse,
-    upload_response,
+    store_bundle,
 )
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
@@ -48,6 +46,8 @@ Lease = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 LeaseSeconds = Annotated[float, Field(ge=MIN_LEASE_S, le=MAX_LEASE_S)]
 # Printable: they are shown to people.
 Name = Annotated[str, Field(min_length=1, max_length=MAX_WORD, pattern=r"^[ -~]+$")]
+# An id, or a model and a kind of host; PostgreSQL stores no NUL.
+DeviceName = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
 Reason = Annotated[str, Field(max_length=MAX_REASON, pattern=r"^[^\x00]*$")]
 JOB_PROBLEMS: dict[int | str, dict[str, object]] = {
     **CALLER_PROBLEMS,
@@ -61,12 +61,16 @@ class _Message(BaseModel):
 
 
 class TakeMessage(_Message):
-    """A runner that asks for a job; the same lease again, after a lost answer, is the same job."""
+    """A runner that asks for a job; the same lease again, after a lost answer, is the same job.
+
+    One of `devices` that is in quarantine gets no job that measures code.
+    """
 
     runner: Name
     machine_classes: Annotated[
         tuple[MachineClass, ...], Field(min_length=1, max_length=MAX_RUNNER_CLASSES)
     ]
+    devices: Annotated[tuple[DeviceName, ...], Field(max_length=MAX_RUNNER_CLASSES)] = ()
     lease: Lease
     lease_s: LeaseSeconds = DEFAULT_LEASE_S
 
@@ -119,6 +123,7 @@ class JobResponse(BaseModel):
     workloads: tuple[str, ...]
     max_pairs: int | None
     metric: str
+    for_runner: str
     requested_by: str
     state: RunnerJobState
     runner: str
@@ -198,18 +203,7 @@ def store_result(
 
     The first result is stored; the same again returns the same upload, another one is refused.
     """
-    upload = receive_bundle(
-        state.engine,
-        body,
-        project=caller.project,
-        upload_id=uuid4().hex,
-        now=state.now(),
-        job_id=job_id,
-        reports=state.reports,
-    )
-    if is_waiting(upload):
-        state.workflow.enqueue(work_on(upload))
-    return upload_response(state, upload)
+    return store_bundle(state, body, caller.project, job_id=job_id)
 
 
 @router.post("/{job_id}/finish", responses=JOB_PROBLEMS)

@@ -19,7 +19,6 @@ from perfledger_service.rendering.history.series_page import series_page
 from perfledger_service.rendering.history.series_plot import series_data
 from perfledger_service.rendering.layout.document import Document
 from perfledger_service.rendering.layout.writers import to_csv, to_json
-from perfledger_service.rendering.server.machines_page import machines_document, machines_page
 from perfledger_service.store.comments.acceptances import acceptances_of, acceptances_of_project
 from perfledger_service.store.comments.approvals import approvals_of
 from perfledger_service.store.page_queries import (
@@ -39,7 +38,6 @@ from perfledger_service.usecases.fleet.capacity import capacity_view, fleet_vers
 from perfledger_service.usecases.history.series_history import series_history
 from perfledger_service.usecases.pull_requests.compare_uploads import compare_uploads
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
-from perfledger_service.usecases.server.machines import machines_view
 from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.sign_in.readers import NAME, CurrentPageReader
 from perfledger_service.web.uploads import UPLOAD_ID
@@ -209,18 +207,3 @@ def compare(
     if output is PageFormat.HTML:
         return HTMLResponse(compare_page(comparison.repository, comparison))
     return data_response(compare_page_document(comparison), output)
-
-
-@router.get("/{owner}/{name}/machines")
-def machines(
-    reader: CurrentPageReader,
-    owner: Name,
-    name: Name,
-    output: Annotated[PageFormat, Query(alias="format")] = PageFormat.HTML,
-) -> Response:
-    """Show a project's machines, its runners and the newest jobs of the queue."""
-    with reader.session() as session:
-        view = machines_view(session, f"{owner}/{name}")
-    if output is PageFormat.HTML:
-        return HTMLResponse(machines_page(view))
-    return data_response(machines_document(view), output)

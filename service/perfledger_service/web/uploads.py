@@ -9,9 +9,14 @@ from fastapi import APIRouter, Depends, Path, Request
 from pydantic import BaseModel
 
 from perfledger_service.errors import NotFoundError
+from perfledger_service.github.actions_tokens import ActionsRun
+from perfledger_service.rendering.layout.escape import path
 from perfledger_service.store.database import read_session
+from perfledger_service.store.projects import Project
 from perfledger_service.store.uploads import StoredUpload, upload_by_id
+from perfledger_service.usecases.pull_requests.canary_uploads import StoredCanaries
 from perfledger_service.usecases.pull_requests.uploads import is_waiting, receive_bundle, work_on
+from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web.api.problems import Problem
 from perfledger_service.web.app_state import (
@@ -80,22 +85,13 @@ def upload_bundle(
 ) -> UploadResponse:
     """Store a result bundle of the token's repository, to be judged and posted.
 
+    Canaries are compared with those of the same device and of its siblings instead.
+
     The same bundle again returns the same upload; a failed upload starts again. The answer comes
     once the bundle is stored durably; poll `GET /api/v1/uploads/{id}` until the status is no
     longer "received".
     """
-    upload = receive_bundle(
-        state.engine,
-        body,
-        project=caller.project,
-        upload_id=uuid4().hex,
-        now=state.now(),
-        run=caller.run,
-        reports=state.reports,
-    )
-    if is_waiting(upload):
-        state.workflow.enqueue(work_on(upload))
-    return upload_response(state, upload)
+    return store_bundle(state, body, caller.project, run=caller.run)
 
 
 @router.get(
@@ -117,6 +113,50 @@ def get_upload(
         msg = f"no upload {upload_id!r}"
         raise NotFoundError(msg)
     return upload_response(state, upload)
+
+
+def store_bundle(
+    state: AppState,
+    body: bytes,
+    project: Project,
+    *,
+    run: ActionsRun | None = None,
+    job_id: str | None = None,
+) -> UploadResponse:
+    """Store a bundle, have it judged unless it holds canaries, and return the answer."""
+    stored = receive_bundle(
+        state.engine,
+        body,
+        project=project,
+        upload_id=uuid4().hex,
+        now=state.now(),
+        run=run,
+        job_id=job_id,
+        reports=state.reports,
+    )
+    if isinstance(stored, StoredCanaries):
+        return _canaries_response(state, stored)
+    if is_waiting(stored):
+        state.workflow.enqueue(work_on(stored))
+    return upload_response(state, stored)
+
+
+def _canaries_response(state: AppState, stored: StoredCanaries) -> UploadResponse:
+    """Return canaries as they are shown to programs: final at once, with the page of machines."""
+    return UploadResponse(
+        id=stored.id,
+        repository=stored.repository,
+        pull_request=None,
+        base_sha=stored.sha,
+        head_sha=stored.sha,
+        bundle_sha256=stored.bundle_sha256,
+        status=UploadStatus.JUDGED,
+        reason="",
+        conclusion=Conclusion.NEUTRAL,
+        headline=stored.headline,
+        created_at=stored.run.stored_at,
+        url=f"{state.public_url}/{path(stored.repository)}/machines",
+    )
 
 
 def upload_response(state: AppState, upload: StoredUpload) -> UploadResponse:

@@ -70,6 +70,7 @@ def test_the_description_of_the_api_says_what_it_takes_and_answers(site):
     document = site.get("/api/openapi.json").json()
 
     assert set(document["paths"]) == {
+        "/api/v1/devices",
         "/api/v1/priors",
         "/api/v1/ab-requests",
         "/api/v1/checks",
@@ -162,6 +163,7 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
         for method, request in methods.items()
     } == {
         "get /api/v1/ab-requests": "200 401 403 421 422 500 502",
+        "get /api/v1/devices": "200 401 403 421 422 500 502",
         "get /api/v1/events": "200 304 401 403 421 422 500 502",
         "get /api/v1/events/{event_id}": "200 304 401 403 404 410 421 422 500 502",
         "get /api/v1/jobs": "200 401 403 421 422 500 502",

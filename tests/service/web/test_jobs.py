@@ -9,6 +9,7 @@ from perfledger_service.store.database import write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.jobs.runner_queue import queue_job
+from tests.service.canary_bundles import a_canary_bundle
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
@@ -178,3 +179,22 @@ def test_nobody_takes_a_job_without_a_token(site, queued, token):
 )
 def test_an_impossible_request_is_refused(site, message):
     assert post(site, "/take", message).is_client_error
+
+
+def test_canaries_end_their_job_and_have_no_upload(site, queued):
+    job_id = queued(kind=RunnerJobKind.BUILTIN, machine_class="cuda:*", base_sha="", head_sha="")
+    take = TAKE | {"machine_classes": ["cuda:NVIDIA H100:1"], "devices": ["GPU-0"]}
+    assert post(site, "/take", take).json()["job"]["id"] == job_id
+
+    answer = send(site, job_id, a_canary_bundle(1))
+
+    assert answer.status_code == 202
+    assert site.jobs.works == []
+    (listed,) = site.get(ROUTE, token=TOKEN).json()["jobs"]
+    assert (listed["state"], listed["upload_id"]) == ("done", None)
+    assert "2 canaries, unknown" in listed["reason"]
+
+
+@pytest.mark.parametrize("devices", [["x" * 1001], ["a\x00b"], ["GPU"] * 17, [""], "GPU-0"])
+def test_devices_that_cannot_be_are_refused(site, devices):
+    assert post(site, "/take", TAKE | {"devices": devices}).status_code == 422

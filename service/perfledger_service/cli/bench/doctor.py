@@ -10,7 +10,8 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how
 from perfledger_service.cli.output import DocumentOutput
-from perfledger_service.errors import UsageError
+from perfledger_service.cli.service_target import UploadUrl
+from perfledger_service.errors import SettingsError, UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
     from perfledger_service.usecases.bench.doctor import DoctorRequest
@@ -57,23 +58,32 @@ def doctor(
     ] = "",
     *,
     doctor_flags: DoctorFlags,
+    upload_url: UploadUrl = None,
     output: DocumentOutput,
 ) -> None:
     """Show what disturbs measurements on this machine, and the smallest change it can detect.
 
-    It measures the same code on both sides, so every difference is noise. Exits with 3 if nothing
+    It measures the same code on both sides, so every difference is noise. A service, if one is
+    configured, says whether the device is in quarantine. Exits with 3 if nothing
     could be measured.
     """
     from rich.console import Console
 
     from perfledger_service.cli.progress import PairsBar
     from perfledger_service.rendering.bench.doctor import doctor_document
+    from perfledger_service.settings.service import actions_settings, upload_settings
     from perfledger_service.usecases.bench.doctor import examine_machine
+    from perfledger_service.usecases.inputs.upload_target import upload_target
     from perfledger_service.values.report import ExitCode
 
+    service = None
+    try:
+        service = upload_target(upload_url, upload_settings(), actions_settings())
+    except SettingsError as error:  # without a token a machine can be examined all the same
+        typer.echo(f"no service is asked whether the device is in quarantine: {error}", err=True)
     request = doctor_flags.request(workload)
     with interruptible(), PairsBar(Console(stderr=True), most=request.pairs) as progress:
-        view = examine_machine(Path(), request, progress=progress)
+        view = examine_machine(Path(), request, service=service, progress=progress)
     output.write_document(view, doctor_document)
     if view.noise is not None and not view.noise.metrics:
         raise typer.Exit(ExitCode.UNCERTAIN)

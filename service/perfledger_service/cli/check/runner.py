@@ -63,7 +63,7 @@ def runner(
     from perfledger_runners.jobs.job_runner import Drain, RunnerOptions
     from perfledger_service.usecases.check.runner import (
         chosen_launcher,
-        machine_classes_here,
+        machines_here,
         run_jobs,
     )
 
@@ -75,9 +75,12 @@ def runner(
             "as pages and bundles show it"
         )
         raise UsageError(msg)
+    # What another machine measures on is not known here.
+    machines = machines_here(os.environ) if choice is None or choice.is_local else ()
     options = RunnerOptions(
         name=name or platform.node() or "runner",
-        machine_classes=tuple(machine_class or machine_classes_here(os.environ)),
+        machine_classes=tuple(machine_class or (one.device_class for one in machines)),
+        devices=tuple(one.device_name for one in machines),
         poll_s=_seconds(poll, "--poll"),
         lease_s=_lease_seconds(lease),
         drain_s=_seconds(drain, "--drain"),

@@ -21,6 +21,7 @@ class RunKind(StrEnum):
     NIGHTLY = "nightly"
     WEEKLY = "weekly"
     CANARY = "canary"
+    BUILTIN = "builtin"
 
 
 @command(
@@ -43,25 +44,27 @@ def list_jobs(repository: Repository, *, output: DocumentOutput) -> None:
 @command(
     examples=(
         "perfledger server job schedule octo/models nightly --hour 2",
-        "perfledger server job schedule octo/models weekly --machine-class 'cuda:*H100*:1'",
+        "perfledger server job schedule octo/models builtin --machine-class 'cuda:*H100*:1'",
         "perfledger server job schedule octo/models canary --off",
     )
 )
 def schedule(
     repository: Repository,
     kind: Annotated[
-        RunKind, argument("nightly, weekly (on Mondays) or canary (daily)", metavar="KIND")
+        RunKind,
+        argument("nightly, weekly (on Mondays), canary or builtin (daily)", metavar="KIND"),
     ],
     *,
     machine_class: Annotated[str, what("pattern of the machine class", metavar="CLASS")] = "*",
     hour: Annotated[int, how("the hour of the day, UTC", metavar="HOUR", minimum=0)] = 2,
     off: Annotated[bool, how("stop these runs on this class", flag="--off")] = False,
 ) -> None:
-    """Measure the default branch regularly on a machine class.
+    """Measure the default branch, or the devices, regularly on a machine class.
 
     A run is queued within half a minute of its hour. Of missed runs only the newest is queued, at
     once, and none while an earlier one is still waiting. A canary measures the newest commit
-    against itself.
+    against itself, and builtin the canaries of `bench builtin`, by which a device that drifts is
+    quarantined.
     """
     with open_store() as engine:
         from perfledger_runners.jobs.runner_job import RunnerJobKind

@@ -35,15 +35,7 @@ _STYLES = {CanaryState.SLOW: TextStyle.WORSE, CanaryState.NOT_MEASURED: TextStyl
 
 
 def _rate(result: CanaryResult, per_second: float | None) -> str:
-    if per_second is None:
-        return NO_FIGURE
-    match result.unit:
-        case "FLOP":
-            return number_format.flops_per_second(per_second)
-        case "B":
-            return number_format.bytes_per_second(per_second)
-        case _:
-            return f"{number_format.count(per_second)} {result.unit}/s"
+    return NO_FIGURE if per_second is None else number_format.unit_rate(per_second, result.unit)
 
 
 def _share(result: CanaryResult) -> float | None:

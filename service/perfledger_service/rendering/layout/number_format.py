@@ -118,6 +118,17 @@ def bytes_per_second(value: float) -> str:
     return f"{_significant(value / scale, 3)}{NBSP}{prefix}B/s" if _is_number(value) else NOT_KNOWN
 
 
+def unit_rate(value: float, unit: str) -> str:
+    """Return a rate in a canary's unit: FLOP, B, or whatever is counted."""
+    match unit:
+        case "FLOP":
+            return flops_per_second(value)
+        case "B":
+            return bytes_per_second(value)
+        case _:
+            return f"{count(value)} {unit}/s"
+
+
 def hertz(value: float) -> str:
     """Return a frequency with three digits: "1.41 GHz"."""
     scale, prefix = _scale(value, _COUNTS)

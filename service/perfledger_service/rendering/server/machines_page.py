@@ -1,4 +1,4 @@
-"""Renders the page of a project's machines, runners and jobs, and its data."""
+"""Renders the page of a project's machines, devices, runners and jobs, and its data."""
 
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.layout import number_format, provenance_facts
@@ -13,6 +13,11 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.server.device import (
+    WHAT_DRIFT_IS,
+    canaries_table,
+    devices_table,
+)
 from perfledger_service.rendering.server.job import jobs_document
 from perfledger_service.values.fleet_views import MachinesView, MachineView, RunnerView
 
@@ -27,14 +32,20 @@ WHAT_STATES_ARE = (
 NO_ID = "no id: machines of this kind count as one"
 
 
-def machines_page(view: MachinesView) -> str:
-    """Return the page of a project's machines."""
+def machines_page(view: MachinesView, *, form_token: str = "") -> str:
+    """Return the page of a project's machines, with forms of quarantine where there is a token."""
     return render(
         "html/machines.html.j2",
         view=view,
         machines=[(one, provenance_facts.machine_facts(one.newest)) for one in view.machines],
         runners=_runners(view),
         jobs=_jobs(view),
+        devices=devices_table(view.devices),
+        canaries=canaries_table(view.devices),
+        quarantined=[one.key.name for one in view.devices if one.quarantine],
+        others=_devices_in_use(view),
+        what_drift_is=WHAT_DRIFT_IS,
+        form_token=form_token,
         notes=(WHAT_NOISE_IS, WHAT_STATES_ARE),
         no_id=NO_ID,
         device=stored_verdict_rows.device,
@@ -51,10 +62,20 @@ def machines_document(view: MachinesView) -> Document:
         facts={"repository": view.repository, "checks": view.checks},
         blocks=(
             table(_MACHINE_COLUMNS, view.machines, key="machines"),
+            devices_table(view.devices),
+            canaries_table(view.devices),
             _runners(view),
             _jobs(view),
         ),
     )
+
+
+def _devices_in_use(view: MachinesView) -> list[str]:
+    """Return the names of the devices that are in no quarantine."""
+    closed = {one.key.name for one in view.devices if one.quarantine}
+    of_checks = [one.newest.device_name for one in view.machines]
+    names = dict.fromkeys([*(one.key.name for one in view.devices), *of_checks])
+    return [each for each in names if each not in closed]
 
 
 def _runners(view: MachinesView) -> Table:

@@ -15,7 +15,7 @@ class RunnerJobRow(StoreRow, table=True):
     `key` says what it is for: a job that is asked for again is the same one. `workloads` is a JSON
     list. While `state` is "leased", `lease` is what its runner shows until `lease_expires_at`.
     `device_s` are the device-seconds that all its attempts held, `devices` how many the newest one
-    holds at a time; `upload_id` is its result.
+    holds at a time; `upload_id` is its result. `for_runner` is the only one that may take it.
     """
 
     __table_args__ = (UniqueConstraint("project_id", "key"),)
@@ -32,6 +32,7 @@ class RunnerJobRow(StoreRow, table=True):
     workloads: str = Field(default="[]", sa_type=Text)
     max_pairs: int | None = None
     metric: str = ""
+    for_runner: str = Field(default="", sa_column_kwargs={"server_default": ""})
     requested_by: str = ""
     state: str = Field(index=True)
     runner: str = ""

@@ -32,6 +32,7 @@ class NewRunnerJob:
     workloads: tuple[str, ...] = ()
     max_pairs: int | None = None
     metric: str = ""
+    for_runner: str = ""
     requested_by: str = ""
 
 

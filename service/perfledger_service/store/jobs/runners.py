@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import update
+from sqlalchemy import ColumnElement, update
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.jobs.job_tables import RunnerRow
@@ -41,9 +41,20 @@ def served_classes(session: Session, project_id: int, *, since: datetime) -> tup
 
 def project_runners(session: Session, project_id: int) -> tuple[RunnerView, ...]:
     """Return the runners that asked for jobs of a project, last seen first."""
+    return _runners(session, col(RunnerRow.project_id) == project_id)
+
+
+def runners_since(session: Session, project_id: int, *, since: datetime) -> tuple[RunnerView, ...]:
+    """Return the runners that asked for jobs of a project since a time, last seen first."""
+    return _runners(
+        session, (col(RunnerRow.project_id) == project_id) & (col(RunnerRow.seen_at) >= since)
+    )
+
+
+def _runners(session: Session, chosen: ColumnElement[bool]) -> tuple[RunnerView, ...]:
     rows = session.exec(
         select(RunnerRow)
-        .where(col(RunnerRow.project_id) == project_id)
+        .where(chosen)
         .order_by(col(RunnerRow.seen_at).desc(), col(RunnerRow.name), col(RunnerRow.machine_class))
         .limit(MAX_RUNNERS)
     )

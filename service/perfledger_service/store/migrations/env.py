@@ -7,6 +7,7 @@ from sqlmodel.sql.sqltypes import AutoString
 
 from perfledger_service.store.comments import comment_tables
 from perfledger_service.store.database import UtcTime
+from perfledger_service.store.devices import device_tables
 from perfledger_service.store.events import event_tables, notice_tables
 from perfledger_service.store.jobs import job_tables
 from perfledger_service.store.people import people_tables
@@ -17,6 +18,7 @@ from perfledger_service.store.tables import StoreRow
 # The metadata has their tables once they are imported.
 MODULES = (
     comment_tables,
+    device_tables,
     event_tables,
     notice_tables,
     job_tables,

@@ -12,6 +12,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Device, Failure, Framework, Machine, Param, Run, WorkloadSpec
 from perfledger.workload_pattern import is_match
+from perfledger_baselines.estimation.estimators import point_estimates
 from perfledger_baselines.estimation.typical_range import typical_range
 from perfledger_runners.children.harness import (
     Harness,
@@ -230,7 +231,8 @@ def _measure(site: _CanarySite, spec: WorkloadSpec) -> CanaryResult:
     interval = typical_range(runs, metric=STEP_TIME)
     if interval is None:
         return _not_measured(spec, "a reading is zero or not a number")
-    high, rate, low = (units_on_each_link(spec) / seconds for seconds in interval)
+    units = units_on_each_link(spec)
+    high, rate, low = (units / seconds for seconds in interval)
     expected = expected_rate(spec, site.machine, runs[0])
     state = state_of(low, high, expected)
     is_wide = state is CanaryState.UNKNOWN and expected.per_second is not None
@@ -242,6 +244,7 @@ def _measure(site: _CanarySite, spec: WorkloadSpec) -> CanaryResult:
         high_per_second=high,
         expected_per_second=expected.per_second,
         state=state,
+        rates=tuple(units / each for each in point_estimates(runs, STEP_TIME) if each),
     )
 
 

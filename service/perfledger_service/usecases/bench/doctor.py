@@ -9,11 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfledger.protocol import BenchmarkSuite, ChildRequest
-from perfledger.records import Device, Failure, FailureReason, Side, WorkloadSpec
+from perfledger.records import (
+    Device,
+    Failure,
+    FailureReason,
+    FindingLevel,
+    HostFinding,
+    Machine,
+    Side,
+    WorkloadSpec,
+)
 from perfledger.workload_pattern import is_match
 from perfledger_baselines.judging.judge import judge_tests
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_runners.bundles.service_devices import FINDING, quarantine_finding
+from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.children.harness import (
     Harness,
     for_workloads,
@@ -45,6 +56,7 @@ from perfledger_service.usecases.check.child_requests import request_for, reques
 from perfledger_service.usecases.check.measurement import EXPECTED_METRICS
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
+from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.values.doctor_views import DoctorView, MetricNoise, NoiseFloor
 
 # Fewer have no spread of their own; more than a thousand are no examination but a study.
@@ -108,14 +120,15 @@ def examine_machine(
     folder: Path,
     request: DoctorRequest,
     *,
+    service: UploadTarget | None = None,
     progress: CheckProgress,
     clock: Callable[[], float] = time.monotonic,
 ) -> DoctorView:
     """Look at this machine, and measure a workload of the working folder against itself.
 
     It takes its turn among the checks of the machine. Without a registered workload it measures a
-    step of its own. Raises UsageError, NotFoundError without the named workload, and
-    NotMeasuredError without a Python that can run it.
+    step of its own. A service is asked whether the device is in quarantine. Raises UsageError,
+    NotFoundError without the named workload, and NotMeasuredError without a Python that can run it.
     """
     with translate_errors():
         root = root_of(folder)
@@ -129,13 +142,21 @@ def examine_machine(
             )
             queue.measure_on(machine)
             progress.stage("looking at the machine")
-            findings = (*read_fitness(machine.device, gpu), queue.finding)
+            quarantine = () if service is None else (_quarantine_finding(service, machine),)
+            findings = (*quarantine, *read_fitness(machine.device, gpu), queue.finding)
             noise = None
             if request.pairs:
                 device = Device.CPU if site.is_built_in else machine.device
                 noise = _noise_floor(site, request, device, gpu=gpu, progress=progress, clock=clock)
                 findings += (read_fitness_afterwards(),)
     return DoctorView(machine=machine, findings=findings, noise=noise, notes=site.notes)
+
+
+def _quarantine_finding(service: UploadTarget, machine: Machine) -> HostFinding:
+    try:
+        return quarantine_finding(service.url, service.credential(), machine)
+    except ServiceRequestError as error:  # of GitHub, which gives the token
+        return HostFinding(name=FINDING, level=FindingLevel.UNKNOWN, detail=str(error))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfledger.records import Device
+from perfledger.records import Device, Machine
 from perfledger_runners.bundles.service_history import fetch_history
 from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.checkouts.repository import Repository
@@ -37,6 +37,9 @@ PERFLEDGER = (sys.executable, "-m", "perfledger_service")
 PRIVATE_VARIABLES = frozenset(
     f"{ENV_PREFIX}{name}" for name in ("UPLOAD_URL", "UPLOAD_TOKEN", "GITHUB_TOKEN")
 )
+
+# That the machine class of a job may begin with; a pattern may begin with anything else.
+MEASURED_DEVICES = frozenset({Device.CPU, Device.CUDA, Device.TPU})
 
 
 def run_jobs(
@@ -84,14 +87,13 @@ def chosen_launcher(path: Path | None, open_runs: RunsOpener) -> LauncherChoice 
         return read_launcher_file(path, open_runs)
 
 
-def machine_classes_here(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the machine classes that this machine measures: one GPU, if it has any, and its CPU.
+def machines_here(environment: Mapping[str, str]) -> tuple[Machine, ...]:
+    """Return what this machine measures on: one GPU, if it has any, and its CPU.
 
     A TPU, or several devices at a time, are not seen without a framework: they are to be named.
     """
     requests = [Device.CPU] if load_nvml() is None else [Device.CUDA, Device.CPU]
-    machines = (read_machine(None, requested=one, environment=environment)[0] for one in requests)
-    return tuple(machine.device_class for machine in machines)
+    return tuple(read_machine(None, requested=one, environment=environment)[0] for one in requests)
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -114,6 +116,11 @@ class JobCommands:
             where = (*job.workloads[:1], commits.base, commits.head)
             metric = (f"--metric={job.metric}",) if job.metric else ()
             return (*PERFLEDGER, "history", "bisect", bundle, *metric, "--", *where)
+        if job.kind is RunnerJobKind.BUILTIN:
+            device = job.machine_class.partition(":")[0]
+            on_device = (f"--device={device}",) if device in MEASURED_DEVICES else ()
+            of_project = f"--repository={job.repository}"
+            return (*PERFLEDGER, "bench", "builtin", bundle, of_project, *on_device)
         options = {
             "base": commits.base,
             "head": commits.head,

@@ -1,5 +1,6 @@
 """Checks that a bundle is what a job of the queue for runners asked for."""
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from perfledger.bundle import Bundle
@@ -12,7 +13,11 @@ def check_answer(job: RunnerJob, bundle: Bundle) -> None:
     """Raise UsageError unless a bundle answers a job.
 
     It has the job's commits, pull request and workloads, measured on the job's machine class.
+    Canaries answer no other job than one for them.
     """
+    if bool(bundle.canaries) != (job.kind is RunnerJobKind.BUILTIN):
+        msg = f"the job is a {job.kind} one, and the bundle is not: upload another"
+        raise UsageError(msg)
     _check_workloads(job, bundle)
     if job.kind is RunnerJobKind.BISECTION:  # its bundle is of the commit that it found
         return
@@ -29,7 +34,8 @@ def check_answer(job: RunnerJob, bundle: Bundle) -> None:
 def _check_workloads(job: RunnerJob, bundle: Bundle) -> None:
     """Raise UsageError unless a bundle has a job's workloads, each from its machine class.
 
-    A workload that did not run counts as measured on the bundle's machine.
+    A workload that did not run counts as measured on the bundle's machine, and canaries as measured
+    on one device of it.
     """
     missing = [one for one in job.workloads if one not in {spec.id for spec in bundle.workloads}]
     if missing:
@@ -37,7 +43,8 @@ def _check_workloads(job: RunnerJob, bundle: Bundle) -> None:
         raise UsageError(msg)
     machines = bundle.machines()
     used = [machines.get((one, Side.HEAD), bundle.machine) for one in job.workloads]
-    for machine in used or [bundle.machine]:
+    one_device = replace(bundle.machine, count=1) if bundle.canaries else bundle.machine
+    for machine in used or [one_device]:
         if not fnmatchcase(machine.device_class, job.machine_class):
             msg = (
                 f"the job is for machines {job.machine_class}, and the bundle's is "

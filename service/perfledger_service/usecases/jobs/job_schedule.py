@@ -5,8 +5,10 @@ however many replicas and after whichever crash it is queued. After a while with
 the newest run that is due is queued.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from hashlib import sha256
 
 import structlog
@@ -23,15 +25,18 @@ from perfledger_service.store.jobs.runner_jobs import (
     open_runner_jobs,
     stored_keys,
 )
+from perfledger_service.store.jobs.runners import runners_since
 from perfledger_service.store.projects import Project, lock_project, projects
 from perfledger_service.usecases.history.branch_history import requested_ab_runs
 from perfledger_service.usecases.jobs.job_budget import week_of
 from perfledger_service.usecases.jobs.runner_queue import (
+    RUNNER_ABSENT_AFTER,
     cancelled,
     classes_with_runners,
     queue_job,
 )
 from perfledger_service.values.branch_views import AbRequestView
+from perfledger_service.values.fleet_views import RunnerView
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -73,10 +78,12 @@ def _queue_due_jobs(engine: Engine, project: Project, *, now: datetime) -> None:
 
 def _due_work(session: Session, project: Project, *, now: datetime) -> _DueWork:
     open_jobs = open_runner_jobs(session, project.id)
+    runners = runners_since(session, project.id, since=now - RUNNER_ABSENT_AFTER)
     runs = [
-        _run_of(schedule, now=now)
+        run
         for schedule in schedules_of(session, project.id)
-        if not any(_is_of(one, schedule) for one in open_jobs)
+        for run in _runs_of(schedule, runners, now=now)
+        if not any(_is_of(one, run) for one in open_jobs)
     ]
     served = classes_with_runners(session, project.id, now=now)
     open_requests = {job.key: job for job in open_jobs if job.kind is RunnerJobKind.AB}
@@ -105,21 +112,37 @@ def _queue(engine: Engine, project: Project, work: _DueWork, *, now: datetime) -
         session.commit()
 
 
-def _is_of(job: StoredRunnerJob, schedule: JobSchedule) -> bool:
-    return (job.kind, job.machine_class) == (schedule.kind, schedule.machine_class)
+def _is_of(job: StoredRunnerJob, run: NewRunnerJob) -> bool:
+    """Return whether an open job is an earlier run of the same schedule."""
+    names = ("kind", "machine_class", "for_runner")
+    return all(getattr(job, name) == getattr(run, name) for name in names)
 
 
-def _run_of(schedule: JobSchedule, *, now: datetime) -> NewRunnerJob:
-    """Return the newest run of a schedule that is due."""
+def _runs_of(
+    schedule: JobSchedule, runners: Sequence[RunnerView], *, now: datetime
+) -> Iterator[NewRunnerJob]:
+    """Yield the newest run of a schedule that is due; canaries of devices are for each runner."""
+    if schedule.kind is not RunnerJobKind.BUILTIN:
+        yield _run_of(schedule, now=now)
+        return
+    for runner in runners:
+        if fnmatchcase(runner.machine_class, schedule.machine_class):
+            of_runner = replace(schedule, machine_class=runner.machine_class)
+            yield _run_of(of_runner, for_runner=runner.name, now=now)
+
+
+def _run_of(schedule: JobSchedule, *, for_runner: str = "", now: datetime) -> NewRunnerJob:
     is_weekly = schedule.kind is RunnerJobKind.WEEKLY
     day = week_of(now) if is_weekly else now.replace(minute=0, second=0, microsecond=0)
     due_at = day.replace(hour=schedule.hour)
     if due_at > now:
         due_at -= timedelta(days=7 if is_weekly else 1)
+    facts = (schedule.machine_class, due_at.date(), *([for_runner] if for_runner else []))
     return NewRunnerJob(
-        key=job_key(schedule.kind, schedule.machine_class, due_at.date()),
+        key=job_key(schedule.kind, *facts),
         kind=schedule.kind,
         machine_class=schedule.machine_class,
+        for_runner=for_runner,
         requested_by="the schedule",
     )
 

@@ -7,18 +7,18 @@ back neither loses what it measured nor stores it a second time.
 """
 
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 
 from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger.bundle import Bundle
-from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
+from perfledger_runners.jobs.runner_job import MAX_REASON, RunnerJobKind, RunnerJobState
 from perfledger_service.errors import ConflictError, TooManyRequestsError
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.devices.quarantines import open_quarantines
 from perfledger_service.store.jobs.runner_jobs import (
     NewRunnerJob,
     StoredRunnerJob,
@@ -34,6 +34,8 @@ from perfledger_service.store.jobs.runners import record_runner, served_classes
 from perfledger_service.store.projects import Project, lock_project
 from perfledger_service.usecases.jobs.job_answer import check_answer
 from perfledger_service.usecases.jobs.job_budget import budget_problem
+from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.values.service_views.device_views import Quarantine
 
 MAX_OPEN_JOBS = 1000  # of a project: more than its runners can measure in a week
 MAX_LISTED_JOBS = 200
@@ -45,26 +47,6 @@ RETRY_AFTER = timedelta(minutes=1)
 RUNNER_ABSENT_AFTER = timedelta(days=1)
 # People wait for the first ones.
 _ORDER = tuple(RunnerJobKind)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRequest:
-    """A runner that asks for a job: its name, the lease that it would hold, and what it can run."""
-
-    runner: str
-    machine_classes: tuple[str, ...]
-    lease: str
-    lease_s: float
-
-    def can_run(self, job: StoredRunnerJob) -> bool:
-        """Return whether a job is for a machine class of this runner."""
-        return any(fnmatchcase(one, job.machine_class) for one in self.machine_classes)
-
-    def devices_for(self, job: StoredRunnerJob) -> int:
-        """Return the most devices that a machine class of this runner that fits a job ends with."""
-        fitting = (one for one in self.machine_classes if fnmatchcase(one, job.machine_class))
-        counts = (one.rpartition(":")[2] for one in fitting)
-        return max((int(count) for count in counts if count.isdecimal()), default=1)
 
 
 def queue_job(
@@ -96,8 +78,11 @@ def take_job(
     with write_session(engine) as session:
         lock_project(session, project.id)
         record_runner(session, project.id, request.runner, request.machine_classes, now=now)
+        closed = open_quarantines(session, project.id)
         jobs = [_without_lost_lease(session, job, now=now) for job in _open_jobs(session, project)]
-        job = _lent_before(jobs, request) or _first_for(jobs, request, now=now)
+        job = _lent_before(jobs, request) or _first_for(jobs, request, closed, now=now)
+        if closed:
+            _explain_waits(session, jobs, request, closed)
         is_new = job is not None and job.lease != request.lease
         if job is not None and is_new and _must_wait(session, job, request, jobs, now=now):
             job = None
@@ -140,10 +125,11 @@ def answer_job(
     job_id: str,
     bundle: Bundle,
     *,
-    upload_id: str,
+    upload_id: str | None,
+    reason: str = "",
     now: datetime,
 ) -> StoredRunnerJob:
-    """Record an upload as a job's result, and return the job.
+    """Record a bundle as a job's result, and return the job; canaries are no upload.
 
     The caller holds the project's lock and commits.
 
@@ -154,7 +140,9 @@ def answer_job(
     check_answer(job, bundle)
     held_s = bundle.held_s
     device_s = None if held_s is None else held_s * bundle.machine.count
-    return finish_job(session, project, job_id, upload_id=upload_id, device_s=device_s, now=now)
+    return finish_job(
+        session, project, job_id, upload_id=upload_id, device_s=device_s, reason=reason, now=now
+    )
 
 
 def finish_job(
@@ -325,13 +313,32 @@ def _lent_before(jobs: list[StoredRunnerJob], request: JobRequest) -> StoredRunn
 
 
 def _first_for(
-    jobs: list[StoredRunnerJob], request: JobRequest, *, now: datetime
+    jobs: list[StoredRunnerJob],
+    request: JobRequest,
+    closed: Sequence[Quarantine],
+    *,
+    now: datetime,
 ) -> StoredRunnerJob | None:
     for job in jobs:
         is_free = job.state is RunnerJobState.QUEUED and job.due_at <= now
-        if (is_free or _is_lost(job, now=now)) and request.can_run(job):
+        if (is_free or _is_lost(job, now=now)) and request.can_run(job, closed):
             return _released(job, now=now)
     return None
+
+
+def _explain_waits(
+    session: Session,
+    jobs: Iterable[StoredRunnerJob],
+    request: JobRequest,
+    closed: Sequence[Quarantine],
+) -> None:
+    """Say of each job that this runner could run without the quarantine that it waits, and why."""
+    names = ", ".join(each.device.name for each in closed if each.device.name in request.devices)
+    reason = f"waits for another runner: {names} of {request.runner} is in quarantine"[:MAX_REASON]
+    for job in jobs:
+        is_kept = request.can_run(job) and not request.can_run(job, closed)
+        if job.state is RunnerJobState.QUEUED and is_kept and job.reason != reason:
+            save_progress(session, replace(job, reason=reason))
 
 
 def _must_wait(

@@ -24,6 +24,7 @@ from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.github.branch_commits import BranchCommits
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import date_commits
+from perfledger_service.store.devices.quarantines import mark_quarantined, quarantine_of_upload
 from perfledger_service.store.expected_classes import add_expected_classes
 from perfledger_service.store.gate_checks import add_gate_check
 from perfledger_service.store.imported_history import IS_IMPORTED
@@ -55,9 +56,14 @@ from perfledger_service.usecases.inputs.run_values import medians
 from perfledger_service.usecases.jobs.runner_queue import answer_job
 from perfledger_service.usecases.pull_requests.actions_runs import sender_of
 from perfledger_service.usecases.pull_requests.branch_places import find_places
+from perfledger_service.usecases.pull_requests.canary_uploads import (
+    StoredCanaries,
+    receive_canaries,
+)
 from perfledger_service.usecases.pull_requests.confirmation import confirm_suspects
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.jobs.queued_work import QueuedUpload
+from perfledger_service.values.service_views.device_views import DeviceKey
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
 # GitHub numbers pull requests in 32 bits, and so do our tables.
@@ -79,8 +85,10 @@ def receive_bundle(
     run: ActionsRun | None = None,
     job_id: str | None = None,
     reports: UploadReports | None = None,
-) -> StoredUpload:
+) -> StoredUpload | StoredCanaries:
     """Store an uploaded bundle, gzipped or plain, for its project, once.
+
+    Canaries of a device are no upload: nothing is left to judge or to post.
 
     The same bundle again returns the same upload; a failed one begins its next attempt. `run` is
     the run of GitHub Actions that sent it, None for a token's holder. `job_id` is the job for
@@ -95,6 +103,17 @@ def receive_bundle(
     bundle, document = _read(content)
     _check(bundle, project)
     sender = UploadSender.RUNNER if run is None else sender_of(run, project, bundle)
+    if bundle.canaries:
+        return receive_canaries(
+            engine,
+            bundle,
+            project=project,
+            bundle_sha256=sha256(document).hexdigest(),
+            sender=sender,
+            run=run,
+            job_id=job_id,
+            now=now,
+        )
     packed = PackedBundle(
         sha256=sha256(document).hexdigest(), unpacked_bytes=len(document), content=content
     )
@@ -116,6 +135,13 @@ def receive_bundle(
                 environment=_fingerprint(bundle.machine),
                 sender=sender,
                 now=now,
+            )
+            mark_quarantined(
+                session,
+                upload_id,
+                project.id,
+                {DeviceKey.from_machine(one) for one in bundle.machines().values()},
+                measured_at=datetime.fromisoformat(bundle.created_at),
             )
         elif earlier.status is UploadStatus.FAILED:
             restart_upload(session, earlier)
@@ -146,19 +172,22 @@ def judge_upload(
 
     `commits` tells which commits are on the default branch, None where nobody can be asked.
 
-    Verdicts, observations, pair differences and suspects are stored in one transaction. Return
-    whether there is a pull request to post the report on. A judged upload stays as it is.
+    Verdicts, observations, pair differences and suspects are stored in one transaction; of an
+    upload on a device in quarantine only the verdicts. Return whether there is a pull request to
+    post the report on. A judged upload stays as it is.
     """
     with read_session(engine) as session:
         upload = upload_by_id(session, upload_id)
         if upload.status is not UploadStatus.RECEIVED:
             return _needs_posting(upload)
         report, bundle = reports.judge(session, upload, today=now.date())
+        is_in_history = quarantine_of_upload(session, upload_id) is None
     deadline = upload.created_at + timedelta(seconds=bundle.plan.class_deadline_s)
     places = find_places(engine, upload, bundle, commits=commits)
-    differences = pair_differences(report.tests, bundle.machines())
+    tests = report.tests if is_in_history else ()
+    differences = pair_differences(tests, bundle.machines())
     shadow = shadow_of(report)
-    observations = observations_in(bundle)
+    observations = observations_in(bundle) if is_in_history else ()
     with write_session(engine) as session:
         lock_project(session, upload.project_id)
         if upload_by_id(session, upload_id).status is UploadStatus.RECEIVED:
@@ -187,15 +216,16 @@ def judge_upload(
                 add_differences(
                     session, differences, project_id=upload.project_id, upload_id=upload_id
                 )
-            confirm_suspects(
-                session,
-                bundle,
-                report.verdicts,
-                places=places,
-                project_id=upload.project_id,
-                upload_id=upload_id,
-                now=now,
-            )
+            if is_in_history:
+                confirm_suspects(
+                    session,
+                    bundle,
+                    report.verdicts,
+                    places=places,
+                    project_id=upload.project_id,
+                    upload_id=upload_id,
+                    now=now,
+                )
             track_upload(session, upload, bundle, report.verdicts, now=now)
         session.commit()
     return upload.pull_request is not None

@@ -71,6 +71,8 @@ class AuditAction(StrEnum):
     SIGN_IN = "sign in"
     SIGN_OUT = "sign out"
     SET_EVENT = "set event"
+    QUARANTINE_DEVICE = "quarantine device"
+    RELEASE_DEVICE = "release device"
     QUEUE_JOBS = "queue jobs"
     MAKE_TOKEN = "make token"  # noqa: S105 - an action, no token
     REVOKE_TOKEN = "revoke token"  # noqa: S105 - an action, no token

@@ -1,6 +1,7 @@
 """`perfledger bench builtin` as a user runs it, and how its result looks."""
 
 import json
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -33,6 +34,9 @@ UNKNOWN = replace(
 FAILED = replace(
     UNKNOWN, name="embedding", per_second=None, state=CanaryState.NOT_MEASURED, basis="hung: late"
 )
+
+
+TOKEN = "pl_0123abcd_" + "s" * 43
 
 
 def plain_text(*results):
@@ -82,6 +86,33 @@ def test_a_canary_is_measured_on_the_host_and_its_expectation_is_unknown(
 
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.torch
+def test_a_bundle_of_canaries_is_what_a_service_takes(run, site, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "first")):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        subprocess.run(["git", *identity, *words], check=True)
+    target = {"PERFLEDGER_UPLOAD_TOKEN": TOKEN, "XDG_STATE_HOME": str(tmp_path / "state")}
+
+    run("bench", "builtin", "torch_canaries:memory_copy", "--processes", "2", "--device", "cpu",
+        "--repository", "octo/models", "--save-bundle", "canaries.json", **target)  # fmt: skip
+    printed = run("upload", "canaries.json", "--upload-url", site.url, **target)
+
+    assert "https://ledger.example/octo/models/machines" in printed
+    (device,) = site.get("/api/v1/devices", token=TOKEN).json()["devices"]
+    assert (device["kind"], device["canaries"]) == ("cpu", "unknown")
+
+
+def test_a_folder_that_is_no_clone_is_refused_before_anything_is_measured(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="not in a git work tree"):
+        run("bench", "builtin", "--save-bundle", "canaries.json",
+            XDG_STATE_HOME=str(tmp_path / "state"))  # fmt: skip
+
+
 def test_a_name_without_a_canary_is_refused(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 

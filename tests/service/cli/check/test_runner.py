@@ -21,7 +21,7 @@ from perfledger_service.usecases.check import runner
 from perfledger_service.usecases.check.runner import (
     JobCommands,
     child_environment,
-    machine_classes_here,
+    machines_here,
 )
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job
@@ -80,7 +80,7 @@ def queued(site, now):
 
 @pytest.fixture
 def machine_class():
-    return machine_classes_here({})[-1]
+    return machines_here({})[-1].device_class
 
 
 @pytest.fixture
@@ -335,7 +335,7 @@ def test_a_child_does_not_learn_where_and_as_whom_to_upload():
 
 
 def test_this_machine_measures_on_its_cores():
-    assert machine_classes_here({})[-1].startswith("cpu:")
+    assert machines_here({})[-1].device_class.startswith("cpu:")
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from perfledger_service.usecases.comments.comment_commands import (
     unfinished_command_work,
 )
 from perfledger_service.usecases.comments.job_commands import follow_commands
-from perfledger_service.usecases.jobs.runner_queue import JobRequest, jobs_of_project, take_job
+from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, take_job
 from perfledger_service.usecases.pull_requests.comment_and_check import post_report
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle

@@ -8,8 +8,8 @@ from perfledger_service.store.jobs.job_policies import JobBudget, set_budget
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.jobs.job_budget import week_of
+from perfledger_service.usecases.jobs.job_request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import (
-    JobRequest,
     finish_without_bundle,
     jobs_of_project,
     queue_job,

@@ -16,10 +16,10 @@ from perfledger_service.store.database import write_session
 from perfledger_service.store.jobs.job_policies import JobSchedule
 from perfledger_service.usecases.jobs import runner_queue
 from perfledger_service.usecases.jobs.job_policy import schedule_runs
+from perfledger_service.usecases.jobs.job_request import JobRequest
 from perfledger_service.usecases.jobs.job_schedule import job_key, queue_due_jobs
 from perfledger_service.usecases.jobs.runner_queue import (
     RUNNER_ABSENT_AFTER,
-    JobRequest,
     cancel_job,
     jobs_of_project,
     take_job,
@@ -187,3 +187,34 @@ def test_a_key_tells_facts_apart_and_is_short():
 
     assert len(keys) == 2
     assert len(job_key(RunnerJobKind.AB, "x" * 10_000)) < 100
+
+
+def test_canaries_of_devices_are_queued_for_each_runner_that_is_there(engine, project, jobs):
+    for number, name in enumerate(("box-a", "box-b")):
+        asks = JobRequest(
+            runner=name,
+            machine_classes=(MACHINE, "cuda:H100:1"),
+            lease=str(number) * 32,
+            lease_s=60.0,
+        )
+        take_job(engine, project, asks, now=FRIDAY)
+    runs = JobSchedule(kind=RunnerJobKind.BUILTIN, machine_class="cuda:*", hour=2)
+    schedule_runs(engine, "octo/models", runs)
+
+    queued = jobs()
+    assert {(job.for_runner, job.machine_class) for job in queued} == {
+        ("box-a", "cuda:H100:1"),
+        ("box-b", "cuda:H100:1"),
+    }
+    assert jobs(FRIDAY + timedelta(hours=13)) == queued
+    first = next(job for job in queued if job.for_runner == "box-b")
+    cancel_job(engine, project, first.id, reason="done", now=FRIDAY)
+    assert [job.for_runner for job in jobs(FRIDAY + timedelta(hours=15))[2:]] == ["box-b"]
+
+
+def test_no_canaries_are_queued_for_a_runner_that_is_gone(engine, project, jobs):
+    asks = JobRequest(runner="box", machine_classes=(MACHINE,), lease="1" * 32, lease_s=60.0)
+    take_job(engine, project, asks, now=FRIDAY)
+    schedule(engine, RunnerJobKind.BUILTIN)
+
+    assert jobs(FRIDAY + RUNNER_ABSENT_AFTER + timedelta(hours=1)) == ()

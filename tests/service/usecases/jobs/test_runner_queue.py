@@ -16,10 +16,10 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.jobs import runner_queue
+from perfledger_service.usecases.jobs.job_request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import (
     MAX_ATTEMPTS,
     RETRY_AFTER,
-    JobRequest,
     cancel_job,
     classes_with_runners,
     fail_job,

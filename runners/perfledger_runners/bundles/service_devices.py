@@ -1,0 +1,79 @@
+"""Asks a service whether a device is in quarantine."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from perfledger.records import FindingLevel, HostFinding, Machine
+from perfledger_runners.bundles.service_requests import (
+    MAX_ANSWER_BYTES,
+    ServiceRequestError,
+    request_service,
+)
+from perfledger_runners.bundles.upload import UrlOpener
+from perfledger_runners.safe_text import clean_text
+
+ROUTE = "/api/v1/devices"
+FINDING = "quarantine"
+MAX_REASON = 300  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class _Quarantine:
+    since: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    name: str
+    kind: str
+    model: str
+    quarantine: _Quarantine | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Devices:
+    devices: tuple[_Device, ...]
+
+
+_DEVICES_DECODER = msgspec.json.Decoder(_Devices)
+
+
+def quarantine_finding(
+    url: str, token: str, machine: Machine, *, opener: UrlOpener | None = None
+) -> HostFinding:
+    """Return whether the service at `url` has a machine's device in quarantine, or cannot say."""
+    try:
+        devices = _fetch_devices(url, token, opener)
+    except ServiceRequestError as error:
+        detail = f"it is unknown whether this device is in quarantine: {error}"
+        return HostFinding(name=FINDING, level=FindingLevel.UNKNOWN, detail=detail)
+    identity = (machine.device, machine.model, machine.device_name)
+    for device in devices:
+        is_this = (device.kind, device.model, device.name) == identity
+        if is_this and device.quarantine is not None:
+            since, reason = (
+                clean_text(text[:MAX_REASON])
+                for text in (device.quarantine.since, device.quarantine.reason)
+            )
+            return HostFinding(
+                name=FINDING,
+                level=FindingLevel.NOISY,
+                detail=f"this device is in quarantine since {since}: {reason}",
+                advice="mend it, then perfledger server device release",
+            )
+    detail = "the service has this device in no quarantine"
+    return HostFinding(name=FINDING, level=FindingLevel.FINE, detail=detail)
+
+
+def _fetch_devices(url: str, token: str, opener: UrlOpener | None) -> tuple[_Device, ...]:
+    data = request_service(url, token, ROUTE, opener=opener)
+    if len(data) > MAX_ANSWER_BYTES:
+        msg = f"the service's answer has more than {MAX_ANSWER_BYTES} bytes"
+        raise ServiceRequestError(msg)
+    try:
+        return _DEVICES_DECODER.decode(data).devices
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"the service's answer is not a list of devices: {error}"
+        raise ServiceRequestError(msg) from error

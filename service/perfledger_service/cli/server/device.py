@@ -1,0 +1,95 @@
+"""Lists devices with their canaries, and quarantines and releases them."""
+
+from datetime import UTC, datetime
+from getpass import getuser
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.server_modules import open_store
+from perfledger_service.values.people.person import Actor
+
+Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
+DeviceName = Annotated[str, argument("its name, as `list` prints it", metavar="DEVICE")]
+
+
+@command(
+    examples=(
+        "perfledger server device list octo/models",
+        "perfledger server device list octo/models --json",
+    )
+)
+def list_devices(repository: Repository, *, output: DocumentOutput) -> None:
+    """List a project's devices: their canaries, whether they drift, and their quarantine."""
+    from perfledger_service.rendering.server.device import devices_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.fleet.quarantine import devices_of_repository
+
+        devices = devices_of_repository(engine, repository)
+    output.write_document(devices, devices_document)
+
+
+@command(
+    examples=(
+        "perfledger server device quarantine octo/models GPU-1 --reason 'its fan is broken'",
+        "perfledger server device quarantine octo/models GPU-1 --reason 'see ticket 12'",
+    )
+)
+def quarantine(
+    repository: Repository,
+    device: DeviceName,
+    *,
+    reason: Annotated[str, how("why it is not to be measured on", metavar="TEXT")] = "",
+) -> None:
+    """Put a device in quarantine: its runner gets no job but canaries until it is released.
+
+    What is measured on it anyway is marked, and the history does not take it.
+    """
+    with open_store() as engine:
+        from perfledger_service.usecases.events.event import project_of_name
+        from perfledger_service.usecases.fleet.quarantine import quarantine_device
+
+        quarantine_device(
+            engine,
+            project_of_name(engine, repository),
+            device,
+            actor=Actor(name=getuser()),
+            reason=reason,
+            now=datetime.now(UTC),
+        )
+    typer.echo(f"{device} is in quarantine")
+
+
+@command(
+    examples=(
+        "perfledger server device release octo/models GPU-1 --reason 'its fan is replaced'",
+        "perfledger server device release octo/models GPU-1 --reason 'a false alarm'",
+    )
+)
+def release(
+    repository: Repository,
+    device: DeviceName,
+    *,
+    reason: Annotated[str, how("why it may be measured on again", metavar="TEXT")] = "",
+) -> None:
+    """Release a device from quarantine; its own history begins anew.
+
+    If it is still slower than its siblings, its next two runs of canaries quarantine it again.
+    """
+    with open_store() as engine:
+        from perfledger_service.usecases.events.event import project_of_name
+        from perfledger_service.usecases.fleet.quarantine import release_device
+
+        release_device(
+            engine,
+            project_of_name(engine, repository),
+            device,
+            actor=Actor(name=getuser()),
+            reason=reason,
+            now=datetime.now(UTC),
+        )
+    typer.echo(f"{device} is released")

@@ -1,0 +1,1 @@
+"""Tables and queries of devices: their canaries, and their quarantines."""

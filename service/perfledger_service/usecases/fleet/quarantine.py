@@ -1,0 +1,127 @@
+"""Lists the devices of a project, and sets and ends their quarantine."""
+
+from datetime import datetime
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger_service.errors import ConflictError, NotFoundError, UsageError
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.devices.canary_runs import device_views
+from perfledger_service.store.devices.quarantines import (
+    add_quarantine,
+    device_for,
+    devices_named,
+    end_quarantine,
+    open_quarantine,
+    quarantine_of_upload,
+)
+from perfledger_service.store.fleet.machines import project_machines
+from perfledger_service.store.people.audit import add_audit_entry
+from perfledger_service.store.projects import Project, lock_project, project_named
+from perfledger_service.values.people.person import Actor, AuditAction
+from perfledger_service.values.service_views.device_views import DeviceKey, DeviceList
+
+MAX_WORDS = 300
+
+
+def devices_of_repository(engine: Engine, repository: str) -> DeviceList:
+    """Return a project's devices with canaries or a quarantine; raise NotFoundError for none."""
+    with read_session(engine) as session:
+        project = project_named(session, repository)
+        devices, left_out = device_views(session, project.id)
+    return DeviceList(repository=project.repository, devices=devices, left_out=left_out)
+
+
+def quarantine_notes(session: Session, upload_id: str) -> tuple[str, ...]:
+    """Return a sentence for the report on an upload that was measured on a quarantined device."""
+    quarantine = quarantine_of_upload(session, upload_id)
+    if quarantine is None:
+        return ()
+    note = (
+        f"measured on a quarantined device: {clean(quarantine.device.name)}, in quarantine from "
+        f"{quarantine.since:%Y-%m-%d %H:%M} UTC ({clean(quarantine.reason, limit=MAX_WORDS)}). Its "
+        "pairs are compared with each other, and the history does not take them"
+    )
+    return (note,)
+
+
+def quarantine_device(
+    engine: Engine, project: Project, name: str, *, actor: Actor, reason: str, now: datetime
+) -> None:
+    """Put a device in quarantine until somebody releases it; `actor` is who says so.
+
+    Raises NotFoundError for no such device, ConflictError for one in quarantine or for several of
+    the name, and UsageError without a reason.
+    """
+    words = _words(reason, "why the device is not to be measured on")
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        device_id = _device_named(session, project, name)
+        quarantine = open_quarantine(session, device_id)
+        if quarantine is not None:
+            msg = f"{clean(name)} is in quarantine since {quarantine.since:%Y-%m-%d %H:%M} UTC"
+            raise ConflictError(msg)
+        add_quarantine(session, device_id, reason=words, set_by=actor.name, since=now)
+        add_audit_entry(
+            session,
+            AuditAction.QUARANTINE_DEVICE,
+            actor,
+            project_id=project.id,
+            detail=f"{name}: {words}",
+            now=now,
+        )
+        session.commit()
+
+
+def release_device(
+    engine: Engine, project: Project, name: str, *, actor: Actor, reason: str, now: datetime
+) -> None:
+    """End the quarantine of a device; its own history begins anew.
+
+    Raises NotFoundError for no such device, ConflictError for one in no quarantine or for several
+    of the name, and UsageError without a reason.
+    """
+    words = _words(reason, "why the device may be measured on again")
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        device_id = _device_named(session, project, name)
+        quarantine = open_quarantine(session, device_id)
+        if quarantine is None:
+            msg = f"{clean(name)} is in no quarantine: there is nothing to release"
+            raise ConflictError(msg)
+        end_quarantine(session, quarantine.id, reason=words, released_by=actor.name, now=now)
+        add_audit_entry(
+            session,
+            AuditAction.RELEASE_DEVICE,
+            actor,
+            project_id=project.id,
+            detail=f"{name}: {words}",
+            now=now,
+        )
+        session.commit()
+
+
+def _device_named(session: Session, project: Project, name: str) -> int:
+    """Return the number of a device with canaries, or of one that a newest check was made on."""
+    keys = set(devices_named(session, project.id, name))
+    if not keys:
+        machines, _ = project_machines(session, project.id)
+        of_checks = (DeviceKey.from_machine(each.newest) for each in machines)
+        keys = {key for key in of_checks if key.name == name}
+    if not keys:
+        msg = f"{project.repository} has no device {clean(name)}: the page of machines names them"
+        raise NotFoundError(msg)
+    if len(keys) > 1:
+        models = ", ".join(sorted(clean(key.class_start) for key in keys))
+        msg = f"{clean(name)} is the name of several devices ({models}): give each an id"
+        raise ConflictError(msg)
+    return device_for(session, project.id, keys.pop())
+
+
+def _words(reason: str, what: str) -> str:
+    if not reason.strip():
+        msg = f"say {what}: give a reason"
+        raise UsageError(msg)
+    return clean(reason, limit=MAX_WORDS)

@@ -1,0 +1,112 @@
+"""Holds devices with their canaries and quarantines, as the store keeps and pages show them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from perfledger.records import Machine
+from perfledger_baselines.judging.device_drift import DriftState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceKey:
+    """What tells a project's devices apart: kind, model, and an id or the kind of host."""
+
+    device: str
+    model: str
+    name: str
+    has_id: bool
+
+    @classmethod
+    def from_machine(cls, machine: Machine) -> Self:
+        """Return the key of a machine's device, of several the first."""
+        return cls(
+            device=machine.device,
+            model=machine.model,
+            name=machine.device_name,
+            has_id=bool(machine.uuid),
+        )
+
+    @property
+    def class_start(self) -> str:
+        """Return how the machine classes of this device begin, which end with ":" and a count."""
+        return f"{self.device}:{self.model}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """A time in which a device is not measured on."""
+
+    id: int
+    device: DeviceKey
+    reason: str
+    set_by: str  # "canaries", or a person
+    since: datetime
+    released_at: datetime | None = None  # None: it lasts
+    released_by: str = ""
+    release_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryRate:
+    """One canary of a run; a comparison is None with too few values to compare with."""
+
+    name: str
+    framework: str
+    setting: str  # that rates share which are compared
+    unit: str
+    processes: int
+    per_second: float
+    expected_per_second: float | None = None
+    own_count: int = 0
+    own_change: float | None = None  # rate / typical earlier one - 1
+    own_detectable: float | None = None  # share of the rate that a device must lose to be called
+    sibling_count: int = 0
+    sibling_change: float | None = None
+    sibling_detectable: float | None = None
+    is_slower: bool = False
+
+    @property
+    def title(self) -> str:
+        """Return the name with the framework."""
+        return f"{self.name} in {self.framework}"
+
+    @property
+    def share(self) -> float | None:
+        """Return the part of the expected rate that was reached; None if that is unknown."""
+        expected = self.expected_per_second
+        return self.per_second / expected if expected else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryRun:
+    """All canaries of one bundle on one device, and what they say of it."""
+
+    bundle_id: str
+    epoch: str
+    is_disturbed: bool  # other work ran: it says nothing
+    state: DriftState
+    reason: str
+    measured_at: datetime
+    stored_at: datetime
+    rates: tuple[CanaryRate, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceView:
+    """A device with its newest canaries, their past rates, and its quarantine."""
+
+    id: int
+    key: DeviceKey
+    newest: CanaryRun | None  # None: only a person quarantined it
+    past: tuple[tuple[float, ...], ...] = ()  # of each newest canary, oldest first, with it
+    quarantine: Quarantine | None = None  # that lasts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceList:
+    """The devices of a project that have canaries or a quarantine, and how many are left out."""
+
+    repository: str
+    devices: tuple[DeviceView, ...]
+    left_out: int = 0

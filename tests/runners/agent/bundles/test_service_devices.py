@@ -1,0 +1,98 @@
+"""Tests what a machine learns of its quarantine, from a service that may lie or be away."""
+
+import io
+import json
+from urllib.error import URLError
+
+import pytest
+
+from perfledger.records import Device, FindingLevel, Machine
+from perfledger_runners.bundles import service_devices
+from perfledger_runners.bundles.service_devices import quarantine_finding
+
+URL, TOKEN = "http://127.0.0.1:9", "pl_0123abcd_" + "s" * 43
+GPU = Machine(device=Device.CUDA, model="a GPU", uuid="GPU-1")
+QUARANTINE = {"since": "2026-11-20T12:00:00+00:00", "reason": "it is\x1b[31m slow"}
+DEVICE = {"name": "GPU-1", "kind": "cuda", "model": "a GPU", "quarantine": QUARANTINE}
+
+
+class Answers:
+    """An opener with one answer; an exception is raised instead."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def open(self, fullurl, data=None, timeout=None):  # noqa: ARG002 - the opener's signature
+        self.url = fullurl.full_url
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return io.BytesIO(self.answer)
+
+
+def finding(answer, machine=GPU):
+    data = json.dumps({"devices": answer}).encode() if isinstance(answer, list) else answer
+    opener = Answers(data)
+    found = quarantine_finding(URL, TOKEN, machine, opener=opener)
+    assert opener.url == f"{URL}/api/v1/devices"
+    return found
+
+
+def test_a_device_in_quarantine_is_said_so_with_since_and_reason():
+    found = finding([DEVICE | {"name": "GPU-0"}, DEVICE])
+
+    assert found.level is FindingLevel.NOISY
+    assert "2026-11-20" in found.detail
+    assert "\x1b" not in found.detail
+    assert "server device release" in found.advice
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        [],
+        [DEVICE | {"quarantine": None}],
+        [DEVICE | {"name": "GPU-2"}],
+        [DEVICE | {"model": "another GPU"}],
+        [DEVICE | {"kind": "tpu"}],
+    ],
+)
+def test_another_device_or_no_quarantine_is_fine(devices):
+    assert finding(devices).level is FindingLevel.FINE
+
+
+def test_the_quarantine_of_a_cpu_is_that_of_its_model_and_cores():
+    cpu = Machine(device=Device.CPU, model="Xeon", cpu_model="Xeon", cores=8)
+    device = DEVICE | {"kind": "cpu", "model": "Xeon", "name": "Xeon, 8 cores"}
+
+    assert finding([device], cpu).level is FindingLevel.NOISY
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"<html>",
+        b"[]",
+        b'{"devices": 1}',
+        b"\xff",
+        b"[" * 100_000,
+        URLError("refused"),
+    ],
+)
+def test_without_an_answer_it_is_unknown_and_why(answer):
+    found = finding(answer)
+
+    assert found.level is FindingLevel.UNKNOWN
+    assert "unknown whether this device is in quarantine" in found.detail
+    assert TOKEN not in found.detail
+
+
+def test_a_huge_answer_is_unknown(monkeypatch):
+    monkeypatch.setattr(service_devices, "MAX_ANSWER_BYTES", 10)
+
+    assert finding([DEVICE]).level is FindingLevel.UNKNOWN
+
+
+def test_a_huge_reason_is_cut():
+    long = DEVICE | {"quarantine": QUARANTINE | {"reason": "x" * 100_000}}
+
+    assert len(finding([long]).detail) < 500

@@ -1,0 +1,122 @@
+"""Tests which jobs a runner gets, above all one whose device is in quarantine."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger_runners.jobs.runner_job import RunnerJobKind
+from perfledger_service.store.database import write_session
+from perfledger_service.store.devices.quarantines import add_quarantine, device_for
+from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
+from perfledger_service.store.projects import project_for
+from perfledger_service.usecases.fleet.quarantine import release_device
+from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job, take_job
+from perfledger_service.values.people.person import Actor
+from perfledger_service.values.service_views.device_views import DeviceKey
+
+GPU_CLASS, CPU_CLASS = "cuda:NVIDIA H100:1", "cpu:Xeon:1"
+KEY = DeviceKey(device="cuda", model="NVIDIA H100", name="GPU-0", has_id=True)
+BOX = JobRequest(
+    runner="box",
+    machine_classes=(GPU_CLASS, CPU_CLASS),
+    devices=("GPU-0", "Xeon, 8 cores"),
+    lease="1" * 32,
+    lease_s=120.0,
+)
+OTHER = replace(BOX, runner="other", devices=("GPU-1", "Xeon, 8 cores"), lease="2" * 32)
+
+
+@pytest.fixture
+def project(engine, now):
+    with write_session(engine) as session:
+        project = project_for(session, "octo/models", now=now)
+        session.commit()
+    return project
+
+
+@pytest.fixture
+def quarantined(engine, project, now):
+    with write_session(engine) as session:
+        device = device_for(session, project.id, KEY)
+        add_quarantine(session, device, reason="its fan", set_by="alice", since=now)
+        session.commit()
+
+
+@pytest.fixture
+def queued(engine, project, now):
+    def queue(kind=RunnerJobKind.AB, machine_class=GPU_CLASS, **values):
+        key = f"{kind} {machine_class} {values}"
+        job = NewRunnerJob(key=key, kind=kind, machine_class=machine_class, **values)
+        with write_session(engine) as session:
+            stored = queue_job(session, project.id, job, now=now)
+            session.commit()
+        return stored
+
+    return queue
+
+
+@pytest.fixture
+def take(engine, project, now):
+    def take(request=BOX):
+        return take_job(engine, project, request, now=now)
+
+    return take
+
+
+MEASURING = [kind for kind in RunnerJobKind if not kind.is_of_device]
+
+
+@pytest.mark.usefixtures("quarantined")
+@pytest.mark.parametrize("kind", MEASURING)
+def test_a_quarantined_device_gets_no_job_that_measures_code_and_another_does(
+    engine, project, queued, take, kind
+):
+    job = queued(kind)
+
+    assert take() is None
+    (waiting,) = jobs_of_project(engine, project)
+    assert waiting.reason == "waits for another runner: GPU-0 of box is in quarantine"
+    taken = take(OTHER)
+    assert (taken.id, taken.reason) == (job.id, "")
+
+
+@pytest.mark.usefixtures("quarantined")
+@pytest.mark.parametrize("kind", [RunnerJobKind.CANARY, RunnerJobKind.BUILTIN])
+def test_a_quarantined_device_gets_canaries_so_that_it_may_recover(queued, take, kind):
+    job = queued(kind)
+
+    assert take().id == job.id
+
+
+@pytest.mark.usefixtures("quarantined")
+def test_the_processor_beside_a_quarantined_gpu_is_measured_on(queued, take):
+    queued()
+    job = queued(machine_class="cpu:*")
+
+    assert take().id == job.id
+
+
+@pytest.mark.usefixtures("quarantined")
+def test_after_its_release_a_device_gets_the_job_that_waited(engine, project, queued, take, now):
+    job = queued()
+    assert take() is None
+    actor = Actor(name="alice")
+    release_device(engine, project, "GPU-0", actor=actor, reason="a new fan", now=now)
+
+    assert take().id == job.id
+
+
+@pytest.mark.usefixtures("quarantined")
+def test_the_same_name_of_another_model_is_another_device(queued, take):
+    job = queued(machine_class="cuda:NVIDIA A100:1")
+    request = replace(BOX, machine_classes=("cuda:NVIDIA A100:1",))
+
+    assert take(request).id == job.id
+
+
+def test_a_job_for_one_runner_is_taken_by_no_other(queued, take):
+    job = queued(RunnerJobKind.BUILTIN, for_runner="box")
+
+    assert take(OTHER) is None
+    assert take().id == job.id

@@ -1,0 +1,196 @@
+"""Tests that canaries are stored for their device, and what a quarantine does to uploads."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlmodel import select
+
+from perfledger.records import Device, Machine
+from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
+from perfledger_service.errors import RefusedError, UsageError
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.devices.device_tables import CanaryRunRow, QuarantinedUploadRow
+from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, runner_job
+from perfledger_service.store.tables import ObservationRow, PairSpreadRow, UploadRow, VerdictRow
+from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.fleet.quarantine import quarantine_device, release_device
+from perfledger_service.usecases.jobs.runner_queue import queue_job
+from perfledger_service.usecases.pull_requests.canary_uploads import (
+    StoredCanaries,
+    receive_canaries,
+)
+from perfledger_service.usecases.pull_requests.projects import add_project, project_of
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.pull_requests.uploads import receive_bundle
+from perfledger_service.values.people.person import Actor
+from perfledger_service.values.upload_views import UploadSender
+from tests.cases import case
+from tests.service.canary_bundles import GPU, a_canary_bundle
+
+TOKEN = "pl_0123abcd_" + "s" * 43
+ALICE = Actor(name="alice")
+
+
+@pytest.fixture
+def project(engine, now):
+    add_project(engine, "octo/models", token=TOKEN, now=now)
+    return project_of(engine, TOKEN, now=now)
+
+
+@pytest.fixture
+def receive(engine, project, now):
+    def receive(bundle, **values):
+        data = bundle.to_json().encode()
+        return receive_bundle(engine, data, project=project, upload_id="1" * 32, now=now, **values)
+
+    return receive
+
+
+@pytest.fixture
+def queued(engine, project, now):
+    def queue(kind=RunnerJobKind.BUILTIN, machine_class="cuda:NVIDIA H100:1"):
+        job = NewRunnerJob(key=f"a job {kind}", kind=kind, machine_class=machine_class)
+        with write_session(engine) as session:
+            stored = queue_job(session, project.id, job, now=now)
+            session.commit()
+        return stored.id
+
+    return queue
+
+
+@pytest.fixture
+def report_of(engine):
+    """Return the report on an upload, built anew."""
+
+    def report_of(upload_id):
+        with read_session(engine) as session:
+            return UploadReports(build_report).report(session, upload_by_id(session, upload_id))[0]
+
+    return report_of
+
+
+def rows(engine, table):
+    with read_session(engine) as session:
+        return len(session.exec(select(table)).all())
+
+
+def test_canaries_are_stored_once_and_are_no_upload(engine, receive):
+    first, second = (receive(a_canary_bundle(1)) for _ in range(2))
+
+    assert isinstance(first, StoredCanaries)
+    assert first == second
+    assert first.headline.startswith("2 canaries, unknown: too little to compare with")
+    assert (rows(engine, CanaryRunRow), rows(engine, UploadRow)) == (1, 0)
+
+
+def test_canaries_of_another_repository_are_refused(engine, receive):
+    with pytest.raises(RefusedError, match="the token is for octo/models"):
+        receive(a_canary_bundle(1, repository="octo/other"))
+    assert rows(engine, CanaryRunRow) == 0
+
+
+def test_canaries_of_a_pull_requests_run_are_refused(engine, project, now):
+    with pytest.raises(RefusedError, match="a pull request's run"):
+        receive_canaries(
+            engine,
+            a_canary_bundle(1),
+            project=project,
+            bundle_sha256="0" * 64,
+            sender=UploadSender.OTHER_RUN,
+            run=None,
+            job_id=None,
+            now=now,
+        )
+    assert rows(engine, CanaryRunRow) == 0
+
+
+def test_canaries_end_the_job_that_asked_for_them(engine, project, receive, queued):
+    job_id = queued()
+    several = replace(GPU, count=8)  # the job is for one device, and the runner sees all
+    stored = receive(replace(a_canary_bundle(1), machine=several), job_id=job_id)
+
+    with read_session(engine) as session:
+        job = runner_job(session, project.id, job_id)
+    assert (job.state, job.upload_id) == (RunnerJobState.DONE, None)
+    assert job.reason == stored.headline
+    assert receive(replace(a_canary_bundle(1), machine=several), job_id=job_id) == stored
+
+
+def test_canaries_that_no_job_asked_for_are_not_stored(engine, receive, queued):
+    for kind, machine_class, problem in (
+        (RunnerJobKind.CANARY, "cuda:*", "the job is a canary one"),
+        (RunnerJobKind.NIGHTLY, "cuda:*", "the job is a nightly one"),
+        (RunnerJobKind.BUILTIN, "cuda:NVIDIA A100:1", "the job is for machines"),
+    ):
+        with case(kind=kind), pytest.raises(UsageError, match=problem):
+            receive(a_canary_bundle(1), job_id=queued(kind, machine_class))
+    assert rows(engine, CanaryRunRow) == 0
+
+
+def test_a_check_is_no_answer_to_a_job_for_canaries(receive, queued, make_bundle):
+    with pytest.raises(UsageError, match="the job is a builtin one"):
+        receive(make_bundle(pull_request=None), job_id=queued(machine_class="*"))
+
+
+def test_a_check_on_a_quarantined_device_is_marked_and_in_no_history(
+    engine, judged, make_bundle, report_of, now
+):
+    judged(engine, make_bundle(seed=1))
+    before = [rows(engine, table) for table in (ObservationRow, PairSpreadRow, VerdictRow)]
+    project = project_of(engine, TOKEN, now=now)
+    quarantine_device(engine, project, "Test CPU, 1 cores", actor=ALICE, reason="its fan", now=now)
+
+    upload = judged(engine, make_bundle(seed=2), upload_id="2" * 32)
+
+    after = [rows(engine, table) for table in (ObservationRow, PairSpreadRow, VerdictRow)]
+    assert after[:2] == before[:2]
+    assert after[2] == 2 * before[2]
+    report = report_of(upload.id)
+    assert report.notes[0].startswith(
+        "measured on a quarantined device: Test CPU, 1 cores, in quarantine from 2026-11-20"
+    )
+    assert "(its fan)" in report.notes[0]
+    assert not any("quarantined" in note for note in report_of("1" * 32).notes)
+    # Neither a release nor a restart takes the mark away.
+    release_device(engine, project, "Test CPU, 1 cores", actor=ALICE, reason="mended", now=now)
+    assert report_of(upload.id).notes == report.notes
+    judged(engine, make_bundle(seed=3), upload_id="3" * 32, now=now + timedelta(hours=1))
+    assert rows(engine, QuarantinedUploadRow) == 1
+
+
+def test_a_check_that_was_made_in_a_quarantine_and_arrives_later_is_marked(
+    engine, judged, make_bundle, now
+):
+    judged(engine, make_bundle(seed=1))
+    project, name = project_of(engine, TOKEN, now=now), "Test CPU, 1 cores"
+    quarantine_device(engine, project, name, actor=ALICE, reason="its fan", now=now)
+    later = now + timedelta(hours=2)
+    release_device(engine, project, name, actor=ALICE, reason="mended", now=later)
+
+    for seed, minutes in ((2, 60), (3, 180)):
+        created_at = (now + timedelta(minutes=minutes)).isoformat()
+        bundle = make_bundle(seed=seed, created_at=created_at)
+        judged(engine, bundle, upload_id=str(seed) * 32, now=later + timedelta(days=1))
+
+    with read_session(engine) as session:
+        marked = session.exec(select(QuarantinedUploadRow.upload_id)).all()
+    assert marked == ["2" * 32]
+
+
+def test_the_quarantine_of_a_gpu_marks_no_check_on_its_hosts_processor(
+    engine, judged, make_bundle, project, now
+):
+    with_gpu = Machine(device=Device.CUDA, model="NVIDIA H100", uuid="GPU-0", cpu_model="Xeon")
+    bundle = make_bundle()
+    on_gpu = replace(bundle, machine=with_gpu)
+    on_cpu = replace(
+        on_gpu, id="2" * 32, runs=tuple(replace(run, device=Device.CPU) for run in bundle.runs)
+    )
+    judged(engine, on_gpu)
+    quarantine_device(engine, project, "GPU-0", actor=ALICE, reason="its fan", now=now)
+
+    judged(engine, on_cpu, upload_id="2" * 32)
+
+    assert rows(engine, QuarantinedUploadRow) == 0
