@@ -1,7 +1,5 @@
 """Ways of people who are signed in through the pages, in a real browser."""
 
-from itertools import product
-
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
@@ -49,7 +47,7 @@ def open_page(chromium, browser_of, people_site):
         context.close()
 
 
-@pytest.mark.parametrize("look", list(product(("light", "dark"), (360, 1440))))
+@pytest.mark.parametrize("look", [("light", 360), ("dark", 1440)])
 def test_pages_for_those_who_are_signed_in_fit_and_are_accessible(open_page, look):
     theme, width = look
     complaints, too_wide, barriers = [], [], {}
@@ -60,8 +58,7 @@ def test_pages_for_those_who_are_signed_in_fit_and_are_accessible(open_page, loo
     for address in ADMIN_PAGES:
         answer = page.goto(address)
         assert answer.ok, address
-        for details in page.locator("details:not([open]) > summary").all():
-            details.click()
+        page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
         if page.evaluate("document.documentElement.scrollWidth") > width:
             too_wide.append(address)
         if found := barriers_of(page):
