@@ -246,6 +246,6 @@ def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
 def _interleaved_workloads(bundle: Bundle) -> tuple[str, ...]:
     return tuple(
         workload
-        for workload, pairs in match_runs(bundle.runs).items()
+        for workload, pairs in match_runs(run for run in bundle.runs if run.turns).items()
         if any(interleaved_difference(*pair) is not None for pair in pairs)
     )

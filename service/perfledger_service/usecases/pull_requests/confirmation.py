@@ -5,7 +5,7 @@ measures like any check (`perfledger history suspects` prints the command); a ch
 confirms is an alert.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, datetime, timedelta
 
 from sqlmodel import Session
@@ -74,7 +74,7 @@ def confirm_suspects(
     state = _without_stale(state, today=now.date())
     # No runner can measure on the machine of an import.
     series = () if bundle.is_imported else branch_series(session, project_id, upload_id=upload_id)
-    seconds = _pair_seconds(bundle)
+    seconds = _pair_seconds(bundle, {one.series.workload for one in series})
     watched = [_watched_series(one, seconds[one.series.workload]) for one in series]
     window = now.date().isoformat()
     state, _ = request_ab_runs(
@@ -137,11 +137,13 @@ def _watched_series(series: BranchSeries, pair_seconds: float) -> CandidateSerie
     )
 
 
-def _pair_seconds(bundle: Bundle) -> dict[str, float]:
-    """Return the step time of a workload's pair; set-up time is unknown and left out."""
+def _pair_seconds(bundle: Bundle, workloads: Collection[str]) -> dict[str, float]:
+    """Return the step time of these workloads' pairs; set-up time is unknown and left out."""
     steps: dict[str, float] = {}
     pairs: dict[str, set[int]] = {}
     for run in bundle.runs:
+        if run.workload not in workloads:
+            continue
         steps_s = run.evidence.seconds_of(run.samples.get(STEP_TIME.name, ()))
         timed = sum(run.warmups_s) + steps_s
         steps[run.workload] = steps.get(run.workload, 0.0) + timed

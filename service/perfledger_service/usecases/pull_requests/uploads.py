@@ -73,6 +73,9 @@ MAX_UPLOADS = 1000
 # Ten years of commits, which count apart: an import keeps no check waiting.
 MAX_IMPORTS = 10_000
 QUOTA_PERIOD = timedelta(hours=1)
+# Of what comes plain: zlib's usual one, whose bundles are 0.3 % larger than those of gzip's usual
+# one, in half the time.
+GZIP_LEVEL = 6
 
 
 def receive_bundle(
@@ -99,7 +102,7 @@ def receive_bundle(
     of another repository or pull request, ConflictError for a second bundle with one token of a run
     or for one job, and TooManyRequestsError for too many bundles.
     """
-    content = data if data.startswith(GZIP_MAGIC) else gzip.compress(data, mtime=0)
+    content = data if data.startswith(GZIP_MAGIC) else gzip.compress(data, GZIP_LEVEL, mtime=0)
     bundle, document = _read(content)
     _check(bundle, project)
     sender = UploadSender.RUNNER if run is None else sender_of(run, project, bundle)
@@ -282,14 +285,14 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
     sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
     machines = bundle.machines()
     estimate = medians if bundle.is_imported else point_estimates
-    estimates = {metric: estimate(bundle.runs, metric) for metric in bundle.metrics}
+    estimates = [(metric, estimate(bundle.runs, metric)) for metric in bundle.metrics]
     measured = [
         (metric, runs)
         for its_places in places.values()
-        for metric in bundle.metrics
+        for metric, values in estimates
         if (
             runs := _measured_runs(
-                metric, [(bundle.runs[place], estimates[metric][place]) for place in its_places]
+                metric, [(bundle.runs[place], values[place]) for place in its_places]
             )
         )
     ]
