@@ -334,6 +334,8 @@ def _collectives(case: AdviceContext) -> Recommendation | None:
     cause = f": {detail}" if detail is not BottleneckDetail.NONE else ""
     trigger = f"{100 * share:.1f} % of {case.typical_step} waits for exposed collectives{cause}"
     computes = any(case.overhead(part) >= MIN_SHARE for part in OF_THE_DEVICE)
+    if not (computes or case.profile.is_host_known):
+        return None  # a file of collectives alone does not say what hides them
     advice = COLLECTIVES.get(detail, ANY_COLLECTIVE if computes else SEND_LESS)
     return case.recommendation(advice, trigger=trigger, share=share)
 

@@ -14,6 +14,10 @@ NO_COPIES = (
     "the file has no copies: if none were recorded (rocprofv3 --memory-copy-trace), their time "
     "counts as idle"
 )
+NO_KERNELS = (
+    "the file has no kernels, whose time counts as idle: give a file with both (rocprofv3 "
+    "--sys-trace --output-format json)"
+)
 # More than any launch has.
 _MAX_SIDE = 2**31 - 1
 _SUFFIXES = (" [clone .kd]", ".kd")
@@ -74,13 +78,14 @@ def rocm_trace(
 ) -> Trace:
     """Return the trace of a recording. Raises ProfileError above MAX_CALLS."""
     check_count(len(calls))
-    has_copies = any(call.kind is CallKind.COPY for call in calls)
+    kinds = {call.kind for call in calls}
+    missing = [(CallKind.COPY, NO_COPIES), (CallKind.KERNEL, NO_KERNELS)]
     return trace_of_calls(
         calls,
         tool=TOOL,
         devices=devices,
         dropped=dropped,
-        notes=(*notes, *(() if has_copies else (NO_COPIES,))),
+        notes=(*notes, *(note for kind, note in missing if kind not in kinds)),
     )
 
 

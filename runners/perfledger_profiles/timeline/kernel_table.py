@@ -31,7 +31,8 @@ _NO_LAUNCH = LaunchConfiguration()
 _NO_COMPUTE = (OperationFamily.COMMUNICATION, OperationFamily.COPY, OperationFamily.MEMSET)
 # Operators that autocast runs in half precision, and the names of their backward up to 1.10.
 _AUTOCAST = re.compile(
-    r"aten::(?:_?convolution|conv[123]d|conv_tbc|conv_transpose[123]d|prelu|addmm_?|addmv|addr"
+    r"aten::(?:_?convolution|convolution_backward|miopen_convolution|conv[123]d|conv_tbc"
+    r"|conv_transpose[123]d|prelu|addmm_?|addmv|addr"
     r"|cudnn_convolution(?:_transpose)?(?:_backward(?:_weight|_input)?)?|matmul|mm|mv|linear"
     r"|addbmm|baddbmm|bmm|chain_matmul|linalg_multi_dot|_thnn_fused_(?:lstm|gru)_cell"
     r"|(?:lstm|gru|rnn_tanh|rnn_relu)_cell)"

@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from perfledger.profile import OperationFamily
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.parsing.operation_family import family_of
 from perfledger_profiles.timeline.breakdown import note_on_steps, representative_steps, windows_of
 from perfledger_profiles.timeline.device_windows import DeviceTiming, time_on_device
 from perfledger_profiles.timeline.idle_reasons import waits_for_others
@@ -36,6 +38,10 @@ NO_DEVICE_WORK = (
 NO_WORK_OF_DEVICES = (
     "the file lists devices, but neither work of theirs nor launches: operators count as the "
     "CPU's work, which is wrong if they ran on a device that was not recorded"
+)
+ONLY_COLLECTIVES = (
+    "the file has collectives and nothing else: whether compute hides them, and what the devices "
+    "do between them, is unknown"
 )
 LENT_STEPS = "processes without step markers have the steps of the one with most"
 STEPS_OVERLAP = (
@@ -186,11 +192,22 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
 
 
 def notes_on_missing_work(trace: Trace) -> tuple[str, ...]:
-    """Return a note if the file has no work of the devices that it launches on or lists."""
+    """Return a note if the file has no work of the devices that it launches on, or too little."""
     if trace.lacks_device_work:
         return (NO_DEVICE_WORK,)
+    if trace.name.size and _is_only_collectives(trace):
+        return (ONLY_COLLECTIVES,)
     is_unused = bool(trace.devices) and not trace.is_device_work.any()
     return (NO_WORK_OF_DEVICES,) if is_unused else ()
+
+
+def _is_only_collectives(trace: Trace) -> bool:
+    """Return whether all calls are collectives on a device, as in a file that a tool cut down."""
+    is_collective = trace.find_by_name(
+        [family_of(name) is OperationFamily.COMMUNICATION for name in trace.names]
+    )
+    is_kernel = trace.kind == CallKind.KERNEL
+    return bool((is_kernel & is_collective | (trace.kind == CallKind.DEVICE_ANNOTATION)).all())
 
 
 def iterations_of(trace: Trace) -> KernelIterations | None:

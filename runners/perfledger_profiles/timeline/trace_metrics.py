@@ -76,6 +76,8 @@ def _communication(
         unit="s",
         source="union of collectives per step",
     )
+    if not computes.any():
+        return  # nothing could run beside them
     yield ProfileReading(
         name="comm_overlap",
         value=intersection_ns(talking, computing) / talking.length_ns(),

@@ -64,8 +64,13 @@ _DEVICE_COLUMNS: tuple[Column[DeviceRow], ...] = (
     display("exposed comm", lambda row: row.communication),
     display("overlap", lambda row: row.overlap),
     display("copies", lambda row: row.copies),
-    display("host", lambda row: row.rest),
+    display("rest", lambda row: row.rest),
     words("", "", lambda row: row.mark),
+)
+_UNLINKED_STREAM_COLUMNS: tuple[Column[StreamIdle], ...] = (
+    name("", "stream", lambda stream: stream.stream, limit=_MAX_NAME),
+    display("busy", lambda stream: number_format.seconds(stream.busy_seconds)),
+    display("idle", lambda stream: number_format.seconds(_idle_seconds(stream))),
 )
 _STREAM_COLUMNS: tuple[Column[StreamIdle], ...] = (
     name("", "stream", lambda stream: stream.stream, limit=_MAX_NAME),
@@ -207,10 +212,20 @@ def _table_blocks(view: TraceView) -> Iterator[Block]:
             yield table(_BAR_COLUMNS, rows)
     if profile.streams:
         yield heading("Streams, per step")
-        yield table(_STREAM_COLUMNS, profile.streams, most=MAX_STREAMS)
+        yield table(_stream_columns(profile), profile.streams, most=MAX_STREAMS)
     if profile.readings:
         yield heading("Readings")
         yield table(_reading_columns(), shown_readings(profile.readings), most=MAX_READINGS)
+
+
+def _stream_columns(profile: Profile) -> tuple[Column[StreamIdle], ...]:
+    """Return the columns; without launches nothing tells the reasons of a stream's gaps apart."""
+    is_linked = profile.is_host_known or any(one.host_wait_seconds > 0 for one in profile.streams)
+    return _STREAM_COLUMNS if is_linked else _UNLINKED_STREAM_COLUMNS
+
+
+def _idle_seconds(stream: StreamIdle) -> float:
+    return stream.host_wait_seconds + stream.kernel_wait_seconds + stream.other_seconds
 
 
 def _reading_columns() -> tuple[Column[ProfileReading], ...]:

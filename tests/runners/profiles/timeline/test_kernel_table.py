@@ -114,6 +114,14 @@ def test_only_the_innermost_operator_that_could_use_tensor_cores_counts(trace):
     assert found.reading("tc_eligible") == pytest.approx(50 / 100)
 
 
+@pytest.mark.parametrize("operator", ["aten::convolution_backward", "aten::miopen_convolution"])
+def test_a_convolution_and_its_backward_could_use_tensor_cores(trace, operator):
+    trace.step(0, 0, 100).add(operator, 0, 50)
+    trace.launch("hipLaunchKernel", 10, 5, kernel="k", at=18, lasts=30, correlation=1)
+
+    assert trace.read().reading("tc_eligible") == pytest.approx(1.0)
+
+
 def test_an_operator_that_launched_a_tensor_core_kernel_could_use_them(trace):
     trace.step(0, 0, 1000).add("mine::attention", 0, 500)
     for number, kernel in enumerate(("ampere_h16816gemm", "relu", "elsewhere")):

@@ -2,12 +2,15 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger_profiles.bottleneck.classifier import classify
+from perfledger_profiles.bottleneck.recommendations import recommendations
 from perfledger_profiles.timeline.launch_links import launches_of
 from perfledger_profiles.timeline.step_windows import (
     DEVICE_WINDOW,
     ITERATIONS,
     LENT_STEPS,
     NO_STEPS,
+    ONLY_COLLECTIVES,
     is_host_known,
     iterations_of,
     period_of,
@@ -124,6 +127,22 @@ def test_kernels_before_their_launches_show_that_the_clocks_differ(trace, early,
     known = is_host_known(columns, launches_of(columns), found(columns))
 
     assert known is is_known
+
+
+def test_a_file_of_collectives_alone_does_not_say_what_hides_them(trace):
+    for at in (0, 50):
+        trace.add("ncclDevKernel_Generic(int)", at, 10, cat="kernel", thread=(0, 7), stream=7)
+
+    profile = trace.read()
+
+    assert ONLY_COLLECTIVES in profile.notes
+    assert profile.reading("comm_time") == pytest.approx(20e-6)
+    assert profile.reading("comm_overlap") is None
+    assert recommendations(profile, classify(profile)) == ()
+
+    trace.add("gemm", 20, 10, cat="kernel", thread=(0, 7), stream=7)
+
+    assert ONLY_COLLECTIVES not in trace.read().notes
 
 
 def test_the_host_is_unknown_where_launched_work_is_held_up(trace):
