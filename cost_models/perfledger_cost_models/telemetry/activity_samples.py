@@ -79,13 +79,18 @@ class Activity:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ActivityExport:
-    """The device activity of one file; `left_out` counts samples that are not shares."""
+    """The device activity of one file; `left_out` counts samples that are not shares.
+
+    `period` is the time that the file covers, where it also covers time without activities, as
+    Slurm's accounting does while no job has a GPU; None for that of the activities.
+    """
 
     name: str
     kind: str
     activities: tuple[Activity, ...]
     left_out: int = 0
     notes: tuple[str, ...] = ()
+    period: tuple[float, float] | None = None
 
 
 def export_of(
@@ -146,7 +151,11 @@ def clip_export(export: ActivityExport, start: float, end: float) -> ActivityExp
                     shares=each.shares[rows],
                 )
             )
-    return replace(export, activities=tuple(clipped))
+    period = export.period
+    if period is not None:
+        period = max(period[0], start), min(period[1], end)
+    is_empty = period is not None and period[0] >= period[1]
+    return replace(export, activities=tuple(clipped), period=None if is_empty else period)
 
 
 def _sort_samples(

@@ -71,6 +71,17 @@ class ActivityTable:
         """Return the length of the files' period."""
         return (self.end - self.start) / SECONDS_PER_HOUR
 
+    @property
+    def device_count(self) -> float:
+        """Return the most devices at one time: those of one job may be those of the next, too."""
+        first, last = np.full(len(self.devices), np.inf), np.full(len(self.devices), -np.inf)
+        for samples in self.signals.values():
+            np.minimum.at(first, samples.device, samples.starts)
+            np.maximum.at(last, samples.device, samples.ends)
+        moments = np.concatenate((last, first))  # at one moment ends are before starts
+        changes = np.concatenate((-self.sizes, self.sizes))
+        return float(np.cumsum(changes[np.argsort(moments, kind="stable")]).max())
+
 
 def table_of(exports: Sequence[ActivityExport]) -> ActivityTable:
     """Return the combined activity of files, which may have different signals of the same devices.
@@ -92,14 +103,15 @@ def table_of(exports: Sequence[ActivityExport]) -> ActivityTable:
         for signal in Signal
         if (signal_activities := [each for each in activities if each.signal is signal])
     }
+    periods = [export.period for export in exports if export.period is not None]
     return ActivityTable(
         owners=owners,
         devices=devices,
         models=tuple(models.get(device, "") for device in devices),
         sizes=np.array([by_name[device].devices for device in devices]),
         signals=signals,
-        start=min(float(each.starts.min()) for each in activities),
-        end=max(float(each.ends.max()) for each in activities),
+        start=min([float(each.starts.min()) for each in activities] + [a for a, _ in periods]),
+        end=max([float(each.ends.max()) for each in activities] + [b for _, b in periods]),
     )
 
 

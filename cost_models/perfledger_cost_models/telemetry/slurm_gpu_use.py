@@ -107,8 +107,10 @@ def read_sacct_activity(text: str, name: str) -> ActivityExport:
         tuple[str, str], list[_Job]
     ] = {}  # by cluster and id; a requeued job (sacct -D) has several runs
     steps: dict[tuple[str, str], list[_Step]] = {}
+    moments: list[float] = []  # of all jobs, also of those without GPUs
     for row in sacct_rows(text, name, COLUMNS):
         key = row.get("Cluster"), row.job
+        moments += row.span() or ()
         if row.step:
             steps.setdefault(key, []).extend(_step(row))
         else:
@@ -133,7 +135,13 @@ def read_sacct_activity(text: str, name: str) -> ActivityExport:
         notes.append(MIG_JOBS_NOTE)
     if not any(each.shares.any() for each in activities if each.signal is Signal.GPU_UTIL):
         notes.append(NO_ACTIVITY_NOTE)
-    return ActivityExport(name=name, kind=KIND, activities=activities, notes=tuple(notes))
+    return ActivityExport(
+        name=name,
+        kind=KIND,
+        activities=activities,
+        notes=tuple(notes),
+        period=(min(moments), max(moments)),
+    )
 
 
 def summaries_of(comment: str) -> tuple[GpuSummary, ...]:

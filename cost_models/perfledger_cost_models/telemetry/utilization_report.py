@@ -128,7 +128,7 @@ def utilization_report(
         kinds=tuple(sorted({export.kind for export in exports})),
         start=table.start,
         end=table.end,
-        devices=float(table.sizes.sum()),
+        devices=table.device_count,
         level=level,
         signal=signal,
         total=total,

@@ -7,8 +7,9 @@ from base64 import b64encode
 import pytest
 
 from perfledger_cost_models.telemetry import slurm_gpu_use
-from perfledger_cost_models.telemetry.activity_samples import DeviceOwner
+from perfledger_cost_models.telemetry.activity_samples import DeviceOwner, clip_export
 from perfledger_cost_models.telemetry.readers import read_activity
+from perfledger_cost_models.telemetry.sample_table import table_of
 from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.telemetry.slurm_gpu_use import (
     MIG_JOBS_NOTE,
@@ -276,3 +277,30 @@ def test_two_runs_of_a_job_are_held_against_each_of_its_steps(monkeypatch):
     monkeypatch.setattr(slurm_gpu_use, "MAX_PAIRS", 5)
     with pytest.raises(UsageFileError, match="too many runs, steps or GPUs"):
         read(*rows, *steps)
+
+
+def test_the_period_is_that_of_all_jobs():
+    """Else a year like an hour of GPUs in a month without them would be a year of GPUs."""
+    before = row(job="6", start="00", end="01", gpus="cpu=8")
+    job = row(start="08", end="09", gpus="gres/gpu=2")
+    step = row(job="7.0", start="08", end="09", total="gres/gpuutil=150")
+    after = row(job="8", start="20", end="23", gpus="cpu=8")
+
+    export = read(before, job, step, after)
+    table = table_of([export])
+    cut = table_of([clip_export(export, table.start + 2 * 3600, table.end - 3600)])
+
+    assert (table.hours, cut.hours) == (23, 20)
+    assert [hours(found) for found in export.activities] == [[1]]
+
+
+def test_a_job_may_have_the_devices_of_one_before_it():
+    """sacct does not name devices."""
+    rows = [
+        row(job=job + step, start=start, end=end, gpus=gpus, total=total)
+        for job, start, end in (("1", "00", "04"), ("2", "04", "08"), ("3", "07", "09"))
+        for step, gpus, total in (("", "gres/gpu=2", ""), (".0", "", "gres/gpuutil=100"))
+    ]
+
+    assert table_of([read(*rows)]).device_count == 4
+    assert table_of([read(*rows[:4])]).device_count == 2

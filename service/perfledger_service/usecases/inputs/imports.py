@@ -205,7 +205,7 @@ def _activity(file: NamedBytes) -> _ImportSummary:
     export = read_activity(file.data, file.name)
     table = table_of([export])
     signals = ", ".join(signal for signal in Signal if signal in table.signals)
-    devices = f"{float(table.sizes.sum()):,.6g} devices"
+    devices = f"{table.device_count:,.6g} devices"
     return _ImportSummary(f"{export.kind}: {signals} of {devices}", *_times(table.start, table.end))
 
 
