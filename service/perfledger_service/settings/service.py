@@ -70,6 +70,9 @@ class ServiceSettings(RetentionSettings):
     notice_private_hosts: bool = Field(
         default=False, description="webhooks may be at private addresses"
     )
+    notice_stale_prices: bool = Field(
+        default=True, description="who gets the weekly report is told once when prices are old"
+    )
     smtp_url: SecretStr | None = Field(
         None, description="sends mail: smtps://USER:PASSWORD@HOST, or smtp:// for STARTTLS"
     )

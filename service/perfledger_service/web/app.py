@@ -24,6 +24,7 @@ from perfledger_service.usecases.comments.job_commands import follow_commands
 from perfledger_service.usecases.events.event_search import search_events
 from perfledger_service.usecases.jobs.job_schedule import queue_due_jobs
 from perfledger_service.usecases.notices.notice_queue import queue_notices
+from perfledger_service.usecases.notices.stale_prices import queue_price_notices
 from perfledger_service.usecases.pull_requests.followed_heads import POLL_INTERVAL, check_heads
 from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines
 from perfledger_service.usecases.pull_requests.missed_deliveries import redeliver_missed
@@ -71,6 +72,7 @@ STATIC_SECONDS = 3600
 SWEEP_S = 30.0
 TAKE_OVER_S = 1.0
 RETENTION_S = 600.0  # what is past its period goes once a day
+PRICES_S = 600.0  # between looks for prices that became old
 # In the order in which a path is looked for: the pages' `/{owner}/{name}` fits most.
 ROUTED: Final = (
     *(uploads, priors, ab_requests, checks, events, reads, devices, jobs),
@@ -151,6 +153,8 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
         RepeatedTask("events", partial(_search_events, state), every_s=SWEEP_S),
         RepeatedTask("notices", partial(_queue_notices, state), every_s=SWEEP_S),
     ]
+    if state.has_price_notices:
+        tasks.append(RepeatedTask("prices", partial(_queue_price_notices, state), every_s=PRICES_S))
     if state.retention.days:
         tasks.append(RepeatedTask("retention", partial(_prune, state), every_s=RETENTION_S))
     if state.pull_requests is not None:
@@ -215,6 +219,10 @@ def _search_events(state: AppState) -> None:
 def _queue_notices(state: AppState) -> None:
     for notice in queue_notices(state.engine, now=state.now()):
         state.workflow.enqueue_notice(notice)
+
+
+def _queue_price_notices(state: AppState) -> None:
+    queue_price_notices(state.engine, now=state.now())
 
 
 def _take_over(state: AppState, replica: ReplicaLock) -> None:

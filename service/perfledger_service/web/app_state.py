@@ -60,6 +60,7 @@ class AppState:
     proxy_addresses: tuple[IPv4Network | IPv6Network, ...] = ()  # believed about their clients
     sign_in: SignInOptions | None = None  # None: whoever reaches the service reads its pages
     permissions: AccountPermissions | None = None  # None: people have granted roles alone
+    has_price_notices: bool = False
     retention: RetentionPolicy = field(default_factory=lambda: RetentionPolicy({}))
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)

@@ -207,6 +207,7 @@ def _app_state(
         proxy_addresses=proxy_networks(settings),
         sign_in=sign_in,
         permissions=LimitedPermissions(github) if github else None,
+        has_price_notices=settings.notice_stale_prices,
         retention=retention,
     )
 

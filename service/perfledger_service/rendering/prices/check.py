@@ -70,13 +70,13 @@ def price_check_document(check: SheetCheck, *, today: date | None = None) -> Doc
                 style=lambda finding: _STYLES[finding.level],
             ),
             table(_OLD_COLUMNS, old, key="old", in_csv=False),
-            *notes(_old(old)),
+            *notes(age_sentences(old)),
             summary,
         ),
     )
 
 
-def _old(stale: Sequence[StalePrice]) -> Iterator[str]:
+def age_sentences(stale: Sequence[StalePrice]) -> Iterator[str]:
     """Yield the number of outdated prices of each kind."""
     for kind, days in MAX_AGE_DAYS.items():
         old = [each for each in stale if max_age_of(each.price.pricing_model) is kind]

@@ -19,9 +19,18 @@ _NO_DATE = "-"
 
 
 def prices_page(
-    sheet: PriceSheet, *, today: date, text: str = "", stale_only: bool = False, number: int = 1
+    sheet: PriceSheet,
+    *,
+    today: date,
+    text: str = "",
+    stale_only: bool = False,
+    number: int = 1,
+    has_notices: bool = False,
 ) -> str:
-    """Return one page of the prices whose options, accelerators or sources hold a text."""
+    """Return one page of the prices whose options, accelerators or sources hold a text.
+
+    With `has_notices` people are told when prices become old.
+    """
     rows = price_sheet_rows(sheet, today=today)
     chosen = [
         row
@@ -38,6 +47,7 @@ def prices_page(
         total=len(rows),
         text=text,
         stale_only=stale_only,
+        has_notices=has_notices,
         today=number_format.day(today),
         legend=states_legend(),
         list_day=_list_day,

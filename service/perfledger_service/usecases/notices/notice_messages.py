@@ -22,6 +22,7 @@ from perfledger_service.rendering.notices.event_notice import (
     EventNotice,
     event_notice_document,
 )
+from perfledger_service.rendering.notices.price_notice import price_notice_document
 from perfledger_service.rendering.server.event import MOST_SHOWN, triage_document
 from perfledger_service.store.database import read_session
 from perfledger_service.store.events.tracked_events import event_by_id
@@ -29,6 +30,7 @@ from perfledger_service.store.gate_checks import RED_CONCLUSION
 from perfledger_service.store.projects import Project
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.events.event import triage
+from perfledger_service.usecases.notices.stale_prices import outdated_prices
 from perfledger_service.values.notices.notice import Notice, NoticeMessage, NoticeSubject
 
 # GitHub takes 65,536 characters; held in bytes, which are never fewer, with room for a marker.
@@ -59,6 +61,9 @@ def message_of(
         case NoticeSubject.SUMMARY:
             documents = [_summary_document(notice.count)]
             links = {"Triage": site}
+        case NoticeSubject.PRICES:
+            documents = [price_notice_document(outdated_prices(today=now.date()))]
+            links = {"Prices": f"{public_url}/admin/prices?stale=true"}
         case _:
             with read_session(engine) as session:
                 event_notice = _event_notice(session, project, notice)

@@ -198,7 +198,7 @@ def _queue_summary(
         return
     for notice in held_notices:
         update_notice(session, notice, status=NoticeStatus.COUNTED)
-    summary = _new_notice(
+    summary = new_notice(
         project_id, target, f"{SUMMARY_KEY}{held_notices[0].id}", NoticeSubject.SUMMARY, now=now
     )
     add_notice(session, replace(summary, count=len(held_notices)))
@@ -214,7 +214,7 @@ def _queue_triage(
     key = f"{TRIAGE_KEY}{due_at:%Y-%m-%d}"
     last = last_of_kind(session, target.id, prefix=TRIAGE_KEY)
     if last is None or last.key != key:  # else each look would use up a number on PostgreSQL
-        add_notice(session, _new_notice(project_id, target, key, NoticeSubject.TRIAGE, now=now))
+        add_notice(session, new_notice(project_id, target, key, NoticeSubject.TRIAGE, now=now))
 
 
 def _branch(session: Session, project_id: int) -> _Branch:
@@ -291,7 +291,7 @@ def _event_notice(
     now: datetime,
 ) -> Notice:
     key = f"{EVENT_KEY}{alarm.event.id}"
-    notice = _new_notice(project_id, target, key, NoticeSubject.OPEN, now=now)
+    notice = new_notice(project_id, target, key, NoticeSubject.OPEN, now=now)
     return replace(
         notice,
         status=status,
@@ -301,9 +301,10 @@ def _event_notice(
     )
 
 
-def _new_notice(
+def new_notice(
     project_id: int, target: NoticeTarget, key: str, subject: NoticeSubject, *, now: datetime
 ) -> Notice:
+    """Return the first edition of a notice to a target, which is to be sent."""
     return Notice(
         id=0,
         project_id=project_id,

@@ -34,6 +34,7 @@ class NoticeSubject(StrEnum):
     NOT_FOUND = "no longer found"
     SUMMARY = "summary"  # of those beyond the quota
     TRIAGE = "triage"  # the weekly report
+    PRICES = "prices"  # they are too old
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class NoticeTarget:
 
     `address` is the name of a webhook in the service's settings, or an address of mail; "" for
     issues. With `is_early` it also gets what no A/B run confirmed, and with `is_weekly` the triage
-    report. At most `hourly` events are sent in an hour.
+    report, and when prices are old. At most `hourly` events are sent in an hour.
     """
 
     channel: NoticeChannel

@@ -165,7 +165,14 @@ def prices(
     sheet = current_sheet(today=today)
     return _answer(
         output,
-        lambda: prices_page(sheet, today=today, text=text, stale_only=stale, number=page),
+        lambda: prices_page(
+            sheet,
+            today=today,
+            text=text,
+            stale_only=stale,
+            number=page,
+            has_notices=state.has_price_notices,
+        ),
         lambda: sheet_document(sheet, today=today),
     )
 
