@@ -82,7 +82,7 @@ def start_window(task: DeferrableJob, series: HourlySeries, *, aim: StartObjecti
     Raises StartWindowError where the deadline is too early, the series does not reach it, or the
     series lacks the values to minimise.
     """
-    series = _priced(series, task)
+    series = _with_job_prices(series, task)
     values = series.kg_per_kwh if aim is StartObjective.KG else series.usd_per_hour
     if values is None:
         msg = f"the file has no values of {aim}: choose an objective that it has"
@@ -103,7 +103,7 @@ def start_window(task: DeferrableJob, series: HourlySeries, *, aim: StartObjecti
     )
 
 
-def _priced(series: HourlySeries, task: DeferrableJob) -> HourlySeries:
+def _with_job_prices(series: HourlySeries, task: DeferrableJob) -> HourlySeries:
     """Return a series whose prices are the job's, where they are of power and it has a power."""
     if series.usd_per_kwh is None or task.kw is None:
         return series
