@@ -179,6 +179,19 @@ ROCPROF = """\
 "KERNEL_DISPATCH","Agent 2",1,8,"void rms_norm_f32<1024>(float*)",2,4000,5000,64,1,1,1000,2,1
 "KERNEL_DISPATCH","Agent 2",1,9,"Cijk_Ailk_Bljk_SB_MT64x64x16.kd",3,5000,11000,256,1,1,512,1,1
 """
+ROCPROF_JSON = """{"rocprofiler-sdk-tool": [{"metadata": {"pid": 7}, "agents": [
+ {"id": {"handle": 5}, "type": 2, "product_name": "AMD Instinct MI350X", "cu_count": 256}],
+ "kernel_symbols": [{"kernel_id": 8, "kernel_name": "_Z3add.kd"}],
+ "strings": {"buffer_records": [{"kind": "HIP", "operations": ["hipLaunchKernel"]}]},
+ "buffer_records": {"kernel_dispatch": [{"start_timestamp": 2000, "end_timestamp": 3000,
+  "correlation_id": {"internal": 1}, "dispatch_info": {"agent_id": {"handle": 5}, "kernel_id": 8,
+  "queue_id": {"handle": 1}, "workgroup_size": {"x": 64, "y": 1, "z": 1},
+  "grid_size": {"x": 128, "y": 1, "z": 1}}}],
+ "memory_copy": [{"start_timestamp": 4000, "end_timestamp": 4500, "src_agent_id": {"handle": 1},
+  "dst_agent_id": {"handle": 5}, "bytes": 64}],
+ "hip_api": [{"start_timestamp": 1000, "end_timestamp": 1500, "kind": 0, "operation": 0,
+  "thread_id": 7, "correlation_id": {"internal": 1}}]}}]}
+"""
 ROCPROF_STATISTICS = """\
 "Name","Calls","TotalDurationNs","AverageNs","Percentage","MinNs","MaxNs","StdDev"
 "sgemm_tiled(float const*, float const*, float*, int)",23,538601,23417.434783,100.00,1,2,3.0
@@ -280,6 +293,9 @@ CREATE TABLE rocpd_kernel_dispatch_1 (id INTEGER PRIMARY KEY, agent_id INTEGER, 
   workgroup_size_z INTEGER, grid_size_x INTEGER, grid_size_y INTEGER, grid_size_z INTEGER);
 INSERT INTO rocpd_kernel_dispatch_1 VALUES (1, 4, 1, 1000, 3000, 64, 1, 1, 128, 1, 1),
   (2, 4, 1, 3000, 4000, 64, 1, 1, 128, 1, 1), (3, 4, 9, 4000, 5000, 64, 1, 1, 128, 1, 1);
+CREATE TABLE rocpd_memory_copy_1 (id INTEGER PRIMARY KEY, start BIGINT, "end" BIGINT,
+  src_agent_id INTEGER, dst_agent_id INTEGER, size BIGINT);
+INSERT INTO rocpd_memory_copy_1 VALUES (1, 5000, 6000, 1, 4, 64);
 """
 
 
@@ -309,7 +325,7 @@ def made_seeds() -> dict[ProfileFormat, tuple[bytes, ...]]:
         ProfileFormat.MODEL_ANALYZER: (MODEL_ANALYZER,),
         ProfileFormat.MLPERF_TRAINING: (TRAINING,),
         ProfileFormat.MLPERF_LOADGEN: (LOADGEN, LOADGEN_DETAIL),
-        ProfileFormat.ROCPROF: (ROCPROF, ROCPROF_STATISTICS),
+        ProfileFormat.ROCPROF: (ROCPROF, ROCPROF_JSON, ROCPROF_STATISTICS),
         ProfileFormat.NVBANDWIDTH: (NVBANDWIDTH,),
     }
     made = {format_: tuple(text.encode() for text in many) for format_, many in texts.items()}

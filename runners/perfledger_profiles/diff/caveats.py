@@ -10,6 +10,7 @@ from perfledger_profiles.diff.operation_change import MatchStage, OperationChang
 from perfledger_profiles.diff.stable_names import is_operator_name
 from perfledger_profiles.diff.uniform_slowdown import CLOCK_TOLERANCE, drift_of
 from perfledger_profiles.hardware.device_state import DeviceState
+from perfledger_profiles.timeline.trace import TORCH_PROFILER
 
 # With a larger unlisted share, the list does not explain the change.
 MAX_REST_SHARE = 0.2
@@ -82,7 +83,7 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
     doubts = {
         drift: abs(drift_s),
         _note_on_unseen(unseen_s / change_s): unseen_s,
-        _note_on_exchanged(exchanged_s / change_s): exchanged_s,
+        _note_on_exchanged(exchanged_s / change_s, evidence): exchanged_s,
     }
     if fsum(doubts.values()) <= max(MAX_OPEN_SHARE * change_s, noise_s):
         return ""
@@ -147,10 +148,15 @@ def _note_on_unseen(share: float) -> str:
     )
 
 
-def _note_on_exchanged(share: float) -> str:
+def _note_on_exchanged(share: float, evidence: ProfileComparison) -> str:
+    """Return the note with what would match the kernels; only one tool records input shapes."""
+    has_operators = TORCH_PROFILER in (evidence.base.tool, evidence.head.tool)
+    remedy = f"{PROFILE_AGAIN}, with input shapes recorded"
+    if not has_operators:
+        remedy = "if they are the same under other names, give them the same names on both sides"
     return (
         f"new and removed kernels without a match cancel out {100 * share:.0f} % of the change: "
-        f"{PROFILE_AGAIN}, with input shapes recorded"
+        f"{remedy}"
     )
 
 

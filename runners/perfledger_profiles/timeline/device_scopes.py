@@ -13,6 +13,8 @@ from perfledger_profiles.timeline.trace import CallKind, Trace
 
 # A rank that opens another rank's device leaves some hundred bytes there: that is no step.
 MIN_WORK_SHARE = 0.01
+# Devices of one file, each with a column of its own: a joined file of a large job has a hundred.
+MAX_DEVICES = 256
 LITTLE_WORK = "{} is left out: it has less than {:.0f} % of the busiest device's work"
 
 Number = int | str
@@ -46,6 +48,8 @@ class DeviceScope:
 def scopes_of(trace: Trace, launched_by: IntArray) -> tuple[DeviceScope, ...]:
     """Return a scope per device and process, in their order; one of all calls without a device.
 
+    Raises ProfileError above MAX_DEVICES.
+
     `launched_by` has shape (n,): the host call that started each call, NO_CALL where unknown.
     """
     work = trace.is_device_work
@@ -60,6 +64,9 @@ def scopes_of(trace: Trace, launched_by: IntArray) -> tuple[DeviceScope, ...]:
         return (
             DeviceScope(device=device, process=process, rank=trace.rank or 0, calls=everything),
         )
+    if len(by_key) > MAX_DEVICES:
+        msg = f"the file has work of more than {MAX_DEVICES} devices: give one file per process"
+        raise ProfileError(msg)
     keys = sorted(by_key, key=_order)
     ranks = {process: rank for rank, process in enumerate(dict.fromkeys(key[1] for key in keys))}
     if len(ranks) == 1 and trace.rank is not None:

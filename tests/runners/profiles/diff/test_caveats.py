@@ -115,6 +115,14 @@ def test_kernels_that_may_be_the_same_under_other_names_are_a_doubt(make):
     assert clear.is_attributable
 
 
+def test_kernels_of_a_tool_without_operators_match_only_by_their_names(make):
+    base, head = (replace(side, tool="ncu") for side in pair(make, kernels=0.6e-3))
+
+    assert explain(base, head).note.endswith(
+        "if they are the same under other names, give them the same names on both sides"
+    )
+
+
 def test_operators_that_came_and_went_are_known_by_their_names(make):
     base = make.profile(make.operation("aten::mm", 10e-3), make.operation("aten::tanh", 2e-3))
     head = make.profile(make.operation("aten::mm", 10e-3), make.operation("aten::sort", 5e-3))

@@ -2,6 +2,7 @@ import pytest
 
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline import device_scopes
 from perfledger_profiles.timeline.device_scopes import (
     LITTLE_WORK,
     chosen_scopes,
@@ -94,3 +95,14 @@ def test_scopes_are_chosen_by_device_and_rank(trace, choice, devices):
 def test_a_choice_of_nothing_names_what_there_is(trace):
     with pytest.raises(ProfileError, match="no work of device 2 of rank 1 was recorded: choose"):
         chosen_scopes(scopes(work(trace, 0)), DeviceChoice(device=2, rank=1))
+
+
+def test_a_file_of_absurdly_many_devices_is_refused(trace, monkeypatch):
+    monkeypatch.setattr(device_scopes, "MAX_DEVICES", 2)
+    work(work(trace, 0, correlation=1), 1, correlation=2)
+    assert len(scopes(trace)) == 2
+
+    work(trace, 2, correlation=3)
+
+    with pytest.raises(ProfileError, match="more than 2 devices"):
+        scopes(trace)

@@ -55,6 +55,22 @@ def test_a_summary_is_drawn_and_written_to_a_file(trace, write, tmp_path):
     assert ElementTree.parse(drawn).getroot().tag.endswith("svg")
 
 
+ROCPROF = """"Kind","Agent_Id","Queue_Id","Kernel_Name","Start_Timestamp","End_Timestamp"
+"KERNEL_DISPATCH","Agent 4",1,"gemm",1000,3000
+"KERNEL_DISPATCH","Agent 4",1,"gemm",9000,11000
+"""
+
+
+def test_a_trace_of_kernels_alone_has_idle_time_of_unknown_reason(trace, write):
+    shown = trace("summary", write("kernel_trace.csv", ROCPROF))
+
+    assert "Bound by something that the profile does not show" in shown
+    assert "60.00 % of the step has no work on the device" in shown
+    assert "host late" not in shown
+    streams = shown.partition("Streams, per step")[2].split()
+    assert streams[:8] == ["stream", "busy", "idle", "1", "4.00", "µs", "6.00", "µs"]
+
+
 def a_rank(number, *, late_us):
     """Return a trace of one rank that joins its only collective so late, made up."""
     gemm = {"cat": "kernel", "name": "gemm", "tid": 7, "ts": 10, "dur": 400 + late_us}
