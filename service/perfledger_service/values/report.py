@@ -126,6 +126,7 @@ class Report:
     work_counts: tuple[WorkComparison, ...] = ()
     notes: tuple[str, ...] = ()
     host_findings: tuple[HostFinding, ...] = ()
+    quarantine: str = ""  # in which its device was, in a sentence; "" for most
     is_local: bool = True
     advice: tuple[BottleneckAdvice, ...] = ()
     total_price: SummedPrice | None = None  # of all change_prices together

@@ -1,5 +1,6 @@
 """Presents devices with their canaries and their quarantine."""
 
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -26,10 +27,11 @@ from perfledger_service.values.service_views.device_views import (
 
 IN_QUARANTINE = "quarantine"
 NEVER_MEASURED = "no canaries"
+_MARGIN, _LEVEL = (number_format.whole_share(share) for share in (MIN_DRIFT, ALPHA))
 WHAT_DRIFT_IS = (
-    f"A device is suspected if a canary is at least {MIN_DRIFT:.0%} slower than in its own earlier "
-    "runs or on its siblings, and surely so: of runs on a device that did not change, at most "
-    f"{ALPHA:.0%} are suspected. It drifts, and is put in quarantine, if the next run confirms it. "
+    f"A device is suspected if a canary is at least {_MARGIN} slower than in its own earlier runs "
+    "or on its siblings, and surely so: of runs on a device that did not change, at most "
+    f"{_LEVEL} are suspected. It drifts, and is put in quarantine, if the next run confirms it. "
     "Detectable: the loss that such a comparison finds four times out of five."
 )
 MAX_NAME = 60
@@ -111,8 +113,9 @@ def _canary_rows(devices: Sequence[DeviceView]) -> Iterator[_CanaryRow]:
 
 
 def _past(row: _CanaryRow) -> str:
-    """Return the past rates in per cent of the oldest one."""
-    return " ".join(f"{100 * each / row.past[0]:.0f}" for each in row.past)
+    """Return the past rates in per cent of their median."""
+    middle = statistics.median(row.past)
+    return " ".join(f"{100 * each / middle:.0f}" for each in row.past)
 
 
 _DEVICE_COLUMNS: tuple[Column[DeviceView], ...] = (

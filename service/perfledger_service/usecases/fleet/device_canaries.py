@@ -23,6 +23,7 @@ from perfledger_baselines.judging.device_drift import (
 )
 from perfledger_baselines.planning.epochs import epoch_key
 from perfledger_service.errors import TooManyRequestsError
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.store.devices.canary_runs import (
     RateKey,
     add_run,
@@ -172,7 +173,7 @@ def _reason(drift: DeviceDrift) -> str:
             return f"{_slower_words(drift.slower)}: the next run confirms or refutes it"
         case DriftState.STEADY:
             judged = sum(each.change is not None for each in drift.canaries)
-            return f"none of {judged} comparisons is slower"
+            return f"no canary is slower, by {quantity(judged, 'comparison')}"
         case DriftState.UNKNOWN:
             return _unknown_words(drift)
 
@@ -212,6 +213,6 @@ def _unknown_words(drift: DeviceDrift) -> str:
     fewest, fewest_siblings = (reference.fewest for reference in DriftReference)
     return (
         f"too little to compare with: {earlier} of {fewest} earlier runs in this state of the "
-        f"machine, {siblings} of {fewest_siblings} siblings. Run the canaries {fewest - earlier} "
-        "more times, or on the siblings"
+        f"machine, {siblings} of {fewest_siblings} siblings. "
+        f"{quantity(fewest - earlier, 'more run')} of canaries settle it, or those of siblings"
     )

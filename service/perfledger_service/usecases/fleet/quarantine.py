@@ -34,17 +34,16 @@ def devices_of_repository(engine: Engine, repository: str) -> DeviceList:
     return DeviceList(repository=project.repository, devices=devices, left_out=left_out)
 
 
-def quarantine_notes(session: Session, upload_id: str) -> tuple[str, ...]:
-    """Return a sentence for the report on an upload that was measured on a quarantined device."""
+def quarantine_sentence(session: Session, upload_id: str) -> str:
+    """Return what the report on an upload says of its device's quarantine, "" for most."""
     quarantine = quarantine_of_upload(session, upload_id)
     if quarantine is None:
-        return ()
-    note = (
+        return ""
+    return (
         f"measured on a quarantined device: {clean(quarantine.device.name)}, in quarantine from "
         f"{quarantine.since:%Y-%m-%d %H:%M} UTC ({clean(quarantine.reason, limit=MAX_WORDS)}). Its "
         "pairs are compared with each other, and the history does not take them"
     )
-    return (note,)
 
 
 def quarantine_device(

@@ -29,7 +29,9 @@ class StoredCanaries:
     @property
     def headline(self) -> str:
         """Return the state of the device in one line."""
-        return f"{len(self.run.rates)} canaries, {self.run.state}: {self.run.reason}"
+        count = len(self.run.rates)
+        canaries = f"{count} canar{'y' if count == 1 else 'ies'}"
+        return f"{canaries}, {self.run.state}: {self.run.reason}"
 
 
 def receive_canaries(

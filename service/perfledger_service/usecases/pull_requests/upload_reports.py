@@ -26,7 +26,7 @@ from perfledger_service.store.uploads import (
     uploads_of_head,
     verdicts_of,
 )
-from perfledger_service.usecases.fleet.quarantine import quarantine_notes
+from perfledger_service.usecases.fleet.quarantine import quarantine_sentence
 from perfledger_service.usecases.history.gate_health import gate_notes
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.pull_requests.acceptances import apply_acceptances, is_within
@@ -164,8 +164,11 @@ class UploadReports:
             report = self._build(
                 bundle, today=judged_on, is_local=False, priors=priors(bundle), approvals=approvals
             )
-        notes = (*quarantine_notes(session, upload.id), *report.notes)
-        report = replace(report, notes=(*notes, *gate_notes(session, upload)))
+        report = replace(
+            report,
+            notes=report.notes + gate_notes(session, upload),
+            quarantine=quarantine_sentence(session, upload.id),
+        )
         with self._lock:
             self._reports[key] = report, bundle, size
             while len(self._reports) > 1 and self._is_full():

@@ -73,7 +73,7 @@ def test_a_device_without_a_history_is_unknown_and_says_what_settles_it(canaries
 
     assert run.state is DriftState.UNKNOWN
     assert "0 of 5 earlier runs" in run.reason
-    assert "5 more times" in run.reason
+    assert "5 more runs of canaries settle it" in run.reason
 
 
 def test_two_slow_runs_in_a_row_quarantine_a_device_with_reason_and_audit(canaries):

@@ -9,6 +9,7 @@ from sqlmodel import select
 from perfledger.records import Device, Machine
 from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
 from perfledger_service.errors import RefusedError, UsageError
+from perfledger_service.rendering.check.comment import check_summary, comment
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices.device_tables import CanaryRunRow, QuarantinedUploadRow
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, runner_job
@@ -148,16 +149,33 @@ def test_a_check_on_a_quarantined_device_is_marked_and_in_no_history(
     assert after[:2] == before[:2]
     assert after[2] == 2 * before[2]
     report = report_of(upload.id)
-    assert report.notes[0].startswith(
+    assert report.quarantine.startswith(
         "measured on a quarantined device: Test CPU, 1 cores, in quarantine from 2026-11-20"
     )
-    assert "(its fan)" in report.notes[0]
-    assert not any("quarantined" in note for note in report_of("1" * 32).notes)
+    assert "(its fan)" in report.quarantine
+    assert report_of("1" * 32).quarantine == ""
     # Neither a release nor a restart takes the mark away.
     release_device(engine, project, "Test CPU, 1 cores", actor=ALICE, reason="mended", now=now)
-    assert report_of(upload.id).notes == report.notes
+    assert report_of(upload.id).quarantine == report.quarantine
     judged(engine, make_bundle(seed=3), upload_id="3" * 32, now=now + timedelta(hours=1))
     assert rows(engine, QuarantinedUploadRow) == 1
+
+
+def test_the_mark_stands_first_in_comment_and_check_and_is_plain_text(
+    engine, judged, make_bundle, report_of, now
+):
+    judged(engine, make_bundle(seed=1))
+    project = project_of(engine, TOKEN, now=now)
+    evil = "@everyone <img src=x> [click](http://evil.example) **now**"
+    quarantine_device(engine, project, "Test CPU, 1 cores", actor=ALICE, reason=evil, now=now)
+    upload = judged(engine, make_bundle(seed=2), upload_id="2" * 32)
+
+    for text in (comment(report_of(upload.id)), check_summary(report_of(upload.id))):
+        mark = next(line for line in text.splitlines() if "quarantined device" in line)
+        assert mark.startswith("> Measured on a quarantined device: ")
+        assert text.index(mark) < text.index("<details>")
+        assert f"(`{evil}`)" in mark  # in a code span, where nobody is called and nothing links
+    assert "quarantined" not in comment(report_of("1" * 32))
 
 
 def test_a_check_that_was_made_in_a_quarantine_and_arrives_later_is_marked(
