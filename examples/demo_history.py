@@ -43,6 +43,7 @@ GPT = "benchmarks.torch_gpt:train_step"
 RESNET = "benchmarks.torch_resnet:inference"
 ATTENTION = "benchmarks.jax_attention:inference"
 FIRST_PULL_REQUEST = 41
+SEARCHED_EVERY = 10  # commits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,6 +241,8 @@ class _History:
         for shown, every in ((H100, 1), (A100, 2), (CPU, 3)):
             if commit % every == 0:
                 self._measure(shown, base=commit - every, head=commit)
+        if commit % SEARCHED_EVERY == 0:
+            search_events(self._engine, now=self._time(commit) + timedelta(minutes=25))
         if commit < self._commits - UNANSWERED_COMMITS:
             for request in self._due_requests():
                 self._measure_request(request, at=commit)

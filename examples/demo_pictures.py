@@ -33,7 +33,7 @@ PAGES = {
     "error": "/nothing",
 }
 FURTHER_LINKS = {
-    "event": ("article .meta a",),
+    "event": ("article .event-link",),
     "check": ("a[href^='/runs/']",),
     "workload": (".group a",),
     "series": ("tr:has-text('step time') a[href^='/series/']",),

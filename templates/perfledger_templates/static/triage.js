@@ -25,7 +25,7 @@
   const actions = {
     j: () => go(current() + 1),
     k: () => go(current() - 1),
-    o: () => events[Math.max(current(), 0)].querySelector(".meta a")?.click(),
+    o: () => events[Math.max(current(), 0)].querySelector(".event-link")?.click(),
     a: () => open("input[name=reason]", "acknowledged"),
     e: () => open("input[name=reason]", "expected"),
     m: () => open("button[value=rerun]"),

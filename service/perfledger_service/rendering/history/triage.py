@@ -51,6 +51,7 @@ class TriageRow:
 
     event: EventRow
     number: int | None  # None until it is stored
+    pull_request: int | None  # None for one of the branch's history
     certainty: str  # "confirmed", "suspected", or "" for a change of the machine
     state: str  # "" until it is stored
     opened_on: str
@@ -65,6 +66,7 @@ def triage_row(event: TriagedEvent, commits: Sequence[str]) -> TriageRow:
     return TriageRow(
         event=_event_row(event, commits),
         number=view.event.id if view else None,
+        pull_request=view.event.pull_request if view and not view.event.occurrences else None,
         certainty=_certainty(event),
         state=view.event.state.value if view else "",
         opened_on=number_format.day(view.opened_at) if view else "",

@@ -1,21 +1,29 @@
 """Renders the page of one event."""
 
-from perfledger_service.rendering.history.triage import SETTABLE_STATES
+from collections.abc import Sequence
+
+from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.history.triage import SETTABLE_STATES, triage_row
+from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.environment import render
-from perfledger_service.rendering.server.event import event_document
-from perfledger_service.values.branch_views import EventHistory
+from perfledger_service.values.branch_views import EventHistory, TriagedEvent
 
 
-def event_page(history: EventHistory, *, form_token: str) -> str:
-    """Return the page of an event, with the forms that decide on it where there is a token."""
-    events, notes = event_document(history).keyed_tables
-    keys = [column.key or column.heading or "" for column in events.columns]
-    (row,) = events.rows
+def event_page(
+    history: EventHistory, event: TriagedEvent, commits: Sequence[str], *, form_token: str
+) -> str:
+    """Return the page of an event, with the forms that decide on it where there is a token.
+
+    `commits` are those of the search that has the event.
+    """
     return render(
         "html/event.html.j2",
-        history=history,
-        event=dict(zip(keys, row.texts, strict=True)),
-        notes=notes,
+        repository=history.repository,
+        row=triage_row(event, commits),
+        notes=history.notes,
+        moment=number_format.moment,
         states=SETTABLE_STATES,
         form_token=form_token,
+        label=vocabulary.metric_label,
+        device=stored_verdict_rows.device,
     )

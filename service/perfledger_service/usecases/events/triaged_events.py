@@ -6,7 +6,7 @@ other machines changed as well, and how many series there are.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlmodel import Session
 
@@ -18,8 +18,14 @@ from perfledger_baselines.history.commits.tracked_event import (
     SeriesKey,
     changed_series,
 )
+from perfledger_service.store.confirmation_state import alerts_of
 from perfledger_service.store.costs.changed_uploads import ChangedUpload, changed_uploads
-from perfledger_service.store.events.tracked_events import MOST_TRACKED, events_of, notes_since
+from perfledger_service.store.events.tracked_events import (
+    MOST_TRACKED,
+    events_of,
+    newest_search,
+    notes_since,
+)
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.cost.upload_prices import MAX_CHECKS, UploadPrices
 from perfledger_service.usecases.history.branch_history import branch_view
@@ -36,6 +42,8 @@ from perfledger_service.values.branch_views import (
 NOTES_PERIOD = timedelta(days=7)
 # Reading and pricing a check takes some hundredths of a second, once.
 MOST_PRICED = 20
+
+_NOT_YET = datetime.max.replace(tzinfo=UTC)  # a change that is not stored yet is the newest
 
 Change = ChangeEvent | EnvironmentChange
 _Place = tuple[str, str, frozenset[SeriesKey]]
@@ -66,27 +74,39 @@ def project_triage(
     )
 
 
+def triaged_event(
+    session: Session, project: Project, view: EventView, *, prices: UploadPrices
+) -> tuple[TriagedEvent, tuple[str, ...]]:
+    """Return one stored event with what else is known of it, and the commits of the search."""
+    search = newest_search(session, project.id)
+    if search is None:
+        return TriagedEvent(view=view, change=None), ()
+    events = triaged_events(search[0], [view], alerts_of(session, project.id))
+    (event,) = (each for each in events if each.view is not None)
+    (priced_event,) = _with_prices(session, project.id, [event], prices)
+    return priced_event, search[0].commits
+
+
 def triaged_events(
     search: BranchSearch, stored: Sequence[EventView], alerts: Sequence[AlertView]
 ) -> tuple[TriagedEvent, ...]:
     """Return stored events and the changes of a search that are not stored yet, newest first."""
     places = {sha: place for place, sha in enumerate(search.commits)}
     changes = dict(_changes_by_place(search))
-    events: list[tuple[int, TriagedEvent]] = []
+    events: list[tuple[datetime, int, TriagedEvent]] = []
     for view in sorted(stored, key=lambda one: one.event.id, reverse=True):
         last = view.event.occurrences[-1] if view.event.occurrences else None
         change = changes.pop(_place_key(last), None) if last else None
         confirming = tuple(_confirming(last, alerts, places)) if last else ()
         triaged = TriagedEvent(view=view, change=change, alerts=confirming)
-        # A pull request that is not merged is newer than all commits.
-        at = len(places) if last is None else places.get(last.last_sha, -1)
-        events.append((at, triaged))
+        events.append((view.opened_at, places.get(last.last_sha, -1) if last else -1, triaged))
     for change in changes.values():
         occurrence = _occurrence(search, change)
         confirming = tuple(_confirming(occurrence, alerts, places))
         triaged = TriagedEvent(view=None, change=change, alerts=confirming)
-        events.append((change.commits.last, triaged))
-    return tuple(triaged for _, triaged in sorted(events, key=lambda one: one[0], reverse=True))
+        events.append((_NOT_YET, change.commits.last, triaged))
+    events.sort(key=lambda one: one[:2], reverse=True)
+    return tuple(triaged for _, _, triaged in events)
 
 
 def _changes_by_place(search: BranchSearch) -> Iterator[tuple[_Place, Change]]:

@@ -22,7 +22,7 @@ from perfledger_service.usecases.events.event import (
     set_event,
 )
 from perfledger_service.usecases.events.event_jobs import queue_event_jobs
-from perfledger_service.usecases.events.triaged_events import project_triage
+from perfledger_service.usecases.events.triaged_events import project_triage, triaged_event
 from perfledger_service.values.branch_views import TriagePart
 from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState
@@ -106,7 +106,9 @@ def event(reader: CurrentPageReader, owner: Name, name: Name, event_id: EventNum
     """Show an event with its history, to maintainers with the form that sets its state."""
     project = _project(reader, owner, name)
     history = event_history(reader.state.engine, project, event_id)
-    return event_page(history, form_token=_form_token(reader, project))
+    with reader.session() as session:
+        triaged, commits = triaged_event(session, project, history.view, prices=reader.state.prices)
+    return event_page(history, triaged, commits, form_token=_form_token(reader, project))
 
 
 @router.post("/events/{event_id}/state")

@@ -132,7 +132,7 @@ def test_an_event_of_a_pull_request_that_is_not_merged_names_it(view):
     event = TrackedEvent(id=4, harm=Harm.WORSE, pull_request=7, measured_series=(series,))
     row = triage_row(TriagedEvent(view=replace(view, event=event), change=None), SHAS)
 
-    assert row.event.commits == "#7"
+    assert (row.event.commits, row.pull_request) == ("#7", 7)
     assert row.event.moved_series[0].size == "not known"
 
 

@@ -11,6 +11,7 @@ from perfledger_service.values.branch_views import (
     EventHistory,
     EventNote,
     EventView,
+    TriagedEvent,
 )
 
 MOMENT = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -43,7 +44,10 @@ def note():
 
 def test_an_event_has_its_history_and_a_form_for_those_who_may_set_it(event_view, note):
     history = EventHistory(repository="octo/models", view=event_view, notes=(note,))
-    with_form, without_form = (event_page(history, form_token=one) for one in ("f" * 64, ""))
+    event = TriagedEvent(view=event_view, change=None)
+    with_form, without_form = (
+        event_page(history, event, (), form_token=one) for one in ("f" * 64, "")
+    )
 
     assert "Event 3" in with_form
     assert "+20" in with_form
@@ -52,4 +56,5 @@ def test_an_event_has_its_history_and_a_form_for_those_who_may_set_it(event_view
     assert "<option>fixed" not in with_form
     assert 'action="/octo/models/events/3/jobs"' in with_form
     assert "/events/3/" not in without_form
+    assert 'href="/octo/models/pull/7"' in with_form
     assert "<script>" not in with_form

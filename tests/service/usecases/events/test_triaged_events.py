@@ -1,7 +1,7 @@
 """Stored events with what the newest search, A/B runs and checks know of them."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -116,19 +116,26 @@ def test_an_ab_run_confirms_an_event_of_its_series_and_commits_alone(search, vie
     assert event.alerts == unstored.alerts == (right,)
 
 
-def test_events_are_the_newest_first_and_pull_requests_before_them(search, view):
+def test_events_that_opened_last_come_first_and_of_one_search_those_of_newer_commits(search, view):
     older = replace(view.event.occurrences[-1], after_sha=SHAS[1], last_sha=SHAS[2])
     gone = replace(older, after_sha="0" * 40, last_sha="0f" * 20)
-    events = {
-        9: replace(view.event, id=9, occurrences=(older,)),
-        8: replace(view.event, id=8, occurrences=(gone,)),
-        7: replace(view.event, id=7, occurrences=(), pull_request=5),
-    }
-    stored = [view, *(replace(view, event=event) for event in events.values())]
+    later = MOMENT + timedelta(hours=1)
+    stored = [
+        view,
+        replace(view, event=replace(view.event, id=9, occurrences=(older,))),
+        replace(view, event=replace(view.event, id=8, occurrences=(gone,))),
+        replace(
+            view,
+            event=replace(view.event, id=7, occurrences=(), pull_request=5),
+            opened_at=later,
+        ),
+    ]
 
     numbers = [one.view.event.id for one in triaged_events(search, stored, [])]
 
     assert numbers == [7, 3, 9, 8]
+    unstored = triaged_events(search, stored[1:], [])
+    assert (unstored[0].view, unstored[0].change) == (None, search.grouped_changes.events[0])
 
 
 def test_an_event_has_the_price_of_the_newest_check_of_its_pull_request(
@@ -149,5 +156,7 @@ def test_an_event_has_the_price_of_the_newest_check_of_its_pull_request(
 
     [event] = view.events
     assert event.view.event.pull_request == 7
-    assert event.priced_check.prices[0].low > 0
+    [price] = [one for one in event.priced_check.prices if one.workload == WORKLOAD]
+    assert price.low is not None
+    assert price.low > 0
     assert [note.event_id for note in view.notes] == [event.view.event.id]
