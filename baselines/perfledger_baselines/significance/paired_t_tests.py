@@ -184,7 +184,7 @@ def log_differences(tests: Sequence[PairedTest]) -> FloatArray:
     have no flaw; where some have fewer pairs, NaN stands for the pairs that they lack.
     """
     base, head = (
-        np.array(tuple(zip_longest(*sides)), dtype=np.float64).T
+        np.ascontiguousarray(np.array(tuple(zip_longest(*sides)), dtype=np.float64).T)
         for sides in ([test.base for test in tests], [test.head for test in tests])
     )
     differences: FloatArray = np.log(head) - np.log(base)

@@ -53,6 +53,20 @@ def test_it_is_what_the_judge_takes_the_mean_of(build):
     assert found != differences_in(bundle)[0]
 
 
+def test_workloads_with_other_numbers_of_pairs_are_as_each_is_alone(build):
+    shares = [(0.97, 0.96), (0.98, 0.95), (0.97, 0.97), (0.99, 0.96)]
+    values = {
+        "m:f": {"step_time_p50": PAIRS},
+        "m:g": {"step_time_p50": PAIRS[:4], "sm_active": shares},
+    }
+
+    together = differences_in(build.bundle(values))
+
+    alone = [differences_in(build.bundle({name: of_one})) for name, of_one in values.items()]
+    assert together == (*alone[0], *alone[1])
+    assert [len(one.values) for one in together] == [5, 4, 4]
+
+
 def test_every_metric_of_every_workload_is_a_series(build):
     workloads = {
         "m:f": {"step_time_p50": PAIRS, "peak_memory": PAIRS},

@@ -53,6 +53,12 @@ def test_more_pairs_and_less_noise_detect_smaller_changes(sd, pairs):
     assert smallest_detectable_change(sd, pairs, alpha=0.01) > change
 
 
+@pytest.mark.parametrize("alpha", [1e-200, 1e-300, 5e-324])
+@pytest.mark.parametrize("pairs", [2, 5, 40])
+def test_a_level_that_nothing_reaches_detects_no_change(pairs, alpha):
+    assert smallest_detectable_change(0.01, pairs, alpha=alpha) == pytest.approx(1e6)
+
+
 @given(st.floats(-1e6, 1e6))
 def test_a_relative_change_is_always_a_finite_number(log_change):
     assert -1 <= relative(log_change) < math.inf
