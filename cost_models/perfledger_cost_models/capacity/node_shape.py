@@ -53,7 +53,7 @@ def node_shape(
 def peak_devices(jobs: JobTable) -> int | None:
     """Return the most devices that jobs held at one moment by the log; None without a start."""
     moments, levels = _recorded_levels(jobs)
-    return _whole_devices(levels.max()) if len(moments) else None
+    return _whole_devices(int(levels.max())) if len(moments) else None
 
 
 def sustained_devices(jobs: JobTable) -> int | None:
@@ -62,9 +62,10 @@ def sustained_devices(jobs: JobTable) -> int | None:
     if not len(moments):
         return None
     order = np.argsort(-levels[:-1], kind="stable")
-    held_ms = np.cumsum(np.diff(moments)[order])
-    place = int(np.searchsorted(held_ms, SUSTAINED_SHARE * held_ms[-1]))
-    return _whole_devices(levels[order[place]])
+    lengths_ms: IntArray = (moments[1:] - moments[:-1])[order]
+    held_ms = np.cumsum(lengths_ms)
+    place = np.searchsorted(held_ms, SUSTAINED_SHARE * float(held_ms[-1]))
+    return _whole_devices(int(levels[order[place]]))
 
 
 def recorded_devices(jobs: JobTable, *, stated: int | None, replayed: int) -> int:
@@ -98,7 +99,7 @@ def unlimited_peak(jobs: JobTable) -> int:
     """Return the most devices that jobs would hold at one moment if none of them waited."""
     ran = jobs.take((jobs.run_ms > 0) & (jobs.devices > 0))
     _, levels = _levels(ran.submit_ms, ran.submit_ms + ran.run_ms, ran.milli)
-    return _whole_devices(levels.max(initial=0))
+    return _whole_devices(int(levels.max(initial=0)))
 
 
 def days_of(jobs: JobTable) -> int:
@@ -121,4 +122,4 @@ def _levels(start: IntArray, end: IntArray, milli: IntArray) -> tuple[IntArray, 
 
 
 def _whole_devices(milli: int) -> int:
-    return ceil(int(milli) / WHOLE_DEVICE)
+    return ceil(milli / WHOLE_DEVICE)

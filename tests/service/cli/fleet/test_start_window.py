@@ -46,3 +46,18 @@ def test_the_hours_are_drawn(run, grid):
     drawn = run("start-window", grid, "--job-hours", 3.5, "--format", "svg")
 
     assert ElementTree.fromstring(drawn).tag.endswith("svg")
+
+
+def test_a_price_of_power_is_the_objective_once_the_power_is_known(run, tmp_path):
+    """The first hour is the greenest, the last one is paid for."""
+    path = tmp_path / "day_ahead.csv"
+    rows = ("2026-11-24T00Z,0.1,80", "2026-11-24T01Z,0.3,40", "2026-11-24T02Z,0.2,-50")
+    path.write_text("\n".join(("time,kg_per_kwh,usd_per_mwh", *rows)) + "\n")
+    words = ("start-window", path, "--job-hours", 1)
+
+    unpriced = json.loads(run(*words, "--json"))
+    priced = json.loads(run(*words, "--mean-kw", 40, "--json"))
+
+    assert (unpriced["objective"], unpriced["best"]["usd"]) == ("kg", None)
+    assert (priced["objective"], priced["best"]["usd"]) == ("usd", -2.0)
+    assert priced["saved_usd"] == pytest.approx(5.2)
