@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perfledger.metrics import FLOPS_PER_STEP, STEP_TIME
-from perfledger_baselines.judging.judge import judgement_of
+from perfledger_baselines.judging.judge import judgement_of, outcomes_of_tests
 from perfledger_baselines.judging.shadow_checks import shadow_check
 from perfledger_baselines.significance.decision_rule import DecisionRule
 
@@ -38,6 +38,16 @@ def test_noise_fails_no_more_checks_than_alpha(build):
 
     share = np.mean([shadow.is_false_alarm for shadow in shadows if shadow is not None])
     assert share <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / CHECKS)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.003, 1.02, 0.9])
+def test_outcomes_alone_are_those_of_the_decisions(build, ratio):
+    pairs = {f"m:f{seed}": noisy_pairs(seed, ratio=ratio, pairs=4 + seed) for seed in range(4)}
+    judgement = judgement_of(step_times(build, pairs))
+
+    outcomes = outcomes_of_tests(judgement.tests, rule=judgement.rule, priors={})
+
+    assert outcomes == tuple(decision.outcome for decision in judgement.decisions)
 
 
 @pytest.mark.parametrize("seed", ["a", "b", "c"])
