@@ -59,7 +59,11 @@ def machines_document(view: MachinesView) -> Document:
     """Return the page's data."""
     return Document(
         name="perfledger-machines",
-        facts={"repository": view.repository, "checks": view.checks},
+        facts={
+            "repository": view.repository,
+            "checks": view.checks,
+            "devices_left_out": view.devices_left_out,
+        },
         blocks=(
             table(_MACHINE_COLUMNS, view.machines, key="machines"),
             devices_table(view.devices),

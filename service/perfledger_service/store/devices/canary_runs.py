@@ -57,10 +57,10 @@ def stored_run(session: Session, device_id: int, bundle_id: str) -> CanaryRun | 
 
 
 def newest_run(session: Session, device_id: int) -> CanaryRun | None:
-    """Return the newest undisturbed run of a device, None without one."""
+    """Return a device's newest undisturbed run since its last release, None without one."""
     query = (
         select(CanaryRunRow)
-        .where(col(CanaryRunRow.device_id) == device_id, ~col(CanaryRunRow.is_disturbed))
+        .where(*_since_release(session, device_id), ~col(CanaryRunRow.is_disturbed))
         .order_by(col(CanaryRunRow.id).desc())
         .limit(1)
     )
@@ -106,15 +106,12 @@ def own_rates(session: Session, device_id: int, *, epoch: str) -> Mapping[RateKe
 
     A release begins the history anew: the device may have been mended.
     """
-    chosen: list[ColumnElement[bool]] = [
-        col(CanaryRunRow.device_id) == device_id,
+    chosen = (
+        *_since_release(session, device_id),
         col(CanaryRunRow.epoch) == epoch,
         col(CanaryRunRow.state).in_(_ACCEPTED),
         ~col(CanaryRunRow.is_disturbed),
-    ]
-    released_at = last_release(session, device_id)
-    if released_at is not None:
-        chosen.append(col(CanaryRunRow.stored_at) > released_at)
+    )
     query = select(CanaryRunRow.id).where(*chosen).order_by(col(CanaryRunRow.id))
     first_runs = session.exec(query.limit(MOST_EARLIER)).all()
     rates = defaultdict[RateKey, list[float]](list)
@@ -178,6 +175,15 @@ def device_views(session: Session, project_id: int) -> tuple[tuple[DeviceView, .
         for row in rows_on_page
     ]
     return tuple(views), len(rows) - len(rows_on_page)
+
+
+def _since_release(session: Session, device_id: int) -> list[ColumnElement[bool]]:
+    """Return the conditions of a device's runs since its last release."""
+    conditions: list[ColumnElement[bool]] = [col(CanaryRunRow.device_id) == device_id]
+    released_at = last_release(session, device_id)
+    if released_at is not None:
+        conditions.append(col(CanaryRunRow.stored_at) > released_at)
+    return conditions
 
 
 def _device_view(

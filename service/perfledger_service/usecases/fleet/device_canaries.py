@@ -7,12 +7,12 @@ project: what is uploaded with its token says nothing of another project's devic
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from statistics import geometric_mean
 
 from sqlmodel import Session
 
 from perfledger.bundle import Bundle
 from perfledger.records import CanaryReading, FindingLevel, Machine
-from perfledger_baselines.estimation.typical_range import typical_ranges
 from perfledger_baselines.judging.device_drift import (
     CanaryComparison,
     CanaryDrift,
@@ -114,10 +114,6 @@ def _judged_run(session: Session, device_id: int, bundle: Bundle, *, now: dateti
 
 
 def _rate(reading: CanaryReading, machine: Machine) -> CanaryRate:
-    interval = typical_ranges([reading.rates])[0]
-    if interval is None:
-        msg = f"a bundle's rates of {reading.name} are checked when it is read"
-        raise ValueError(msg)
     version = machine.frameworks.get(reading.framework, "")
     mig = f", MIG {machine.mig}" if machine.mig else ""
     return CanaryRate(
@@ -126,7 +122,7 @@ def _rate(reading: CanaryReading, machine: Machine) -> CanaryRate:
         setting=f"{version}{mig}",
         unit=reading.unit,
         processes=len(reading.rates),
-        per_second=interval[1],
+        per_second=geometric_mean(reading.rates),
         expected_per_second=reading.expected_per_second,
     )
 

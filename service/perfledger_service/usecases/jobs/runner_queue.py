@@ -45,6 +45,7 @@ MAX_ATTEMPTS = 5
 RETRY_AFTER = timedelta(minutes=1)
 # A runner that has not asked for so long is not waited for.
 RUNNER_ABSENT_AFTER = timedelta(days=1)
+WAITS_FOR_ANOTHER = "waits for another runner"
 # People wait for the first ones.
 _ORDER = tuple(RunnerJobKind)
 
@@ -332,12 +333,16 @@ def _explain_waits(
     request: JobRequest,
     closed: Sequence[Quarantine],
 ) -> None:
-    """Say of each job that this runner could run without the quarantine that it waits, and why."""
+    """Say of each job that this runner could run without the quarantine that it waits, and why.
+
+    What another runner's request said of it stays: both would write it in turn.
+    """
     names = ", ".join(each.device.name for each in closed if each.device.name in request.devices)
-    reason = f"waits for another runner: {names} of {request.runner} is in quarantine"[:MAX_REASON]
+    reason = f"{WAITS_FOR_ANOTHER}: {names} of {request.runner} is in quarantine"[:MAX_REASON]
     for job in jobs:
         is_kept = request.can_run(job) and not request.can_run(job, closed)
-        if job.state is RunnerJobState.QUEUED and is_kept and job.reason != reason:
+        is_said = job.reason.startswith(WAITS_FOR_ANOTHER)
+        if job.state is RunnerJobState.QUEUED and is_kept and not is_said:
             save_progress(session, replace(job, reason=reason))
 
 

@@ -8,6 +8,8 @@ import pytest
 from perfledger.records import FindingLevel, HostFinding
 from perfledger_baselines.judging.device_drift import DriftState
 from perfledger_service.errors import TooManyRequestsError
+from perfledger_service.rendering.layout.writers import plain_lines, to_json, to_terminal
+from perfledger_service.rendering.server.device import devices_document
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices import quarantines
 from perfledger_service.store.devices.canary_runs import device_views
@@ -18,6 +20,7 @@ from perfledger_service.usecases.fleet.device_canaries import store_canaries
 from perfledger_service.usecases.fleet.quarantine import release_device
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.values.people.person import Actor, AuditAction
+from perfledger_service.values.service_views.device_views import DeviceList
 from tests.service.canary_bundles import GPU, a_canary_bundle
 
 ALICE = Actor(name="alice")
@@ -117,6 +120,7 @@ def test_a_device_that_was_always_slow_drifts_from_its_siblings(canaries):
     assert [each.device.name for each in canaries.quarantines()] == ["GPU-0"]
 
 
+@pytest.mark.slow
 def test_another_model_framework_or_mig_is_no_sibling(canaries):
     for place in range(1, 6):
         machine = gpu(place)
@@ -158,6 +162,7 @@ def test_a_busy_machine_says_nothing_and_is_no_part_of_the_history(canaries):
     assert {rate.own_count for rate in canaries.store().rates} == {6}
 
 
+@pytest.mark.slow
 def test_after_a_release_the_history_begins_anew(canaries):
     for _ in range(6):
         canaries.store()
@@ -173,6 +178,30 @@ def test_after_a_release_the_history_begins_anew(canaries):
     assert canaries.quarantines() == ()
 
 
+@pytest.mark.slow
+def test_a_suspicion_before_a_release_confirms_nothing_after_it(canaries):
+    for place in range(1, 6):
+        canaries.store(machine=gpu(place))
+    for _ in range(2):
+        canaries.store(speed=0.7)
+    release_device(
+        canaries.engine, canaries.project(), "GPU-0", actor=ALICE, reason="mended", now=canaries.now
+    )
+
+    assert canaries.store(speed=0.7).state is DriftState.SUSPECTED
+    assert canaries.store(speed=0.7).state is DriftState.DRIFTING
+
+
+def test_rates_of_any_size_are_judged_and_shown(canaries):
+    for speed in (1e-300, 1e6, 1.0, 1e-300, 1e6, 1.0, 1e-300):
+        canaries.store(speed=speed)
+
+    document = devices_document(DeviceList(repository="octo/models", devices=canaries.views()))
+    assert "nan" not in to_json(document)
+    assert plain_lines(to_terminal(document))
+
+
+@pytest.mark.slow
 def test_canaries_of_another_project_say_nothing_of_this_one(canaries):
     for _ in range(6):
         canaries.store()
