@@ -1,6 +1,7 @@
 """Reads CSV tables whose first line names the columns."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,10 +17,17 @@ class CsvRow:
 
 
 def read_rows(text: str, name: str, *, most_rows: int) -> tuple[CsvRow, ...]:
-    """Return a table's rows; raise UsageFileError for none, too many, or ragged ones."""
+    """Return a table's rows; raise UsageFileError for none, too many, or ragged ones.
+
+    So does a column that is there twice, of which one would count.
+    """
     lines = rows_of(text, name)
     first = header_of(lines)
     header = [cell.strip().lower() for cell in first]
+    twice = [cell for cell, count in Counter(header).items() if cell and count > 1]
+    if twice:
+        msg = f"{name} has the column {twice[0][:40]!r} twice: remove one"
+        raise UsageFileError(msg)
     rows: list[CsvRow] = []
     for number, cells in lines:
         where = f"{name}, line {number}"

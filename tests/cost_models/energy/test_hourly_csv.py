@@ -47,6 +47,7 @@ def test_electricity_maps_csv_is_read_unchanged():
         ("time,kg_per_kwh\n2026-11-01T00Z,\n2026-11-01T01Z,1\n", "is ''"),
         ("time,kg_per_kwh\nyesterday,1\n2026-11-01T01Z,1\n", "not a time"),
         ("time,kg_per_kwh\n2026-11-01T00Z,1,2\n", "3 cells for 2"),
+        ("time,kg_per_kwh,KG_per_kWh \n2026-11-01T00Z,1,2\n", "the column 'kg_per_kwh' twice"),
         ('time,kg_per_kwh\n"2026', "unexpected end"),
         ("time,kg_per_kwh\n" + "2026-11-01T00Z,1\n" * 20_001, "more than 20000 rows"),
     ],
