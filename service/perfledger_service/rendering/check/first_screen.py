@@ -4,6 +4,7 @@ What happened and its price, why, where in the code, and what to do. The texts q
 are untrusted and not escaped yet: each format does that for itself.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -35,6 +36,7 @@ _MOST_PLACES = 3
 _MOST_ACTIONS = 2
 # A smaller part of the change elsewhere is not worth a figure.
 _LEAST_ELSEWHERE = 0.02
+_CALL = re.compile(r"\b\w+(?:\.\w+)+")  # torch.nn.functional.embedding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,10 +236,23 @@ def _places(
 
 
 def _actions(block: ReasonBlock) -> Iterator[str]:
-    """Yield what to do, in sentences."""
-    yield from block.suggestions if block.is_attributable else ()
+    """Yield what to do, in sentences; advice on calls that a suggestion names only bounds that."""
+    suggestions = block.suggestions if block.is_attributable else ()
+    bounds: dict[str, str] = {}
+    further: list[str] = []
     for advice in block.advice:
-        yield f"{advice.text.rstrip('.')}. {advice.bound}".strip()
+        calls = {*_CALL.findall(advice.text)}
+        same = next((one for one in suggestions if calls and calls <= {*_CALL.findall(one)}), None)
+        if same is None:
+            further.append(_with_bound(advice.text, advice.bound))
+        else:
+            bounds.setdefault(same, advice.bound)
+    yield from (_with_bound(one, bounds.get(one, "")) for one in suggestions)
+    yield from further
+
+
+def _with_bound(text: str, bound: str) -> str:
+    return f"{text.rstrip('.')}. {bound}".strip()
 
 
 def _cause_names(explanation: StepTimeExplanation | None) -> tuple[str, ...]:
