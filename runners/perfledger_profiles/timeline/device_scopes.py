@@ -13,8 +13,8 @@ from perfledger_profiles.timeline.trace import CallKind, Trace
 
 # A rank that opens another rank's device leaves some hundred bytes there: that is no step.
 MIN_WORK_SHARE = 0.01
-# Devices of one file, each with a column of its own: a joined file of a large job has a hundred.
-MAX_DEVICES = 256
+# Devices of one file, each with a column of its own: a joined file of a large job has some hundred.
+MAX_DEVICES = 1024
 LITTLE_WORK = "{} is left out: it has less than {:.0f} % of the busiest device's work"
 
 Number = int | str
