@@ -15,8 +15,8 @@ from perfledger_service.values.storage.project_export import ExportFormat
 @command(
     examples=(
         "perfledger server export ledger-2026-11-28",
-        "perfledger server export models --project octo/models --files parquet",
-        "perfledger server export models --project octo/models --json",
+        "perfledger server export exported --project octo/models --files parquet",
+        "perfledger server export exported --project octo/models --json",
     )
 )
 def export(
