@@ -122,14 +122,21 @@ def waits_for_others(launched: LaunchedWork, windows: TimeSegments) -> bool:
     return other_ns > intersection_ns(gaps.late_spans, windows)
 
 
-def note_on_held_work(launched: LaunchedWork, windows: TimeSegments) -> tuple[str, ...]:
-    """Return a note if a device waits most for things that the file does not show."""
-    if not waits_for_others(launched, windows):
-        return ()
+def note_on_held_work(
+    devices: Sequence[tuple[LaunchedWork, TimeSegments]],
+) -> tuple[str, ...]:
+    """Return a note if a device waits most, in its windows, for what the file does not show."""
+    longest_ns = max((_longest_held_ns(*device) for device in devices), default=0)
+    return (HELD_UP.format(longest_ns / _MS),) if longest_ns >= KERNEL_WAIT_NS else ()
+
+
+def _longest_held_ns(launched: LaunchedWork, windows: TimeSegments) -> int:
+    """Return the longest time for which a launch was held up, 0 unless that is most of the idle."""
+    if launched.lane.size == 0 or not waits_for_others(launched, windows):
+        return 0
     gaps = device_gaps(launched)
     held = gaps.held_spans.where(gaps.is_linked)
-    longest_ns = int((held.end_ns - held.start_ns).max(initial=0))
-    return (HELD_UP.format(longest_ns / _MS),) if longest_ns >= KERNEL_WAIT_NS else ()
+    return int((held.end_ns - held.start_ns).max(initial=0))
 
 
 def kernel_waits(launched: LaunchedWork, *, owner: int) -> TimeSegments:

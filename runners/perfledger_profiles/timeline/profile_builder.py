@@ -123,7 +123,7 @@ def build_profile(
     devices = _device_steps(trace, parts, alone, labels)
     profile = replace(
         profile,
-        notes=(*profile.notes, *note_on_devices(devices), *_notes_on_held_work(parts)),
+        notes=(*profile.notes, *note_on_devices(devices), *_note_on_held_work(parts)),
         device=_device(trace, parts),
         devices=devices,
         has_steps=all(part.steps.has_markers for part in parts),
@@ -156,11 +156,10 @@ def _parts(
     return tuple(parts), tuple(dict.fromkeys(all_notes))
 
 
-def _notes_on_held_work(parts: Sequence[_DevicePart]) -> Iterator[str]:
-    """Yield the notes on what the devices wait for, once each."""
-    launched = [(launched_work(part.trace, part.launched_by), part.steps) for part in parts]
-    notes = [note_on_held_work(work, steps.windows) for work, steps in launched if work.lane.size]
-    yield from dict.fromkeys(note for each in notes for note in each)
+def _note_on_held_work(parts: Sequence[_DevicePart]) -> tuple[str, ...]:
+    return note_on_held_work(
+        [(launched_work(part.trace, part.launched_by), part.steps.windows) for part in parts]
+    )
 
 
 def _with_details(

@@ -158,7 +158,7 @@ def test_what_a_stream_did_and_waited_for_is_the_steps_between_its_first_and_las
 def held(trace):
     columns = trace.columns()
     work = launched_work(columns, launches_of(columns))
-    return waits_for_others(work, WHOLE), note_on_held_work(work, WHOLE)
+    return waits_for_others(work, WHOLE), note_on_held_work([(work, WHOLE)])
 
 
 def test_a_device_waits_for_the_host_until_the_launch(trace):
@@ -205,3 +205,14 @@ def test_work_without_launches_has_no_note(trace):
         trace.add("k", at, 10, cat="kernel", thread=(0, 7), stream=7)
 
     assert held(trace) == (True, ())
+
+
+def test_several_devices_have_one_note_with_the_longest_wait(trace):
+    launched(trace, (0, 2, 10), (15, 700, 10))
+    columns = trace.columns()
+    work = launched_work(columns, launches_of(columns))
+
+    (note,) = note_on_held_work([(work, WHOLE), (work, windows((0, 1)))])
+
+    assert "0.684 ms" in note
+    assert note_on_held_work([]) == ()
