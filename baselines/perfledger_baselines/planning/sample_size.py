@@ -95,14 +95,14 @@ def _pairs(results: Sequence[_SpreadResult], rule: DecisionRule) -> IntArray:
     levels = _levels(results, rule)
     fewest = np.array([one.fewest_pairs for one in results])
     last_look = rule.looks[-1] if rule.looks else 0
-    found = np.maximum(fewest, last_look + 1)  # the first beyond all looks, and what none is below
+    start = np.maximum(fewest, last_look + 1)  # beyond all looks
     end = np.full(len(results), MOST_PAIRS + 1)
-    while (is_open := found < end).any():
-        middle = (found + end) // 2
+    while (is_open := start < end).any():
+        middle = (start + end) // 2
         is_found = are_found(middle, levels[:, -1])
         end = np.where(is_open & is_found, middle, end)
-        found = np.where(is_open & ~is_found, middle + 1, found)
-    numbers = np.where(found <= MOST_PAIRS, found, 0)
+        start = np.where(is_open & ~is_found, middle + 1, start)
+    numbers = np.where(start <= MOST_PAIRS, start, 0)
     for place, look in reversed(tuple(enumerate(rule.looks))):
         at_look = np.full(len(results), look)
         numbers = np.where((look >= fewest) & are_found(at_look, levels[:, place]), look, numbers)
