@@ -135,8 +135,8 @@ def _longest_held_ns(launched: LaunchedWork, windows: TimeSegments) -> int:
     if launched.lane.size == 0 or not waits_for_others(launched, windows):
         return 0
     gaps = device_gaps(launched)
-    held = gaps.held_spans.where(gaps.is_linked)
-    return int((held.end_ns - held.start_ns).max(initial=0))
+    spans = gaps.held_spans.where(gaps.is_linked)
+    return int((spans.end_ns - spans.start_ns).max(initial=0))
 
 
 def kernel_waits(launched: LaunchedWork, *, owner: int) -> TimeSegments:
