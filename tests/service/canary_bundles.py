@@ -1,9 +1,18 @@
 """Bundles of canaries with half a per cent of noise."""
 
+from dataclasses import replace
+from datetime import datetime
 from random import Random
+
+from sqlalchemy import Engine
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.records import CanaryReading, Device, Framework, HostFinding, Machine, Revision
+from perfledger_service.store.database import write_session
+from perfledger_service.store.projects import project_named
+from perfledger_service.usecases.fleet.device_canaries import store_canaries
+from perfledger_service.usecases.fleet.quarantine import quarantine_device
+from perfledger_service.values.people.person import Actor
 
 GPU = Machine(
     device=Device.CUDA, model="NVIDIA H100", uuid="GPU-0", frameworks={"torch": "2.9"}, cores=8
@@ -46,3 +55,15 @@ def a_canary_bundle(
         host_findings=findings,
         canaries=readings,
     )
+
+
+def add_two_devices(engine: Engine, *, now: datetime) -> None:
+    """Store canaries of two devices of octo/models, of which the second is in quarantine."""
+    with write_session(engine) as session:
+        project = project_named(session, "octo/models")
+        for number in (1, 2):
+            machine = replace(GPU, uuid=f"GPU-{number}")
+            store_canaries(session, project, a_canary_bundle(number, machine=machine), now=now)
+        session.commit()
+    actor = Actor(name="root")
+    quarantine_device(engine, project, "GPU-2", actor=actor, reason="its fan", now=now)

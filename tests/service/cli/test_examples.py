@@ -37,6 +37,7 @@ from perfledger_service.values.fleet_views import ImportKind
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor, PersonProvider, Role
 from perfledger_service.values.report import ExitCode
+from tests.service.canary_bundles import add_two_devices
 from tests.service.cli.golden_commands import COMMANDS as GOLDEN_COMMANDS, GOLDEN
 from tests.service.imported_bundle import add_imported_series
 
@@ -198,6 +199,7 @@ def prepared_folder(tmp_path_factory, migrated_file):
     queue_example_job(engine, now)
     add_example_people(engine, now)
     add_example_notices(engine, now)
+    add_two_devices(engine, now=now)
     add_imported_series(engine, project_id=1)
     with TableBar(Console(quiet=True)) as watcher:
         back_up(engine, folder / "backup.zip", watcher=watcher, now=now)

@@ -66,8 +66,8 @@ def quarantine(
 
 @command(
     examples=(
-        "perfledger server device release octo/models GPU-1 --reason 'its fan is replaced'",
-        "perfledger server device release octo/models GPU-1 --reason 'a false alarm'",
+        "perfledger server device release octo/models GPU-2 --reason 'its fan is replaced'",
+        "perfledger server device release octo/models GPU-2 --reason 'a false alarm'",
     )
 )
 def release(
