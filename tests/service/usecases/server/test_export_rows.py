@@ -1,8 +1,9 @@
 """Tests the rows of an export: as long as their table is wide, and counted to the end."""
 
 import pytest
+from sqlmodel import Session
 
-from perfledger_service.store.database import read_session
+from perfledger_service.store.database import read_snapshot
 from perfledger_service.store.projects import projects
 from perfledger_service.usecases.server import export_rows
 from perfledger_service.usecases.server.export_rows import count_progress, read_rows
@@ -16,7 +17,7 @@ def test_rows_have_a_value_for_each_column_and_their_progress_ends_at_its_count(
     monkeypatch.setattr(export_rows, "PAGE_ROWS", 1)
     judged(any_engine, make_bundle(pairs=4))
     done = []
-    with read_session(any_engine) as session:
+    with read_snapshot(any_engine) as connection, Session(connection) as session:
         [project] = projects(session)
         rows = list(read_rows(session, project, table, done.append))
         total = count_progress(session, project, table)
