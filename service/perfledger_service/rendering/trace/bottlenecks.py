@@ -64,10 +64,10 @@ def bottleneck_phrase(classification: Classification) -> str:
     if classification.detail:
         what += f", {classification.detail}"
     share = classification.primary_share
-    facts = [f"{number_format.share(share)} of {_whole(classification)}"] if share else []
+    facts = [f"{number_format.share(share)} of {_denominator(classification)}"] if share else []
     if _is_outweighed(classification):
         device = vocabulary.bottleneck(Bottleneck.DEVICE)
-        most = f"{number_format.share(classification.device_share)} of {_whole(classification)}"
+        most = f"{number_format.share(classification.device_share)} of {_denominator(classification)}"
         return f"no sure bottleneck: {device} ({most}), and {what} ({facts[0]})"
     if classification.confidence is BottleneckConfidence.LOW:
         return f"no sure bottleneck, most likely {what}" + (f" ({facts[0]})" if facts else "")
@@ -131,7 +131,7 @@ def advice_rows(recommendations: Sequence[Recommendation]) -> tuple[AdviceRow, .
     )
 
 
-def _whole(classification: Classification) -> str:
+def _denominator(classification: Classification) -> str:
     """Return what shares are of: a sum of kernels is no step."""
     is_step = any(one.is_of_step for one in classification.shares)
     return "the step" if is_step or not classification.shares else "the kernels' time"
