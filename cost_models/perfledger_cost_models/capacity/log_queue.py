@@ -127,7 +127,10 @@ def _nodes_and_policy(
             return fit.nodes, fit.policy, True
         peak = peak_devices(jobs)
         if peak is None:
-            msg = "the log records no starts, from which devices could be counted: give --devices"
+            msg = (
+                "the log records no starts (after submission), from which devices could be "
+                "counted: give --devices"
+            )
             raise JobLogError(msg)
         return shape.fewest(peak), policies[0], False
     if devices < 1 or devices % shape.step:

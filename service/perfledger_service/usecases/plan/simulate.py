@@ -205,7 +205,10 @@ def _inferred_nodes(jobs: JobTable, hardware: ClusterNodes) -> int | None:
         return None
     nodes = recorded_nodes(jobs, NodeShape(hardware.devices))
     if nodes is None:
-        msg = "the log records no starts, from which nodes could be counted: give --nodes"
+        msg = (
+            "the log records no starts (after submission), from which nodes could be counted: "
+            "give --nodes"
+        )
         raise UsageError(msg)
     return nodes
 
