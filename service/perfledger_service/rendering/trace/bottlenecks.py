@@ -64,10 +64,11 @@ def bottleneck_phrase(classification: Classification) -> str:
     if classification.detail:
         what += f", {classification.detail}"
     share = classification.primary_share
-    facts = [f"{number_format.share(share)} of {_denominator(classification)}"] if share else []
+    of_all = f"of {_denominator(classification)}"
+    facts = [f"{number_format.share(share)} {of_all}"] if share else []
     if _is_outweighed(classification):
         device = vocabulary.bottleneck(Bottleneck.DEVICE)
-        most = f"{number_format.share(classification.device_share)} of {_denominator(classification)}"
+        most = f"{number_format.share(classification.device_share)} {of_all}"
         return f"no sure bottleneck: {device} ({most}), and {what} ({facts[0]})"
     if classification.confidence is BottleneckConfidence.LOW:
         return f"no sure bottleneck, most likely {what}" + (f" ({facts[0]})" if facts else "")
