@@ -25,7 +25,7 @@ def make_check(demo):
             measured_at=datetime(2026, 11, 20, tzinfo=UTC),
         )
         recorded = demo.recorded_checks.recorded_check("resnet-names")
-        shown = shown or demo.demo_history.H100
+        shown = shown or demo.demo_commits.H100
         return demo.recorded_checks.made_check(recorded, shown, commits, seed=seed)
 
     return make

@@ -46,7 +46,7 @@ def branch_page(
     `url` is the service's address, where bundles are uploaded; `page` is that of the events. With
     a token the events have forms that set their states and queue jobs.
     """
-    shown_events = page_of(_ordered(view.events, part, order), page, size=EVENTS_PER_PAGE)
+    shown_events = page_of(_events_of_part(view.events, part, order), page, size=EVENTS_PER_PAGE)
     return render(
         "html/branch.html.j2",
         view=view,
@@ -77,7 +77,7 @@ def _parts(events: Sequence[TriagedEvent]) -> tuple[tuple[TriagePart, int], ...]
     return tuple((part, counts[part]) for part in TriagePart)
 
 
-def _ordered(
+def _events_of_part(
     events: Sequence[TriagedEvent], part: TriagePart, order: EventOrder
 ) -> tuple[TriagedEvent, ...]:
     chosen = [one for one in events if one.part is part]
