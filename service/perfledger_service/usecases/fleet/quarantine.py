@@ -24,6 +24,7 @@ from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.device_views import DeviceKey, DeviceList
 
 MAX_WORDS = 300
+NUL = "\0"  # which no database stores in a text
 
 
 def devices_of_repository(engine: Engine, repository: str) -> DeviceList:
@@ -104,7 +105,7 @@ def release_device(
 
 def _device_named(session: Session, project: Project, name: str) -> int:
     """Return the number of a device with canaries, or of one that a newest check was made on."""
-    keys = set(devices_named(session, project.id, name))
+    keys = set(devices_named(session, project.id, name.replace(NUL, "")))
     if not keys:
         machines, _ = project_machines(session, project.id)
         of_checks = (DeviceKey.from_machine(each.newest) for each in machines)
