@@ -14,7 +14,6 @@ from sqlalchemy import (
     create_engine,
     event,
     insert,
-    inspect,
     text,
 )
 from sqlalchemy.engine import make_url
@@ -149,7 +148,7 @@ def insert_rows(
     """Insert rows of a table in one statement, past the session, which looks at each value."""
     if values:
         session.flush()
-        session.connection().execute(insert(inspect(row).local_table), values)
+        session.connection().execute(insert(row), values)
 
 
 def _prepare_sqlite(connection: SqliteConnection, record: ConnectionPoolEntry) -> None:  # noqa: ARG001
