@@ -25,12 +25,14 @@ from demo_commits import (
     Effect,
     PullRequest,
 )
+from demo_machines import seed_machines
 from demo_repository import EXAMPLES, REPOSITORY
 from recorded_checks import CheckedCommits, ShownMachine, made_check, moved_check, recorded_check
 from sqlalchemy import Engine
 
 from perfledger.bundle import Bundle
 from perfledger.records import Revision
+from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_service.store.comments.acceptances import add_acceptance, set_merged
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import Project, lock_project
@@ -66,7 +68,8 @@ def seed_history(
 ) -> None:
     """Store a project with a default branch of `commits` commits that ends now."""
     add_project(engine, REPOSITORY, token=token, now=now, trust_runners=True)
-    history = _History(engine, project_of(engine, token, now=now), commits=commits, now=now)
+    project = project_of(engine, token, now=now)
+    history = _History(engine, project, commits=commits, now=now)
     for commit in range(1, commits):
         history.measure_commit(commit)
     first = commits - pull_requests
@@ -74,6 +77,7 @@ def seed_history(
         history.measure_pull_request(FIRST_PULL_REQUEST + index, pull, base=first + index)
     search_events(engine, now=now)
     _decide_on_events(engine, now=now)
+    seed_machines(engine, project, commit=_sha(str(commits - 1)), now=now)
     _import_files(engine, now=now)
 
 
@@ -196,6 +200,19 @@ class _History:
             add_acceptance(session, self._project.id, acceptance, comment_id=number)
             set_merged(session, self._project.id, number, _sha("merged"))
             session.commit()
+        for view in list_events(self._engine, self._project).events:
+            if view.event.pull_request == number:
+                set_event(
+                    self._engine,
+                    self._project,
+                    view.event.id,
+                    EventState.EXPECTED,
+                    actor=Actor(name=acceptance.login),
+                    reason=reason,
+                    owner=acceptance.login,
+                    until=acceptance.until,
+                    now=at,
+                )
 
     def _revision(self, commit: int) -> Revision:
         return Revision(

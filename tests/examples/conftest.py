@@ -27,7 +27,15 @@ def examples():
 def demo(examples):
     """The demo's modules by name; they import each other as `python examples/demo.py` lets them."""
     names = (
-        *("demo", "demo_checks", "demo_commits", "demo_history", "demo_pages", "demo_pictures"),
+        *(
+            "demo",
+            "demo_checks",
+            "demo_commits",
+            "demo_history",
+            "demo_machines",
+            "demo_pages",
+            "demo_pictures",
+        ),
         *("demo_repository", "demo_service", "recorded_checks"),
     )
     sys.path.insert(0, str(examples))

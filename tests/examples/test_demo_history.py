@@ -9,6 +9,7 @@ from perfledger_service.store.default_branch import commits_of_branch
 from perfledger_service.store.page_queries import index_view, pull_request_view
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.upgrade import upgrade
+from perfledger_service.usecases.server.machines import machines_view
 
 pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -49,3 +50,11 @@ def test_the_recorded_pull_request_is_explained(demo, session):
     view = pull_request_view(session, demo.demo_repository.REPOSITORY, 41, now=NOW)
 
     assert "aten::bmm" in view.uploads[0].headline
+
+
+def test_one_gpu_is_slow_at_last_and_in_quarantine(demo, session):
+    view = machines_view(session, demo.demo_repository.REPOSITORY)
+    in_quarantine = [one.key.name for one in view.devices if one.quarantine is not None]
+
+    assert in_quarantine == [demo.demo_commits.A100.machine.uuid]
+    assert [one.name for one in view.runners] == [demo.demo_machines.RUNNER]
