@@ -126,7 +126,8 @@ def rewritten(value, rewrite):
         case str():
             return rewrite(value)
         case tuple():
-            return tuple(rewritten(item, rewrite) for item in value)
+            items = [rewritten(item, rewrite) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
         case Mapping():
             return {rewritten(k, rewrite): rewritten(v, rewrite) for k, v in value.items()}
         case _ if is_dataclass(value) and not isinstance(value, type):

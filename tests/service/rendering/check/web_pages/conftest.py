@@ -186,7 +186,7 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
         )
         # Ids are the service's own.
         points = tuple(
-            replace(rewrite(point, change), upload_id=point.upload_id) for point in series.points
+            rewrite(point, change)._replace(upload_id=point.upload_id) for point in series.points
         )
         line = replace(rewrite(series, change), points=points)
         moved = replace(history, series=line, commits=commits_of(points))
