@@ -1,6 +1,6 @@
 """Queries the counts, speeds and changes that a quarter's review needs."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -27,6 +27,7 @@ from perfledger_service.store.tables import (
 from perfledger_service.values.storage.retention import UploadPart
 
 CHANGED_OUTCOMES = (Outcome.REGRESSED, Outcome.IMPROVED)
+MOST_IN_QUERY = 1000  # uploads, and series; a database takes some ten thousand parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,43 +124,100 @@ def _is_claimed(sha: Mapped[str]) -> ColumnElement[bool]:
 
 
 def _speeds(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterator[StoredSpeed]:
-    """Yield each series' newest step time, with one primary-key lookup each."""
+    """Yield each series' newest step time; uploads are ranked once for all series."""
+    upload_ids = _uploads_on_branch(session, within)
     series = session.exec(
         select(SeriesRow)
         .where(col(SeriesRow.metric) == STEP_TIME.name)
         .order_by(col(SeriesRow.workload), col(SeriesRow.device_class), col(SeriesRow.id))
     ).all()
+    for start in range(0, len(series), MOST_IN_QUERY):
+        yield from _speeds_of_series(session, series[start : start + MOST_IN_QUERY], upload_ids)
+
+
+def _speeds_of_series(
+    session: Session, series: Sequence[SeriesRow], upload_ids: Sequence[str]
+) -> Iterator[StoredSpeed]:
+    """Yield the step time of each series' first upload, in the order of the series.
+
+    The newest upload has most series: reads begin with it alone and double, for the series left.
+    """
+    left = {one.id for one in series}
+    newest: dict[int | None, ObservationRow] = {}
+    start, count = 0, 1
+    while left and start < len(upload_ids):
+        newest |= _first_observations(session, left, upload_ids[start : start + count])
+        left -= newest.keys()
+        start, count = start + count, min(2 * count, MOST_IN_QUERY)
+    uploads = _uploads_by_id(session, {one.upload_id for one in newest.values()})
     for one in series:
-        newest = session.exec(
-            select(ObservationRow, UploadRow, EnvironmentRow)
-            .options(defer(cast("QueryableAttribute[bytes]", ObservationRow.samples)))
-            .join(UploadRow, col(UploadRow.id) == col(ObservationRow.upload_id))
-            .join(EnvironmentRow, col(EnvironmentRow.hash) == col(UploadRow.environment_hash))
-            .join(
-                BranchCommitRow,
-                (col(BranchCommitRow.project_id) == col(UploadRow.project_id))
-                & (col(BranchCommitRow.sha) == col(UploadRow.base_sha)),
-            )
-            .where(
-                col(ObservationRow.series_id) == one.id,
-                col(ObservationRow.side) == Side.BASE,
-                *within,
-            )
-            .order_by(col(BranchCommitRow.place).desc(), col(UploadRow.measured_at).desc())
-            .limit(1)
-        ).first()
-        if newest is not None:
-            observed, upload, env = newest
-            yield StoredSpeed(
-                workload=one.workload,
-                device_class=one.device_class,
-                machine=env.machine,
-                bundle_sha256=upload.bundle_sha256,
-                upload_id=upload.id,
-                commit=upload.base_sha,
-                measured_at=upload.measured_at,
-                step_seconds=(observed.low, observed.center, observed.high),
-            )
+        if one.id not in newest:
+            continue
+        observed = newest[one.id]
+        upload, machine = uploads[observed.upload_id]
+        yield StoredSpeed(
+            workload=one.workload,
+            device_class=one.device_class,
+            machine=machine,
+            bundle_sha256=upload.bundle_sha256,
+            upload_id=upload.id,
+            commit=upload.base_sha,
+            measured_at=upload.measured_at,
+            step_seconds=(observed.low, observed.center, observed.high),
+        )
+
+
+def _uploads_on_branch(session: Session, within: tuple[ColumnElement[bool], ...]) -> Sequence[str]:
+    """Return the uploads whose base is on the default branch, each project's newest base first.
+
+    Projects take turns, so that one with a long branch does not come before all the others.
+    """
+    newest_first = (
+        col(BranchCommitRow.place).desc(),
+        col(UploadRow.measured_at).desc(),
+        col(UploadRow.id).desc(),
+    )
+    rank = func.row_number().over(partition_by=col(UploadRow.project_id), order_by=newest_first)
+    return session.exec(
+        select(UploadRow.id)
+        .join(
+            BranchCommitRow,
+            (col(BranchCommitRow.project_id) == col(UploadRow.project_id))
+            & (col(BranchCommitRow.sha) == col(UploadRow.base_sha)),
+        )
+        .where(*within)
+        .order_by(rank)
+    ).all()
+
+
+def _first_observations(
+    session: Session, series_ids: Collection[int | None], upload_ids: Sequence[str]
+) -> dict[int | None, ObservationRow]:
+    """Return what the first upload that has a series measured of its base commit."""
+    rank = {upload_id: place for place, upload_id in enumerate(upload_ids)}
+    rows = session.exec(
+        select(ObservationRow)
+        .options(defer(cast("QueryableAttribute[bytes]", ObservationRow.samples)))
+        .where(
+            col(ObservationRow.upload_id).in_(upload_ids),
+            col(ObservationRow.series_id).in_(series_ids),
+            col(ObservationRow.side) == Side.BASE,
+        )
+    )
+    last_first = sorted(rows, key=lambda row: rank[row.upload_id], reverse=True)
+    return {row.series_id: row for row in last_first}
+
+
+def _uploads_by_id(
+    session: Session, upload_ids: Collection[str]
+) -> dict[str, tuple[UploadRow, str]]:
+    """Return uploads with the JSON of their machines."""
+    rows = session.exec(
+        select(UploadRow, EnvironmentRow.machine)
+        .join(EnvironmentRow, col(EnvironmentRow.hash) == col(UploadRow.environment_hash))
+        .where(col(UploadRow.id).in_(upload_ids))
+    )
+    return {upload.id: (upload, machine) for upload, machine in rows}
 
 
 def _changes(

@@ -1,17 +1,43 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+from sqlmodel import Session
 
-from perfledger.records import Device, Machine, Revision
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine, Revision, Side
+from perfledger_service.store import quarter_queries
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.quarter_queries import stored_quarter
+from perfledger_service.store.tables import (
+    BranchCommitRow,
+    BundleRow,
+    EnvironmentRow,
+    ObservationRow,
+    ProjectRow,
+    SeriesRow,
+    UploadRow,
+)
 from perfledger_service.store.uploads import set_status
-from perfledger_service.values.upload_views import UploadStatus
+from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
 START = datetime(2026, 10, 1, tzinfo=UTC)
 END = datetime(2027, 1, 1, tzinfo=UTC)
 NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
+BRANCH = {"a": 3, "b": 2, "c": 9}  # the places of commits
+# project, base, day, series, status, sender; no check has the third series
+CHECKS = st.lists(
+    st.tuples(
+        st.sampled_from((1, 2)),
+        st.sampled_from((*BRANCH, "elsewhere")),
+        st.integers(-1, 3),
+        st.sets(st.sampled_from((0, 1))),
+        st.sampled_from((UploadStatus.JUDGED, UploadStatus.POSTED, UploadStatus.REFUSED)),
+        st.sampled_from((UploadSender.RUNNER, UploadSender.OTHER_RUN)),
+    ),
+    max_size=12,
+)
 
 
 @pytest.fixture
@@ -188,3 +214,121 @@ def test_a_run_that_is_not_believed_is_counted_and_tells_nothing(
     assert [speed.upload_id for speed in stored.speeds] == [believed.id]
     assert [change.upload_id for change in stored.changes] == [believed.id]
     assert stored.newest == (believed.bundle_sha256,)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [1, 2, 1000])
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(checks=CHECKS)
+def test_each_series_has_the_step_time_of_its_newest_base_on_the_branch(
+    any_engine, monkeypatch, most, checks
+):
+    monkeypatch.setattr(quarter_queries, "MOST_IN_QUERY", most)
+    with Session(any_engine) as session:
+        store(session, checks)
+        speeds = stored_quarter(session, start=START, end=END).speeds
+
+    assert {speed.workload: speed.upload_id for speed in speeds} == newest_uploads(checks)
+    assert [speed.workload for speed in speeds] == sorted(speed.workload for speed in speeds)
+    for speed in speeds:
+        number = int(speed.upload_id)
+        assert speed.step_seconds == (number, number + 1.0, number + 2.0)
+        assert (speed.commit, speed.machine) == (checks[number][1], "{}")
+
+
+def newest_uploads(checks):
+    """Return the upload of each series with a step time, by ranking all of its uploads."""
+    newest = {}
+    for number, (project, base, day, series, status, sender) in enumerate(checks):
+        counts = status is not UploadStatus.REFUSED and sender is UploadSender.RUNNER
+        if counts and day >= 0 and base in BRANCH:
+            for one in series:
+                rank = (BRANCH[base], day, f"{number:032}")
+                workload = f"{project}:{one}"
+                newest[workload] = max(newest.get(workload, rank), rank)
+    return {workload: upload_id for workload, (_, _, upload_id) in newest.items()}
+
+
+def store(session, checks):
+    """Write checks and all that their rows refer to; the caller does not commit."""
+    projects = (1, 2)
+    add_rows(
+        session,
+        (
+            ProjectRow(id=id_, repository=f"o/{id_}", repository_key=f"o/{id_}", created_at=START)
+            for id_ in projects
+        ),
+    )
+    add_rows(session, [EnvironmentRow(hash="e", device_class="gpu", machine="{}")])
+    add_rows(
+        session,
+        (
+            BranchCommitRow(project_id=project, place=place, sha=sha)
+            for project in projects
+            for sha, place in BRANCH.items()
+        ),
+    )
+    add_rows(
+        session,
+        (
+            SeriesRow(
+                id=10 * project + one,
+                project_id=project,
+                key=str(one),
+                workload=f"{project}:{one}",
+                metric=STEP_TIME.name,
+                unit="s",
+                worse="higher",
+                device_class="gpu",
+                sample_type="f4",
+            )
+            for project in projects
+            for one in range(3)
+        ),
+    )
+    for number, (project, base, day, series, status, sender) in enumerate(checks):
+        upload_id, measured_at = f"{number:032}", START + timedelta(days=day)
+        add_rows(session, [BundleRow(sha256=upload_id, unpacked_bytes=0, content=b"")])
+        add_rows(
+            session,
+            [
+                UploadRow(
+                    id=upload_id,
+                    project_id=project,
+                    bundle_sha256=upload_id,
+                    environment_hash="e",
+                    base_sha=base,
+                    head_sha="head",
+                    head_subject="",
+                    status=status,
+                    sender=sender,
+                    created_at=measured_at,
+                    measured_at=measured_at,
+                )
+            ],
+        )
+        add_rows(
+            session,
+            (
+                ObservationRow(
+                    series_id=10 * project + one,
+                    position=position,
+                    upload_id=upload_id,
+                    side=side,
+                    processes=4,
+                    low=number + 10.0 * position,
+                    center=number + 1.0 + 10.0 * position,
+                    high=number + 2.0 + 10.0 * position,
+                    samples=b"",
+                )
+                for one in series
+                for position, side in enumerate((Side.BASE, Side.HEAD))
+            ),
+        )
+
+
+def add_rows(session, rows):
+    session.add_all(rows)
+    session.flush()
