@@ -1,6 +1,5 @@
 """Reads a project's machines, and what its newest checks tell of each."""
 
-import math
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
+import numpy as np
 from sqlmodel import Session, col, select
 
 from perfledger.metrics import STEP_TIME
@@ -16,7 +16,6 @@ from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.epochs import epoch_key
 from perfledger_service.store.gate_checks import MOST_CHECKS, uploads_with
 from perfledger_service.store.imported_history import IS_IMPORTED
-from perfledger_service.store.observations import unpack
 from perfledger_service.store.page_queries import COUNTED_STATUSES
 from perfledger_service.store.tables import (
     EnvironmentRow,
@@ -29,6 +28,7 @@ from perfledger_service.values.fleet_views import MachineView
 
 # Fewer differences of one check have no standard deviation.
 MIN_PAIRS = 2
+_PAIR = np.dtype("<f4")  # as the store packs a pair's difference
 
 
 _MACHINE_DECODER = msgspec.json.Decoder(Machine)
@@ -113,18 +113,24 @@ def _pair_spreads(session: Session, upload_ids: Sequence[str]) -> dict[str, list
             col(PairSpreadRow.upload_id).in_(upload_ids), col(SeriesRow.metric) == STEP_TIME.name
         )
     )
-    spreads: defaultdict[str, list[float]] = defaultdict(list)
+    of_length: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
     for upload_id, packed in rows:
-        differences = unpack(packed, "f4")
-        if len(differences) >= MIN_PAIRS:
-            spreads[upload_id].append(_deviation(differences))
+        of_length[upload_id, len(packed) // _PAIR.itemsize].append(packed)
+    spreads: defaultdict[str, list[float]] = defaultdict(list)
+    for (upload_id, pairs), series in of_length.items():
+        if pairs >= MIN_PAIRS:
+            spreads[upload_id] += _deviations(series)
     return spreads
 
 
-def _deviation(numbers: Sequence[float]) -> float:
-    """Return the standard deviation of a sample; the library's exact one takes 20 times as long."""
-    mean = statistics.fmean(numbers)
-    return math.sqrt(math.fsum((one - mean) ** 2 for one in numbers) / (len(numbers) - 1))
+def _deviations(series: Sequence[bytes]) -> list[float]:
+    """Return the standard deviation of each of some series that have as many differences.
+
+    At once for all: a check may have a thousand workloads, and the page is of a hundred checks.
+    """
+    differences = np.frombuffer(b"".join(series), _PAIR).reshape(len(series), -1)
+    deviations: list[float] = differences.std(axis=1, ddof=1, dtype=np.float64).tolist()
+    return deviations
 
 
 def _view(
