@@ -161,12 +161,14 @@ def device_views(session: Session, project_id: int) -> tuple[tuple[DeviceView, .
 
     Those in quarantine come first.
     """
-    quarantines = {each.device: each for each in open_quarantines(session, project_id)}
     rows = session.exec(
         select(ProjectDeviceRow)
         .where(col(ProjectDeviceRow.project_id) == project_id)
         .order_by(col(ProjectDeviceRow.model), col(ProjectDeviceRow.name), col(ProjectDeviceRow.id))
     ).all()
+    if not rows:
+        return (), 0
+    quarantines = {each.device: each for each in open_quarantines(session, project_id)}
     rows = sorted(rows, key=lambda row: key_of(row) not in quarantines)
     rows_on_page = rows[:MOST_DEVICES]
     newest = _newest_runs(session, [row.id or 0 for row in rows_on_page], most=MOST_PAST)
