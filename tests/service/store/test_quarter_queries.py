@@ -8,6 +8,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Side
 from perfledger_service.store import quarter_queries
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.page_queries import COUNTED_STATUSES
 from perfledger_service.store.quarter_queries import stored_quarter
 from perfledger_service.store.tables import (
     BranchCommitRow,
@@ -234,7 +235,8 @@ def test_each_series_has_the_step_time_of_its_newest_base_on_the_branch(
     assert [speed.workload for speed in speeds] == sorted(speed.workload for speed in speeds)
     for speed in speeds:
         number = int(speed.upload_id)
-        assert speed.step_seconds == (number, number + 1.0, number + 2.0)
+        low = float(number)
+        assert speed.step_seconds == (low, low + 1, low + 2)
         assert (speed.commit, speed.machine) == (checks[number][1], "{}")
 
 
@@ -242,7 +244,7 @@ def newest_uploads(checks):
     """Return the upload of each series with a step time, by ranking all of its uploads."""
     newest = {}
     for number, (project, base, day, series, status, sender) in enumerate(checks):
-        counts = status is not UploadStatus.REFUSED and sender is UploadSender.RUNNER
+        counts = status in COUNTED_STATUSES and sender == UploadSender.RUNNER
         if counts and day >= 0 and base in BRANCH:
             for one in series:
                 rank = (BRANCH[base], day, f"{number:032}")
