@@ -375,7 +375,7 @@ def test_a_charge_on_top_of_an_hour_does_not_count_the_hour_again(cells):
     bill = read_focus(lines(own, cells | {"EffectiveCost": "4"}))
 
     assert [usage.instance_hours for usage in bill.usage] == [2]
-    assert (bill.other_usd, bill.effective_usd) == (4, Decimal("114.08"))
+    assert (bill.other_usd, bill.effective_usd) == (Decimal(4), Decimal("114.08"))
 
 
 def test_a_currency_is_named_by_its_first_twenty_letters():

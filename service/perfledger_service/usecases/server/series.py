@@ -44,8 +44,8 @@ def remove_series(
         unknown_ids = sorted(set(series_ids) - {one.id for one in removed})
         if unknown_ids:
             msg = (
-                f"{', '.join(map(str, unknown_ids))}: no imported series of {project.repository}; the "
-                "number is in the address of a series' page, and what checks measured stays"
+                f"{', '.join(map(str, unknown_ids))}: no imported series of {project.repository}; "
+                "the number is in the address of a series' page, and what checks measured stays"
             )
             raise UsageError(msg)
         if not is_dry_run:
