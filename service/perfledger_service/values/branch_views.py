@@ -15,6 +15,7 @@ from perfledger_baselines.history.commits.grouping import (
 )
 from perfledger_baselines.history.commits.tracked_event import TrackedEvent
 from perfledger_baselines.planning.gate_health import GateHealth
+from perfledger_cost_models.quote import ChangePrice
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.change_price import PricedCheck
 
@@ -132,14 +133,15 @@ class TriagedEvent:
     """An event with what else is known of it.
 
     `view` is None until the event is stored, and `change` where the newest search of the history
-    does not have it. `alerts` are the A/B runs that confirm it, and `priced_check` is the newest
-    check that has a price of its change.
+    does not have it. `alerts` are the A/B runs that confirm it. `prices` are of its workloads, the
+    dearest first, and of `priced_check`, the newest check of its change that has any.
     """
 
     view: EventView | None
     change: ChangeEvent | EnvironmentChange | None
     alerts: tuple[AlertView, ...] = ()
     priced_check: PricedCheck | None = None
+    prices: tuple[ChangePrice, ...] = ()
 
     @property
     def part(self) -> TriagePart:

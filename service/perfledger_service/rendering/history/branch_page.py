@@ -56,7 +56,7 @@ def branch_page(
         orders=tuple(EventOrder),
         events=shown_events,
         rows=[triage_row(one, view.search.commits) for one in shown_events.items],
-        has_prices=any(one.priced_check is not None for one in view.events),
+        has_prices=any(one.prices for one in view.events),
         notes=view.notes[:MAX_NOTES],
         moment=number_format.moment,
         states=SETTABLE_STATES,

@@ -78,7 +78,7 @@ def triage_row(event: TriagedEvent, commits: Sequence[str]) -> TriageRow:
             )
             for one in event.alerts
         ),
-        prices=tuple(_event_price(event, one) for one in _prices_of(event)),
+        prices=tuple(_event_price(event, one) for one in event.prices),
     )
 
 
@@ -106,7 +106,7 @@ def terms(view: EventView) -> str:
 
 def yearly_usd(event: TriagedEvent) -> Decimal:
     """Return what the changes of an event cost a year, in USD: those that have a price."""
-    return sum((price.usd or Decimal(0) for price in _prices_of(event)), Decimal(0))
+    return sum((price.usd or Decimal(0) for price in event.prices), Decimal(0))
 
 
 def _certainty(event: TriagedEvent) -> str:
@@ -159,19 +159,6 @@ def _series_row(series: ChangedSeries, *, shows_class: bool) -> MovedSeriesRow:
         interval=interval,
         was_first=False,
     )
-
-
-def _prices_of(event: TriagedEvent) -> tuple[ChangePrice, ...]:
-    """Return the prices of an event's workloads, the dearest first."""
-    if event.priced_check is None or event.view is None:
-        return ()
-    workloads = {one.workload for one in event.view.event.series}
-    prices = [
-        one
-        for one in event.priced_check.prices
-        if one.workload in workloads and one.usd is not None
-    ]
-    return tuple(sorted(prices, key=lambda one: one.usd or Decimal(0), reverse=True))
 
 
 def _event_price(event: TriagedEvent, price: ChangePrice) -> EventPrice:

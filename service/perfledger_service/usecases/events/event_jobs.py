@@ -40,29 +40,30 @@ def queue_event_jobs(
 ) -> tuple[str, ...]:
     """Queue re-runs of an event's commits, one for each machine class, or one bisection of them.
 
-    Returns the machine classes; one whose job waits or runs already gets no second one. Raises
-    NotFoundError for no such event, UsageError where its commits or a runner are missing, and
-    TooManyRequestsError.
+    Returns the machine classes whose job is new; one whose job waits or runs already gets no second
+    one. Raises NotFoundError for no such event, UsageError where its commits or a runner are
+    missing, and TooManyRequestsError.
     """
     with write_session(engine) as session:
         lock_project(session, project.id)
         event = event_by_id(session, project.id, event_id).event
         jobs = _served_jobs(session, project, _jobs(event, kind, actor=actor, now=now), now=now)
         open_jobs = open_runner_jobs(session, project.id)
-        for job in jobs:
-            if same_job(job, open_jobs) is None:
-                queue_job(session, project.id, job, now=now)
-        classes = tuple(job.machine_class for job in jobs)
-        note = f"to be {_WORDS[kind]} on {', '.join(classes)}"
-        save_event(session, project.id, EventUpdate(event, note), now=now, author=actor.name)
-        add_audit_entry(
-            session,
-            AuditAction.QUEUE_JOBS,
-            actor,
-            project_id=project.id,
-            detail=f"event {event_id} {note}",
-            now=now,
-        )
+        new_jobs = [job for job in jobs if same_job(job, open_jobs) is None]
+        for job in new_jobs:
+            queue_job(session, project.id, job, now=now)
+        classes = tuple(job.machine_class for job in new_jobs)
+        if classes:
+            note = f"to be {_WORDS[kind]} on {', '.join(classes)}"
+            save_event(session, project.id, EventUpdate(event, note), now=now, author=actor.name)
+            add_audit_entry(
+                session,
+                AuditAction.QUEUE_JOBS,
+                actor,
+                project_id=project.id,
+                detail=f"event {event_id} {note}",
+                now=now,
+            )
         session.commit()
     return classes
 

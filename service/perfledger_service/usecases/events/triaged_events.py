@@ -7,17 +7,24 @@ other machines changed as well, and how many series there are.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 from sqlmodel import Session
 
-from perfledger_baselines.history.commits.attribution import CommitRange
+from perfledger.metrics import STEP_TIME
+from perfledger_baselines.history.commits.attribution import CommitRange, Harm
 from perfledger_baselines.history.commits.event_tracking import place_of
-from perfledger_baselines.history.commits.grouping import ChangeEvent, EnvironmentChange
+from perfledger_baselines.history.commits.grouping import (
+    ChangeEvent,
+    EnvironmentChange,
+    GroupedChanges,
+)
 from perfledger_baselines.history.commits.tracked_event import (
     EventOccurrence,
     SeriesKey,
     changed_series,
 )
+from perfledger_cost_models.quote import ChangePrice
 from perfledger_service.store.confirmation_state import alerts_of
 from perfledger_service.store.costs.changed_uploads import ChangedUpload, changed_uploads
 from perfledger_service.store.events.tracked_events import (
@@ -38,12 +45,18 @@ from perfledger_service.values.branch_views import (
     TriagedEvent,
     TriagePart,
 )
+from perfledger_service.values.change_price import PricedCheck
 
 NOTES_PERIOD = timedelta(days=7)
 # Reading and pricing a check takes some hundredths of a second, once.
 MOST_PRICED = 20
+MOST_CANDIDATES = 3  # checks of an event, of which the newest may have changed something else
 
 _NOT_YET = datetime.max.replace(tzinfo=UTC)  # a change that is not stored yet is the newest
+
+_NO_SEARCH = BranchSearch(
+    commits=(), grouped_changes=GroupedChanges(events=(), environment_changes=()), watched=0
+)
 
 Change = ChangeEvent | EnvironmentChange
 _Place = tuple[str, str, frozenset[SeriesKey]]
@@ -78,13 +91,11 @@ def triaged_event(
     session: Session, project: Project, view: EventView, *, prices: UploadPrices
 ) -> tuple[TriagedEvent, tuple[str, ...]]:
     """Return one stored event with what else is known of it, and the commits of the search."""
-    search = newest_search(session, project.id)
-    if search is None:
-        return TriagedEvent(view=view, change=None), ()
-    events = triaged_events(search[0], [view], alerts_of(session, project.id))
+    search = (newest_search(session, project.id) or (_NO_SEARCH, True))[0]
+    events = triaged_events(search, [view], alerts_of(session, project.id))
     (event,) = (each for each in events if each.view is not None)
     (priced_event,) = _with_prices(session, project.id, [event], prices)
-    return priced_event, search[0].commits
+    return priced_event, search.commits
 
 
 def triaged_events(
@@ -153,36 +164,57 @@ def _alerted_commits(view: AlertView, places: Mapping[str, int]) -> CommitRange 
 def _with_prices(
     session: Session, project_id: int, events: Sequence[TriagedEvent], prices: UploadPrices
 ) -> tuple[TriagedEvent, ...]:
-    """Return events with the checks that priced their change: of the newest that are unsettled."""
+    """Return events with the prices of their changes: of the newest that are unsettled."""
     unsettled = [n for n, each in enumerate(events) if each.part is not TriagePart.SETTLED]
     if not unsettled:
         return tuple(events)
     checks = changed_uploads(session, project_id, most=MAX_CHECKS)
-    chosen = {
-        number: check
-        for number in unsettled[:MOST_PRICED]
-        if (check := _check_of(events[number], checks)) is not None
-    }
-    priced = prices.of_checks(session, tuple(chosen.values()))
-    by_number = dict(zip(chosen, priced, strict=True))
-    return tuple(
-        replace(each, priced_check=by_number.get(number)) for number, each in enumerate(events)
-    )
+    priced = {n: _priced(session, events[n], checks, prices) for n in unsettled[:MOST_PRICED]}
+    return tuple(priced.get(number, each) for number, each in enumerate(events))
 
 
-def _check_of(event: TriagedEvent, checks: Sequence[ChangedUpload]) -> ChangedUpload | None:
-    """Return the newest check that found an event: an A/B run, a commit's or a pull request's."""
-    confirming = {one.upload_id for one in event.alerts}
+def _priced(
+    session: Session, event: TriagedEvent, checks: Sequence[ChangedUpload], prices: UploadPrices
+) -> TriagedEvent:
+    """Return an event with the prices of the newest check of it that has any."""
+    candidates = [check for check in checks if _is_of_event(check, event)]
+    for check in candidates[:MOST_CANDIDATES]:
+        (priced_check,) = prices.of_checks(session, (check,))
+        own_prices = _own_prices(event, priced_check)
+        if own_prices:
+            return replace(event, priced_check=priced_check, prices=own_prices)
+    return event
+
+
+def _is_of_event(check: ChangedUpload, event: TriagedEvent) -> bool:
+    """Return whether a check is an A/B run of an event, or of its commit or pull request."""
+    tracked, upload = event.view.event if event.view else None, check.upload
+    if tracked is None or upload.device_class not in {one.machine_class for one in tracked.series}:
+        return False
+    is_of_pull_request = tracked.pull_request is not None and not tracked.occurrences
+    if is_of_pull_request:
+        return upload.pull_request == tracked.pull_request
+    is_of_commit = check.is_on_branch and upload.head_sha == tracked.occurrences[-1].last_sha
+    return is_of_commit or upload.id in {one.upload_id for one in event.alerts}
+
+
+def _own_prices(event: TriagedEvent, check: PricedCheck) -> tuple[ChangePrice, ...]:
+    """Return the prices of an event's step times on the machine of a check, the dearest first.
+
+    Those of a change into the other direction are of something else.
+    """
     tracked = event.view.event if event.view else None
-    last_sha = tracked.occurrences[-1].last_sha if tracked and tracked.occurrences else None
-    for check in checks:
-        upload = check.upload
-        is_of_pull_request = (
-            tracked is not None
-            and tracked.pull_request is not None
-            and upload.pull_request == tracked.pull_request
-        )
-        is_of_commit = check.is_on_branch and upload.head_sha == last_sha
-        if upload.id in confirming or is_of_pull_request or is_of_commit:
-            return check
-    return None
+    if tracked is None:
+        return ()
+    workloads = {
+        one.workload
+        for one in tracked.series
+        if one.metric == STEP_TIME.name and one.machine_class == check.device_class
+    }
+    sign = 1 if tracked.harm is Harm.WORSE else -1
+    own_prices = [
+        price
+        for price in check.prices
+        if price.workload in workloads and price.usd is not None and price.usd * sign > 0
+    ]
+    return tuple(sorted(own_prices, key=lambda price: price.usd or Decimal(0), reverse=True))

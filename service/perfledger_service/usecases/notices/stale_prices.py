@@ -58,7 +58,7 @@ def _queue(
     session: Session, project_id: int, target: NoticeTarget, key: str, *, now: datetime
 ) -> None:
     last = last_of_kind(session, target.id, prefix=PRICES_KEY)
-    if last is None or last.key != key:
+    if last is None or not _kinds(key) <= _kinds(last.key):
         add_notice(session, new_notice(project_id, target, key, NoticeSubject.PRICES, now=now))
 
 
@@ -73,4 +73,9 @@ def _key(outdated: Sequence[StalePrice]) -> str:
     for one in outdated:
         kind = max_age_of(one.price.pricing_model).replace(" ", "-")
         oldest[kind] = min(one.price.as_of, oldest.get(kind, one.price.as_of))
-    return PRICES_KEY + "-".join(f"{kind}-{day}" for kind, day in sorted(oldest.items()))
+    return PRICES_KEY + "+".join(f"{kind}-{day}" for kind, day in sorted(oldest.items()))
+
+
+def _kinds(key: str) -> frozenset[str]:
+    """Return the kinds of prices of a key, each with its day."""
+    return frozenset(key.removeprefix(PRICES_KEY).split("+"))

@@ -171,8 +171,10 @@ def test_each_event_is_in_the_part_that_says_what_there_is_to_do():
 
 
 def test_the_dearest_event_comes_first_where_that_is_asked_for():
-    cheap = replace(tracked(1), priced_check=checked(replace(PRICE, usd=Decimal(900))))
-    dear = replace(tracked(2), priced_check=checked(PRICE))
+    cheap = replace(
+        tracked(1), priced_check=checked(PRICE), prices=(replace(PRICE, usd=Decimal(900)),)
+    )
+    dear = replace(tracked(2), priced_check=checked(PRICE), prices=(PRICE,))
     view = replace(QUIET, events=(tracked(3), cheap, dear))
     by_order = {order: branch_page(view, url="u", order=order) for order in EventOrder}
 

@@ -136,15 +136,13 @@ def test_an_event_of_a_pull_request_that_is_not_merged_names_it(view):
     assert row.event.moved_series[0].size == "not known"
 
 
-def test_prices_are_those_of_the_events_own_workloads_the_dearest_first(event):
-    other = replace(PRICE, workload="vit:step")
-    unpriced = replace(PRICE, usd=None, low=None, high=None, note="no price")
-    priced = replace(event, priced_check=checked(other, unpriced, PRICE))
+def test_prices_have_their_interval_and_the_check_that_they_are_of(event):
+    priced = replace(event, priced_check=checked(PRICE), prices=(PRICE,))
 
     [price] = triage_row(priced, SHAS).prices
 
     assert (plain(price.amount), plain(price.interval)) == ("+9,000 USD", "7,500 to 11,000")
-    assert price.upload_id == "2" * 32
+    assert (price.workload, price.upload_id) == ("gpt:step", "2" * 32)
     assert yearly_usd(priced) == 9000
     assert triage_row(event, SHAS).prices == ()
     assert yearly_usd(event) == 0

@@ -106,10 +106,11 @@ def test_the_commits_are_measured_again_on_each_machine_class(save, ask):
     assert jobs[CPU].requested_by.startswith("alice, about event")
 
 
-def test_a_job_that_waits_is_not_queued_again(save, ask):
+def test_a_job_that_waits_is_neither_queued_nor_noted_again(save, ask, notes):
     number = save()
 
     assert ask(number) == ask(number)
+    assert len(notes(number)) == 2
 
 
 def test_a_bisection_is_by_the_largest_change_of_what_it_can_search_by(save, ask):

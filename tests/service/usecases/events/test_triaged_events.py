@@ -12,14 +12,20 @@ from perfledger_baselines.history.commits.attribution import Harm, ObservedSerie
 from perfledger_baselines.history.commits.grouping import GroupedChanges, group_changes
 from perfledger_baselines.history.commits.tracked_event import (
     EventOccurrence,
+    EventUpdate,
     TrackedEvent,
     changed_series,
 )
 from perfledger_baselines.history.detection.detect import detect
-from perfledger_service.store.database import read_session
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.events.tracked_events import event_by_id, save_event
 from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.cost.upload_prices import UploadPrices
-from perfledger_service.usecases.events.triaged_events import project_triage, triaged_events
+from perfledger_service.usecases.events.triaged_events import (
+    project_triage,
+    triaged_event,
+    triaged_events,
+)
 from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.values.branch_views import (
     AlertView,
@@ -138,9 +144,25 @@ def test_events_that_opened_last_come_first_and_of_one_search_those_of_newer_com
     assert (unstored[0].view, unstored[0].change) == (None, search.grouped_changes.events[0])
 
 
-def test_an_event_has_the_price_of_the_newest_check_of_its_pull_request(
-    engine, judged, make_bundle, now
-):
+@pytest.fixture
+def priced(engine, now):
+    """Return the events of the project, and the event of a number by itself."""
+
+    def priced(number=None):
+        with read_session(engine) as session:
+            project = project_named(session, "octo/models")
+            if number is not None:
+                stored = event_by_id(session, project.id, number)
+                return triaged_event(session, project, stored, prices=UploadPrices())[0]
+            return project_triage(
+                session, project, gates=ProjectGates(), prices=UploadPrices(), now=now
+            )
+
+    return priced
+
+
+@pytest.fixture
+def judged_check(engine, judged, make_bundle):
     judged(
         engine,
         make_bundle(
@@ -148,15 +170,42 @@ def test_an_event_has_the_price_of_the_newest_check_of_its_pull_request(
             pricing=PricingConfig(fleet=(FLEET,)),
         ),
     )
-    with read_session(engine) as session:
-        project = project_named(session, "octo/models")
-        view = project_triage(
-            session, project, gates=ProjectGates(), prices=UploadPrices(), now=now
-        )
+
+
+@pytest.mark.usefixtures("judged_check")
+def test_an_event_has_the_price_of_the_newest_check_of_its_pull_request(priced):
+    view = priced()
 
     [event] = view.events
     assert event.view.event.pull_request == 7
-    [price] = [one for one in event.priced_check.prices if one.workload == WORKLOAD]
+    [price] = event.prices
+    assert price.workload == WORKLOAD
     assert price.low is not None
     assert price.low > 0
     assert [note.event_id for note in view.notes] == [event.view.event.id]
+    assert priced(event.view.event.id).prices == event.prices
+
+
+@pytest.mark.usefixtures("judged_check")
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"series": {"machine_class": "cuda:NVIDIA A100:8"}},
+        {"series": {"metric": "peak_memory"}},
+        {"series": {"workload": "vit:step"}},
+        {"event": {"harm": Harm.BETTER}},
+        {"event": {"pull_request": 8}},
+    ],
+)
+def test_an_event_has_no_price_of_another_change(engine, priced, now, other):
+    [event] = priced().events
+    tracked = event.view.event
+    series = tuple(replace(one, **other.get("series", {})) for one in tracked.series)
+    changed_event = replace(tracked, measured_series=series, **other.get("event", {}))
+    with write_session(engine) as session:
+        project = project_named(session, "octo/models")
+        save_event(session, project.id, EventUpdate(changed_event), now=now)
+        session.commit()
+
+    [event] = priced().events
+    assert (event.prices, event.priced_check) == ((), None)

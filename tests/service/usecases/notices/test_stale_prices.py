@@ -10,6 +10,7 @@ from perfledger_cost_models.prices.staleness import StalePrice
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.notices import notices_of
 from perfledger_service.store.projects import project_for
+from perfledger_service.usecases.notices import stale_prices
 from perfledger_service.usecases.notices.notice_messages import message_of
 from perfledger_service.usecases.notices.notice_queue import queue_notices
 from perfledger_service.usecases.notices.stale_prices import _key, queue_price_notices
@@ -83,6 +84,20 @@ def test_a_kind_of_prices_is_known_by_its_oldest_one():
     keys = [_key(stale) for stale in ((older,), (older, newer), (newer,))]
 
     assert keys == ["prices-list-2026-06-01", "prices-list-2026-06-01", "prices-list-2026-09-01"]
+
+
+def test_a_kind_is_not_told_again_when_another_one_was_updated(send_to, queue, stored, monkeypatch):
+    old = a_stale_price(date(2026, 6, 1))
+    spot = next(one for one in packaged_sheet().prices if one.pricing_model == "spot")
+    old_spot = StalePrice(replace(spot, as_of=date(2026, 11, 1)), "old")
+    send_to(MAIL)
+    counts = []
+    for outdated in ((old, old_spot), (old_spot,), (a_stale_price(date(2026, 9, 1)), old_spot)):
+        monkeypatch.setattr(stale_prices, "outdated_prices", lambda found=outdated, **_: found)
+        queue()
+        counts.append(len(stored()))
+
+    assert counts == [1, 1, 2]
 
 
 def test_the_message_names_the_kinds_and_where_they_are(
