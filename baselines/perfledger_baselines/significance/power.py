@@ -16,7 +16,7 @@ POWER = 0.8  # the usual power of a study
 LARGEST_CHANGE = 1e6
 _LARGEST_LOG = math.log1p(LARGEST_CHANGE)
 ROUNDING = 1e-9  # of a figure that went to the log scale and back
-_SMALLEST_LEVEL = float(np.finfo(np.float64).tiny)  # below it, quantiles have the other sign
+_SMALLEST_LEVEL = float(np.finfo(np.float64).tiny)  # below it, levels are imprecise
 FEWEST_STEPS, MOST_STEPS = 5, 30  # of a process; see steps_per_process
 
 
@@ -126,7 +126,8 @@ def _noncentralities(degrees: FloatArray, *, alpha: FloatArray, power: float) ->
     With S the estimated standard error over the true one, significance is Z + d > t S; Z - t S is
     approximated by a normal of its mean and variance: E S = c, Var S = 1 - c^2.
     """
-    critical = -stdtrit(degrees, np.maximum(alpha / 2, _SMALLEST_LEVEL))
+    # Of the smallest levels SciPy returns infinite quantiles, with the sign of an upper one.
+    critical = np.abs(stdtrit(degrees, np.maximum(alpha / 2, _SMALLEST_LEVEL)))
     mean = np.exp(gammaln((degrees + 1) / 2) - gammaln(degrees / 2)) * np.sqrt(2 / degrees)
     spread = np.hypot(1.0, critical * np.sqrt(np.maximum(0.0, 1 - mean**2)))
     noncentralities: FloatArray = critical * mean + ndtri(power) * spread

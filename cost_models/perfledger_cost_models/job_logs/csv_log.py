@@ -9,6 +9,7 @@ and unit; other columns are ignored.
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -137,6 +138,7 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
         if not {*_SUBMIT, *_START} & set(header) and len(first) == len(_TASK_TABLE):
             header = _TASK_TABLE
             yield job_of(dict(zip(header, first, strict=True)), rows.line_num)
+        _check_names(header)
         _check_columns(header, {*_SUBMIT, *_START}, "submission times", "submit_time")
         _check_columns(header, _OF_SIZE, "devices", "gpus")
         for cells in rows:
@@ -156,6 +158,14 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
     except csv.Error as error:
         msg = f"the job log, line {rows.line_num}, is not CSV: {error}"
         raise JobLogError(msg) from error
+
+
+def _check_names(header: Sequence[str]) -> None:
+    """Raise JobLogError for a column that is there twice, of which one would count."""
+    twice = [name for name, count in Counter(header).items() if name and count > 1]
+    if twice:
+        msg = f"the job log has the column {twice[0][:40]!r} twice: remove one"
+        raise JobLogError(msg)
 
 
 def _check_columns(

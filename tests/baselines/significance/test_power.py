@@ -54,7 +54,7 @@ def test_more_pairs_and_less_noise_detect_smaller_changes(sd, pairs):
 
 
 @pytest.mark.parametrize("alpha", [1e-200, 1e-300, 5e-324])
-@pytest.mark.parametrize("pairs", [2, 5, 40])
+@pytest.mark.parametrize("pairs", [2, 4, 5, 9, 40])
 def test_a_level_that_nothing_reaches_detects_no_change(pairs, alpha):
     assert smallest_detectable_change(0.01, pairs, alpha=alpha) == pytest.approx(1e6)
 

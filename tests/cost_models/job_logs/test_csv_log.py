@@ -233,3 +233,10 @@ def test_a_line_with_cells_and_fewer_than_the_header_is_truncated():
     assert len(read_job_log(f"{header}1,2,1\n\n3,4,1\n").jobs) == 2
     with pytest.raises(JobLogError, match="line 2, is truncated"):
         read_job_log(f"{header}1,2\n")
+
+
+def test_a_column_that_is_there_twice_is_refused():
+    log = "submit_time,start_time,end_time,gpus,GPUs\n0,0,1,1,8\n"
+
+    with pytest.raises(JobLogError, match="the column 'gpus' twice: remove one"):
+        read_job_log(log)
