@@ -4,9 +4,9 @@ import re
 from itertools import product
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
-from tests.service.browsers import barriers_of
+from tests.service.browsers import PATIENCE_MS, barriers_of, running_chromium
 
 # `make test` opens pages of each kind in a browser as well, each alone.
 pytestmark = pytest.mark.slow(ci_only=True)
@@ -14,7 +14,6 @@ WIDTHS = (360, 768, 1440)
 THEMES = ("light", "dark")
 # axe takes seconds a page: one look of each theme, the narrowest and the widest.
 AXE_LOOKS = (("light", 360), ("dark", 1440))
-PATIENCE_MS = 600_000.0  # no limit that a busy machine reaches
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +26,8 @@ def site(demo, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser(require_system):
-    chromium = require_system("chromium", package="chromium")
-    with sync_playwright() as playwright:
-        expect.set_options(timeout=PATIENCE_MS)
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox"], timeout=PATIENCE_MS
-        )
+    with running_chromium(require_system("chromium", package="chromium")) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

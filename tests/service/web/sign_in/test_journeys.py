@@ -1,12 +1,11 @@
 """Ways of people who are signed in through the pages, in a real browser."""
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
-from tests.service.browsers import barriers_of
+from tests.service.browsers import PATIENCE_MS, barriers_of, running_chromium
 
 pytestmark = pytest.mark.slow(ci_only=True)
-PATIENCE_MS = 600_000.0  # no limit that a busy machine reaches
 ADMIN_PAGES = (
     *("/account", "/admin", "/admin/tokens", "/admin/waiting", "/admin/github", "/admin/prices"),
     *("/admin/audit", "/octo/models", "/octo/models/events/1", "/octo/models/audit"),
@@ -16,14 +15,8 @@ ADMIN_PAGES = (
 
 @pytest.fixture(scope="module")
 def chromium(require_system):
-    path = require_system("chromium", package="chromium")
-    with sync_playwright() as playwright:
-        expect.set_options(timeout=PATIENCE_MS)
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox"], timeout=PATIENCE_MS
-        )
+    with running_chromium(require_system("chromium", package="chromium")) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
