@@ -169,11 +169,11 @@ def _with_prices(
     if not unsettled:
         return tuple(events)
     checks = changed_uploads(session, project_id, most=MAX_CHECKS)
-    priced = {n: _priced(session, events[n], checks, prices) for n in unsettled[:MOST_PRICED]}
+    priced = {n: _with_price(session, events[n], checks, prices) for n in unsettled[:MOST_PRICED]}
     return tuple(priced.get(number, each) for number, each in enumerate(events))
 
 
-def _priced(
+def _with_price(
     session: Session, event: TriagedEvent, checks: Sequence[ChangedUpload], prices: UploadPrices
 ) -> TriagedEvent:
     """Return an event with the prices of the newest check of it that has any."""
