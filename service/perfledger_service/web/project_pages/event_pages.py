@@ -1,17 +1,15 @@
 """Serves the page of a project, and an event, on which its maintainers decide."""
 
-from collections.abc import Mapping
 from datetime import date
 from enum import StrEnum
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_runners.jobs.runner_job import RunnerJobKind
-from perfledger_service.errors import UsageError
 from perfledger_service.rendering.history.branch_page import EventOrder, branch_page
 from perfledger_service.rendering.layout.escape import path
 from perfledger_service.rendering.server.event_pages import event_page
@@ -27,7 +25,11 @@ from perfledger_service.values.branch_views import TriagePart
 from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState
 from perfledger_service.web.pages import Name, PageNumber
-from perfledger_service.web.sign_in.forms import CurrentForm, CurrentMaintainedProject
+from perfledger_service.web.sign_in.forms import (
+    CurrentForm,
+    CurrentMaintainedProject,
+    values_of_form,
+)
 from perfledger_service.web.sign_in.readers import (
     SEE_OTHER,
     CurrentPageReader,
@@ -69,9 +71,6 @@ class EventJobsForm(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     kind: Literal[RunnerJobKind.RERUN, RunnerJobKind.BISECTION]
-
-
-Form = TypeVar("Form", bound=BaseModel)
 
 
 @router.get("", response_class=HTMLResponse)
@@ -122,7 +121,7 @@ def set_event_state(
     event_id: EventNumber,
 ) -> Response:
     """Set the state of an event, and lead back to the page that the form was on."""
-    wish = _wish(EventStateForm, form)
+    wish = values_of_form(EventStateForm, form)
     set_event(
         state.engine,
         project,
@@ -153,21 +152,11 @@ def queue_jobs(
         state.engine,
         project,
         event_id,
-        _wish(EventJobsForm, form).kind,
+        values_of_form(EventJobsForm, form).kind,
         actor=require_browser(reader).person.actor(address),
         now=state.now(),
     )
     return RedirectResponse(f"/{path(project.repository)}/machines#jobs", SEE_OTHER)
-
-
-def _wish(kind: type[Form], form: Mapping[str, str]) -> Form:
-    """Return what a form asks for; raise UsageError for one that cannot be read."""
-    try:
-        return kind.model_validate(dict(form))
-    except ValidationError as error:
-        fields = ", ".join(str(problem["loc"][0]) for problem in error.errors())
-        msg = f"the form cannot be read: check {fields}"
-        raise UsageError(msg) from None
 
 
 def _form_token(reader: PageReader, project: Project) -> str:

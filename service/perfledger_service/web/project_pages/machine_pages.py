@@ -5,9 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.escape import path
 from perfledger_service.rendering.server.machines_page import machines_document, machines_page
 from perfledger_service.store.projects import project_named
@@ -16,7 +15,11 @@ from perfledger_service.usecases.server.machines import machines_view
 from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState
 from perfledger_service.web.pages import Name, PageFormat, data_response
-from perfledger_service.web.sign_in.forms import CurrentForm, CurrentMaintainedProject
+from perfledger_service.web.sign_in.forms import (
+    CurrentForm,
+    CurrentMaintainedProject,
+    values_of_form,
+)
 from perfledger_service.web.sign_in.readers import (
     SEE_OTHER,
     CurrentPageReader,
@@ -71,12 +74,7 @@ def decide(
     decision: QuarantineDecision,
 ) -> Response:
     """Put a device in quarantine or release it, and lead back to the page."""
-    try:
-        wish = QuarantineForm.model_validate(dict(form))
-    except ValidationError as error:
-        fields = ", ".join(str(problem["loc"][0]) for problem in error.errors())
-        msg = f"the form cannot be read: check {fields}"
-        raise UsageError(msg) from None
+    wish = values_of_form(QuarantineForm, form)
     carry_out = quarantine_device if decision is QuarantineDecision.QUARANTINE else release_device
     carry_out(
         state.engine,

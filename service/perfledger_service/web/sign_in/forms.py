@@ -6,10 +6,11 @@ session, which no other site and no other session knows. A script may send it in
 
 import hmac
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import Depends, Request
+from pydantic import BaseModel, ValidationError
 
 from perfledger_service.errors import RefusedError, TooLargeError, UsageError
 from perfledger_service.store.projects import Project
@@ -29,6 +30,7 @@ MAX_FORM_BYTES = 64 * 1024
 MAX_FIELDS = 20
 TOKEN_FIELD = "form_token"  # noqa: S105 - the name of a field
 TOKEN_HEADER = "X-Form-Token"  # noqa: S105 - the name of a header
+Values = TypeVar("Values", bound=BaseModel)
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 
@@ -74,6 +76,16 @@ def admin_form(
 
 CurrentFormAdmin = Annotated[PageReader, Depends(admin_form)]
 CurrentMaintainedProject = Annotated[Project, Depends(page_maintainer)]
+
+
+def values_of_form(kind: type[Values], fields: Mapping[str, str]) -> Values:
+    """Return what a form asks for; raise UsageError, which names the fields, for a wrong one."""
+    try:
+        return kind.model_validate(dict(fields))
+    except ValidationError as error:
+        names = ", ".join(str(problem["loc"][0]) for problem in error.errors())
+        msg = f"the form cannot be read: check {names}"
+        raise UsageError(msg) from None
 
 
 def _check_origin(request: Request, public_url: str) -> None:
