@@ -93,7 +93,11 @@ def reason_of(view: DeviceView) -> str:
         return newest
     since = f"since {number_format.moment(view.quarantine.since)} by {view.quarantine.set_by}"
     reason = f"{since}: {view.quarantine.reason}"
-    is_as_before = view.newest is not None and view.newest.state is DriftState.STEADY
+    is_as_before = (
+        view.newest is not None
+        and view.newest.state is DriftState.STEADY
+        and view.newest.measured_at > view.quarantine.since
+    )
     return f"{reason}. Its newest canaries show no drift: release it" if is_as_before else reason
 
 

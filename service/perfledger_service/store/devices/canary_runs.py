@@ -180,11 +180,12 @@ def device_views(session: Session, project_id: int) -> tuple[tuple[DeviceView, .
 
 
 def _since_release(session: Session, device_id: int) -> list[ColumnElement[bool]]:
-    """Return the conditions of a device's runs since its last release."""
+    """Return the conditions of a device's runs since its last release: measured and stored."""
     conditions: list[ColumnElement[bool]] = [col(CanaryRunRow.device_id) == device_id]
     released_at = last_release(session, device_id)
     if released_at is not None:
-        conditions.append(col(CanaryRunRow.stored_at) > released_at)
+        times = (col(CanaryRunRow.measured_at), col(CanaryRunRow.stored_at))
+        conditions += [time > released_at for time in times]
     return conditions
 
 

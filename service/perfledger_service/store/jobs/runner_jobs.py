@@ -16,6 +16,8 @@ from perfledger_service.store.jobs.job_tables import RunnerJobRow
 from perfledger_service.store.tables import ProjectRow
 
 OPEN_STATES = tuple(state for state in RunnerJobState if state.is_open)
+# How the reason begins of a job that waits because a runner's device is in quarantine.
+WAITS_FOR_ANOTHER = "waits for another runner"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +158,22 @@ def save_progress(session: Session, job: StoredRunnerJob) -> None:
     """Store where a job stands; the caller holds the project's lock."""
     values = {name: getattr(job, name) for name in _PROGRESS}
     session.exec(update(RunnerJobRow).where(col(RunnerJobRow.id) == job.id).values(**values))
+
+
+def withdraw_waits(session: Session, project_id: int) -> None:
+    """Take back why jobs wait for another runner, as after a release; requests say it anew.
+
+    The caller holds the project's lock.
+    """
+    session.exec(
+        update(RunnerJobRow)
+        .where(
+            col(RunnerJobRow.project_id) == project_id,
+            col(RunnerJobRow.state) == RunnerJobState.QUEUED,
+            col(RunnerJobRow.reason).startswith(WAITS_FOR_ANOTHER),
+        )
+        .values(reason="")
+    )
 
 
 def _jobs(

@@ -4,7 +4,7 @@ A device that drifts is put in quarantine until a maintainer releases it. Everyt
 project: what is uploaded with its token says nothing of another project's devices.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from statistics import geometric_mean
@@ -37,6 +37,7 @@ from perfledger_service.store.devices.canary_runs import (
 from perfledger_service.store.devices.quarantines import (
     add_quarantine,
     device_for,
+    find_device,
     open_quarantine,
 )
 from perfledger_service.store.people.audit import add_audit_entry
@@ -57,11 +58,11 @@ def store_canaries(
 
     The caller holds the project's lock and commits. Raises TooManyRequestsError.
     """
-    key = DeviceKey.from_machine(bundle.machine)
-    device_id = device_for(session, project.id, key)
-    earlier = stored_run(session, device_id, bundle.id)
+    earlier = stored_canaries(session, project, bundle)
     if earlier is not None:
         return earlier
+    key = DeviceKey.from_machine(bundle.machine)
+    device_id = device_for(session, project.id, key)
     if count_runs(session, project.id, since=now - QUOTA_PERIOD) >= MAX_RUNS:
         msg = f"{project.repository} uploaded canaries {MAX_RUNS} times within an hour: wait"
         raise TooManyRequestsError(msg)
@@ -87,6 +88,12 @@ def store_canaries(
     return run
 
 
+def stored_canaries(session: Session, project: Project, bundle: Bundle) -> CanaryRun | None:
+    """Return the canaries of a bundle as they were judged, None if they are not stored."""
+    device_id = find_device(session, project.id, DeviceKey.from_machine(bundle.machine))
+    return None if device_id is None else stored_run(session, device_id, bundle.id)
+
+
 def _judged_run(session: Session, device_id: int, bundle: Bundle, *, now: datetime) -> CanaryRun:
     epoch = epoch_key(bundle.machine)
     rates = [_rate(each, bundle.machine) for each in bundle.canaries]
@@ -100,7 +107,8 @@ def _judged_run(session: Session, device_id: int, bundle: Bundle, *, now: dateti
         state = DriftState.UNKNOWN
         reason = f"other work ran ({busy[0].detail}): run the canaries on an idle machine"
     else:
-        state, reason = drift.state, _reason(drift)
+        state = drift.state
+        reason = _reason(drift, suspected=suspected, has_siblings=bool(bundle.machine.uuid))
     return CanaryRun(
         bundle_id=bundle.id,
         epoch=epoch,
@@ -160,18 +168,19 @@ def _with_comparisons(rates: Sequence[CanaryRate], drift: DeviceDrift) -> Iterat
         )
 
 
-def _reason(drift: DeviceDrift) -> str:
+def _reason(drift: DeviceDrift, *, suspected: Collection[str], has_siblings: bool) -> str:
     """Return in words why the state of a device is what it is."""
     match drift.state:
         case DriftState.DRIFTING:
-            return f"{_slower_words(drift.slower)}; the run before it was slower, too"
+            confirmed = [each for each in drift.slower if each.comparison.canary in suspected]
+            return f"{_slower_words(confirmed)}; slower in the run before, too"
         case DriftState.SUSPECTED:
             return f"{_slower_words(drift.slower)}: the next run confirms or refutes it"
         case DriftState.STEADY:
             judged = sum(each.change is not None for each in drift.canaries)
             return f"no canary is slower, by {quantity(judged, 'comparison')}"
         case DriftState.UNKNOWN:
-            return _unknown_words(drift)
+            return _unknown_words(drift, has_siblings=has_siblings)
 
 
 def _slower_words(slower: Sequence[CanaryDrift]) -> str:
@@ -192,7 +201,7 @@ def _slower_clause(drift: CanaryDrift) -> str:
             return f"{comparison.canary} is {loss:.1f} % slower than on {count} siblings"
 
 
-def _unknown_words(drift: DeviceDrift) -> str:
+def _unknown_words(drift: DeviceDrift, *, has_siblings: bool) -> str:
     """Return what would settle a state that is unknown."""
     most = {
         reference: max(
@@ -207,8 +216,10 @@ def _unknown_words(drift: DeviceDrift) -> str:
     }
     earlier, siblings = (most[reference] for reference in DriftReference)
     fewest, fewest_siblings = (reference.fewest for reference in DriftReference)
-    return (
-        f"too little to compare with: {earlier} of {fewest} earlier runs in this state of the "
-        f"machine, {siblings} of {fewest_siblings} siblings. "
-        f"{quantity(fewest - earlier, 'more run')} of canaries settle it, or those of siblings"
-    )
+    missing = fewest - earlier
+    advice = f"{quantity(missing, 'more run')} of canaries settle{'s' if missing == 1 else ''} it"
+    counts = f"{earlier} of {fewest} earlier runs in this state of the machine"
+    if has_siblings:
+        counts += f", {siblings} of {fewest_siblings} siblings"
+        advice += ", or those of siblings"
+    return f"too little to compare with: {counts}. {advice}"

@@ -18,6 +18,7 @@ from perfledger_service.store.devices.quarantines import (
     quarantine_of_upload,
 )
 from perfledger_service.store.fleet.machines import project_machines
+from perfledger_service.store.jobs.runner_jobs import withdraw_waits
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, project_named
 from perfledger_service.values.people.person import Actor, AuditAction
@@ -92,6 +93,7 @@ def release_device(
             msg = f"{clean(name)} is in no quarantine: there is nothing to release"
             raise ConflictError(msg)
         end_quarantine(session, quarantine.id, reason=words, released_by=actor.name, now=now)
+        withdraw_waits(session, project.id)
         add_audit_entry(
             session,
             AuditAction.RELEASE_DEVICE,
@@ -105,7 +107,7 @@ def release_device(
 
 def _device_named(session: Session, project: Project, name: str) -> int:
     """Return the number of a device with canaries, or of one that a newest check was made on."""
-    keys = set(devices_named(session, project.id, name.replace(NUL, "")))
+    keys = set() if NUL in name else set(devices_named(session, project.id, name))
     if not keys:
         machines, _ = project_machines(session, project.id)
         of_checks = (DeviceKey.from_machine(each.newest) for each in machines)

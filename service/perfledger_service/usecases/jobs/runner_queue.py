@@ -7,7 +7,7 @@ back neither loses what it measured nor stores it a second time.
 """
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger.bundle import Bundle
-from perfledger_runners.jobs.runner_job import MAX_REASON, RunnerJobKind, RunnerJobState
+from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
 from perfledger_service.errors import ConflictError, TooManyRequestsError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices.quarantines import open_quarantines
@@ -35,6 +35,7 @@ from perfledger_service.store.projects import Project, lock_project
 from perfledger_service.usecases.jobs.job_answer import check_answer
 from perfledger_service.usecases.jobs.job_budget import budget_problem
 from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.usecases.jobs.quarantine_waits import explain_waits
 from perfledger_service.values.service_views.device_views import Quarantine
 
 MAX_OPEN_JOBS = 1000  # of a project: more than its runners can measure in a week
@@ -45,7 +46,6 @@ MAX_ATTEMPTS = 5
 RETRY_AFTER = timedelta(minutes=1)
 # A runner that has not asked for so long is not waited for.
 RUNNER_ABSENT_AFTER = timedelta(days=1)
-WAITS_FOR_ANOTHER = "waits for another runner"
 # People wait for the first ones.
 _ORDER = tuple(RunnerJobKind)
 
@@ -83,7 +83,7 @@ def take_job(
         jobs = [_without_lost_lease(session, job, now=now) for job in _open_jobs(session, project)]
         job = _lent_before(jobs, request) or _first_for(jobs, request, closed, now=now)
         if closed:
-            _explain_waits(session, jobs, request, closed)
+            explain_waits(session, jobs, request, closed)
         is_new = job is not None and job.lease != request.lease
         if job is not None and is_new and _must_wait(session, job, request, jobs, now=now):
             job = None
@@ -166,8 +166,7 @@ def finish_job(
     if job.state is RunnerJobState.DONE:
         if job.upload_id == upload_id:
             return job
-        msg = f"job {job.id} has a result already: this one is not needed"
-        raise ConflictError(msg)
+        raise _second_result(job)
     if job.state is RunnerJobState.CANCELLED:
         raise ConflictError(_cancelled(job))
     spent_s = _lease_device_seconds(job, now=now) if device_s is None else device_s
@@ -183,6 +182,13 @@ def finish_job(
     )
     save_progress(session, job)
     return job
+
+
+def require_no_result(session: Session, project: Project, job_id: str) -> None:
+    """Raise ConflictError if a job has a result: canaries that are new would be a second one."""
+    job = runner_job(session, project.id, job_id)
+    if job.state is RunnerJobState.DONE:
+        raise _second_result(job)
 
 
 def finish_without_bundle(
@@ -327,25 +333,6 @@ def _first_for(
     return None
 
 
-def _explain_waits(
-    session: Session,
-    jobs: Iterable[StoredRunnerJob],
-    request: JobRequest,
-    closed: Sequence[Quarantine],
-) -> None:
-    """Say of each job that this runner could run without the quarantine that it waits, and why.
-
-    What another runner's request said of it stays: both would write it in turn.
-    """
-    names = ", ".join(each.device.name for each in closed if each.device.name in request.devices)
-    reason = f"{WAITS_FOR_ANOTHER}: {names} of {request.runner} is in quarantine"[:MAX_REASON]
-    for job in jobs:
-        is_kept = request.can_run(job) and not request.can_run(job, closed)
-        is_said = job.reason.startswith(WAITS_FOR_ANOTHER)
-        if job.state is RunnerJobState.QUEUED and is_kept and not is_said:
-            save_progress(session, replace(job, reason=reason))
-
-
 def _must_wait(
     session: Session,
     job: StoredRunnerJob,
@@ -392,6 +379,10 @@ def _held_job(session: Session, project: Project, job_id: str, lease: str) -> St
         msg = f"job {job.id} is {job.state} and no longer this runner's: stop working on it"
         raise ConflictError(msg)
     return job
+
+
+def _second_result(job: StoredRunnerJob) -> ConflictError:
+    return ConflictError(f"job {job.id} has a result already: this one is not needed")
 
 
 def _cancelled(job: StoredRunnerJob) -> str:

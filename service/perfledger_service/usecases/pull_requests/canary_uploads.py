@@ -10,8 +10,8 @@ from perfledger_service.errors import RefusedError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.store.database import write_session
 from perfledger_service.store.projects import Project, lock_project, use_actions_token
-from perfledger_service.usecases.fleet.device_canaries import store_canaries
-from perfledger_service.usecases.jobs.runner_queue import answer_job
+from perfledger_service.usecases.fleet.device_canaries import store_canaries, stored_canaries
+from perfledger_service.usecases.jobs.runner_queue import answer_job, require_no_result
 from perfledger_service.values.service_views.device_views import CanaryRun
 from perfledger_service.values.upload_views import UploadSender
 
@@ -55,6 +55,8 @@ def receive_canaries(
         raise RefusedError(msg)
     with write_session(engine) as session:
         lock_project(session, project.id)
+        if job_id is not None and stored_canaries(session, project, bundle) is None:
+            require_no_result(session, project, job_id)
         if run is not None:
             use_actions_token(
                 session, run.jti, bundle_sha256=bundle_sha256, expires_at=run.expires_at, now=now

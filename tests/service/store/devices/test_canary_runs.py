@@ -65,7 +65,7 @@ def add(session, now):
             is_disturbed=False,
             state=DriftState.STEADY,
             reason="",
-            measured_at=now,
+            measured_at=now + timedelta(hours=number),
             stored_at=now + timedelta(hours=number),
             rates=(replace(RATE, per_second=per_second),),
         )

@@ -6,6 +6,7 @@ from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import (
+    WAITS_FOR_ANOTHER,
     NewRunnerJob,
     add_runner_job,
     count_open_jobs,
@@ -14,6 +15,7 @@ from perfledger_service.store.jobs.runner_jobs import (
     runner_job,
     runner_job_of_key,
     save_progress,
+    withdraw_waits,
 )
 from perfledger_service.store.projects import project_for
 
@@ -75,3 +77,24 @@ def test_what_changes_is_stored_and_an_ended_job_is_not_open(any_engine, project
         save_progress(session, ended)
         assert count_open_jobs(session, project_ids[0]) == 0
         assert newest_runner_jobs(session, project_ids[0], limit=9) == (ended,)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "left"),
+    [
+        (RunnerJobState.QUEUED, f"{WAITS_FOR_ANOTHER}: GPU-0 is in quarantine", ""),
+        (RunnerJobState.QUEUED, "the budget of this week is spent", None),
+        (RunnerJobState.FAILED, f"{WAITS_FOR_ANOTHER}: GPU-0 is in quarantine", None),
+    ],
+)
+def test_only_the_reason_of_a_queued_job_that_waits_for_another_runner_is_withdrawn(
+    any_engine, project_ids, state, reason, left
+):
+    with write_session(any_engine) as session:
+        job = replace(runner_job(session, project_ids[0], ID), state=state, reason=reason)
+        save_progress(session, job)
+        withdraw_waits(session, project_ids[1])
+        assert runner_job(session, project_ids[0], ID).reason == reason
+        withdraw_waits(session, project_ids[0])
+
+        assert runner_job(session, project_ids[0], ID).reason == (reason if left is None else left)

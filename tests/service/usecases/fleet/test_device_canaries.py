@@ -9,7 +9,7 @@ from perfledger.records import FindingLevel, HostFinding
 from perfledger_baselines.judging.device_drift import DriftState
 from perfledger_service.errors import TooManyRequestsError
 from perfledger_service.rendering.layout.writers import plain_lines, to_json, to_terminal
-from perfledger_service.rendering.server.device import devices_document
+from perfledger_service.rendering.server.device import devices_document, reason_of
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices import quarantines
 from perfledger_service.store.devices.canary_runs import device_views
@@ -17,7 +17,7 @@ from perfledger_service.store.devices.quarantines import open_quarantines
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.fleet import device_canaries
 from perfledger_service.usecases.fleet.device_canaries import store_canaries
-from perfledger_service.usecases.fleet.quarantine import release_device
+from perfledger_service.usecases.fleet.quarantine import quarantine_device, release_device
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.device_views import DeviceList
@@ -40,7 +40,8 @@ class Canaries:
 
     def bundle(self, **values):
         self.count += 1
-        return a_canary_bundle(self.count, **values)
+        created_at = (self.now + timedelta(hours=12)).isoformat()
+        return replace(a_canary_bundle(self.count, **values), created_at=created_at)
 
     def store(self, bundle=None, *, repository="octo/models", **values):
         bundle = bundle or self.bundle(**values)
@@ -76,7 +77,45 @@ def test_a_device_without_a_history_is_unknown_and_says_what_settles_it(canaries
 
     assert run.state is DriftState.UNKNOWN
     assert "0 of 5 earlier runs" in run.reason
-    assert "5 more runs of canaries settle it" in run.reason
+    assert "5 more runs of canaries settle it, or those of siblings" in run.reason
+
+
+def test_what_settles_the_state_of_a_device_without_an_id_are_no_siblings(canaries):
+    *_, run = (canaries.store(machine=replace(GPU, uuid="")) for _ in range(5))
+
+    assert "sibling" not in run.reason
+    assert run.reason.endswith("1 more run of canaries settles it")
+
+
+def test_the_reason_of_a_quarantine_names_only_canaries_that_were_slower_twice(canaries):
+    for _ in range(6):
+        canaries.store()
+    for first, second in ((1.0, 0.9), (0.5, 0.9)):
+        bundle = canaries.bundle()
+        readings = tuple(
+            replace(one, rates=tuple(rate * speed for rate in one.rates))
+            for one, speed in zip(bundle.canaries, (first, second), strict=True)
+        )
+        canaries.store(replace(bundle, canaries=readings))
+
+    (quarantine,) = canaries.quarantines()
+    assert quarantine.reason.startswith("memory_copy[mebibytes=1024] in torch is ")
+    assert quarantine.reason.endswith("in 6 earlier runs; slower in the run before, too")
+    assert "matmul" not in quarantine.reason
+
+
+def test_only_canaries_that_were_measured_in_a_quarantine_speak_for_a_release(canaries):
+    for _ in range(6):
+        canaries.store()
+    quarantine_device(
+        canaries.engine, canaries.project(), "GPU-0", actor=ALICE, reason="a fan", now=canaries.now
+    )
+    (before,) = canaries.views()
+    canaries.store()
+    (after,) = canaries.views()
+
+    assert "release it" not in reason_of(before)
+    assert reason_of(after).endswith("show no drift: release it")
 
 
 def test_two_slow_runs_in_a_row_quarantine_a_device_with_reason_and_audit(canaries):
@@ -190,6 +229,23 @@ def test_a_suspicion_before_a_release_confirms_nothing_after_it(canaries):
 
     assert canaries.store(speed=0.7).state is DriftState.SUSPECTED
     assert canaries.store(speed=0.7).state is DriftState.DRIFTING
+
+
+@pytest.mark.slow
+def test_canaries_from_before_a_release_that_arrive_after_it_confirm_nothing(canaries):
+    for place in range(1, 6):
+        canaries.store(machine=gpu(place))
+    late = [canaries.bundle(speed=0.7) for _ in range(2)]
+    for _ in range(2):
+        canaries.store(speed=0.7)
+    release_device(
+        canaries.engine, canaries.project(), "GPU-0", actor=ALICE, reason="mended", now=canaries.now
+    )
+
+    for bundle in late:
+        assert canaries.store(bundle).state is DriftState.SUSPECTED
+    assert canaries.quarantines() == ()
+    assert canaries.store().state is DriftState.STEADY
 
 
 def test_rates_of_any_size_are_judged_and_shown(canaries):

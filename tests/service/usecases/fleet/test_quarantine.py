@@ -85,7 +85,7 @@ def test_a_device_that_only_checks_used_is_quarantined_by_the_name_of_its_machin
 def test_no_reason_and_no_device_are_refused(decide, decision):
     with pytest.raises(UsageError, match="give a reason"):
         decide(decision, reason=" \t")
-    for name in ("", "GPU-9", "a\0b", "x" * 10_000, "'; DROP TABLE device; --"):
+    for name in ("", "GPU-9", "a\0b", "GPU-0\0", "x" * 10_000, "'; DROP TABLE device; --"):
         with pytest.raises(NotFoundError, match="has no device"):
             decide(decision, name)
 

@@ -104,6 +104,8 @@ def test_after_its_release_a_device_gets_the_job_that_waited(engine, project, qu
     actor = Actor(name="alice")
     release_device(engine, project, "GPU-0", actor=actor, reason="a new fan", now=now)
 
+    (waiting,) = jobs_of_project(engine, project)
+    assert waiting.reason == ""
     assert take().id == job.id
 
 

@@ -8,7 +8,7 @@ from sqlmodel import select
 
 from perfledger.records import Device, Machine
 from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
-from perfledger_service.errors import RefusedError, UsageError
+from perfledger_service.errors import ConflictError, RefusedError, UsageError
 from perfledger_service.rendering.check.comment import check_summary, comment
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices.device_tables import CanaryRunRow, QuarantinedUploadRow
@@ -117,6 +117,16 @@ def test_canaries_end_the_job_that_asked_for_them(engine, project, receive, queu
     assert (job.state, job.upload_id) == (RunnerJobState.DONE, None)
     assert job.reason == stored.headline
     assert receive(replace(a_canary_bundle(1), machine=several), job_id=job_id) == stored
+
+
+def test_a_job_has_one_result_and_other_canaries_of_it_are_not_stored(engine, receive, queued):
+    job_id = queued()
+    receive(a_canary_bundle(1), job_id=job_id)
+
+    for _ in range(2):
+        with pytest.raises(ConflictError, match="has a result already"):
+            receive(a_canary_bundle(2), job_id=job_id)
+    assert rows(engine, CanaryRunRow) == 1
 
 
 def test_canaries_that_no_job_asked_for_are_not_stored(engine, receive, queued):

@@ -1,0 +1,34 @@
+"""Says of jobs that they wait because a runner's device is in quarantine."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sqlmodel import Session
+
+from perfledger_runners.jobs.runner_job import MAX_REASON, RunnerJobState
+from perfledger_service.store.jobs.runner_jobs import (
+    WAITS_FOR_ANOTHER,
+    StoredRunnerJob,
+    save_progress,
+)
+from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.values.service_views.device_views import Quarantine
+
+
+def explain_waits(
+    session: Session,
+    jobs: Iterable[StoredRunnerJob],
+    request: JobRequest,
+    closed: Sequence[Quarantine],
+) -> None:
+    """Say of each job that this runner could run without the quarantine that it waits, and why.
+
+    What another runner's request said of it stays: both would write it in turn.
+    """
+    names = ", ".join(each.device.name for each in closed if each.device.name in request.devices)
+    reason = f"{WAITS_FOR_ANOTHER}: {names} of {request.runner} is in quarantine"[:MAX_REASON]
+    for job in jobs:
+        is_kept = request.can_run(job) and not request.can_run(job, closed)
+        is_said = job.reason.startswith(WAITS_FOR_ANOTHER)
+        if job.state is RunnerJobState.QUEUED and is_kept and not is_said:
+            save_progress(session, replace(job, reason=reason))
