@@ -55,14 +55,15 @@ def confirm_suspects(
     places: BranchPlaces,
     project_id: int,
     upload_id: str,
+    is_evidence: bool,
     now: datetime,
 ) -> None:
     """Add a judged upload's commits to the default branch, and update the confirmation state.
 
     The state counts commits: where one comes before another that was there, it begins anew. If the
-    upload's two commits are a requested A/B run, its verdicts are the answer. Then the series that
-    it adds to are searched for suspects, and A/B runs requested, at most 200 pairs a day. The
-    caller holds the project's lock and commits.
+    upload's two commits are a requested A/B run, its verdicts are the answer; on a device in
+    quarantine they are no evidence. Then the series that it adds to are searched for suspects, and
+    A/B runs requested, at most 200 pairs a day. The caller holds the project's lock and commits.
     """
     earlier = commits_of_branch(session, project_id)
     claim_commits(session, project_id, [one.sha for one in places.claimed])
@@ -70,7 +71,9 @@ def confirm_suspects(
     commits = commits_of_branch(session, project_id)
     is_same_order = commits[: len(earlier)] == earlier
     state = confirmation_state_of(session, project_id) if is_same_order else ConfirmationState()
-    state, alerts = _answer_requests(state, bundle, verdicts, commits)
+    alerts = tuple[Alert, ...]()
+    if is_evidence:
+        state, alerts = _answer_requests(state, bundle, verdicts, commits)
     state = _without_stale(state, today=now.date())
     # No runner can measure on the machine of an import.
     series = () if bundle.is_imported else branch_series(session, project_id, upload_id=upload_id)

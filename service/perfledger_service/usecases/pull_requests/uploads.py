@@ -176,8 +176,8 @@ def judge_upload(
     `commits` tells which commits are on the default branch, None where nobody can be asked.
 
     Verdicts, observations, pair differences and suspects are stored in one transaction; of an
-    upload on a device in quarantine only the verdicts. Return whether there is a pull request to
-    post the report on. A judged upload stays as it is.
+    upload on a device in quarantine only the verdicts and the places of its commits. Return whether
+    there is a pull request to post the report on. A judged upload stays as it is.
     """
     with read_session(engine) as session:
         upload = upload_by_id(session, upload_id)
@@ -219,16 +219,16 @@ def judge_upload(
                 add_differences(
                     session, differences, project_id=upload.project_id, upload_id=upload_id
                 )
-            if is_in_history:
-                confirm_suspects(
-                    session,
-                    bundle,
-                    report.verdicts,
-                    places=places,
-                    project_id=upload.project_id,
-                    upload_id=upload_id,
-                    now=now,
-                )
+            confirm_suspects(
+                session,
+                bundle,
+                report.verdicts,
+                places=places,
+                project_id=upload.project_id,
+                upload_id=upload_id,
+                is_evidence=is_in_history,
+                now=now,
+            )
             track_upload(session, upload, bundle, report.verdicts, now=now)
         session.commit()
     return upload.pull_request is not None

@@ -19,9 +19,12 @@ from perfledger_baselines.history.commits.tracked_event import (
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.tracked_events import save_event
+from perfledger_service.store.projects import project_named
+from perfledger_service.usecases.fleet.quarantine import quarantine_device
 from perfledger_service.usecases.history.gate_badge import STALE_AFTER, gate_badge
 from perfledger_service.usecases.pull_requests.projects import add_project
 from perfledger_service.values.branch_views import GateState
+from perfledger_service.values.people.person import Actor
 
 SERIES = ChangedSeries(
     workload="gpt:step",
@@ -77,6 +80,21 @@ def save(engine):
             session.commit()
 
     return save
+
+
+def test_a_failed_check_on_a_quarantined_device_is_not_hidden_by_an_earlier_one(
+    engine, badge, check, now
+):
+    check(1)
+    with read_session(engine) as session:
+        project = project_named(session, "octo/models")
+    actor = Actor(name="alice")
+    quarantine_device(engine, project, "Test CPU, 1 cores", actor=actor, reason="its fan", now=now)
+    before = badge().state
+
+    check(2, ratio=1.5)
+
+    assert (before, badge().state) == (GateState.PASSING, GateState.REGRESSED)
 
 
 def test_a_project_without_a_check_of_its_branch_is_unknown(engine, badge, check, now):
