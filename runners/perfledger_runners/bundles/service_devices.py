@@ -34,7 +34,8 @@ class _Device:
 
 @dataclass(frozen=True, slots=True)
 class _Devices:
-    devices: tuple[_Device, ...]
+    devices: tuple[_Device, ...]  # those in quarantine first
+    left_out: int = 0
 
 
 _DEVICES_DECODER = msgspec.json.Decoder(_Devices)
@@ -45,12 +46,12 @@ def quarantine_finding(
 ) -> HostFinding:
     """Return whether the service at `url` has a machine's device in quarantine, or cannot say."""
     try:
-        devices = _fetch_devices(url, token, opener)
+        answer = _fetch_devices(url, token, opener)
     except ServiceRequestError as error:
         detail = f"it is unknown whether this device is in quarantine: {error}"
         return HostFinding(name=FINDING, level=FindingLevel.UNKNOWN, detail=detail)
     identity = (machine.device, machine.model, machine.device_name)
-    for device in devices:
+    for device in answer.devices:
         is_this = (device.kind, device.model, device.name) == identity
         if is_this and device.quarantine is not None:
             since, reason = (
@@ -63,17 +64,20 @@ def quarantine_finding(
                 detail=f"this device is in quarantine since {since}: {reason}",
                 advice="mend it, then perfledger server device release",
             )
+    if answer.left_out and all(each.quarantine for each in answer.devices):
+        detail = "the service lists too few devices to tell whether this one is in quarantine"
+        return HostFinding(name=FINDING, level=FindingLevel.UNKNOWN, detail=detail)
     detail = "the service has this device in no quarantine"
     return HostFinding(name=FINDING, level=FindingLevel.FINE, detail=detail)
 
 
-def _fetch_devices(url: str, token: str, opener: UrlOpener | None) -> tuple[_Device, ...]:
+def _fetch_devices(url: str, token: str, opener: UrlOpener | None) -> _Devices:
     data = request_service(url, token, ROUTE, opener=opener)
     if len(data) > MAX_ANSWER_BYTES:
         msg = f"the service's answer has more than {MAX_ANSWER_BYTES} bytes"
         raise ServiceRequestError(msg)
     try:
-        return _DEVICES_DECODER.decode(data).devices
+        return _DEVICES_DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         msg = f"the service's answer is not a list of devices: {error}"
         raise ServiceRequestError(msg) from error

@@ -60,6 +60,19 @@ def test_another_device_or_no_quarantine_is_fine(devices):
     assert finding(devices).level is FindingLevel.FINE
 
 
+@pytest.mark.parametrize(
+    ("listed", "level"),
+    [
+        ([DEVICE | {"name": "GPU-2"}], FindingLevel.UNKNOWN),  # it may be among those left out
+        ([DEVICE | {"name": "GPU-2"}, DEVICE | {"quarantine": None}], FindingLevel.FINE),
+    ],
+)
+def test_a_list_that_is_full_of_quarantines_does_not_tell_of_others(listed, level):
+    answer = json.dumps({"devices": listed, "left_out": 7}).encode()
+
+    assert finding(answer).level is level
+
+
 def test_the_quarantine_of_a_cpu_is_that_of_its_model_and_cores():
     cpu = Machine(device=Device.CPU, model="Xeon", cpu_model="Xeon", cores=8)
     device = DEVICE | {"kind": "cpu", "model": "Xeon", "name": "Xeon, 8 cores"}
