@@ -50,11 +50,11 @@ from perfledger_service.values.upload_views import (
     WorkloadsView,
     commits_of,
 )
+from tests.service.browsers import PATIENCE_MS
 from tests.service.rendering.check.web_pages.service_pages import service_pages
 from tests.service.rendering.example_views import NOON, bundle_of
 
 BROWSER_ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
-PATIENCE_MS = 600_000.0
 
 
 def upload_of(report, number: int) -> UploadView:

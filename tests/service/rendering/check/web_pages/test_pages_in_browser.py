@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.service.browsers import PATIENCE_MS
+
 pytestmark = pytest.mark.slow
 # Counts the pixels of the chart's canvas that something was drawn on.
 DRAWN = """() => {
@@ -124,7 +126,7 @@ def test_everything_is_reached_with_the_keyboard(browser, served):
 
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
-    assert page.url.endswith("#main")
+    page.wait_for_url("**#main", timeout=PATIENCE_MS)
     page.close()
 
 
