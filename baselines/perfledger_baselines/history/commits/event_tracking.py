@@ -211,6 +211,17 @@ class _Tracking:
         )
 
 
+def occurrence_of(
+    change: ChangeEvent | EnvironmentChange, commits: Sequence[str]
+) -> EventOccurrence:
+    """Return a grouped change with the hashes of its commits; `commits` are all by their places."""
+    return EventOccurrence(
+        after_sha=commits[change.commits.first - 1],
+        last_sha=commits[change.commits.last],
+        series=changed_series(change),
+    )
+
+
 def place_of(occurrence: EventOccurrence, places: Mapping[str, int]) -> CommitRange | None:
     """Return the places of an occurrence's commits, None where they are no longer on the branch."""
     last = places.get(occurrence.last_sha)
@@ -232,16 +243,11 @@ def _findings(history: SearchedHistory) -> Iterator[_Finding]:
     changes: list[ChangeEvent | EnvironmentChange] = [*history.changes.environment_changes]
     changes += (event for event in history.changes.events if event.is_significant)
     for change in changes:
-        occurrence = EventOccurrence(
-            after_sha=history.commits[change.commits.first - 1],
-            last_sha=history.commits[change.commits.last],
-            series=changed_series(change),
-        )
         yield _Finding(
             commits=change.commits,
             harm=harm_of_change(change),
             is_machine=isinstance(change, EnvironmentChange),
-            occurrence=occurrence,
+            occurrence=occurrence_of(change, history.commits),
         )
 
 

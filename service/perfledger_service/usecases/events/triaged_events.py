@@ -12,8 +12,8 @@ from decimal import Decimal
 from sqlmodel import Session
 
 from perfledger.metrics import STEP_TIME
-from perfledger_baselines.history.commits.attribution import CommitRange, Harm
-from perfledger_baselines.history.commits.event_tracking import place_of
+from perfledger_baselines.history.commits.attribution import Harm
+from perfledger_baselines.history.commits.event_tracking import occurrence_of, place_of
 from perfledger_baselines.history.commits.grouping import (
     ChangeEvent,
     EnvironmentChange,
@@ -22,7 +22,6 @@ from perfledger_baselines.history.commits.grouping import (
 from perfledger_baselines.history.commits.tracked_event import (
     EventOccurrence,
     SeriesKey,
-    changed_series,
 )
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_service.store.confirmation_state import alerts_of
@@ -112,7 +111,7 @@ def triaged_events(
         triaged = TriagedEvent(view=view, change=change, alerts=confirming)
         events.append((view.opened_at, places.get(last.last_sha, -1) if last else -1, triaged))
     for change in changes.values():
-        occurrence = _occurrence(search, change)
+        occurrence = occurrence_of(change, search.commits)
         confirming = tuple(_confirming(occurrence, alerts, places))
         triaged = TriagedEvent(view=None, change=change, alerts=confirming)
         events.append((_NOT_YET, change.commits.last, triaged))
@@ -125,15 +124,7 @@ def _changes_by_place(search: BranchSearch) -> Iterator[tuple[_Place, Change]]:
     grouped = search.grouped_changes
     changes: list[Change] = [each for each in grouped.events if each.is_significant]
     for change in (*changes, *grouped.environment_changes):
-        yield _place_key(_occurrence(search, change)), change
-
-
-def _occurrence(search: BranchSearch, change: Change) -> EventOccurrence:
-    return EventOccurrence(
-        after_sha=search.commits[change.commits.first - 1],
-        last_sha=search.commits[change.commits.last],
-        series=changed_series(change),
-    )
+        yield _place_key(occurrence_of(change, search.commits)), change
 
 
 def _place_key(occurrence: EventOccurrence) -> _Place:
@@ -147,18 +138,12 @@ def _confirming(
     commits = place_of(occurrence, places)
     members = {(one.workload, one.machine_class) for one in occurrence.series}
     for view in alerts:
-        alerted = _alerted_commits(view, places)
+        alerted = place_of(
+            EventOccurrence(after_sha=view.after_sha, last_sha=view.last_sha, series=()), places
+        )
         is_of_series = (view.alert.workload, view.alert.machine_class) in members
         if commits and alerted and is_of_series and alerted.distance(commits) == 0:
             yield view
-
-
-def _alerted_commits(view: AlertView, places: Mapping[str, int]) -> CommitRange | None:
-    """Return the commits of an alert by their places, None if they are not on the branch."""
-    last = places.get(view.last_sha)
-    if last is None:
-        return None
-    return CommitRange(min(places.get(view.after_sha, last - 1) + 1, last), last)
 
 
 def _with_prices(
