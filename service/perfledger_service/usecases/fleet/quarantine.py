@@ -107,7 +107,9 @@ def release_device(
 
 def _device_named(session: Session, project: Project, name: str) -> int:
     """Return the number of a device with canaries, or of one that a newest check was made on."""
-    keys = set() if NUL in name else set(devices_named(session, project.id, name))
+    keys: set[DeviceKey] = set()
+    if NUL not in name:
+        keys.update(devices_named(session, project.id, name))
     if not keys:
         machines, _ = project_machines(session, project.id)
         of_checks = (DeviceKey.from_machine(each.newest) for each in machines)
