@@ -53,7 +53,7 @@ def test_the_list_of_pages_has_every_page_of_the_documentation(build_site):
     assert {str(path.relative_to(ROOT)) for path in pages} - listed == {"docs/README.md"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     "link", ["[a](nothing.md)", "[b](#nowhere)", "[c](none.yaml)", "![d](none.png)"]
 )

@@ -105,7 +105,7 @@ def work(upload_id="1", partition="o/r#7"):
     return QueuedUpload(upload_id=upload_id, partition=partition)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_an_upload_is_judged_and_then_said_once_however_often_it_is_enqueued(steps, launched):
     with launched(steps) as jobs:
         for _ in range(3):
@@ -118,7 +118,7 @@ def test_an_upload_is_judged_and_then_said_once_however_often_it_is_enqueued(ste
     assert steps.calls == [("judge", "1"), ("say", "1"), ("judge", "2"), ("say", "2")]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_deadline_that_an_upload_brings_posts_the_check_once(steps, launched):
     steps.deadlines = (CHECK,)
     with launched(steps) as jobs:
@@ -232,7 +232,7 @@ def test_trouble_that_stays_is_recorded_with_its_reason(steps, launched, error, 
     assert [name for name, _ in steps.calls].count("say") == attempts
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_failure_that_may_pass_is_attempted_again_as_other_work_and_no_worker_waits(
     steps, launched
 ):
@@ -308,7 +308,7 @@ def test_a_failure_is_recorded_and_posted_though_the_store_is_busy_for_long(step
         assert steps.next() == ("check", CHECK.id)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_what_was_left_over_is_worked_on_after_a_restart(steps, launched):
     with launched(steps) as jobs:
         jobs.enqueue(work())
@@ -346,7 +346,7 @@ def test_closing_waits_for_what_is_under_way(steps, launched, held):
         assert steps.next() == ("posted", "1")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_closing_does_not_wait_for_ever_and_the_work_goes_on_after_the_next_launch(
     steps, launched, held
 ):

@@ -58,6 +58,7 @@ def work(upload_id):
     return QueuedUpload(upload_id=upload_id, partition="o/r#7")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_command_is_carried_out_once_and_its_uploads_are_posted_again(calls, launched, next_call):
     def carry_out(command_id):
         calls.put(("command", command_id))
@@ -74,6 +75,7 @@ def test_a_command_is_carried_out_once_and_its_uploads_are_posted_again(calls, l
     assert calls.empty()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_each_edition_of_an_answer_is_given_once(calls, launched, next_call):
     def carry_out(command_id):
         calls.put(("command", command_id))

@@ -62,7 +62,7 @@ def launched(posts, postgres_url):
     return launched
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_work_of_a_dead_executor_is_resumed_in_its_queue_and_that_of_a_living_one_is_not(
     posts, launched
 ):

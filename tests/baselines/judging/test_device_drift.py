@@ -44,7 +44,7 @@ def run_of(noise, earlier, **values):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("is_heavy", [False, True])
 @pytest.mark.parametrize("count", [FEWEST_EARLIER, 30])
 def test_few_runs_on_a_steady_device_are_suspected_and_hardly_any_twice(count, is_heavy):
@@ -66,7 +66,7 @@ def detectable_of(canary):
     return canary.smallest_detectable
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_drift_above_what_is_detectable_is_found_and_confirmed():
     noise, found, loss = Random(7), 0, 0.0
     for _ in range(50):

@@ -89,6 +89,7 @@ def test_the_p_value_at_a_level_is_that_level(alpha, pairs):
     assert overall(level, looks) == pytest.approx(alpha, rel=1e-2)
 
 
+@pytest.mark.slow(ci_only=True)
 @given(st.integers(1, 40), st.lists(st.floats(0, 1), min_size=2, max_size=2))
 def test_smaller_p_values_stay_smaller(pairs, p_values):
     looks = looks_until(PLAN, pairs)
@@ -97,6 +98,7 @@ def test_smaller_p_values_stay_smaller(pairs, p_values):
     assert overall(small, looks) <= overall(large, looks)
 
 
+@pytest.mark.slow(ci_only=True)
 @given(st.integers(1, 40), st.floats(1e-300, 1e-12))
 def test_far_out_looks_do_not_overlap_and_a_level_is_its_share(pairs, p_value):
     looks = looks_until(PLAN, pairs)

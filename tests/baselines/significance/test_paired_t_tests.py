@@ -67,7 +67,7 @@ def test_the_narrow_interval_has_two_one_sided_tests_at_its_ends(planned):
     assert evidence.mean - evidence.narrow_half_width == pytest.approx(interval.low)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("prior", [None, PRIOR])
 def test_a_change_of_the_margin_is_seldom_proven_absent_at_any_look(prior):
     margin = 0.01

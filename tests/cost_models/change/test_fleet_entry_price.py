@@ -60,7 +60,7 @@ def test_each_policy_has_the_sum_of_its_own_workloads():
     assert found.by_policy[1] is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_more_parts_than_can_be_priced_are_missing():
     names = [f"w{place}" for place in range(MAX_PARTS + 1)]
     wrong = FleetUse(  # is quickly refused

@@ -30,7 +30,7 @@ def test_a_backtest_knows_nothing_of_what_came_later():
     assert backtest(noisy(12), horizon=6, season=12) is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("count", [30, 60])
 def test_eight_of_ten_come_true(count):
     inside = told = 0

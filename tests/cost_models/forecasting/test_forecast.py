@@ -224,6 +224,7 @@ AIRLINE = """
 PASSENGERS = [int(each) for each in AIRLINE.split()]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_last_year_of_the_airline_passengers_lies_in_its_interval():
     found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
 
@@ -236,6 +237,7 @@ def test_the_last_year_of_the_airline_passengers_lies_in_its_interval():
     assert middles == pytest.approx(PASSENGERS[-12:], rel=0.15)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_forecast_of_the_airline_passengers_has_known_figures():
     """They rest on every constant of the models, their mixture and the calibration."""
     history = months(PASSENGERS[:-12])
@@ -260,6 +262,7 @@ def test_the_forecast_of_the_airline_passengers_has_known_figures():
     assert (tested.loss, tested.naive_loss) == pytest.approx((0.0195406049, 0.0176445221))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_where_the_seasonal_naive_forecast_was_closer_it_is_used():
     """As for the airline passengers, whose year before plus the growth of the years is closer."""
     found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
@@ -275,6 +278,7 @@ def test_where_the_seasonal_naive_forecast_was_closer_it_is_used():
     assert pytest.approx(expected * days, rel=1e-3) == np.array(found.periods).T
 
 
+@pytest.mark.slow(ci_only=True)
 def test_all_months_of_a_year_are_above_or_below_the_year_before_together():
     found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
 

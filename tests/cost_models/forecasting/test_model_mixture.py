@@ -54,6 +54,7 @@ def test_misses_are_what_came_less_what_was_said():
     assert np.isnan(found.misses[-2]).tolist() == [False, True]
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 1000), st.integers(20, 38), st.sampled_from([0, 12]))
 def test_what_is_said_at_a_moment_rests_on_nothing_that_came_later(seed, moment, season):

@@ -26,6 +26,7 @@ def noisy(count, *, seed=1, spread=0.1):
     return 1000 * np.exp(np.random.default_rng(seed).normal(0, spread, count))
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 100), st.sampled_from([1e-3, 7.0, 1e6]))
 def test_another_unit_forecasts_the_same(seed, unit):

@@ -19,6 +19,7 @@ def model():
     return a_model(PLAN + OPTIONS, sheet=CONFIRMED)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_options_own_size_costs_what_the_decision_says(model):
     decision = decide(model)
 
@@ -29,6 +30,7 @@ def test_the_options_own_size_costs_what_the_decision_says(model):
         assert float(own.npv_mean) == pytest.approx(float(outcome.npv_mean))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_no_devices_are_todays_option(model):
     keep = decide(model).of(model.keep.key)
 
@@ -44,6 +46,7 @@ def test_sizes_are_whole_instances_and_the_best_has_the_lowest_mean(model):
         assert len(sweep.sizes) > 2
 
 
+@pytest.mark.slow(ci_only=True)
 def test_options_that_are_paid_by_the_hour_are_not_swept(model):
     modes = {sweep.option.mode for sweep in commitment_sweeps(model)}
 
@@ -102,6 +105,7 @@ def test_no_other_ladder_of_these_sizes_is_cheaper(model):
             assert usd(ladder.long_devices + base, sizes) >= best - 1e-6
 
 
+@pytest.mark.slow(ci_only=True)
 def test_no_other_pair_of_terms_has_a_cheaper_ladder(model):
     """Each pair alone is a model with two commitments only."""
     commitments = [

@@ -124,6 +124,7 @@ def test_without_the_supplys_cost_there_is_no_budget(make_review, plan_text):
     assert "usd_per_year" in review.expected_quarter.reason
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_licence_that_the_plan_states_is_paid(make_review, plan_text, all_options):
     licence = """
 [[input]]

@@ -69,6 +69,7 @@ def test_of_many_jobs_a_quantile_has_as_much_to_either_side():
     )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_log_of_a_million_days_is_drawn_in_stretches():
     values = np.arange(1_000_000.0)
 

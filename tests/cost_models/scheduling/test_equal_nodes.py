@@ -76,6 +76,7 @@ def both(jobs, cluster, policy, until_ms=None):
     )
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=tries(250))
 @given(
     rows,

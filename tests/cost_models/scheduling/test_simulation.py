@@ -53,6 +53,7 @@ anything = st.lists(
 )
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=60)
 @given(
     anything,

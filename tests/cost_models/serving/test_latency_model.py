@@ -130,7 +130,7 @@ def within(seconds, times):
     return {"latency_p99_low_s": seconds / times, "latency_p99_high_s": seconds * times}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_noise_pulls_the_curve_neither_down_nor_up():
     random, noise = np.random.default_rng(4), 0.15
     values = [
@@ -182,7 +182,7 @@ def test_too_few_points_check_nothing():
     assert left_out_errors(measured()[:2]) == ()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=tries(40))
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_units_of_time_and_of_rates_change_nothing(seconds, per_second):

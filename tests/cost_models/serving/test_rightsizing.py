@@ -198,7 +198,7 @@ def test_a_batch_waits_until_it_is_full():
     assert setting.chance(100.0, 0.5) > 0.99
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_closed_loops_are_a_setting_each_and_a_screening():
     closed = tuple(
         point(None, 0.02 * k, mode=LoadMode.CLOSED, concurrency=k, throughput_per_second=90.0)
@@ -219,7 +219,7 @@ def test_the_best_are_checked_point_by_point():
     assert [len(each) for each in found.errors] == [len(SHARES)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=tries(32))
 @given(st.floats(10.0, 400.0), st.floats(0.05, 1.0), st.floats(1.05, 2.0))
 def test_more_requests_never_cost_less(rate, p99_s, more):

@@ -34,6 +34,7 @@ def test_at_a_switching_input_the_median_of_owning_is_as_much_as_the_rival():
         assert median_at({each.parameter: np.array([each.value])}) == pytest.approx(rival, rel=1e-8)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_input_whose_mode_alone_changes_the_side_has_no_switching_value():
     price = "server_price_8xH100_SXM"
     at_mode = median_at({price: np.array([float(SHEET.find(price).mode)])})

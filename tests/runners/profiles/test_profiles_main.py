@@ -139,7 +139,7 @@ sys.exit(main(["kineto", "m:f", "base", sys.argv[1]]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_file_that_needs_too_much_memory_is_one_line_and_status_1(tmp_path):
     path = tmp_path / "trace.json"
     with path.open("wb") as file:

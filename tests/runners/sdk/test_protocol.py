@@ -12,7 +12,7 @@ names = st.text(min_size=1, max_size=8)
 params = st.one_of(st.integers(), st.floats(allow_nan=False), st.booleans(), st.text(max_size=8))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=tries(60))
 @given(
     workloads=st.lists(names).map(tuple),

@@ -173,6 +173,7 @@ def test_a_folder_that_base_does_not_have_yet_is_missing(ask):
     assert (broken["path"], broken["reason"]) == ("bench", "missing")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_configuration_that_pytest_refuses_is_said(run_child, write):
     root = write({"conftest.py": "raise OSError('no data')", "test_it.py": ""})
 
@@ -181,6 +182,7 @@ def test_a_configuration_that_pytest_refuses_is_said(run_child, write):
     assert "pytest ended before its tests: OSError: no data" in broken["detail"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_file_that_cannot_be_imported_does_not_hide_the_others(run_child, write):
     root = write({"test_bad.py": "1 / 0", "test_good.py": "def test_it(benchmark): benchmark(int)"})
 
@@ -223,6 +225,7 @@ def run_pytest(root, *words):
     )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_pytest_measures_the_working_folder_and_prints_a_table(write):
     done = run_pytest(write(FILES), "-k", "decorated or pedantic or usual")
 

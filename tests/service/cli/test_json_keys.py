@@ -123,6 +123,7 @@ def test_a_document_keeps_the_keys_of_its_version(run, command):
     hold(json.loads(run(f"{command} --json")))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_documents_of_the_database_keep_the_keys_of_their_versions(run, database_url, monkeypatch):
     monkeypatch.setenv("PERFLEDGER_DATABASE_URL", database_url)
 
@@ -136,6 +137,7 @@ def test_an_upload_keeps_the_keys_of_its_version(run, site, monkeypatch):
     hold(json.loads(run(f"upload bundle.json --upload-url {site.url} --json")))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_review_keeps_the_keys_of_its_version(run):
     plan = "--plan plan.toml --bill bill.csv --quarter 2026Q3 --as-of 2026-11-22"
     run(f"review {plan} --output written --format json")

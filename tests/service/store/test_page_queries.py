@@ -341,6 +341,7 @@ def test_pull_requests_are_listed_with_their_newest_head(any_engine, judged, mak
     assert (view.pull_requests, beyond.pull_requests, beyond.uploads) == (2, 2, ())
 
 
+@pytest.mark.slow(ci_only=True)
 def test_lists_take_as_many_queries_however_long_they_are(engine, judged, make_bundle):
     statements: list[str] = []
 

@@ -217,7 +217,7 @@ def test_a_run_that_is_not_believed_is_counted_and_tells_nothing(
     assert stored.newest == (believed.bundle_sha256,)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("most", [1, 2, 1000])
 @settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

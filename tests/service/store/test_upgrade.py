@@ -108,6 +108,7 @@ def test_two_upgrades_at_once_come_one_after_the_other(empty_url, empty_engine):
     assert is_current(empty_engine)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_differences_sees_a_missing_column(tmp_path, differences):
     url = f"sqlite:///{tmp_path / 'odd.db'}"
     upgrade(url)

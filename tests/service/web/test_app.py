@@ -192,6 +192,7 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
     }
 
 
+@pytest.mark.slow(ci_only=True)
 def test_nothing_changes_without_a_token_or_a_signature(site):
     """Everybody may read where `public_read` says so: every other method refuses strangers."""
     changing = {"POST", "PUT", "PATCH", "DELETE"}

@@ -105,7 +105,7 @@ def bundle_file(make_bundle, tmp_path):
     return file
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_bundles_that_threads_decode_first_and_together_are_read(bundle_file):
     results = [
         subprocess.run([sys.executable, "-c", FIRST_DECODED_TOGETHER, bundle_file], check=False)

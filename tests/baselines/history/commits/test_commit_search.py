@@ -80,7 +80,7 @@ def test_every_commit_is_found_with_as_few_builds_as_without_noise(commits, size
         assert len(truth.built) <= math.ceil(math.log2(commits)) + 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(max_examples=tries(40), deadline=None)
 @given(st.integers(1, 300), st.randoms(use_true_random=False), st.floats(0.0005, 0.04))
 def test_doubt_costs_pairs_and_hardly_ever_a_build(commits, random, noise):
@@ -94,7 +94,7 @@ def test_doubt_costs_pairs_and_hardly_ever_a_build(commits, random, noise):
     assert end.status is not SearchStatus.FOUND or end.chance >= SURE
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(("noise", "size", "least"), [(0.01, 0.05, 0.95), (0.02, 0.1, 0.95)])
 def test_the_answer_is_right_as_often_as_it_says(noise, size, least):
     right, count = 0, tries(120)

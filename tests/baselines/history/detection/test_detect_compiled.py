@@ -39,6 +39,7 @@ def detect_plainly():
         yield search
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None)
 @given(
     seed=st.integers(0, 10_000),

@@ -99,6 +99,7 @@ def test_the_intervals_of_places_and_sizes_hold_what_they_promise(make):
     assert np.mean([c.low <= 0.02 <= c.high for c in changes]) >= 0.90
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_step_of_five_noise_spreads_is_suspected_within_three_commits(make):
     def is_suspected(seed):
         values = make.series(make.noise(63, seed=seed), [(60, 0.05)])
@@ -108,6 +109,7 @@ def test_a_step_of_five_noise_spreads_is_suspected_within_three_commits(make):
     assert np.mean([is_suspected(seed) for seed in range(50)]) >= 0.95
 
 
+@pytest.mark.slow(ci_only=True)
 def test_few_commits_that_change_nothing_are_suspected(make):
     suspects = sum(
         tail_suspects([make.series(make.noise(count, seed=[seed, count]))]) != (None,)

@@ -45,7 +45,7 @@ def test_what_is_known_badly_counts_for_less(uneven):
     assert weighed.low < 0.03 < weighed.high
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_weights_find_more_and_call_no_more_falsely(uneven):
     found = {"plain": 0, "weighed": 0}
     false = {"plain": 0, "weighed": 0}

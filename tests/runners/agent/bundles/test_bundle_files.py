@@ -186,7 +186,7 @@ BUNDLES = st.builds(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(max_examples=tries(80))
 @given(BUNDLES)
 def test_a_bundle_is_read_as_it_was_written(bundle):

@@ -28,6 +28,7 @@ def nested(theirs, users_repository, tmp_path):
     return theirs
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_checkout_gets_its_submodules_and_theirs(nested, tmp_path):
     sha = nested.git("rev-parse", "HEAD")
     before = nested.state()
@@ -43,6 +44,7 @@ def test_a_checkout_gets_its_submodules_and_theirs(nested, tmp_path):
     assert nested.git("submodule", "status", "--recursive").count("\n") == 1
 
 
+@pytest.mark.slow(ci_only=True)
 def test_each_side_gets_the_commit_that_it_names(nested, tmp_path):
     old = nested.git("rev-parse", "HEAD")
     nested.write("libs/outer/lib.txt", "2")
@@ -70,6 +72,7 @@ def test_a_submodule_that_is_not_here_stays_empty_and_is_named(nested, users_rep
     assert "git submodule update --init --recursive" in note
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_name_that_leads_out_of_the_clone_is_not_followed(nested, tmp_path):
     for name in ("../modules/libs/outer", "libs/../../modules/libs/outer", "/etc", ""):
         text = f'[submodule "{name}"]\n\tpath = libs/outer\n\turl = x\n'

@@ -209,6 +209,7 @@ def test_one_that_dies_before_any_workload_takes_all_with_it(
     assert sum(isinstance(each, ChildExit) for each in messages) == 1
 
 
+@pytest.mark.slow(ci_only=True)
 def test_one_that_dies_between_two_workloads_is_started_again_for_the_second(
     harness, write_benchmarks, request_for, tmp_path
 ):

@@ -93,6 +93,7 @@ def test_the_second_check_finds_the_environment_and_the_files_beside_the_sources
     assert (second / "link").is_symlink()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_other_inputs_are_built_anew(cache, checkout):
     changes = (
         {},
@@ -159,6 +160,7 @@ def test_a_broken_interpreter_is_a_failed_build(cache, checkout):
         pytest.fail("there is no environment")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_pip_of_the_environment_is_the_users_and_installs_into_it(cache, checkout):
     with side_environment(cache, request_of("pip --version > version"), folder := checkout()):
         pass

@@ -139,7 +139,7 @@ def test_a_job_that_loses_its_node_begins_again_and_keeps_its_result(run, slurm,
     assert len(queue_of(name)) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_job_that_slurm_does_not_begin_again_says_why(run):
     def cancel():
         subprocess.run(["scancel", "--name=perfledger-x"], check=True)

@@ -72,6 +72,7 @@ def test_a_module_that_a_build_may_write_is_said_of_the_own_packages(
     assert "--isolated" not in theirs
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_file_that_kills_the_process_costs_the_others_nothing(found):
     discovery = found(
         a_good=ONE, bad="import os\nprint('farewell', flush=True)\nos._exit(5)\n", good=ONE
@@ -88,6 +89,7 @@ def test_a_file_that_kills_the_process_costs_the_others_nothing(found):
     assert discovery.facts is not None
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_file_that_hangs_costs_the_others_nothing(
     harness, hang, write_benchmarks, request_for, tmp_path
 ):

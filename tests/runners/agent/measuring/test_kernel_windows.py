@@ -288,6 +288,7 @@ def test_a_process_that_ends_or_hangs_in_a_window_loses_its_windows_alone(
     assert (kernels.pairs, len(measured.windows)) == ((), 2)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_that_lost_its_windows_twice_is_not_profiled_again(
     harness, write_benchmarks, request_for, tmp_path
 ):

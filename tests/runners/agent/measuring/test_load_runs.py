@@ -123,7 +123,7 @@ def say(scripted, request_for, write_benchmarks, tmp_path, heard):
     return load
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_each_batch_has_its_points_in_a_child_of_its_own(load_file, heard):
     names = [f"naps[batch={n}]" for n in (1, 8)]
 

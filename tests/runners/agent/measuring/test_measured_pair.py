@@ -67,7 +67,7 @@ def test_the_first_side_begins_and_processes_are_numbered_on(answering, sides, f
     assert [base.workload for base, _ in pair.complete()] == [A, B]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_that_fails_on_both_sides_at_once_says_so_of_both(harness, sides):
     requests = sides(
         *(f"@perfledger.workload()\ndef a():\n    raise ValueError('of {side}')\n" for side in Side)

@@ -127,6 +127,7 @@ def test_a_file_that_kills_pytest_costs_the_configured_paths_nothing_else(
     assert [spec.id for spec in discovery.workloads] == ["benchmarks.test_good:test_good"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_without_paths_the_whole_suite_of_pytest_is_broken(
     harness, write_benchmarks, request_for, tmp_path
 ):

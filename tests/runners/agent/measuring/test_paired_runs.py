@@ -109,7 +109,7 @@ def test_a_pair_is_a_run_of_each_side_in_the_order_that_was_drawn(answering, sid
     assert heard.pairs == [(1, 2, True), (2, 0, True)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_what_fails_on_one_side_is_not_measured_again_and_costs_the_others_nothing(harness, sides):
     base = FINE.format(name="good") + FINE.format(name="bad")
     head = (
@@ -137,7 +137,7 @@ def test_what_fails_on_one_side_is_not_measured_again_and_costs_the_others_nothi
     assert len(measured.order) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_that_one_side_lacks_is_missing_there(harness, sides):
     measured = measure_pairs(
         harness,
@@ -154,7 +154,7 @@ def test_a_workload_that_one_side_lacks_is_missing_there(harness, sides):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_failure_is_told_in_the_words_of_its_own_workload_alone(harness, sides):
     text = (
         "import os\n"
@@ -194,7 +194,7 @@ def test_frameworks_do_not_share_a_process(answering, sides):
     assert len(processes) == len({process for _, process in processes}) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_device_that_slowed_down_makes_a_failure_and_keeps_the_samples(
     harness, sides, fake_torch
 ):
@@ -230,7 +230,7 @@ def test_a_device_that_slowed_down_makes_a_failure_and_keeps_the_samples(
     assert hot.calls[0] == "start"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_hang_ends_with_its_time_and_the_rest_is_measured(harness, hang, sides):
     text = FINE.format(name="b") + hang + "@perfledger.workload()\ndef a():\n    return hang\n"
 
@@ -285,7 +285,7 @@ def in_turns(requests):
     return {side: replace(request, **changes) for side, request in requests.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_real_children_take_turns_and_both_have_all_their_samples(harness, sides, tmp_path):
     log = tmp_path / "log"
     requests = in_turns(sides(NOTING.format(name="a", log=str(log))))

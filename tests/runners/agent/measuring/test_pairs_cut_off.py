@@ -45,7 +45,7 @@ class More:
         return frozenset()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_budget_ends_a_step_that_hangs_and_keeps_what_was_measured(harness, hang, sides):
     text = f"{TWO}{hang}@perfledger.workload()\ndef c():\n    return hang\n"
     budget_s = harness.limits.workload_s / 2  # the clock runs ahead of it once a step hangs
@@ -82,7 +82,7 @@ def a():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_that_hangs_after_its_first_pair_is_not_taken_for_one_cut_off(
     harness, hang, sides
 ):

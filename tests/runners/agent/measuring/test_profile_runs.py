@@ -137,6 +137,7 @@ def test_a_jax_workload_is_profiled_on_both_sides_and_once_more(roomy, sides):
     assert [profile.side for profile in again.profiles] == [Side.BASE, Side.HEAD]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_cannot_be_profiled_is_a_note(harness, sides):
     explained = profile_both(harness, sides(HOST), [spec("plain"), spec("fails"), spec("gone")])
 
@@ -173,6 +174,7 @@ def test_a_file_that_is_not_the_childs_own_is_neither_read_nor_removed(
     assert precious.exists()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_trace_that_cannot_be_read_is_a_note(scripted, harness, request_for, tmp_path):
     trace = harness.folder / "traces" / "base" / "trace.json"
     trace.parent.mkdir(parents=True)
@@ -195,6 +197,7 @@ def test_a_trace_that_cannot_be_read_is_a_note(scripted, harness, request_for, t
     assert not trace.exists()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_reader_that_nobody_wrote_is_an_error(harness, trace):
     with pytest.raises(ReaderError, match="invalid choice: 'nsys'"):
         read_trace(
@@ -206,6 +209,7 @@ def test_a_reader_that_nobody_wrote_is_an_error(harness, trace):
         )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_trace_that_is_none_is_an_error_with_the_readers_words(harness, trace):
     with pytest.raises(ReaderError) as caught:
         read_trace(
@@ -219,6 +223,7 @@ def test_a_trace_that_is_none_is_an_error_with_the_readers_words(harness, trace)
     assert 5 < len(str(caught.value)) <= 500
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_reader_leaves_nothing_beside_the_trace_and_takes_any_name(harness, trace, tmp_path):
     event = {"ph": "X", "cat": "cpu_op", "name": "a\x07b", "pid": 1, "tid": 1, "ts": 0, "dur": 9}
     file = trace(json.dumps({"traceEvents": [event]}).encode())

@@ -86,7 +86,7 @@ def difference_of(tmp_path, head, change):
     return compare_checkouts(base, head)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_no_mutated_change_is_hidden(recorded, tmp_path):
     clean = write(tmp_path / "clean", REPOSITORY)
     changes = list(mutated_bases())
@@ -133,7 +133,7 @@ READS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("way", READS)
 def test_a_file_that_is_read_in_any_way_is_part_of_the_code(checkouts, way):
     heading, line = READS[way]
@@ -144,7 +144,7 @@ def test_a_file_that_is_read_in_any_way_is_part_of_the_code(checkouts, way):
     assert checkouts.differences() == {"w:step": "notes.md differs and was read"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     ("heading", "line", "reason"),
     [
@@ -163,7 +163,7 @@ def test_comments_matter_to_code_that_reads_itself(checkouts, heading, line, rea
     assert reason in difference
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_commit_that_code_asks_git_for_is_part_of_it(checkouts):
     text = PLAIN.format("import subprocess", "subprocess.run(['git', 'rev-parse', 'HEAD'])")
     for root in (checkouts.base, checkouts.head):
@@ -222,7 +222,7 @@ def test_a_file_system_that_records_no_access_is_a_doubt(checkouts, monkeypatch,
     assert ("does not record" in watch.doubt) is not is_recorded
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_that_fails_or_ran_other_code_is_to_be_measured(checkouts):
     for root in (checkouts.base, checkouts.head):
         write(root, {"benchmarks/w.py": PLAIN.format("", "1 / 0")})

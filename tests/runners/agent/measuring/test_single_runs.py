@@ -31,6 +31,7 @@ def measured(harness, request_for, tmp_path):
     return measure
 
 
+@pytest.mark.slow(ci_only=True)
 def test_each_process_is_a_run(measured):
     runs = measured("sum(numbers)", "numbers = list(range(100))")
 

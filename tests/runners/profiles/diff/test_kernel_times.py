@@ -198,6 +198,7 @@ def test_pairs_keep_their_order_and_their_own_numbers_of_steps():
     assert mm.head == ((2.0, 2.0, 2.0), (1.0, 1.0))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_of_many_names_the_longest_of_either_side_are_kept_and_the_rest_is_one():
     """As with windows of which each has other names among its longest: 7,200 on a side."""
     base, head = (

@@ -231,6 +231,7 @@ def test_of_more_devices_than_points_those_that_use_most_are_kept(trace):
     assert min(point.allocated_bytes for point in points) == 10
 
 
+@pytest.mark.slow(ci_only=True)
 def test_each_of_very_many_devices_counts_and_long_names_of_them_cost_nothing(trace):
     trace.step(1, 0, 1000)
     for number in range(300):

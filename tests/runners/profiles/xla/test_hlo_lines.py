@@ -165,7 +165,7 @@ def make():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_recorded_operations_have_the_lines_that_call_them(tmp_path):
     trace_file = recorded_steps(tmp_path, MODEL_TEXT)
     profile = with_instruction_lines(

@@ -235,7 +235,7 @@ def make():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_recorded_program_names_its_largest_temporaries_and_their_lines(tmp_path):
     trace_file = recorded_steps(tmp_path, MODEL_TEXT)
     profile = with_peak_buffers(

@@ -133,7 +133,7 @@ def test_what_a_tensor_says(torch, values, options, state):
     assert result_state((torch.tensor(values, **options), None)) is state
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_tensor_that_cannot_be_examined_says_nothing(torch):
     assert result_state(torch.eye(2).to_sparse()) is ResultState.UNKNOWN

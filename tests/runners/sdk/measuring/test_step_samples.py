@@ -110,7 +110,7 @@ def test_two_equal_steps_are_quiet(scripted_clock):
     assert len(steps_of(scripted_clock([1.0] * 9), effort=effort)) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None)
 @given(times=st.lists(st.floats(0.5, 2.0), min_size=200, max_size=200), fewest=st.integers(2, 30))
 def test_sampling_ends_quiet_or_with_its_effort_spent(scripted_clock, times, fewest):

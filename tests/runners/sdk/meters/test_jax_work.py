@@ -191,7 +191,7 @@ def comes_after_it():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_child_answers_for_each_workload(tmp_path, run_child):
     root = tmp_path / "repository"
     (root / "benchmarks").mkdir(parents=True)

@@ -43,7 +43,7 @@ def test_a_callback_is_a_limit(jax, count):
     assert incomplete(found) == {step_work.TRANSCENDENTALS}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_call_of_a_library_is_a_limit(jax, count):
     x = jax.numpy.eye(SIZE)
     factorize = jax.jit(lambda a: jax.numpy.linalg.cholesky(a) @ a)
@@ -56,7 +56,7 @@ def test_a_call_of_a_library_is_a_limit(jax, count):
     assert incomplete(found) == {step_work.FLOPS, step_work.TRANSCENDENTALS, step_work.BYTES}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_kernel_of_pallas_is_a_limit(jax, count):
     pallas = importlib.import_module("jax.experimental.pallas")
     shape = jax.ShapeDtypeStruct((8, 128), "float32")
@@ -73,7 +73,7 @@ def test_a_kernel_of_pallas_is_a_limit(jax, count):
     assert step_work.FLOPS in incomplete(found)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_random_numbers_and_annotations_keep_a_count_complete(jax, count):
     here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
     draw = jax.jit(lambda key, a: jax.random.normal(key, (SIZE, SIZE)) @ jax.device_put(a, here))

@@ -63,6 +63,7 @@ def recorded(torch, tmp_path):
     return record
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_operator_has_the_line_that_calls_it(recorded):
     lines = recorded(MODEL)
 

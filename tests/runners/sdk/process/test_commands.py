@@ -125,6 +125,7 @@ def test_a_run_holds_the_samples_and_keeps_warm_ups_apart(write, send_command):
     assert "flops_per_step" not in run["samples"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_run_on_a_cpu_has_its_cpu_time_and_the_wait_for_a_core(write, send_command):
     root = write({"benchmarks/busy.py": BUSY})
     tried = (send_command(root, Command.MEASURE) for _ in range(TRIES))
@@ -224,6 +225,7 @@ FAILING = {
 }
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_that_fails_says_why_and_the_next_is_measured(write, send_command):
     bad = {f"benchmarks/{name}.py": workload(body) for name, (body, *_) in FAILING.items()}
     fine = {f"benchmarks/{name}_then.py": FINE for name in FAILING}

@@ -80,7 +80,7 @@ def measured(run_child, tmp_path_factory):
     return run_child(root, Command.MEASURE)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_compiled_variant_is_measured_with_what_it_compiled(measured):
     check_compiled(measured, "compile")
@@ -128,7 +128,7 @@ def test_a_graph_break_is_a_remark(run_child, write):
     assert remark.startswith("compiled in 2 parts with 1 graph break, between which")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_step_that_torch_does_not_compile_is_not_measured_as_compiled(measured):
     failed = measured.about("benchmarks.c:nothing[variant=compile]")
@@ -175,7 +175,7 @@ def test_a_step_that_does_not_repeat_itself_says_nothing_about_the_variant(run_c
     assert "does not repeat its own" in counted["variant_remarks"][-1]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_what_this_machine_lacks_is_not_available_and_costs_the_others_nothing(measured):
     failures = [measured.about(NAME.format("net", variant)) for variant in ABSENT]

@@ -110,7 +110,7 @@ def run(*words, status=0):
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_a_workload_measured_against_itself_tells_what_pairs_find():
     document = json.loads(run("benchmarks.w:sums[size=2]", *FEW, "--json"))
@@ -134,7 +134,7 @@ def test_a_workload_measured_against_itself_tells_what_pairs_find():
     assert ten["seconds"] == pytest.approx(10 * noise["seconds_per_pair"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_that_skips_itself_says_why(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "perfledger.toml").write_text(f'python = "{sys.executable}"\nsuite = "asv"\n')
@@ -150,7 +150,7 @@ def test_a_workload_that_skips_itself_says_why(tmp_path, monkeypatch):
     assert "NotImplementedError no GPU" in shown
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_the_budget_ends_a_pair():
     shown = " ".join(run(*NO_TIME, status=3).split())
@@ -196,7 +196,7 @@ def test_nothing_is_measured_if_only_the_machine_is_asked_for():
     assert "other programs" in {each["name"] for each in document["findings"]}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_a_workload_that_fails_has_no_noise_floor():
     shown = run("benchmarks.w:breaks", *FEW, status=3)

@@ -39,6 +39,7 @@ def test_every_registered_workload_is_listed_with_what_it_counts(run):
     assert {(row["unit"], float(row["units_per_step"])) for row in rows} == {("tokens", 128.0)}
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_file_that_cannot_be_imported_is_named(run, repository):
     (repository / "benchmarks" / "broken.py").write_text("import nothing_like_this\n")
 
@@ -65,6 +66,7 @@ def test_an_expression_chooses_among_ids_and_tags(run):
     ]
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_what_a_workload_sets_for_itself_is_shown_within_80_columns(run):
     first = json.loads(run("bench", "list", "--json"))["workloads"][0]

@@ -70,7 +70,7 @@ def run():
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_load_is_a_table_a_curve_and_a_picture(repository, run):
     words = (
         "--concurrency",
@@ -112,7 +112,7 @@ def test_a_repeated_rate_is_one_point_of_all_its_requests(run):
     assert float(rows[1]["seconds"]) == pytest.approx(1.2)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_arrivals_are_replayed_and_written_as_csv(repository, run):
     (repository / "times").write_text("100.3\n100\n\n100.1\n100.2\n")
 
@@ -123,7 +123,7 @@ def test_arrivals_are_replayed_and_written_as_csv(repository, run):
     assert float(row["offered_per_second"]) == pytest.approx(10.0)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_a_batch_that_fails_is_reported_and_the_others_are_measured(run):
     words = ("--concurrency", "1", "--seconds-per-point", "0.05", "--batch", "1,64")
@@ -134,7 +134,7 @@ def test_a_batch_that_fails_is_reported_and_the_others_are_measured(run):
     assert "benchmarks.w:naps[batch=64,size=3] ran out of memory: MemoryError" in shown
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_requests_that_are_given_up_have_no_latencies(run):
     words = ("--concurrency", "1", "--request-rate", "5000", "--seconds-per-point", "0.1")
@@ -145,7 +145,7 @@ def test_requests_that_are_given_up_have_no_latencies(run):
     assert "5,000/s" not in shown
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_a_name_without_a_variant_is_the_step_as_it_is_written(run):
     shown = run("benchmarks.w:kinds", "--concurrency", "1", "--seconds-per-point", "0.1")
@@ -153,7 +153,7 @@ def test_a_name_without_a_variant_is_the_step_as_it_is_written(run):
     assert shown.startswith("benchmarks.w:kinds on ")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 @pytest.mark.parametrize(
     ("words", "error", "message"),

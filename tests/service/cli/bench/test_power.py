@@ -59,7 +59,7 @@ def runs_file(tmp_path, *, sd=0.01, runs=200, step=1.0):
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_given_spread_has_rows_for_the_usual_numbers():
     (spread,) = document("--spread-percent", "1")["spreads"]
 
@@ -82,7 +82,7 @@ def test_the_pairs_needed_detect_the_change_that_they_were_computed_for(percent)
     assert found[1] <= 0.01 < found[0]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_more_tests_that_share_alpha_detect_less():
     alone, shared = (
         document("--spread-percent", "1", "--tests", tests)["spreads"][0]["detectable"][4]["change"]
@@ -111,6 +111,7 @@ def test_a_large_spread_needs_many_pairs():
     assert 500 < needed["pairs"] < 1000
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_runs_of_a_history_give_the_spread_of_a_pair(tmp_path):
     (spread,) = document(runs_file(tmp_path))["spreads"]
 
@@ -202,7 +203,7 @@ def test_one_side_alone_is_no_pair(tmp_path, make_bundle):
     assert "no pair has runs of both sides" in power(bundle_file(tmp_path, make_bundle(runs=heads)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_table_fits_a_terminal_and_markdown_is_a_table(tmp_path, make_bundle):
     shown = power("--spread-percent", "123", "--tests", "40")
     laid_out = power(bundle_file(tmp_path, timed(make_bundle(samples=20))), "--format", "markdown")

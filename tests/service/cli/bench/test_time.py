@@ -137,7 +137,7 @@ def test_a_statement_sees_the_packages_of_its_folder(run, tmp_path, monkeypatch)
     assert all(float(row["typical_s"]) > 0 for row in rows)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     ("statement", "complaint"),
     [

@@ -18,6 +18,7 @@ def history(tmp_path, monkeypatch):
     return history
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_check_is_announced_by_its_number_and_commit(run, site, history):
     words = ("announce", "--pull-request", 7, "--upload-url", site.url, "--json")
 

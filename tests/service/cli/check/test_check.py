@@ -303,7 +303,7 @@ def test_nothing_is_left_behind(capped):
     assert git(capped.root, "status", "--porcelain") == " M bench/sums.py\n"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_cap_in_money_without_a_price_ends_before_anything_is_measured(repository):
     (repository / "bench" / "sums.py").write_text(workloads(times=2))
 
@@ -344,6 +344,7 @@ def test_what_head_broke_is_not_measured_and_the_others_are(tmp_path):
     assert "planted" in done.stdout
 
 
+@pytest.mark.slow(ci_only=True)
 def test_ids_with_brackets_are_listed_in_full(repository):
     (repository / "bench" / "sums.py").write_text(
         "import perfledger\n\n@perfledger.workload(params={'n': [3, 5]})\n"

@@ -32,6 +32,7 @@ def test_a_replica_of_eight_devices_needs_eight_times_as_much(run):
     assert "8 x H100-80GB from 15,289 tokens a second" in shown.replace("15,290", "15,289")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_output_tokens_count_by_their_share(run):
     words = ("--input-usd", "0", "--output-usd", "10", "--output-share", "20", "--json")
 

@@ -24,6 +24,7 @@ def test_hours_are_compared_with_the_cheapest_first(run):
     assert by_name["onprem-8xH100"]["break_even"] is None
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_table_names_assumptions_and_stale_prices(run):
     shown = " ".join(run("cost", "compare").split())
 
@@ -40,6 +41,7 @@ def test_an_accelerator_that_nobody_owns_has_no_break_even(run):
     assert all(option["break_even"] is None for option in options)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_markdown_has_a_row_for_each_option(run):
     shown = run("cost", "compare", "--at", "on-prem,p5", "--format", "markdown")
 
@@ -49,6 +51,7 @@ def test_markdown_has_a_row_for_each_option(run):
     assert "as of `2026-11-09` |" in row
 
 
+@pytest.mark.slow(ci_only=True)
 def test_every_accelerator_on_the_sheet_can_be_compared(run):
     for accelerator in sorted({price.accelerator for price in packaged_sheet().prices}):
         trusted = [
@@ -84,6 +87,7 @@ def test_speeds_give_the_cost_of_a_million_tokens_on_all_accelerators(run):
     assert sum(chance for chance in chances if chance is not None) == pytest.approx(1)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_step_and_an_inference_cost_what_their_closed_forms_say(run):
     def usd(*words):
         found = json.loads(run("cost", "compare", *words, "--format", "json"))["options"]
@@ -147,6 +151,7 @@ def test_an_unusable_option_is_refused(run, words, reason):
         run("cost", "compare", *words)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_interruptions_raise_the_cost_of_spot_and_a_fallback_raises_it_more(run):
     def usd(*words):
         words = ("--at", "a3-highgpu-8g", *words, "--format", "json")
@@ -173,6 +178,7 @@ def test_a_job_that_does_not_fit_into_a_days_block_pays_for_two(run):
     assert usd(24) == pytest.approx(14.75 / 8 * 2)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_rumoured_price_wins_no_draw(run):
     document = json.loads(run("cost", "compare", "--format", "json"))
 
@@ -181,6 +187,7 @@ def test_a_rumoured_price_wins_no_draw(run):
     assert any("ND H100 v5 spot" in words for words in document["assumed"])
 
 
+@pytest.mark.slow(ci_only=True)
 def test_every_family_that_is_named_is_in_one_table(run):
     rows = run("cost", "compare", "--accelerator", "all", "--format", "csv").splitlines()
 
@@ -202,6 +209,7 @@ def test_every_family_that_is_named_is_in_one_table(run):
         assert any(name in row for row in rows), name
 
 
+@pytest.mark.slow(ci_only=True)
 def test_energy_and_carbon_are_known_by_location_and_unknown_by_market(run):
     shown = " ".join(run("cost", "compare").split())
 
@@ -222,6 +230,7 @@ def test_youngs_and_dalys_intervals_stand_beside_the_best_one(run):
     assert "(Young's formula: 2 h, Daly's: 1.94 h)" in shown
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_drawing_is_one_svg_that_loads_and_runs_nothing(run):
     for words in (("compare",), ("tco",)):
         drawn = run("cost", *words, "--format", "svg")
@@ -298,6 +307,7 @@ def test_a_price_that_states_its_day_has_it_beside_its_rank(run):
     assert shown.count("us-east-1, as of 2026-11-09") == 3  # the answer, its hour, and owning
 
 
+@pytest.mark.slow(ci_only=True)
 def test_people_see_the_cheapest_of_each_purchase_mode_unless_they_ask_for_all(run):
     form = ("--format", "markdown")
     few, every = (run("cost", "compare", *words, *form) for words in ((), ("--all",)))

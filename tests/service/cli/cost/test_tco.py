@@ -54,6 +54,7 @@ def test_a_server_that_is_not_known_says_which_are(run):
         run("cost", "tco", "onprem-8xB200")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_a_server_is_worth_agrees_with_its_break_even(run):
     """At the use from which owning pays, as much is won as lost: NPV near zero at the modes."""
     (found,) = (

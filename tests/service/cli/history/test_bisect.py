@@ -133,6 +133,7 @@ def test_a_limit_in_money_limits_the_search(project, run):
     assert any("limited to 0.01 USD" in note for note in answer["notes"])
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_unit_that_changed_and_a_missing_workload_refuse(project, run_error):
     project.commit("megabytes = 4\n")
     (project.root / "bench" / "work.py").write_text(WORKLOAD.format(unit="tokens"))

@@ -19,6 +19,7 @@ def run(run, log, tmp_path):
     return partial(run, "plan", "elastic", log, "--speeds", speeds)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_policies_are_compared_in_time_and_device_hours(run):
     shown = run("--devices", "A100-80GB=4", "--devices", "H100-80GB=2")
 

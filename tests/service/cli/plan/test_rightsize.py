@@ -120,7 +120,7 @@ def test_options_are_written_as_csv(run, curves):
     assert {row["devices_per_replica"] for row in rows} == {"1"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_picture_is_valid_and_has_the_latency_objective(run, curves):
     shown = run(*curves, *ASKED, "--format", "svg")
 

@@ -69,7 +69,7 @@ def run():
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_shares_are_priced_by_complete_devices_and_named(written, run):
     part = "NVIDIA A100-SXM4-80GB MIG 3g.40gb"
     paths = (
@@ -158,7 +158,7 @@ def test_the_concurrency_of_a_closed_loop_is_chosen_and_named(written, run):
     assert found["options"][0]["is_screening"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_replicas_of_several_servers_are_not_taken_for_those_of_one(written, run):
     one = written("one", "H100-80GB", *points(100.0))
     four = written("four", "H100-80GB", *points(300.0), servers=4)

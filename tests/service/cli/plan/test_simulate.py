@@ -60,6 +60,7 @@ def test_figures_are_written_as_json(run, log):
     assert float(second["usd_gained_a_year"]["middle"]) == pytest.approx(usd * gained["middle"])
 
 
+@pytest.mark.slow(ci_only=True)
 def test_passing_and_the_checkpoint_are_for_all_policies(run, log):
     words = (
         "simulate",
@@ -80,6 +81,7 @@ def test_passing_and_the_checkpoint_are_for_all_policies(run, log):
     assert free["wait_mean_s"] < strict["wait_mean_s"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_preemption_option_changes_only_policies_that_preempt(run, log):
     words = (
         "simulate",
@@ -156,6 +158,7 @@ def test_money_is_written_as_csv(run, log):
     assert usd == pytest.approx(6.88 * hours)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_reference_unlike_the_record_has_no_gain_in_money(run, unlike_log):
     words = (
         *("simulate", unlike_log, "--nodes", 1, "--devices-per-node", 4),
@@ -306,6 +309,7 @@ def test_a_usage_error_says_why(run, log, words, error, message):
         run(*(log if word == "LOG" else word for word in words))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_worked_example_is_what_the_command_prints(run):
     page = (DOCS / "job-log-example.md").read_text(encoding="utf-8")
     policies = ("--policy", "fifo", "--policy", "easy", "--policy", "srtf")
@@ -316,6 +320,7 @@ def test_the_worked_example_is_what_the_command_prints(run):
     assert (DOCS / "job-log-example.csv").read_text().splitlines()[1] in page
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_worked_examples_picture_is_what_the_command_draws(run):
     policies = ("--policy", "fifo", "--policy", "easy", "--policy", "srtf")
     words = ("simulate", DOCS / "job-log-example.csv", "--nodes", 4, *policies)

@@ -46,6 +46,7 @@ def test_the_parts_of_a_bill_are_written_as_json_and_csv(run, bill):
     assert run("prices", "bill", bill, "--format", "csv").splitlines()[1].startswith("research,aws")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_prices_that_were_paid_are_a_sheet_that_counts(run, bill, tmp_path):
     sheet = tmp_path / "paid.csv"
 

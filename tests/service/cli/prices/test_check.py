@@ -111,6 +111,7 @@ def test_the_true_price_of_another_provider_passes(run, sheet, day):
     run("prices", "check", sheet(f"{row.format(day)},high,a list,"))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_rejected_row_is_named_by_each_command_and_the_price_below_it_is_used(run, sheet):
     words = ("--prices", sheet(P5.format("5.504", "0.688", "2026-11-20")), "--json")
 

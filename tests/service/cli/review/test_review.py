@@ -300,7 +300,7 @@ def test_names_that_others_wrote_are_never_markup(run, plan, tmp_path):
     assert "\u202e" not in shown
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_pdf_has_the_decision_on_its_first_page(run, plan, tmp_path, require_system):
     reader = require_system("pdftotext", package="poppler-utils")
     decision = run("--plan", plan, "--format", "pdf").splitlines()[0]

@@ -217,7 +217,7 @@ def test_files_that_do_not_fit_are_errors(run, change, file, error, message):
         run(change=change, file=file)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_plan_may_name_an_import(run, tmp_path, monkeypatch):
     from_files, _ = run()
     database = f"sqlite:///{tmp_path / 'service.db'}"

@@ -44,6 +44,7 @@ def class_of(answer, name):
     return next(one for one in json.loads(answer)["classes"] if one["class"] == name)
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("old_check")
 def test_without_a_setting_everything_is_kept_for_ever(prune):
     shown = prune("--dry-run")
@@ -54,7 +55,7 @@ def test_without_a_setting_everything_is_kept_for_ever(prune):
     assert "still read is never removed" in prune("--dry-run", "--keep", "jobs=90")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("old_check")
 def test_a_setting_is_obeyed_and_a_dry_run_only_tells(prune):
     setting = {"PERFLEDGER_KEEP_BUNDLES_DAYS": "90"}
@@ -68,7 +69,7 @@ def test_a_setting_is_obeyed_and_a_dry_run_only_tells(prune):
     assert class_of(prune("--json", **setting), "bundles")["removed_rows"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("old_check")
 def test_an_option_replaces_a_setting_and_the_file_shrinks(prune):
     answer = prune(

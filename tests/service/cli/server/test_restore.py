@@ -29,7 +29,7 @@ def restore(run, tmp_path):
     return restore
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_what_waited_is_taken_up_again(backup, restore, tmp_path, start_site):
     text = restore(backup)
 
@@ -61,6 +61,7 @@ def test_the_tables_of_the_workflow_must_not_be_there(backup, restore, tmp_path)
     assert not (tmp_path / "new.db").exists()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_backup_that_is_cut_off_leaves_no_database(backup, restore, tmp_path):
     backup.write_bytes(backup.read_bytes()[:-30])
     with pytest.raises(UsageError, match="it is no backup, or was cut off"):
@@ -100,6 +101,7 @@ def test_a_backup_that_the_disk_does_not_hold_is_refused(backup, restore, monkey
         restore(backup)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_folder_that_is_missing_is_named(backup, restore, tmp_path):
     with pytest.raises(UsageError, match=r"cannot create .*new.db: No such file"):
         restore(backup, url=f"sqlite:///{tmp_path / 'none' / 'new.db'}")

@@ -93,6 +93,7 @@ def test_the_worst_class_comes_first(report):
     assert [one.machine_class for one in result.classes] == ["z:z:1", "tpu:TPU v4:4", "a:a:1"]
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     ("write", "limit"),
     [

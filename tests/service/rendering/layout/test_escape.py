@@ -72,7 +72,7 @@ def read(markdown: str) -> Reader:
     return reader
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(max_examples=tries(300), deadline=None)
 @given(st.lists(hostile, min_size=10, max_size=10))
 def test_a_hostile_name_is_one_cell_of_code_and_is_shown_as_it_is(names):
@@ -96,7 +96,7 @@ def test_a_hostile_name_in_a_line_is_shown_as_it_is_too(name):
     assert reader.tags == ["ul", "li", "code", "li"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(max_examples=tries(1000), deadline=None)
 @given(hostile, st.lists(hostile, max_size=3))
 def test_prose_shows_outside_code_only_plain_words_and_figures(text, names):

@@ -129,7 +129,7 @@ def test_every_setting_has_a_colour_and_its_loop_in_the_legend():
     assert [key.shape for key in chart.legend[2:]] == [KeyShape.DOT, KeyShape.RING, KeyShape.BOX]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_closed_loop_is_said_to_be_a_screening():
     points = tuple(
         LoadPoint(

@@ -112,7 +112,7 @@ def test_every_bucket_has_a_colour_of_its_own():
     assert len({BUCKET_TONES[bucket] for bucket in Bucket}) == len(Bucket)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_names_of_others_are_only_text(make, diff_view, rewrite):
     shapes = {shape.tag for shape in parsed(trace_svg(make.trace_view())).iter()}
 

@@ -15,6 +15,7 @@ def two_events(any_engine, judged, make_bundle):
     return any_engine, second.project_id
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_page_begins_after_the_last_event_of_the_one_before(two_events):
     engine, project = two_events
     with read_session(engine) as session:

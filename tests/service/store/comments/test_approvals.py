@@ -103,6 +103,7 @@ def test_a_second_upload_of_the_commit_is_approved_as_well(receive, upload, add,
     assert stored(receive(1)) == (APPROVAL,)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_of_one_commit_no_more_approvals_are_stored_than_a_page_can_show(
     engine, received, make_bundle
 ):

@@ -106,6 +106,7 @@ def rows_before_and_after(any_engine, present_url, backup_of, rows_at, load):
     return restore
 
 
+@pytest.mark.slow(ci_only=True)
 @from_and_to
 def test_each_row_comes_back_on_either_database(
     any_engine, present_url, fill, rows_before_and_after, watcher
@@ -132,6 +133,7 @@ def test_sessions_of_a_backup_that_has_them_are_not_restored(present_url, forged
     assert rows_at(present_url)["person_session"] == []
 
 
+@pytest.mark.slow(ci_only=True)
 @from_and_to
 def test_the_results_of_a_check_come_back(any_engine, judged, make_bundle, rows_before_and_after):
     judged(any_engine, make_bundle(workloads=("gpt:step", "vit:step")))
@@ -141,6 +143,7 @@ def test_the_results_of_a_check_come_back(any_engine, judged, make_bundle, rows_
     assert len(after["verdict"]) == len(after["observation"]) // 2 == 4
 
 
+@pytest.mark.slow(ci_only=True)
 @to_each
 def test_rows_after_a_restoration_have_new_numbers(engine, present_url, backup_of, load, now):
     with write_session(engine) as session:
@@ -164,6 +167,7 @@ def test_tables_that_are_there_may_be_empty(database_url, backup_of, tmp_path, l
     other.dispose()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_backup_of_an_older_version_is_upgraded(empty_url, old_engine, backup_of, load, rows_at):
     with old_engine.connect() as connection:
         names = set(inspect(connection).get_table_names()) - {"alembic_version"}
@@ -242,6 +246,7 @@ def test_a_table_that_an_older_backup_lacks_is_missed(empty_url, old_engine, bac
     assert tables_at(empty_url) == set()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_rows_of_a_table_that_the_backup_lacks_are_found(engine, database_url, fill, forged, load):
     fill(engine)
     with changing_tables(database_url) as connection:
@@ -277,6 +282,7 @@ def test_a_lost_connection_is_no_fault_of_the_rows(present_url, backup, load, mo
         load(present_url, backup)
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("empty_url", KINDS, indirect=True)
 def test_after_a_failure_in_the_last_table_nothing_is_there(empty_url, forged, load, watcher):
     def change(document):

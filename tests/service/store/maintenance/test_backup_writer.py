@@ -11,6 +11,7 @@ from perfledger_service.store.projects import project_for
 from perfledger_service.store.tables import StoreRow
 
 
+@pytest.mark.slow(ci_only=True)
 def test_every_table_is_in_a_backup(any_engine, fill, backup_of, watcher):
     fill(any_engine)
     path, manifest = backup_of(any_engine)
@@ -65,6 +66,7 @@ def test_a_damaged_database_is_not_backed_up(engine, fill, tmp_path, watcher, no
     damaged.dispose()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_no_token_is_in_a_backup(engine, judged, make_bundle, backup_of):
     judged(engine, make_bundle())
     path, _ = backup_of(engine)

@@ -51,6 +51,7 @@ def add_notice(empty_engine):
     return add_notice
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_number_is_not_given_again(empty_engine, upgrade_to, add_notice):
     upgrade_to("0030")
     tables = MetaData()

@@ -315,6 +315,7 @@ def test_the_sixth_version_has_the_tables_of_the_code(empty_url, empty_engine, d
     assert differences(empty_engine) == ()
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("fifth_version")
 def test_the_store_reads_what_the_fifth_version_wrote(empty_url, empty_engine, alert):
     upgrade(empty_url)
@@ -351,6 +352,7 @@ def names_in(table):
     return {part.name for part in (*table.constraints, *table.indexes)}
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_sixth_version_numbers_new_rows_after_the_old_ones(
     empty_url, empty_engine, fifth_version
 ):

@@ -23,6 +23,7 @@ from tests.service.retention_history import (
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.slow(ci_only=True)
 def test_jobs_and_entries_of_the_audit_log_go_and_open_jobs_stay(any_engine, history, prune, now):
     (upload,) = history({"ratio": 1.0})
     old = now - timedelta(days=200)
@@ -61,6 +62,7 @@ def test_jobs_and_entries_of_the_audit_log_go_and_open_jobs_stay(any_engine, his
         assert set(session.exec(select(RunnerJobRow.id))) == {"2", "3"}
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_ended_event_stays_while_a_search_is_compared_with_it(any_engine, history, prune, now):
     (upload,) = history({"ratio": 1.0})
     old = now - timedelta(days=200)
@@ -104,6 +106,7 @@ def fixed_events(any_engine, now):
     return store
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_event_that_went_says_when_and_why_in_its_project_alone(
     any_engine, history, prune, fixed_events
 ):
@@ -119,6 +122,7 @@ def test_an_event_that_went_says_when_and_why_in_its_project_alone(
             event_by_id(session, upload.project_id + 1, event_id)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_event_whose_state_is_set_meanwhile_stays(any_engine, history, fixed_events, now):
     (upload,) = history({"ratio": 1.0})
     event_id = fixed_events(upload.project_id)

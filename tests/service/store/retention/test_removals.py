@@ -15,6 +15,7 @@ from perfledger_service.values.storage.retention import UploadPart
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_old_result_goes_with_its_bundle_and_the_upload_says_when_and_why(
     any_engine, history, prune, removed_parts, count
 ):

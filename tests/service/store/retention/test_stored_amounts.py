@@ -24,6 +24,7 @@ from tests.service.retention_history import (
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_dry_run_tells_what_would_go_and_removes_nothing(history, prune, removed_parts):
     upload, _ = history({"ratio": 1.0}, {"ratio": 1.0})
 
@@ -41,6 +42,7 @@ def test_a_dry_run_tells_what_would_go_and_removes_nothing(history, prune, remov
     assert all(row.removed.rows == 0 for row in prune(is_dry_run=True).rows)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_dry_run_tells_what_goes_with_the_results(history, prune):
     history({"ratio": 1.0}, {"ratio": 1.0})
     of_branch = RetentionPolicy({RetentionClass.BRANCH: KEPT_DAYS})
@@ -73,6 +75,7 @@ def test_a_bundle_of_two_uploads_goes_once_with_both(any_engine, history, monkey
     assert of_both.bytes > 0
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_arrives_meanwhile_is_not_subtracted_from_what_was_removed(  # noqa: PLR0917
     any_engine, history, prune, judged, make_bundle, now
 ):

@@ -72,6 +72,7 @@ def test_an_upload_that_is_to_be_tried_again_stays(
     assert removed_parts(upload) == set()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_bundle_that_another_project_keeps_is_removed_for_one_of_them_alone(  # noqa: PLR0917
     any_engine, history, prune, removed_parts, received, make_bundle, now
 ):

@@ -23,7 +23,7 @@ class Silence:
         pass
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_service_says_whether_the_device_is_in_quarantine(tmp_path, site):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     (tmp_path / "perfledger.toml").write_text(f'python = "{sys.executable}"\n')

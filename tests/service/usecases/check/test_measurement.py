@@ -55,6 +55,7 @@ def fail(repository, request, **flags):
     return str(raised.value)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_pattern_that_chooses_no_workload_is_named_with_the_command_that_lists_them(repository):
     message = fail(repository, CheckRequest(choice=WorkloadChoice(globs=("*:multiply",))))
 
@@ -62,6 +63,7 @@ def test_a_pattern_that_chooses_no_workload_is_named_with_the_command_that_lists
     assert "perfledger bench list" in message
 
 
+@pytest.mark.slow(ci_only=True)
 def test_folders_without_a_workload_are_named_with_what_to_do(repository):
     (repository / "bench" / "sums.py").write_text("")
     subprocess.run(["git", *IDENTITY, "commit", "-qam", "none"], cwd=repository, check=True)
@@ -71,6 +73,7 @@ def test_folders_without_a_workload_are_named_with_what_to_do(repository):
     assert message == "no workload is registered in bench: run perfledger init, or set `paths`"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_another_suite_without_a_benchmark_names_its_folders_and_the_command_that_lists(repository):
     config = repository / "perfledger.toml"
     config.write_text(config.read_text().replace('paths = ["bench"]', ""))
@@ -111,6 +114,7 @@ def test_benchmarks_of_another_tool_are_compared_with_the_merge_base_at_first_us
     assert bundle.new_workloads == ("test_sum:test_sum",)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_limit_in_money_needs_the_price_of_the_device_before_anything_is_measured(repository):
     assert "set device_price to its price in USD per hour" in fail(repository, CheckRequest())
 

@@ -87,6 +87,7 @@ def test_each_side_runs_its_own_package_in_any_layout_despite_a_copy(project, la
     assert base.digest != head.digest
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_changed_package_that_can_only_run_from_its_copy_is_not_measured(project):
     mine = project()
     mine.change("python/mypkg/late.py", WORK.format(10), WORK.format(30))
@@ -116,6 +117,7 @@ def test_an_unchanged_package_that_runs_from_its_copy_is_measured_with_a_note(pr
     assert loaded(runs, Side.BASE) == loaded(runs, Side.HEAD)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_build_gives_each_side_its_own_copy(project):
     mine = project()
     mine.change("python/mypkg/late.py", WORK.format(10), WORK.format(30))
@@ -131,6 +133,7 @@ def test_a_build_gives_each_side_its_own_copy(project):
     assert len(list((mine.cache / "perfledger" / "environments").glob("*/venv"))) == 2
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_failing_build_of_one_side_fails_its_workloads_with_its_output(project):
     mine = project()
     mine.change("python/mypkg/late.py", WORK.format(10), WORK.format(30))

@@ -164,6 +164,7 @@ def asked(desk, judged, make_bundle):
     return asked
 
 
+@pytest.mark.slow(ci_only=True)
 def test_who_is_named_approves_and_check_comment_and_page_say_so(asked, says, desk, site):
     upload = asked()
     assert desk.check["conclusion"] == "action_required"
@@ -223,6 +224,7 @@ NO_APPROVALS = (
 )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_is_no_approval_changes_nothing(asked, says, desk):
     asked()
     before = desk.comment
@@ -260,6 +262,7 @@ def test_an_approval_of_less_than_the_change_may_cost_does_not_count(asked, says
     assert "**The approval does not count**: the change may cost up to" in desk.comment
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_approval_ends_on_its_last_day(asked, says, desk, site):
     upload = asked()
     says("alice", YES.replace(":", " until 2026-11-21:"))
@@ -271,6 +274,7 @@ def test_an_approval_ends_on_its_last_day(asked, says, desk, site):
     assert "t expired on 2026-11-21" in site.client.get(f"{desk.url}/runs/{upload.id}").text
 
 
+@pytest.mark.slow(ci_only=True)
 def test_another_commit_is_not_approved(asked, says, desk, judged, make_bundle):
     asked()
     says("alice", YES)
@@ -283,6 +287,7 @@ def test_another_commit_is_not_approved(asked, says, desk, judged, make_bundle):
     assert (desk.check["head_sha"][0], desk.check["conclusion"]) == ("c", "action_required")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_second_result_of_the_approved_commit_stays_approved(asked, says, desk):
     asked()
     says("alice", YES)
@@ -315,6 +320,7 @@ def test_a_regression_stays_one_whoever_approves_its_cost(desk, says, judged, ma
     assert "has its approval" in desk.comment
 
 
+@pytest.mark.slow(ci_only=True)
 def test_only_so_many_approvals_of_a_commit_are_kept(asked, says, desk, now):
     upload = asked()
     others = Approval(

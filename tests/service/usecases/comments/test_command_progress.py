@@ -28,6 +28,7 @@ BASE_SHA, HEAD_SHA, NEWER_SHA = "a" * 40, "b" * 40, "c" * 40
 pytestmark = pytest.mark.usefixtures("runner")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_one_answer_is_edited_until_it_has_the_result(take, discussion, make_bundle, answer_job):
     discussion.say("alice", RERUN)
     job = take()

@@ -80,6 +80,7 @@ def test_another_regression_still_fails_the_check(regressed, discussion):
     assert discussion.check["conclusion"] == "neutral"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_newer_push_needs_another_word_unless_a_day_is_given(regressed, discussion):
     regressed()
     discussion.say("alice", ACCEPT)
@@ -113,6 +114,7 @@ def test_what_was_judged_after_a_comment_is_not_accepted_by_it(regressed, discus
     assert "was there when this was written" in discussion.answers[0]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_class_that_reports_after_a_comment_is_not_accepted_by_it(regressed, discussion):
     regressed()
     receipt = discussion.receive("alice", ACCEPT)
@@ -177,6 +179,7 @@ def test_a_workload_that_broke_may_not_be_accepted(discussion, judged, make_bund
     assert "did not regress" in discussion.answers[0]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_is_ignored_is_neutral_on_every_machine_class_for_that_commit(regressed, discussion):
     regressed()
     regressed(upload_id="2" * 32, seed=1, machine=OTHER)

@@ -52,6 +52,7 @@ def test_hours_of_different_accelerators_are_not_held_against_each_other(options
     assert found["gcp:tpu-v4/on_demand"]["break_even"] is None
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_server_on_which_the_work_costs_least_is_the_one_to_own(options):
     speeds = (
         "--throughput",

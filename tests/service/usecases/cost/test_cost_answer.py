@@ -39,6 +39,7 @@ def own_prices(folder, *rows):
     return ("--overrides", str(path))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_cheapest_is_that_of_the_accelerator_that_can_be_owned_and_rented(compare):
     answer, options = compare(*PLACES, "--allocated-share", "60")
 
@@ -83,6 +84,7 @@ def test_at_the_switching_share_the_other_option_is_the_cheapest_and_before_it_i
         assert before["cheapest"] == answer["cheapest"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_at_the_switching_price_both_cost_the_same(compare, tmp_path):
     places = ("--at", "on-prem,p5.48xlarge/on_demand", "--accelerator", "H100-80GB")
     answer, options = compare(*places, "--allocated-share", "60")
@@ -158,6 +160,7 @@ def test_the_cost_of_owning_changes_the_answer_at_the_rivals_median(compare):
     assert (switch["now"], switch["value"]) == (options["onprem-8xH100"]["p50_usd"], rival)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_commitment_of_as_many_devices_has_the_chance_that_owning_costs_less(compare):
     places = ("--at", "on-prem,p5.48xlarge/savings_plan/3y_no_upfront")
     answer, options = compare(*places, "--accelerator", "H100-80GB", "--allocated-share", "60")

@@ -143,6 +143,7 @@ def test_energy_is_written_as_csv_with_what_is_assumed(run):
     assert "carbon intensity us location" in row["assumed"]
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("use", ["0.1", "100"])
 def test_a_utilization_may_be_a_thousandth_or_all_hours(run, use):
     words = ("cost", "compare", "--accelerator", "H100-80GB")

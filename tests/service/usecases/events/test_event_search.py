@@ -122,7 +122,7 @@ def search(any_engine, now):
     return search
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_change_of_the_branch_is_an_event_and_what_undoes_it_fixes_it(
     any_engine, quiet, check, search, now
 ):
@@ -140,7 +140,7 @@ def test_a_change_of_the_branch_is_an_event_and_what_undoes_it_fixes_it(
     assert search() == events
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_an_accepted_regression_is_the_new_level_from_its_merge_on(
     any_engine, quiet, check, search, now
 ):

@@ -106,6 +106,7 @@ def test_commits_are_built_once_and_left_out_with_a_reason(measurements, stages)
     assert len([name for name in stages.names if name.startswith("checking out commit")]) == 5
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_end_that_cannot_be_measured_is_a_wrong_use(measurements, stages):
     opened, commits = measurements("HEAD~3")
     with (

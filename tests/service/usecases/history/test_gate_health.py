@@ -26,6 +26,7 @@ def check(engine, judged, make_bundle, now):
     return check
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_settings_of_the_newest_check_give_what_would_do(check, engine):
     for number in range(10):
         check(number)
@@ -58,6 +59,7 @@ def test_gates_are_computed_again_after_another_check(check, engine):
     assert later.health.checks == 2
 
 
+@pytest.mark.slow(ci_only=True)
 def test_settings_that_no_check_has_give_no_advice(check, engine):
     """Those of the newest check count: before each of these are others that give advice."""
     for number in range(9):
@@ -79,6 +81,7 @@ def test_settings_that_no_check_has_give_no_advice(check, engine):
             assert (gate.health.margin, gate.health.budget_s) == (None, None)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_report_says_that_its_gate_was_too_noisy_before_it(check, engine):
     """The eleventh check is the first that has ten before it."""
     uploads = [check(number) for number in range(11)]

@@ -88,7 +88,7 @@ def long_history(commits):
     return samples.ACTION | {"entries": {"C++ Benchmark": runs}}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_stored_series_has_the_points_and_changes_of_the_files(site, target, tmp_path):
     path = write(tmp_path / "data.json", long_history(24))
     history, _ = read_history([path])

@@ -54,7 +54,7 @@ def test_a_commit_is_one_point_however_often_it_was_measured(engine, measure):
     assert all(one.is_on_branch for one in commits)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_step_is_a_change_at_its_commit(engine, measure):
     for number in range(1, 25):
         measure(number, ratio=1.3 if number == 12 else 1.0, level=1.3 if number > 12 else 1.0)

@@ -57,6 +57,7 @@ def test_earlier_checks_are_recalled(site, target, make_bundle):
     assert recalled.notes == ()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_of_two_classes_is_not_guessed_about(site, target, make_bundle):
     machine = Machine(device=Device.CUDA, model="a GPU", count=2, cpu_model="Test CPU")
     for count in (1, 2):

@@ -72,6 +72,7 @@ def test_a_list_says_where_each_price_comes_from(run):
     assert found["gcp:tpu-v4/committed_use/1y"] == "unknown"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_comparison_says_where_each_price_comes_from(run):
     options = run("cost", "compare")["options"]
 

@@ -55,6 +55,7 @@ def test_a_week_begins_on_monday():
     assert week_of(datetime(2026, 11, 16, tzinfo=UTC)) == datetime(2026, 11, 16, tzinfo=UTC)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_job_beyond_the_budget_waits_and_says_so(engine, project, take, limit):
     limit(device_minutes=20.0)
     first, second = take(1), take(2)

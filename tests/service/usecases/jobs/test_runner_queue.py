@@ -261,7 +261,7 @@ def act(engine, project, job_id, step, lease, *, at):
     return False
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(max_examples=tries(32), deadline=None)
 @given(steps=STEPS)
 def test_at_most_one_lease_is_ever_good(migrated_file, open_shared, steps):

@@ -35,6 +35,7 @@ def test_the_line_is_read_from_the_tip_to_the_last_wanted_commit(history, commit
     assert read == (BranchLine(tuple(line[4:]), is_newest=True),)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_commits_of_merged_branches_are_not_on_the_line(history, commits):
     line, sides = [history.commit()], []
     for _ in range(6):

@@ -108,7 +108,7 @@ def branch(engine, judged, make_bundle, now, quiet_folder):
     return Branch(engine, judged, make_bundle, now, quiet_folder)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_commits_that_change_nothing_have_no_suspect(branch):
     branch.quiet()
 
@@ -116,7 +116,7 @@ def test_commits_that_change_nothing_have_no_suspect(branch):
     assert branch.alerts == ()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_backfill_of_old_commits_is_no_news_of_the_branch(branch):
     """Commits 1 to 8 were slow; they are measured after commits 9 to 24, which are not."""
     for commit in range(10, 25):
@@ -253,7 +253,7 @@ GPUS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(("witness", "is_other_device"), [(0, False), (1, True)])
 def test_an_alert_says_whether_another_device_bore_it_out(branch, witness, is_other_device):
     branch.quiet(machines=GPUS)

@@ -99,6 +99,7 @@ def test_what_was_missed_while_the_service_was_down_is_repeated_oldest_first(pol
     assert (state.redelivered, state.abandoned, state.problem) == (2, 0, "")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_event_is_given_up_once_and_for_all_after_so_many_attempts(poll, deliveries):
     deliveries.add("poison")
     states = [poll(10 * MINUTE) for _ in range(200)]

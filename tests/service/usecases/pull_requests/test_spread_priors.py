@@ -108,6 +108,7 @@ def test_another_machine_has_another_history(engine, learn, judged, two_pairs):
     assert step_time(engine, upload).prior is None
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_was_said_stays_whatever_is_learnt_later(engine, learn, judged, two_pairs):
     """The report's figures belong to the stored verdict, not to what would be judged today."""
     fleet = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000)
@@ -140,6 +141,7 @@ def test_the_comment_says_why_two_pairs_were_enough(engine, learn, judged, two_p
     assert "Measured in 2 pairs of fresh processes" in text
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_runner_is_told_what_the_service_judges_by(engine, learn, judged, two_pairs, now):
     """And what was learnt in between changes nothing: both go by the same numbers."""
     learn(engine)

@@ -136,6 +136,7 @@ def test_an_approval_in_force_and_one_that_is_over_are_reports_of_their_own(
     assert len(build.built) == 3
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_oldest_report_is_forgotten_first(engine, judged, make_bundle):
     uploads = [
         judged(engine, make_bundle(seed=seed), upload_id=f"{seed:032x}")

@@ -152,7 +152,7 @@ def test_imports_and_checks_do_not_use_up_each_others_number(
         judged(engine, make_bundle(seed=2), upload_id="e" * 32)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_change_of_an_imported_series_is_an_event_without_a_request_or_a_notice(
     engine, stored, now
 ):

@@ -32,7 +32,7 @@ def chrome_trace(steps=4):
     return json.dumps({"schemaVersion": 1, "traceEvents": events})
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_trace_is_read_for_its_workload_and_side(tmp_path):
     path = tmp_path / "one.json"
     path.write_text(chrome_trace())

@@ -89,7 +89,7 @@ def check_answer(description, operation, answer):
     Draft202012Validator(whole).validate(answer.json())
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_every_answer_is_one_that_is_described(measured, description):
     for method, path, operation in operations(description):
         ask(measured, description, method, path, operation)

@@ -149,6 +149,7 @@ def test_another_project_sees_nothing_of_it(measured, path):
     assert measured.get(path).status_code == 401
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_cursor_of_elsewhere_is_refused(measured):
     for path in LISTS:
         with case(path=path):
@@ -179,6 +180,7 @@ def test_a_page_has_bounds(measured, query):
     assert read(measured, f"/api/v1/series?{query}").status_code == 422
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_a_client_has_is_not_sent_again(measured):
     for path in [*LISTS, f"/api/v1/runs/{RUN}", "/api/v1/runs?limit=1"]:
         with case(path=path):
@@ -224,7 +226,7 @@ def add_points(engine, first, count):
         session.commit()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_no_point_is_lost_or_doubled_while_others_arrive(measured):
     add_points(measured.engine, 100, 10_000)
     with read_session(measured.engine) as session:

@@ -83,7 +83,7 @@ def test_the_page_has_the_numbers_of_the_command_that_it_names(site, run, addres
         assert address == "" or option["name"] in page.text  # with all=true
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_answer_stands_before_the_form_and_unknown_prices_are_named(site):
     page = site.get(f"{COSTS}?allocated_share=60").text
 
@@ -95,6 +95,7 @@ def test_the_answer_stands_before_the_form_and_unknown_prices_are_named(site):
     assert page.count('class="picture-frame"') == 2
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_is_wrong_is_said_beside_its_field_and_is_an_error_as_data(site):
     for address, field, words in [
         ("allocated_share=0", "allocated_share", "give a percentage above 0"),

@@ -82,6 +82,7 @@ def test_the_data_of_the_page_has_raw_values(browser_of):
     assert [row["table"] for row in rows].count("canaries") == 2
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_maintainer_releases_and_quarantines_a_device(with_canaries, browser_of):
     alice = browser_of("alice")
     assert f'action="{PATH}/release"' in alice.get(PATH).text
@@ -98,6 +99,7 @@ def test_a_maintainer_releases_and_quarantines_a_device(with_canaries, browser_o
     assert {entry.address for entry in entries[:2]} == {"127.0.0.1"}
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("with_canaries")
 def test_only_a_maintainer_with_a_form_of_ours_decides(browser_of):
     fields = {"device": "GPU-0", "reason": "it is mine"}
@@ -117,6 +119,7 @@ def test_only_a_maintainer_with_a_form_of_ours_decides(browser_of):
     assert alice.post(f"{PATH}/destroy", **fields).status_code == 404
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_forged_canary_of_another_project_changes_nothing(with_canaries, browser_of):
     before = browser_of("vera").get(f"{PATH}?format=json").json()["devices"]
     for number in range(20, 30):

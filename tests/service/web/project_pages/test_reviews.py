@@ -43,7 +43,7 @@ def stored(people_site, now):
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_reviews_are_for_maintainers_of_the_project(browser_of):
     for path in ["reviews", "reviews/1", "reviews/1/html", "reviews/1/json"]:
         with case(path=path):

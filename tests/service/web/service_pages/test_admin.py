@@ -45,7 +45,7 @@ def read(browser, path):
     return browser.client.get(path, params={"format": "json"}).json()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_page_is_for_admins_alone(browser_of):
     for path in PAGES:
         with case(path=path):
@@ -67,7 +67,7 @@ def test_where_pages_are_open_nobody_reads_it(site):
 
 
 @pytest.mark.usefixtures("failed")
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_an_admin_sees_nothing_of_other_projects(carol, browser_of):
     for path in PAGES:
         with case(path=path):

@@ -39,6 +39,7 @@ def test_each_kind_is_found_by_part_of_its_name(found):
             assert (kind, "octo/models", name) in found(text)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_text_that_names_nothing_finds_nothing(found):
     for text in ["", "   ", "\0", "%", "_", "models 8", "#99999999999", "zzzz"]:
         with case(text=text):
@@ -103,6 +104,7 @@ def test_every_page_has_the_box(site):
         assert 'action="/search" role="search"' in site.get(path).text, path
 
 
+@pytest.mark.slow(ci_only=True)
 def test_nobody_finds_anything_of_a_project_that_they_may_not_view(browser_of, make_bundle):
     alice, bob = browser_of("alice"), browser_of("bob")
     head = make_bundle().head.sha

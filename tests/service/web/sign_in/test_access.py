@@ -109,6 +109,7 @@ def concrete(path):
     return re.sub(r"{[^}]+}", "1", path.replace("{upload_id}", "0" * 32))
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("tokens")
 def test_every_route_that_needs_a_token_refuses_each_request_with_less(site):
     refused = []

@@ -39,6 +39,7 @@ def pages_of_models(site):
     ]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_every_page_of_a_project_is_for_those_who_may_view_it(people_site, browser_of):
     alice, bob, nobody = (browser_of(login) for login in ("alice", "bob", "x"))
     stranger = browser_of("x", is_signed_in=False)
@@ -50,6 +51,7 @@ def test_every_page_of_a_project_is_for_those_who_may_view_it(people_site, brows
     assert len(paths) >= 13
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_hidden_project_looks_like_none(browser_of):
     bob = browser_of("bob")
     missing = {
@@ -67,6 +69,7 @@ def test_a_hidden_project_looks_like_none(browser_of):
         assert no_project(hidden_answer.text) == no_project(none_answer.text), hidden
 
 
+@pytest.mark.slow(ci_only=True)
 def test_lists_counts_and_searches_hold_only_what_may_be_viewed(browser_of):
     alice, bob = browser_of("alice"), browser_of("bob")
 
@@ -106,6 +109,7 @@ def test_who_lost_access_loses_it_within_minutes(browser_of, stand_in, clock, en
     assert alice.get("/").status_code == 403
 
 
+@pytest.mark.slow(ci_only=True)
 def test_pages_are_read_while_something_else_writes(people_site, browser_of, clock):
     alice = browser_of("alice")
     with write_session(people_site.engine) as other:
@@ -125,6 +129,7 @@ def test_who_takes_a_login_over_does_not_take_the_roles(browser_of, stand_in, cl
     assert alice.get("/octo/models").status_code == 404
 
 
+@pytest.mark.slow(ci_only=True)
 def test_while_github_fails_a_role_holds_for_an_hour(browser_of, at_github, clock):
     alice = browser_of("alice")
     assert alice.get("/octo/models").status_code == 200
@@ -146,6 +151,7 @@ def test_a_granted_role_holds_until_it_is_taken_back(people_site, browser_of, cl
     assert bob.get("/octo/models").status_code == 404
 
 
+@pytest.mark.slow(ci_only=True)
 def test_with_public_reading_a_stranger_reads_all_and_writes_nothing(
     start_people_site, github_sign_in
 ):

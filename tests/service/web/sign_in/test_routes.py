@@ -244,6 +244,7 @@ def test_a_tampered_cookie_is_no_session(browser_of):
         assert answer.status_code == 303, tampered
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_unused_session_ends_and_a_used_one_too(browser_of, clock):
     browser = browser_of("alice")
     for _ in range(13):  # 6.5 days in use
@@ -257,6 +258,7 @@ def test_an_unused_session_ends_and_a_used_one_too(browser_of, clock):
     assert browser.get("/account").status_code == 303
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_session_in_use_ends_after_its_lifetime(browser_of, clock):
     browser = browser_of("alice")
     statuses = []

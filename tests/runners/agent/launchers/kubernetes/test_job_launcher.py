@@ -161,6 +161,7 @@ def test_a_job_is_created_once_whatever_becomes_of_the_answer(run, kubernetes, s
     assert kubernetes.requests.count(("create", "jobs")) == 2
 
 
+@pytest.mark.slow(ci_only=True)
 @with_kubectl
 def test_a_server_that_hangs_is_asked_again(make_launcher, make_submission, kubernetes):
     kubernetes.faults = [Fault("create", "jobs", is_done=True, is_silent=True)]
@@ -286,6 +287,7 @@ def test_a_pod_that_does_not_end_is_said_to_run(make_launcher, make_submission, 
         launcher.cancel(NAME)
 
 
+@pytest.mark.slow(ci_only=True)
 @with_kubectl
 def test_a_pod_gets_its_words_as_they_are_and_secrets_by_reference(
     make_launcher, make_submission, kubernetes, tmp_path
@@ -362,6 +364,7 @@ def test_a_kubectl_that_hangs_or_is_missing_is_an_error(
     assert len(waits) == 4
 
 
+@pytest.mark.slow(ci_only=True)
 @with_kubectl
 def test_no_more_rights_are_given_than_used(run, kubernetes, steps):
     run([steps["refuse pod"], steps["admit"], steps["run"], steps["exit 2"]])

@@ -112,7 +112,7 @@ def test_every_column_of_a_table_has_a_heading(pages):
             assert {len(re.findall(r"<td[ >]", row)) for row in rows} <= {width}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_hostile_text_changes_no_structure(make_pages):
     # A metric under its known name is explained, and one under another is not.
     known_pages = make_pages(lambda known: known and known + "a_b")

@@ -76,6 +76,7 @@ def checked(repository, changes, **flags):
     return check(repository, CheckRequest(), flags=flags, progress=NoStages())
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_change_of_comments_is_skipped_and_measures_nothing(repository):
     bundle, report = checked(repository, COMMENT)
 
