@@ -1,4 +1,4 @@
-"""Runs the durable workflow of uploads; no other module uses the workflow engine.
+"""Runs the durable workflows; only `workflow_failures` knows the workflow engine beside it.
 
 The steps are use cases and are passed in as functions. Finished steps are recorded: after a crash
 the work resumes with the first step that was not recorded, so each step must be repeatable.
@@ -8,8 +8,8 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
@@ -24,7 +24,7 @@ from dbos import (
 )
 from sqlalchemy.exc import OperationalError
 
-from perfledger_service.errors import INTERNAL, GitHubError, NoticeServiceError, PerfledgerError
+from perfledger_service.errors import PerfledgerError
 from perfledger_service.values.jobs.queued_work import (
     QueuedCheck,
     QueuedCommand,
@@ -33,6 +33,13 @@ from perfledger_service.values.jobs.queued_work import (
     QueuedUpload,
 )
 from perfledger_service.workflow_database import engine_options, prepare_sqlite
+from perfledger_service.workflow_failures import (
+    cause_of,
+    may_help,
+    next_attempt,
+    passing_cause,
+    reason_of,
+)
 
 # Increase only if running workflows could not continue with the new code: the engine never resumes
 # work of another version.
@@ -52,7 +59,6 @@ RECORDING_ATTEMPTS = 12
 MAX_PASSES = 100  # of retention in a day; the next day goes on
 MAX_FORGOTTEN = 1000  # records of finished work, at a time
 MAX_LATER_ATTEMPTS = 100  # of a check to post, a command or a notice: for a day
-LEAST_LATER_WAIT_S, MOST_LATER_WAIT_S = 60.0, 900.0
 RETRY_INTERVAL_S = 2.0
 # Longer than a step takes, unless it waits for GitHub.
 CLOSING_S = 10.0
@@ -90,8 +96,6 @@ class WorkflowSteps:
     prune: Callable[[], bool] = bool  # by default nothing is removed
 
 
-_LaterWork = TypeVar("_LaterWork", QueuedCheck, QueuedCommand, QueuedNotice)
-_PassingError = GitHubError | NoticeServiceError  # both say whether they may pass, and when
 _AnyLaterWork = TypeVar("_AnyLaterWork", QueuedCheck, QueuedCommand, QueuedNotice, QueuedRetention)
 
 
@@ -118,7 +122,7 @@ class UploadWorkflow:
             max_attempts=ATTEMPTS,
             interval_seconds=retry_interval_s,
             backoff_rate=2.0,
-            should_retry=_may_help,
+            should_retry=may_help,
         )
         self._recording = StepOptions({**self._retries, "max_attempts": RECORDING_ATTEMPTS})
         self._workflow: Callable[[str], None] | None = None
@@ -263,7 +267,7 @@ class UploadWorkflow:
                     self.enqueue_check(check)
                 DBOS.run_step({**self._retries, "name": "post"}, self._steps.post, upload_id)
         except Exception as error:  # this upload fails, the service lives on
-            reason, cause = _reason(error), _passing_cause(error)
+            reason, cause = reason_of(error), passing_cause(error)
             if cause is not None:
                 defer = partial(self._steps.defer, upload_id, reason, cause.wait_s)
                 again = DBOS.run_step({**self._recording, "name": "defer"}, defer)
@@ -279,19 +283,19 @@ class UploadWorkflow:
         try:
             DBOS.run_step({**self._retries, "name": "post_check"}, self._steps.post_check, check)
         except Exception as error:  # the next upload or deadline posts the check again, too
-            _log.warning("a check is not posted: %s", _reason(error))
-            cause = _passing_cause(error)
+            _log.warning("a check is not posted: %s", reason_of(error))
+            cause = passing_cause(error)
             if cause is not None and check.attempt < MAX_LATER_ATTEMPTS:
-                self.enqueue_check(_next_attempt(check, wait_s=cause.wait_s))
+                self.enqueue_check(next_attempt(check, wait_s=cause.wait_s))
 
     def _carry_out(self, command: QueuedCommand) -> None:
         carry_out = partial(self._steps.carry_out, command.command_id)
         try:
             works = DBOS.run_step({**self._retries, "name": "carry_out"}, carry_out)
         except Exception as error:  # this command fails, the service lives on
-            reason, cause = _reason(error), _passing_cause(error)
+            reason, cause = reason_of(error), passing_cause(error)
             if cause is not None and command.attempt < MAX_LATER_ATTEMPTS:
-                self.enqueue_command(_next_attempt(command, wait_s=cause.wait_s))
+                self.enqueue_command(next_attempt(command, wait_s=cause.wait_s))
                 return
             _log.warning("a command is not carried out: %s", reason)
             fail = partial(self._steps.fail_command, command.command_id, reason)
@@ -317,7 +321,7 @@ class UploadWorkflow:
 
     def _fail_notice(self, notice: QueuedNotice, error: Exception) -> None:
         """Record why a notice was not sent, and attempt it again later where that may help."""
-        reason, cause, passing = _reason(error), _cause(error), _passing_cause(error)
+        reason, cause, passing = reason_of(error), cause_of(error), passing_cause(error)
         may_pass = passing is not None or isinstance(cause, OperationalError)
         is_final = not may_pass or notice.attempt >= MAX_LATER_ATTEMPTS
         fail = partial(self._steps.fail_notice, notice, reason, is_final)
@@ -327,7 +331,7 @@ class UploadWorkflow:
             is_final = False
         if not is_final:
             wait_s = None if passing is None else passing.wait_s
-            self.enqueue_notice(_next_attempt(notice, wait_s=wait_s))
+            self.enqueue_notice(next_attempt(notice, wait_s=wait_s))
 
     def _enqueue_later(
         self, workflow: Callable[[_AnyLaterWork], None] | None, work: _AnyLaterWork
@@ -351,42 +355,3 @@ def _under_way(*, executor_id: str | None = None) -> list[WorkflowStatus]:
     return DBOS.list_workflows(
         status="PENDING", executor_id=executor_id, load_input=False, load_output=False
     )
-
-
-def _may_help(error: BaseException) -> bool:
-    """Return whether retrying a step may help: what it asks was busy or unreachable."""
-    return isinstance(error, OperationalError) or (
-        isinstance(error, _PassingError) and error.is_transient and error.wait_s is None
-    )
-
-
-def _next_attempt(work: _LaterWork, *, wait_s: float | None) -> _LaterWork:
-    """Return the next attempt of a work, which is the same one after a crash."""
-    backoff_s = min(MOST_LATER_WAIT_S, LEAST_LATER_WAIT_S * 2 ** (work.attempt - 1))
-    due_at = work.due_at + timedelta(seconds=max(backoff_s, wait_s or 0.0))
-    return replace(work, due_at=due_at, attempt=work.attempt + 1)
-
-
-def _passing_cause(error: Exception) -> _PassingError | None:
-    """Return the failure of GitHub or of a notice that a step ended with, if it may pass."""
-    cause = _cause(error)
-    return cause if isinstance(cause, _PassingError) and cause.is_transient else None
-
-
-def _cause(error: Exception) -> Exception:
-    """Return what a step raised last."""
-    if isinstance(error, dbos_error.DBOSMaxStepRetriesExceeded):
-        return error.errors[-1]
-    return error
-
-
-def _reason(error: Exception) -> str:
-    """Return why an upload failed, for people to read; raise the engine's own errors again."""
-    if isinstance(error, dbos_error.DBOSMaxStepRetriesExceeded):
-        return _reason(_cause(error))
-    if isinstance(error, dbos_error.DBOSException):
-        raise error
-    if isinstance(error, PerfledgerError):
-        return str(error)
-    _log.error("an upload failed", exc_info=error)
-    return INTERNAL
