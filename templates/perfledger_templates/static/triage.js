@@ -32,6 +32,9 @@
     b: () => open("button[value=bisection]"),
   };
 
+  // A decision leads back to its event, from which j and k go on.
+  events.find((event) => `#${event.id}` === location.hash)?.focus();
+
   addEventListener("keydown", (event) => {
     const isModified = event.ctrlKey || event.metaKey || event.altKey;
     const isField = event.target.closest?.("input, select, textarea, [contenteditable]");

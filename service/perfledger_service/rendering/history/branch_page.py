@@ -39,14 +39,17 @@ def branch_page(
     part: TriagePart = TriagePart.TO_DECIDE,
     order: EventOrder = EventOrder.NEWEST,
     page: int = 1,
+    decided: int = 0,
     form_token: str = "",
 ) -> str:
     """Return the page of a project: one part of its events, A/B requests and gates.
 
-    `url` is the service's address, where bundles are uploaded; `page` is that of the events. With
-    a token the events have forms that set their states and queue jobs.
+    `url` is the service's address, where bundles are uploaded; `page` is that of the events, among
+    which the event of number `decided` is shown whatever its part. With a token the events have
+    forms that set their states and queue jobs.
     """
-    shown_events = page_of(_events_of_part(view.events, part, order), page, size=EVENTS_PER_PAGE)
+    listed_events = _listed_events(view.events, part, order, decided=decided)
+    shown_events = page_of(listed_events, page, size=EVENTS_PER_PAGE)
     return render(
         "html/branch.html.j2",
         view=view,
@@ -77,10 +80,15 @@ def _parts(events: Sequence[TriagedEvent]) -> tuple[tuple[TriagePart, int], ...]
     return tuple((part, counts[part]) for part in TriagePart)
 
 
-def _events_of_part(
-    events: Sequence[TriagedEvent], part: TriagePart, order: EventOrder
+def _listed_events(
+    events: Sequence[TriagedEvent], part: TriagePart, order: EventOrder, *, decided: int
 ) -> tuple[TriagedEvent, ...]:
-    chosen = [one for one in events if one.part is part]
+    """Return the events of a part, and in its place the one that was just decided."""
+    chosen = [
+        one
+        for one in events
+        if one.part is part or (one.view is not None and one.view.event.id == decided)
+    ]
     if order is EventOrder.DEAREST:
         chosen.sort(key=yearly_usd, reverse=True)
     return tuple(chosen)

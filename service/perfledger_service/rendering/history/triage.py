@@ -55,6 +55,7 @@ class TriageRow:
     certainty: str  # "confirmed", "suspected", or "" for a change of the machine
     state: str  # "" until it is stored
     opened_on: str
+    state_since: str
     terms: str  # untrusted: its reason, owner and last day
     checks: tuple[ConfirmingCheck, ...]
     prices: tuple[EventPrice, ...]  # the dearest first
@@ -70,6 +71,7 @@ def triage_row(event: TriagedEvent, commits: Sequence[str]) -> TriageRow:
         certainty=_certainty(event),
         state=view.event.state.value if view else "",
         opened_on=number_format.day(view.opened_at) if view else "",
+        state_since=number_format.day(view.changed_at) if view else "",
         terms=terms(view) if view else "",
         checks=tuple(
             ConfirmingCheck(

@@ -1,12 +1,12 @@
 """Serves the page of a project, and an event, on which its maintainers decide."""
 
 from datetime import date
-from enum import StrEnum
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_runners.jobs.runner_job import RunnerJobKind
@@ -21,6 +21,7 @@ from perfledger_service.usecases.events.event import (
 )
 from perfledger_service.usecases.events.event_jobs import queue_event_jobs
 from perfledger_service.usecases.events.triaged_events import project_triage, triaged_event
+from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.values.branch_views import TriagePart
 from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState
@@ -41,15 +42,12 @@ router = APIRouter(prefix="/{owner}/{name}", include_in_schema=False)
 EventNumber = Annotated[int, Path(ge=1, le=MAX_EVENT_ID)]
 
 
-class FormPage(StrEnum):
-    """The page that a form is on, to which it leads back."""
-
-    EVENT = "event"
-    PROJECT = "project"
-
-
 class EventStateForm(BaseModel):
-    """The form that sets an event's state; a field that is left empty is not given."""
+    """The form that sets an event's state; a field that is left empty is not given.
+
+    On the page of a project it has the part, order and page of the list that it is in, to which it
+    leads back; on the page of an event it has no part.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -57,12 +55,22 @@ class EventStateForm(BaseModel):
     reason: str = ""
     owner: str = ""
     until: date | None = None
-    page: FormPage = FormPage.EVENT
+    part: TriagePart | None = None
+    order: EventOrder = EventOrder.NEWEST
+    page: int = Field(default=1, ge=1, le=MAX_PULL_REQUEST)
 
     @field_validator("until", mode="before")
     @classmethod
     def _read_empty(cls, value: object) -> object:
         return value or None
+
+    def page_of_event(self, project: Project, event_id: int) -> str:
+        """Return the address of the page that the form was on, at its event."""
+        place = f"/{path(project.repository)}"
+        if self.part is None:
+            return f"{place}/events/{event_id}"
+        query = {"part": self.part, "order": self.order, "page": self.page, "decided": event_id}
+        return f"{place}?{urlencode(query)}#event-{event_id}"
 
 
 class EventJobsForm(BaseModel):
@@ -83,8 +91,12 @@ def branch(
     part: TriagePart = TriagePart.TO_DECIDE,
     order: EventOrder = EventOrder.NEWEST,
     page: PageNumber = 1,
+    decided: Annotated[int, Query(ge=0, le=MAX_EVENT_ID)] = 0,
 ) -> str:
-    """Show what there is to decide of a project, and how far its checks can be trusted."""
+    """Show what there is to decide of a project, and how far its checks can be trusted.
+
+    The event that was just decided stays in its place, whatever its part is now.
+    """
     with reader.session() as session:
         project = project_named(session, f"{owner}/{name}")
         view = project_triage(
@@ -96,6 +108,7 @@ def branch(
         part=part,
         order=order,
         page=page,
+        decided=decided,
         form_token=_form_token(reader, project),
     )
 
@@ -120,7 +133,7 @@ def set_event_state(
     address: CurrentAddress,
     event_id: EventNumber,
 ) -> Response:
-    """Set the state of an event, and lead back to the page that the form was on."""
+    """Set the state of an event, and lead back to where the form was."""
     wish = values_of_form(EventStateForm, form)
     set_event(
         state.engine,
@@ -133,8 +146,7 @@ def set_event_state(
         until=wish.until,
         now=state.now(),
     )
-    place = f"#event-{event_id}" if wish.page is FormPage.PROJECT else f"/events/{event_id}"
-    return RedirectResponse(f"/{path(project.repository)}{place}", SEE_OTHER)
+    return RedirectResponse(wish.page_of_event(project, event_id), SEE_OTHER)
 
 
 @router.post("/events/{event_id}/jobs")

@@ -23,14 +23,38 @@ def test_the_page_of_a_project_shows_the_part_that_is_asked_for(browser_of):
     assert vera.get("/octo/models?part=other").status_code == 422
 
 
-def test_a_form_on_the_page_of_a_project_leads_back_there(browser_of):
+def test_a_decision_on_the_page_of_a_project_leads_back_to_its_event_in_the_list(browser_of):
     alice = browser_of("alice")
-    fields = {"state": "acknowledged", "reason": "on it", "page": "project"}
+    place = {"part": "to-decide", "order": "dearest", "page": "1"}
 
-    assert 'name="page" value="project"' in alice.get("/octo/models").text
-    answer = alice.post(f"{PATH}/state", **fields)
-    assert answer.headers["location"] == "/octo/models#event-1"
+    page = alice.get("/octo/models?order=dearest").text
+    for name, value in place.items():
+        assert f'name="{name}" value="{value}"' in page
+    answer = alice.post(f"{PATH}/state", state="acknowledged", reason="on it", **place)
+
+    to, _, anchor = answer.headers["location"].partition("#")
+    assert to == "/octo/models?part=to-decide&order=dearest&page=1&decided=1"
+    assert f'id="{anchor}"' in (back := alice.get(to).text)
+    assert "On it." in back
+    assert "To decide 0" in back
+    assert "Nothing is to decide" in alice.get("/octo/models").text
     assert "On it." in alice.get("/octo/models?part=acknowledged").text
+
+
+def test_a_decision_leads_to_no_other_site(browser_of):
+    alice = browser_of("alice")
+    fields = {"state": "open", "reason": "look"}
+
+    for place in (
+        {"part": "//evil.example"},
+        {"part": "to-decide", "order": "https://evil.example"},
+        {"part": "to-decide", "page": "//evil.example"},
+        {"part": "to-decide", "page": "0"},
+        {"part": "to-decide", "page": "9" * 30},
+        {"next": "//evil.example"},
+    ):
+        with case(place=place):
+            assert alice.post(f"{PATH}/state", **fields, **place).status_code == 400
 
 
 def test_only_a_maintainer_queues_jobs_and_the_reason_of_a_refusal_is_said(browser_of):
