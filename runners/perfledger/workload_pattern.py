@@ -1,11 +1,11 @@
-"""Matches workload ids with patterns."""
+"""Matches names, such as workload ids and machine classes, with patterns."""
 
 from fnmatch import fnmatchcase
 
 
-def is_match(pattern: str, workload: str) -> bool:
-    """Return whether `workload` matches `pattern`, in which * and ? are wildcards.
+def is_match(pattern: str, name: str) -> bool:
+    """Return whether `name` matches `pattern`, in which * and ? are wildcards.
 
-    Square brackets are literal, because they are part of ids: "gpt:train[batch=8]".
+    Square brackets are literal, because they are part of names: "gpt:train[batch=8]".
     """
-    return fnmatchcase(workload, pattern.replace("[", "[[]"))
+    return fnmatchcase(name, pattern.replace("[", "[[]"))

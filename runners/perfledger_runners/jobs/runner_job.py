@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from perfledger.workload_pattern import is_match
+
 # Within that time the service hears from the runner that holds a job, or gives it to another one.
 DEFAULT_LEASE_S = 120.0
 MIN_LEASE_S, MAX_LEASE_S = 1.0, 3600.0
@@ -26,6 +28,11 @@ class RunnerJobKind(StrEnum):
     def is_of_device(self) -> bool:
         """Return whether a job shows the state of a device, also of one in quarantine."""
         return self in {RunnerJobKind.CANARY, RunnerJobKind.BUILTIN}
+
+    @property
+    def names_class(self) -> bool:
+        """Return whether a job's machine class is a name, whatever signs are in it."""
+        return self in {RunnerJobKind.AB, RunnerJobKind.BUILTIN}
 
     @property
     def statuses_without_bundle(self) -> frozenset[int]:
@@ -62,7 +69,7 @@ class RunnerJob:
     id: str
     repository: str
     kind: RunnerJobKind
-    machine_class: str  # a pattern
+    machine_class: str  # a pattern, but of the kinds that name one class
     base_sha: str = ""
     head_sha: str = ""
     pull_request: int | None = None
@@ -80,3 +87,9 @@ class RunnerJob:
     created_at: datetime
     due_at: datetime
     lease_expires_at: datetime | None = None
+
+    def is_for(self, machine_class: str) -> bool:
+        """Return whether a machine class is to run this job."""
+        if self.kind.names_class:
+            return machine_class == self.machine_class
+        return is_match(self.machine_class, machine_class)

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 
 import msgspec
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
+from perfledger.workload_pattern import is_match
 from perfledger_service.store.tables import ExpectedClassRow, ProjectRow, add_if_new
 from perfledger_service.store.uploads import CheckedHead
 
@@ -72,7 +72,7 @@ def missing_classes(
 ) -> tuple[ExpectedClass, ...]:
     """Return the expected classes that none of the arrived ones matches."""
     return tuple(
-        one for one in expected if not any(fnmatchcase(each, one.machine_class) for each in arrived)
+        one for one in expected if not any(is_match(one.machine_class, each) for each in arrived)
     )
 
 

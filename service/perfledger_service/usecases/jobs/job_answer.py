@@ -1,7 +1,6 @@
 """Checks that a bundle is what a job of the queue for runners asked for."""
 
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from perfledger.bundle import Bundle
 from perfledger.records import Side
@@ -45,7 +44,7 @@ def _check_workloads(job: RunnerJob, bundle: Bundle) -> None:
     used = [machines.get((one, Side.HEAD), bundle.machine) for one in job.workloads]
     one_device = replace(bundle.machine, count=1) if bundle.canaries else bundle.machine
     for machine in used or [one_device]:
-        if not fnmatchcase(machine.device_class, job.machine_class):
+        if not job.is_for(machine.device_class):
             msg = (
                 f"the job is for machines {job.machine_class}, and the bundle's is "
                 f"{machine.device_class}: upload another"

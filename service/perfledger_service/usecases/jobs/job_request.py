@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob
 from perfledger_service.values.service_views.device_views import Quarantine
@@ -33,10 +32,10 @@ class JobRequest:
             if job.kind.is_of_device or one.rpartition(":")[0] not in starts
         )
         is_for_this = job.for_runner in {"", self.runner}
-        return is_for_this and any(fnmatchcase(one, job.machine_class) for one in open_classes)
+        return is_for_this and any(job.is_for(one) for one in open_classes)
 
     def devices_for(self, job: StoredRunnerJob) -> int:
         """Return the most devices that a machine class of this runner that fits a job ends with."""
-        fitting = (one for one in self.machine_classes if fnmatchcase(one, job.machine_class))
+        fitting = (one for one in self.machine_classes if job.is_for(one))
         counts = (one.rpartition(":")[2] for one in fitting)
         return max((int(count) for count in counts if count.isdecimal()), default=1)

@@ -8,13 +8,13 @@ the newest run that is due is queued.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 from hashlib import sha256
 
 import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
+from perfledger.workload_pattern import is_match
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import TooManyRequestsError
 from perfledger_service.store.database import read_session, write_session
@@ -126,7 +126,7 @@ def _runs_of(
         yield _run_of(schedule, now=now)
         return
     for runner in runners:
-        if fnmatchcase(runner.machine_class, schedule.machine_class):
+        if is_match(schedule.machine_class, runner.machine_class):
             of_runner = replace(schedule, machine_class=runner.machine_class)
             yield _run_of(of_runner, for_runner=runner.name, now=now)
 

@@ -1,8 +1,8 @@
 """Finds a job in the queue for runners, and its place there."""
 
 from collections.abc import Collection, Iterable
-from fnmatch import fnmatchcase
 
+from perfledger.workload_pattern import is_match
 from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, StoredRunnerJob
 from perfledger_service.usecases.jobs.runner_queue import queue_order
@@ -21,18 +21,18 @@ def jobs_before(
 
     `served` are the machine classes of the runners that ask for jobs.
     """
-    classes = [one for one in served if fnmatchcase(one, job.machine_class)]
+    classes = [one for one in served if job.is_for(one)]
     return sum(
         other.state is RunnerJobState.QUEUED
         and queue_order(other) < queue_order(job)
-        and any(fnmatchcase(one, other.machine_class) for one in classes)
+        and any(other.is_for(one) for one in classes)
         for other in open_jobs
     )
 
 
 def is_served(machine_class: str, served: Iterable[str]) -> bool:
     """Return whether a runner of a machine class (a pattern) asks for jobs."""
-    return any(fnmatchcase(one, machine_class) for one in served)
+    return any(is_match(machine_class, one) for one in served)
 
 
 def same_job(job: NewRunnerJob, open_jobs: Iterable[StoredRunnerJob]) -> StoredRunnerJob | None:

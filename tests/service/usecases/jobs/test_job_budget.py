@@ -23,7 +23,7 @@ def project(engine, now):
     with write_session(engine) as session:
         project = project_for(session, "octo/models", now=now)
         for key in ("1", "2", "3"):
-            job = NewRunnerJob(key=key, kind=RunnerJobKind.AB, machine_class="*")
+            job = NewRunnerJob(key=key, kind=RunnerJobKind.NIGHTLY, machine_class="*")
             queue_job(session, project.id, job, now=now)
         session.commit()
     return project

@@ -92,7 +92,7 @@ def test_a_quarantined_device_gets_canaries_so_that_it_may_recover(queued, take,
 @pytest.mark.usefixtures("quarantined")
 def test_the_processor_beside_a_quarantined_gpu_is_measured_on(queued, take):
     queued()
-    job = queued(machine_class="cpu:*")
+    job = queued(RunnerJobKind.NIGHTLY, machine_class="cpu:*")
 
     assert take().id == job.id
 
@@ -122,3 +122,21 @@ def test_a_job_for_one_runner_is_taken_by_no_other(queued, take):
 
     assert take(OTHER) is None
     assert take().id == job.id
+
+
+BRACKETS = "cuda:NVIDIA [A] H100*?:1"
+
+
+@pytest.mark.parametrize("kind", list(RunnerJobKind))
+def test_a_machine_class_with_wildcards_in_its_name_gets_its_jobs(queued, take, kind):
+    job = queued(kind, machine_class=BRACKETS)
+
+    assert take(replace(BOX, machine_classes=(BRACKETS,))).id == job.id
+
+
+@pytest.mark.parametrize("kind", [RunnerJobKind.AB, RunnerJobKind.BUILTIN])
+def test_a_job_of_one_class_is_for_no_class_that_its_name_matches_as_a_pattern(queued, take, kind):
+    queued(kind, machine_class="cuda:NVIDIA *:1")
+
+    assert take() is None
+    assert take(replace(BOX, machine_classes=("cuda:NVIDIA A:1",))) is None

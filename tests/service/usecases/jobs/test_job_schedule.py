@@ -218,3 +218,18 @@ def test_no_canaries_are_queued_for_a_runner_that_is_gone(engine, project, jobs)
     schedule(engine, RunnerJobKind.BUILTIN)
 
     assert jobs(FRIDAY + RUNNER_ABSENT_AFTER + timedelta(hours=1)) == ()
+
+
+def test_canaries_are_queued_for_a_machine_class_with_brackets(engine, project, jobs):
+    name = "cuda:NVIDIA [engineering sample]:1"
+    request = JobRequest(runner="box", machine_classes=(name,), lease="1" * 32, lease_s=60.0)
+    take_job(engine, project, request, now=FRIDAY)
+    schedule_runs(
+        engine,
+        "octo/models",
+        JobSchedule(kind=RunnerJobKind.BUILTIN, machine_class="cuda:*[engineering*", hour=2),
+    )
+
+    (job,) = jobs()
+    assert (job.machine_class, job.for_runner) == (name, "box")
+    assert take_job(engine, project, request, now=FRIDAY).id == job.id

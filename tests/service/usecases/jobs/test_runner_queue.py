@@ -191,7 +191,7 @@ def test_a_returned_job_was_no_attempt(any_engine, project, queued, now):
     ids=["failed", "returned", "cancelled", "finished", "lost"],
 )
 def test_an_attempt_holds_all_devices_of_its_machine(any_engine, project, queued, now, end):
-    job = queued(machine_class="cuda:*:4")
+    job = queued(kind=RunnerJobKind.NIGHTLY, machine_class="cuda:*:4")
     take_job(any_engine, project, FOUR, now=now)
     end(any_engine, project, job.id, FOUR.lease, at=now + LEASE)
 
