@@ -142,6 +142,14 @@ def write_if_free(engine: Engine, write: Callable[[Session], None]) -> bool:
     return True
 
 
+def is_storable(text: str) -> bool:
+    """Return whether databases take a text: half a surrogate pair and NUL are in none.
+
+    A command's arguments have the former where their bytes are no UTF-8.
+    """
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def insert_rows(
     session: Session, row: type[SQLModel], values: Sequence[Mapping[str, object]]
 ) -> None:

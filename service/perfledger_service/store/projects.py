@@ -8,6 +8,7 @@ from sqlalchemy import delete, update
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import ConflictError, NotFoundError
+from perfledger_service.store.database import is_storable
 from perfledger_service.store.tables import (
     ActionsTokenRow,
     ProjectRow,
@@ -75,7 +76,7 @@ def repository_of_page(session: Session, *, upload_id: str = "", series_id: str 
     query = select(ProjectRow.repository)
     if series_id.isascii() and series_id.isdigit() and int(series_id) <= _LARGEST_ID:
         query = query.join(SeriesRow).where(col(SeriesRow.id) == int(series_id))
-    elif upload_id and "\0" not in upload_id:
+    elif upload_id and is_storable(upload_id):
         query = query.join(UploadRow).where(col(UploadRow.id) == upload_id)
     else:
         return ""
@@ -248,6 +249,8 @@ def lock_project(session: Session, project_id: int) -> None:
 
 
 def _row(session: Session, repository: str) -> ProjectRow | None:
+    if not is_storable(repository):
+        return None
     key = repository.lower()
     return session.exec(select(ProjectRow).where(col(ProjectRow.repository_key) == key)).first()
 

@@ -49,6 +49,8 @@ def quarantine(
 
     What is measured on it anyway is marked, and the history does not take it.
     """
+    from perfledger_service.rendering.layout.escape import clean
+
     with open_store() as engine:
         from perfledger_service.usecases.events.event import project_of_name
         from perfledger_service.usecases.fleet.quarantine import quarantine_device
@@ -61,7 +63,7 @@ def quarantine(
             reason=reason,
             now=datetime.now(UTC),
         )
-    typer.echo(f"{device} is in quarantine")
+    typer.echo(f"{clean(device)} is in quarantine")
 
 
 @command(
@@ -80,6 +82,8 @@ def release(
 
     If it is still slower than its siblings, its next two runs of canaries quarantine it again.
     """
+    from perfledger_service.rendering.layout.escape import clean
+
     with open_store() as engine:
         from perfledger_service.usecases.events.event import project_of_name
         from perfledger_service.usecases.fleet.quarantine import release_device
@@ -92,4 +96,4 @@ def release(
             reason=reason,
             now=datetime.now(UTC),
         )
-    typer.echo(f"{device} is released")
+    typer.echo(f"{clean(device)} is released")

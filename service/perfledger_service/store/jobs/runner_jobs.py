@@ -12,6 +12,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind, RunnerJobState
 from perfledger_service.errors import NotFoundError
+from perfledger_service.store.database import is_storable
 from perfledger_service.store.jobs.job_tables import RunnerJobRow
 from perfledger_service.store.tables import ProjectRow
 
@@ -80,8 +81,9 @@ def add_runner_job(
 
 def runner_job(session: Session, project_id: int, job_id: str) -> StoredRunnerJob:
     """Return a job of a project; raise NotFoundError for an unknown one."""
-    for job in _jobs(session, col(RunnerJobRow.id) == job_id, project_id=project_id):
-        return job
+    if is_storable(job_id):
+        for job in _jobs(session, col(RunnerJobRow.id) == job_id, project_id=project_id):
+            return job
     msg = f"no job {job_id[:80]!r}"
     raise NotFoundError(msg)
 

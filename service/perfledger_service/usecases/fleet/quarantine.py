@@ -7,7 +7,7 @@ from sqlmodel import Session
 
 from perfledger_service.errors import ConflictError, NotFoundError, UsageError
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.database import is_storable, read_session, write_session
 from perfledger_service.store.devices.canary_runs import device_views
 from perfledger_service.store.devices.quarantines import (
     add_quarantine,
@@ -25,7 +25,6 @@ from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.device_views import DeviceKey, DeviceList
 
 MAX_WORDS = 300
-NUL = "\0"  # which no database stores in a text
 
 
 def devices_of_repository(engine: Engine, repository: str) -> DeviceList:
@@ -108,7 +107,7 @@ def release_device(
 def _device_named(session: Session, project: Project, name: str) -> int:
     """Return the number of a device with canaries, or of one that a newest check was made on."""
     keys: set[DeviceKey] = set()
-    if NUL not in name:
+    if is_storable(name):
         keys.update(devices_named(session, project.id, name))
     if not keys:
         machines, _ = project_machines(session, project.id)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from perfledger_service.errors import UsageError
+from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.store.database import write_session
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.fleet.device_canaries import store_canaries
@@ -51,3 +51,8 @@ def test_a_device_is_quarantined_and_released(device):
 def test_a_decision_without_a_reason_is_refused(device):
     with pytest.raises(UsageError, match="give a reason"):
         device("quarantine", "GPU-0")
+
+
+def test_a_name_with_a_byte_that_is_no_utf8_is_an_error_of_ours(device):
+    with pytest.raises(NotFoundError, match="has no device"):
+        device("quarantine", "GPU-\udcff", "--reason", "its fan")

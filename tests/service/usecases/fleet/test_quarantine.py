@@ -20,6 +20,8 @@ from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.values.people.person import Actor, AuditAction
 from tests.service.canary_bundles import GPU, a_canary_bundle
 
+# A byte that is no UTF-8, as a command's arguments have it; half a pair; controls.
+HOSTILE = ("GPU-\udcff", "\ud800", "\x1b[2J", "\r\n", "\u202e")
 ALICE = Actor(name="alice", address="192.0.2.1")
 
 
@@ -85,7 +87,8 @@ def test_a_device_that_only_checks_used_is_quarantined_by_the_name_of_its_machin
 def test_no_reason_and_no_device_are_refused(decide, decision):
     with pytest.raises(UsageError, match="give a reason"):
         decide(decision, reason=" \t")
-    for name in ("", "GPU-9", "a\0b", "GPU-0\0", "x" * 10_000, "'; DROP TABLE device; --"):
+    names = ("", "GPU-9", "a\0b", "GPU-0\0", "x" * 10_000, "'; DROP TABLE device; --")
+    for name in (*names, *HOSTILE):
         with pytest.raises(NotFoundError, match="has no device"):
             decide(decision, name)
 
@@ -132,3 +135,13 @@ def test_devices_without_an_id_are_told_apart_by_model_and_host():
     assert machine.device_name == "TPU v4 on AMD EPYC, 120 cores"
     assert replace(machine, uuid="id").device_name == "id"
     assert replace(machine, model="AMD EPYC").device_name == "AMD EPYC, 120 cores"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_reason_and_a_project_of_bad_bytes_are_cleaned_or_refused(engine, decide, text):
+    decide(quarantine_device, reason=f"its fan{text}")
+
+    (device,) = devices_of_repository(engine, "octo/models").devices
+    assert device.quarantine.reason.isprintable()
+    with pytest.raises(NotFoundError, match="is not a project"):
+        devices_of_repository(engine, text)
