@@ -37,7 +37,7 @@ from perfledger.process.load_command import batch_size, run_load_points
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.measure_command import measure_workload
 from perfledger.process.message_channel import MessageChannel
-from perfledger.process.package_imports import prefer_checkout
+from perfledger.process.package_imports import prefer_checkout, python_path
 from perfledger.process.process_state import preserved_state
 from perfledger.process.registered_workloads import collect_registered
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
@@ -76,13 +76,16 @@ def run_command(
     os.chdir(root)
     keep_lines(root, request.watched_sources)
     sys.path[:0] = [str(folder) for folder in roots]
-    prefer_checkout(
+    copied = prefer_checkout(
         root,
         request.packages,
         search_path=sys.path,
         add_finder=lambda finder: sys.meta_path.insert(0, finder),
         at=len(roots),
         environment=request.environment,
+    )
+    os.environ["PYTHONPATH"] = python_path(
+        root, sys.path, without=copied, inherited=os.environ.get("PYTHONPATH", "")
     )
     own_places = (request.environment, os.environ.get("TORCH_EXTENSIONS_DIR", ""))
     own_folders = [root, *(Path(place) for place in own_places if place)]

@@ -1,7 +1,8 @@
 """Imports the repository's own packages from the checkout although copies are installed."""
 
+import os
 import sys
-from collections.abc import Callable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, MutableSequence, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 from pathlib import Path
@@ -39,12 +40,13 @@ def prefer_checkout(
     add_finder: Callable[[InstalledCopyFinder], object],
     at: int,
     environment: str = "",
-) -> None:
+) -> frozenset[Path]:
     """Put the packages' folders below `root` on the search path, from position `at` on.
 
-    A package whose installed copy has compiled modules that the checkout lacks cannot run from the
-    checkout: it is imported from the copy, first from one in the side's own `environment`. So
-    nothing that ran before fails now.
+    Returns the folders with a package that runs from its installed copy. A package whose installed
+    copy has compiled modules that the checkout lacks cannot run from the checkout: it is imported
+    from the copy, first from one in the side's own `environment`. So nothing that ran before fails
+    now.
     """
     installed = [each for each in search_path if _is_installed(Path(each))]
     if environment:  # PYTHONPATH may name other copies before it
@@ -63,6 +65,27 @@ def prefer_checkout(
     ]
     if places:
         add_finder(InstalledCopyFinder(places))
+    return frozenset((root / each.root).resolve() for each in packages if each.name in places)
+
+
+def python_path(
+    root: Path, search_path: Iterable[str], *, without: Collection[Path], inherited: str
+) -> str:
+    """Return the PYTHONPATH by which a step's Python processes import what this process does.
+
+    They would run installed copies otherwise, the same on both sides. It has what of the search
+    path is below `root`, except folders `without` which a copy runs, and those that would hide a
+    module of the standard library from other programs.
+    """
+    own = [
+        entry
+        for entry in dict.fromkeys(search_path)
+        if (folder := Path(entry)).is_relative_to(root)
+        and folder not in without
+        and os.pathsep not in entry
+        and _is_safe(folder)
+    ]
+    return os.pathsep.join(filter(None, (*own, inherited)))
 
 
 def _is_installed(folder: Path) -> bool:

@@ -5,7 +5,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 import pytest
 
 from perfledger.package_code import SourcePackage
-from perfledger.process.package_imports import prefer_checkout
+from perfledger.process.package_imports import prefer_checkout, python_path
 from perfledger.protocol import Command
 
 WORKLOAD = """
@@ -15,6 +15,19 @@ import perfledger
 def where():
     import mypkg
     print("ran", mypkg.NAME)
+    return lambda: None
+"""
+
+
+IN_A_CHILD = """
+import os, subprocess, sys
+import perfledger
+
+@perfledger.workload(device="cpu")
+def where():
+    os.chdir("/")
+    command = (sys.executable, "-c", "import mypkg; print('ran', mypkg.NAME)")
+    print(subprocess.check_output(command, text=True))
     return lambda: None
 """
 
@@ -70,6 +83,35 @@ def test_a_folder_that_would_hide_the_standard_library_is_not_put_on_the_path(ra
     hiding = {"checkout/lib/statistics.py": "raise SystemExit"}
 
     assert ran("lib", layout="lib", **hiding) == "copy"
+
+
+@pytest.mark.parametrize(("root", "layout"), [("src", "src"), (".", ".")])
+def test_a_python_process_of_a_step_runs_the_checkout_too(ran, root, layout):
+    assert ran(root, layout=layout, **{"checkout/bench.py": IN_A_CHILD}) == "checkout"
+
+
+@pytest.mark.parametrize("hidden", ["checkout/src/statistics.py", "checkout/src/token/__init__.py"])
+def test_no_python_process_of_a_step_finds_a_module_of_the_standard_library_there(ran, hidden):
+    files = {"checkout/bench.py": IN_A_CHILD, hidden: "raise SystemExit"}
+
+    assert ran("src", layout="src", **files) == "copy"
+
+
+@pytest.mark.parametrize(("root", "layout"), [("src", "src"), (".", ".")])
+def test_a_python_process_of_a_step_runs_the_copy_that_its_step_runs(ran, root, layout):
+    compiled = {f"venv/site-packages/mypkg/_C{EXTENSION_SUFFIXES[0]}": ""}
+
+    assert ran(root, layout=layout, **compiled, **{"checkout/bench.py": IN_A_CHILD}) == "copy"
+
+
+def test_a_folder_that_cannot_be_named_on_a_path_is_left_out_of_it(tmp_path, write):
+    write({"src:old/mypkg.py": "", "src/mypkg.py": ""})
+    search_path = [str(tmp_path / "src:old"), str(tmp_path / "src"), str(tmp_path / "src"), "/usr"]
+
+    assert python_path(tmp_path, search_path, without=(), inherited="/theirs") == (
+        f"{tmp_path}/src:/theirs"
+    )
+    assert python_path(tmp_path, ["/usr"], without=(), inherited="") == ""
 
 
 def test_the_folders_come_at_their_position_once_and_only_from_the_checkout(tmp_path):
