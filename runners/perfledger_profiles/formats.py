@@ -25,7 +25,10 @@ from perfledger_profiles.export.all_calls import RecordedCalls, calls_of_planes,
 from perfledger_profiles.hardware.occupancy import with_occupancy
 from perfledger_profiles.nsight_compute.launches_to_profile import read_ncu
 from perfledger_profiles.nsight_systems.sqlite_reader import read_nsys_sqlite, read_nsys_trace
-from perfledger_profiles.nsight_systems.stats_reports import read_nsys_stats
+from perfledger_profiles.nsight_systems.stats_reports import (
+    read_nsys_stats,
+    read_nsys_stats_trace,
+)
 from perfledger_profiles.parsing.chrome_trace_json import MAX_UNPACKED_BYTES, max_unpacked_bytes
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
@@ -150,9 +153,12 @@ _SIGNATURES = tuple(
         (
             ProfileFormat.NSYS_STATS,
             (
-                rb"^(?:Time ?\(%\),Total Time|Start \(\w+\),Duration \(\w+\),CorrId,GrdX"
+                rb"^(?:Time(?: ?\(%\))?,Total Time|Start \(\w+\),Duration \(\w+\),CorrId,GrdX"
                 rb"|Range,Style,Total Proj Time|Total(?: \(\w+\))?,(?:Count|Operations),Avg"
-                rb"|(?:PID,TID,DevId,)?Count,QCount,TAvg)"
+                rb"|(?:PID,TID,DevId,)?Count,QCount,TAvg"
+                rb"|[ \t/#*>|]{0,99}(?:Time ?\(%\)[ |]{1,99}Total Time \(\w"
+                rb"|Total(?: \(\w+\))?[ |]{1,99}(?:Count|Operations)[ |]{1,99}Av"
+                rb"|Start ?\(\w+\)[ |]{1,99}Duration ?\(\w+\)[ |]{1,99}CorrId))"
             ),
         ),
         (
@@ -281,6 +287,8 @@ def _reader(format_: ProfileFormat, path: Path, choice: DeviceChoice) -> PathRea
         return partial(read_kineto, choice=choice)
     if format_ is ProfileFormat.ROCPROF:
         return partial(_read_bytes, partial(read_rocprof, choice=choice))
+    if format_ is ProfileFormat.NSYS_STATS:
+        return partial(_read_bytes, partial(read_nsys_stats, choice=choice))
     if format_ in PATH_READERS:
         return partial(PATH_READERS[format_], choice=choice)
     if not choice.is_any:
@@ -303,6 +311,10 @@ def _nsys_calls(path: Path) -> RecordedCalls:
     return calls_of_trace(read_nsys_trace(path))
 
 
+def _nsys_stats_calls(path: Path) -> RecordedCalls:
+    return calls_of_trace(read_nsys_stats_trace(path.read_bytes()))
+
+
 def _rocprof_calls(path: Path) -> RecordedCalls:
     return calls_of_trace(read_rocprof_trace(path.read_bytes()))
 
@@ -319,6 +331,7 @@ def _xla_calls(path: Path) -> RecordedCalls:
 _CALL_READERS: Mapping[ProfileFormat, Callable[[Path], RecordedCalls]] = {
     ProfileFormat.KINETO: _kineto_calls,
     ProfileFormat.NSYS_SQLITE: _nsys_calls,
+    ProfileFormat.NSYS_STATS: _nsys_stats_calls,
     ProfileFormat.ROCPROF: _rocprof_calls,
     ProfileFormat.ROCPD: _rocpd_calls,
     ProfileFormat.XPLANE: _xla_calls,

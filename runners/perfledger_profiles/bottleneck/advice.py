@@ -130,7 +130,8 @@ Rule = Callable[[AdviceContext], Recommendation | None]
 def name_operations(operations: Sequence[Operation]) -> str:
     """Return the names of the longest operations and their number of calls, for a trigger."""
     calls = sum(operation.count for operation in operations)
-    return f"{first_names(operations)}; {calls:,.0f} call{'' if calls == 1 else 's'}"
+    number = f"{calls:,.0f}" if calls >= 1 else f"{calls:.2g}"  # below 1 in the mean of devices
+    return f"{first_names(operations)}; {number} call{'' if calls == 1 else 's'}"
 
 
 def first_names(operations: Iterable[Operation]) -> str:

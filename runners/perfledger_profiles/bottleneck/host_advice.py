@@ -30,6 +30,7 @@ from perfledger_profiles.bottleneck.step_shares import (
     ON_DEVICE,
     OVERHEAD_THRESHOLDS,
     is_on_cpu,
+    is_sum_of_kernels,
 )
 from perfledger_profiles.timeline.trace import STACKS_RECORDED
 from perfledger_profiles.xla.host_events import STAGED_COPY
@@ -313,8 +314,8 @@ def _exposed_copies(case: AdviceContext) -> Recommendation | None:
 
 
 def _exposed_operations(case: AdviceContext, pattern: re.Pattern[str]) -> tuple[Operation, ...]:
-    if is_on_cpu(case.profile):
-        return ()
+    if is_on_cpu(case.profile) or is_sum_of_kernels(case.profile):
+        return ()  # sums do not say what is exposed
     return case.select(lambda op: op.bucket is Bucket.COPY and bool(pattern.search(op.name)))
 
 

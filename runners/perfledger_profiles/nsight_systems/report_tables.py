@@ -1,4 +1,4 @@
-"""Splits the output of `nsys stats --format csv` into the rows of its reports."""
+"""Splits the output of `nsys stats` into the rows of its reports."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from perfledger_profiles.parsing.csv_lines import rows_of
+from perfledger_profiles.nsight_systems.printed_tables import cells_of
 from perfledger_profiles.parsing.units import UnitScale, number_of, scale_of, title_and_unit
 
 
@@ -54,12 +54,21 @@ class ReportRecord(NamedTuple):
         return self.cells[header.index].strip() if header else ""
 
     def value(self, column: str, unit: str = "1") -> float | None:
-        """Return a cell in SI units, None unless it is a number of at least 0 in this unit."""
+        """Return a cell in SI units, None unless it is a number of at least 0 in this unit.
+
+        The unit is in the title, or in the cell where Nsight Systems' window exports a table.
+        """
         header = self.columns.get(column)
-        if header is None or header.scale is None or header.scale.unit != unit:
+        if header is None:
             return None
-        number = number_of(self.cells[header.index])
-        return None if number is None or number < 0 else number * header.scale.factor
+        text, scale = self.cells[header.index].strip(), header.scale
+        if scale is None or scale.unit != unit:
+            text, _, own_unit = text.rpartition(" ")
+            scale = scale_of(own_unit)
+        if scale is None or scale.unit != unit:
+            return None
+        number = number_of(text)
+        return None if number is None or number < 0 else number * scale.factor
 
 
 # The columns that identify a report, in the order in which they are tried: the last ones have few.
@@ -88,7 +97,7 @@ def records_of(lines: Sequence[str]) -> Iterator[ReportRecord | None]:
     """
     head: ReportHeader | None = None
     announced_report: NsysReport | None = None
-    for cells in rows_of(lines):
+    for cells in cells_of(lines):
         if cells is None:
             yield None
             continue

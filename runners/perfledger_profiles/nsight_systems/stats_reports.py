@@ -1,31 +1,35 @@
-"""Reads the CSV reports of `nsys stats` into a Profile without steps."""
+"""Reads the reports of `nsys stats`: tables of sums, and the timeline of `cuda_gpu_trace`."""
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from perfledger.profile import Kernel, Profile, ProfileReading
 from perfledger.records import Side
-from perfledger_profiles.nsight_systems.gpu_trace_report import (
-    GpuTraceRow,
-    busy_readings,
-    traced_device,
-    traced_kernels,
-    work_of,
+from perfledger_profiles.nsight_systems.export_columns import TOOL
+from perfledger_profiles.nsight_systems.gpu_trace_report import GpuTimeline
+from perfledger_profiles.nsight_systems.report_tables import (
+    NsysReport,
+    ReportColumn,
+    ReportRecord,
+    records_of,
 )
-from perfledger_profiles.nsight_systems.report_tables import NsysReport, ReportRecord, records_of
+from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.operation_family import family_of, is_tensor_kernel
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text
 from perfledger_profiles.parsing.units import launch_shape
+from perfledger_profiles.timeline.profile_builder import build_profile
 from perfledger_profiles.timeline.summarised_profile import is_driver_copy, summary_profile
+from perfledger_profiles.timeline.trace import Trace
 
-TOOL = "nsys"
 # The largest traces seen so far have two million rows; each takes half a kilobyte here.
 MAX_ROWS = 3_000_000
 TOO_MANY_ROWS = f"only the first {MAX_ROWS} rows are read"
+FIRST_RUN = "several runs are in one file, and only the first is read ({}): give one file per run"
 
 # The direction of a copy by its name, in reports since 2023 and before.
 _COPIES = (
@@ -36,51 +40,92 @@ _COPIES = (
     ("memset", re.compile(r"memset", re.IGNORECASE)),
 )
 
+_NO_CHOICE = "sums have no timeline of devices to choose from: leave --device and --rank out"
+_NO_TIMELINE = (
+    "sums have no timeline to export: record a trace (nsys stats -r cuda_gpu_trace) instead"
+)
+
 _Rows = Mapping[NsysReport, Sequence[ReportRecord]]
 
 
-def read_nsys_stats(data: bytes, *, workload: str, side: Side) -> Profile:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reports:
+    """The rows of the reports of sums, and the timeline; torn rows are counted."""
+
+    rows: _Rows
+    timeline: GpuTimeline
+    dropped: int
+    notes: tuple[str, ...]
+
+    def trace(self) -> Trace:
+        """Return the trace of the timeline."""
+        return self.timeline.trace(dropped=self.dropped, notes=self.notes)
+
+
+def read_nsys_stats(
+    data: bytes, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
+) -> Profile:
     """Return the profile of one report or of several in a row.
 
-    Kernels come from the most detailed report: `cuda_gpu_trace`, else `cuda_gpu_kern_sum`, else
-    `cuda_kern_exec_sum`. Functions and ranges are readings with their name as the subject. Raises
-    ProfileError when the file has no report.
+    Kernels come from the most detailed report: `cuda_gpu_trace`, which is a timeline, else
+    `cuda_gpu_kern_sum`, else `cuda_kern_exec_sum`. Functions and ranges are readings with their
+    name as the subject. Raises ProfileError when the file has no report, or none of the choice.
     """
-    read = read_text(data)
-    rows: dict[NsysReport, list[ReportRecord]] = defaultdict(list)
-    work: list[GpuTraceRow] = []
-    dropped = row_count = 0
-    for record in records_of(read.lines):
-        trace_row = work_of(record) if record and record.report is NsysReport.GPU_TRACE else None
-        row_count += 1
-        if row_count > MAX_ROWS:
-            break
-        if trace_row is not None:
-            work.append(trace_row)
-        elif record is None or record.report is NsysReport.GPU_TRACE:
-            dropped += 1
-        else:
-            rows[record.report].append(record)
-    if not rows and not work:
-        msg = "this file has no report of nsys: give the output of `nsys stats --format csv`"
-        raise ProfileError(msg)
-    kernels, broken = _kernels(rows, work)
+    reports = _reports(data)
+    if reports.timeline:
+        profile = build_profile(reports.trace(), workload=workload, side=side, choice=choice)
+        return replace(profile, readings=(*profile.readings, *_named_readings(reports.rows)))
+    if not choice.is_any:
+        raise ProfileError(_NO_CHOICE)
+    kernels, broken = _kernels(reports.rows)
     return summary_profile(
         workload=workload,
         side=side,
         tool=TOOL,
         kernels=kernels,
-        readings=[*busy_readings(work), *_copies(rows, work, kernels), *_named_readings(rows)],
-        device=traced_device(work),
-        dropped=dropped + broken,
-        notes=(*read.notes, *((TOO_MANY_ROWS,) if row_count > MAX_ROWS else ())),
+        readings=[*_copies(reports.rows, kernels), *_named_readings(reports.rows)],
+        dropped=reports.dropped + broken,
+        notes=reports.notes,
     )
 
 
-def _kernels(rows: _Rows, work: Sequence[GpuTraceRow]) -> tuple[Sequence[Kernel], int]:
+def read_nsys_stats_trace(data: bytes) -> Trace:
+    """Return the trace in a `cuda_gpu_trace` report. Raises ProfileError for other reports."""
+    reports = _reports(data)
+    if reports.timeline:
+        return reports.trace()
+    raise ProfileError(_NO_TIMELINE)
+
+
+def _reports(data: bytes) -> _Reports:
+    read = read_text(data)
+    rows: dict[NsysReport, list[ReportRecord]] = defaultdict(list)
+    timeline = GpuTimeline()
+    first_tables: dict[NsysReport, Mapping[str, ReportColumn]] = {}
+    later_tables: dict[NsysReport, None] = {}
+    dropped = row_count = 0
+    for record in records_of(read.lines):
+        row_count += 1
+        if row_count > MAX_ROWS:
+            break
+        if record is None:
+            dropped += 1
+        elif first_tables.setdefault(record.report, record.columns) is not record.columns:
+            later_tables[record.report] = None
+        elif record.report is NsysReport.GPU_TRACE:
+            dropped += not timeline.add(record)
+        else:
+            rows[record.report].append(record)
+    if not rows and not timeline:
+        msg = "this file has no report of nsys: give the output of `nsys stats`"
+        raise ProfileError(msg)
+    notes = [*read.notes, *([FIRST_RUN.format(", ".join(later_tables))] if later_tables else [])]
+    notes += [TOO_MANY_ROWS] if row_count > MAX_ROWS else []
+    return _Reports(rows=rows, timeline=timeline, dropped=dropped, notes=tuple(notes))
+
+
+def _kernels(rows: _Rows) -> tuple[Sequence[Kernel], int]:
     """Return the kernels and copies, and the number of unusable rows."""
-    if work:
-        return traced_kernels(work), 0
     read: Callable[[ReportRecord], Kernel | None] = _kernel_of_summary
     records = rows.get(NsysReport.KERNELS, ())
     if not records:
@@ -123,15 +168,13 @@ def _kernel(
     )
 
 
-def _copies(
-    rows: _Rows, work: Sequence[GpuTraceRow], kernels: Sequence[Kernel]
-) -> Iterator[ProfileReading]:
+def _copies(rows: _Rows, kernels: Sequence[Kernel]) -> Iterator[ProfileReading]:
     """Yield the time, bytes and bandwidth of each direction."""
     seconds: dict[str, float] = defaultdict(float)
     for kernel in kernels:
         if is_driver_copy(kernel.name):
             seconds[_direction(kernel.name)] += kernel.seconds
-    sizes = _copied_bytes(rows, work)
+    sizes = _copied_bytes(rows)
     for direction in dict.fromkeys([*seconds, *sizes]):
         reading = partial(ProfileReading, source="nsys")
         time, size = seconds.get(direction), sizes.get(direction)
@@ -143,14 +186,11 @@ def _copies(
             yield reading(name=f"{direction}_bw", value=size / time, unit="B/s")
 
 
-def _copied_bytes(rows: _Rows, work: Sequence[GpuTraceRow]) -> Mapping[str, float]:
+def _copied_bytes(rows: _Rows) -> Mapping[str, float]:
     sizes: dict[str, float] = defaultdict(float)
-    for one in work:
-        if one.bytes is not None:
-            sizes[_direction(one.name)] += one.bytes
-    for record in rows.get(NsysReport.COPY_SIZES, ()) if not work else ():
+    for record in rows.get(NsysReport.COPY_SIZES, ()):
         size = record.value("total", "B")
-        if size is not None:
+        if size:  # a few bytes are printed as 0.000 MB
             sizes[_direction(record.text("operation"))] += size
     return sizes
 

@@ -32,7 +32,7 @@ _RULES = {
               (?<![a-z])(nccl|rccl|hccl|oneccl|gloo|c10d|msccl|nvshmem|ccl_)
             | cross_device_reduce | all_?reduce | all_?gather | reduce_?scatter | all_?to_?all
             | sendrecv | all-reduce | all-gather | reduce-scatter | all-to-all
-            | collective-permute | deep_ep:: | oneRankReduce
+            | collective-permute | deep_ep:: | \bep::(inter|intra)node:: | oneRankReduce
         """,
         OperationFamily.MEMSET: r"""
               ^(hip)?memset | ^fillbuffer | fillBufferAligned | ^\[CUDA\ memset\]

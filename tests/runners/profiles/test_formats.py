@@ -35,6 +35,12 @@ SHORTEST = (
     (ProfileFormat.NSYS_STATS, b"Start (ns),Duration (ns),CorrId,GrdX,GrdY\n"),
     (ProfileFormat.NSYS_STATS, b"Range,Style,Total Proj Time (ns)\n"),
     (ProfileFormat.NSYS_STATS, b"Total (MB),Count,Avg (MB)\n"),
+    (ProfileFormat.NSYS_STATS, b"[6/8]\n\n Time (%)  Total Time (ns)  Instances\n ----  ---\n"),
+    (ProfileFormat.NSYS_STATS, b"// Time(%)  Total Time (ns)  Instances\n// ------  ---\n"),
+    (ProfileFormat.NSYS_STATS, b"| Time (%) | Total Time (ns) | Name |\n+-----+-----+----+\n"),
+    (ProfileFormat.NSYS_STATS, b" Start (ns)  Duration (ns)  CorrId  GrdX\n --- ----\n"),
+    (ProfileFormat.NSYS_STATS, b" Total (MB)  Count  Avg (MB)\n ----  ---\n"),
+    (ProfileFormat.NSYS_STATS, b"Time,Total Time,Instances,Avg,Name\n"),
     (ProfileFormat.NSYS_STATS, b"PID,TID,DevId,Count,QCount,TAvg (ns)\n"),
     (ProfileFormat.NCU, b'==PROF== x\n"ID","Kernel Name","Metric Name","Metric Value"\n'),
     (ProfileFormat.NCU, b'"ID","Kernel Name","CC","sm__throughput.avg.pct"\n'),
@@ -215,7 +221,7 @@ def test_any_bytes_are_a_profile_or_refused(format_, data):
 @pytest.mark.parametrize("name", ["nccl.log", "report.csv"])
 def test_a_file_without_a_timeline_has_no_devices_to_choose_from(tmp_path, name):
     path = tmp_path / name
-    path.write_bytes(b"Processing [x]...\nTime (%),Total Time (ns),Instances,Name\n")
+    path.write_bytes(b"Processing [x]...\nTime (%),Total Time (ns),Instances,Name\n9,9,9,gemm\n")
 
     with pytest.raises(ProfileError, match="no timeline of devices to choose from"):
         read_profile(path, workload="m:f", side=Side.HEAD, choice=DeviceChoice(device=0))

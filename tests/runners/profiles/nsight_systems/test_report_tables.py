@@ -40,6 +40,32 @@ def test_cells_have_their_text_and_their_value_in_si_units():
     assert (record.text("median"), record.value("median")) == ("", None)
 
 
+@pytest.mark.parametrize(
+    ("cell", "seconds"),
+    [
+        ("75.794 ms", 75.794e-3),
+        ("5.819 \u03bcs", 5.819e-6),
+        ("1,024.5 s", 1024.5),
+        ("241 ns", 241e-9),
+    ],
+)
+def test_a_cell_may_have_its_own_unit_where_the_title_has_none(cell, seconds):
+    head = "Time,Total Time,Instances,Avg,Name"
+
+    (record,) = records_of([head, f'100%,"{cell}",13024,1 ns,gemm'])
+
+    assert record.report is NsysReport.KERNELS
+    assert record.value("total time", "s") == pytest.approx(seconds)
+    assert record.value("instances") == 13024
+
+
+@pytest.mark.parametrize("cell", ["75.794", "75.794 MB", "ms", " ms", "75 bananas", "-1 ms"])
+def test_a_cell_of_another_or_no_unit_is_none(cell):
+    (record,) = records_of(["Time,Total Time,Instances,Name", f"100%,{cell},1,gemm"])
+
+    assert record.value("total time", "s") is None
+
+
 def test_an_unquoted_name_keeps_its_commas():
     (record,) = records_of([KERNELS, "100.0,3000,2,gemm<float, 128>"])
 

@@ -4,7 +4,11 @@ import pytest
 
 from perfledger.profile import Bucket, OperationFamily
 from perfledger.records import Side
-from perfledger_profiles.nsight_systems.stats_reports import read_nsys_stats
+from perfledger_profiles.nsight_systems.stats_reports import (
+    read_nsys_stats,
+    read_nsys_stats_trace,
+)
+from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 
 PREAMBLE = """\
@@ -129,21 +133,57 @@ def test_a_report_of_functions_alone_is_told_by_its_functions(text, name):
     assert found == name
 
 
-def test_the_trace_gives_launch_shapes_and_how_busy_the_device_was():
+def test_the_trace_is_a_timeline_with_idle_time():
     profile = read(PREAMBLE.format("cuda_gpu_trace"), TRACE)
 
-    first = profile.kernels[0]
-    assert (first.name, first.grid, first.block, first.registers) == (
-        "gemm_kernel",
-        "9,32,1",
-        "384,1,1",
-        168,
-    )
-    assert (first.count, first.seconds) == (2, pytest.approx(3e-6))
-    assert profile.reading("gpu_busy") == pytest.approx(7 / 10)  # 2 + 3 + 2 of 10 us
+    assert profile.step_seconds == pytest.approx(10e-6)
+    spent = profile.bucket_seconds()
+    assert spent[Bucket.COMPUTE] == pytest.approx(5e-6)  # 1000 to 3000 and 4000 to 7000
+    assert spent[Bucket.COPY] == pytest.approx(2e-6)
+    assert spent[Bucket.OTHER] == pytest.approx(3e-6)
+    assert not profile.is_host_known
+    assert profile.reading("gpu_busy") == pytest.approx(7 / 10)
     assert profile.reading("h2d_bw") == pytest.approx(12e9)
+    first = profile.kernels[0]
+    assert (first.name, first.grid, first.registers) == ("gemm_kernel", "9,32,1", 168)
+    assert (first.count, first.seconds) == (2, pytest.approx(3e-6))
     assert profile.device is not None
     assert profile.device.name == "NVIDIA A100-SXM4-40GB"
+
+
+def test_each_device_of_a_trace_is_idle_by_itself():
+    profile = read(TRACE.replace("(0),1,,13", "(1),1,,13"))
+
+    assert [(one.name, one.step_seconds) for one in profile.devices] == [
+        ("device 0", pytest.approx(10e-6)),
+        ("device 1", pytest.approx(2.5e-6)),
+    ]
+    assert profile.devices[0].seconds(Bucket.OTHER) == pytest.approx(5e-6)
+    assert profile.devices[1].seconds(Bucket.OTHER) == 0
+
+
+def test_a_device_of_a_trace_may_be_chosen_and_one_of_sums_may_not():
+    text = TRACE.replace("(0),1,,13", "(1),1,,13").encode()
+    choice = DeviceChoice(device=1)
+
+    chosen = read_nsys_stats(text, workload="m:f", side=Side.HEAD, choice=choice)
+
+    assert chosen.step_seconds == pytest.approx(2.5e-6)
+    with pytest.raises(ProfileError, match="leave --device and --rank out"):
+        read_nsys_stats(KERNELS.encode(), workload="m:f", side=Side.HEAD, choice=choice)
+
+
+def test_only_a_trace_has_calls_to_export():
+    assert read_nsys_stats_trace(TRACE.encode()).name.size == 4
+    with pytest.raises(ProfileError, match="no timeline to export"):
+        read_nsys_stats_trace(KERNELS.encode())
+
+
+def test_functions_beside_a_trace_are_readings():
+    found = {(one.name, one.subject): one.value for one in read(TRACE, API).readings}
+
+    assert found["host_api_time", "cudaLaunchKernel"] == pytest.approx(5e-3)
+    assert found["gpu_busy", ""] == pytest.approx(7 / 10)
 
 
 def test_kernels_are_taken_from_the_trace_where_a_summary_is_there_too():
@@ -152,8 +192,46 @@ def test_kernels_are_taken_from_the_trace_where_a_summary_is_there_too():
     assert {kernel.name for kernel in profile.kernels} == {
         "gemm_kernel",
         "relu_kernel",
-        "[CUDA memcpy HtoD]",
+        "Memcpy HtoD (Pageable -> Device)",
     }
+
+
+PRINTED = """\
+[6/8] Executing 'cuda_gpu_kern_sum' stats report
+
+ Time (%)  Total Time (ns)  Instances   Avg (ns)          Name
+ --------  ---------------  ---------  -----------  ------------------
+     75.0        3,000,000          3  1,000,000.0  gemm(float *, int)
+     25.0        1,000,000         10    100,000.0  relu_kernel
+
+[8/8] Executing 'cuda_gpu_mem_size_sum' stats report
+
+ Total (MB)  Count  Avg (MB)               Operation
+ ----------  -----  --------  ----------------------------
+     24.000      4     6.000  [CUDA memcpy Host-to-Device]
+      0.000      2     0.000  [CUDA memcpy Device-to-Host]
+"""
+
+
+def test_the_tables_that_nsys_prints_by_default_are_read_with_their_units():
+    profile = read(PRINTED)
+
+    assert [(k.name, k.seconds, k.count) for k in profile.kernels] == [
+        ("gemm(float *, int)", pytest.approx(3e-3), 3),
+        ("relu_kernel", pytest.approx(1e-3), 10),
+    ]
+    assert profile.reading("h2d_bytes") == pytest.approx(24e6)
+    assert profile.reading("d2h_bytes") is None  # printed as 0.000 MB, which may be 400 bytes
+    assert (profile.dropped_events, profile.notes) == (0, ())
+
+
+def test_of_several_runs_in_one_text_the_first_is_read():
+    profile = read(PRINTED, PRINTED.replace("3,000,000", "9,000,000"))
+
+    assert profile.step_seconds == pytest.approx(4e-3)
+    (note,) = profile.notes
+    assert note.startswith("several runs are in one file, and only the first is read")
+    assert "cuda_gpu_kern_sum, cuda_gpu_mem_size_sum" in note
 
 
 def test_reports_by_launch_shape_and_other_units_and_old_titles_are_read():
