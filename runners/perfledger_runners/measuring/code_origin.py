@@ -52,6 +52,11 @@ class CodeOriginCheck:
     def __post_init__(self) -> None:
         self._changed = changed_paths(self.base, self.head)
 
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Return the files that differ in git between the sides, as they are checked out."""
+        return self._changed
+
     def failure(self, run: Run) -> Failure | None:
         """Return why a run measured other code than its side's, None if it did not."""
         for package in run.packages:

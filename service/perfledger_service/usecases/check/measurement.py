@@ -49,6 +49,9 @@ from perfledger_service.usecases.check.check_journal import CheckJournal
 from perfledger_service.usecases.check.check_site import CheckProgress, CheckSite
 from perfledger_service.usecases.check.child_requests import optional_metrics, requests_for_device
 from perfledger_service.usecases.check.measuring_budget import budget_notes, measuring_allowance
+from perfledger_service.usecases.check.workloads.changed_workloads import (
+    changed_workload_notes,
+)
 from perfledger_service.usecases.check.workloads.new_workloads import (
     MAX_NAMES,
     comparison_advice,
@@ -191,6 +194,13 @@ def measure_change(
         logs=paired_runs.logs,
         host_findings=(*host_findings, read_fitness_afterwards()) if host_findings else (),
         notes=site.code.notes(base, head)
+        + changed_workload_notes(
+            site.code.origin.changed,
+            workload_plan.to_measure,
+            base=site.requests[Side.BASE],
+            head=site.requests[Side.HEAD],
+            base_revision=site.sides.base,
+        )
         + advice
         + workload_plan.notes
         + rules.notes

@@ -1,0 +1,110 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.protocol import BenchmarkSuite, ChildRequest, Command
+from perfledger.records import Revision, WorkloadSpec
+from perfledger_service.usecases.check.workloads.changed_workloads import changed_workload_notes
+
+BASE = Revision(sha="ab" * 20)
+SPEC = WorkloadSpec(id="bench.sums:step", module="bench.sums", function="step")
+STEP = "def step(rounds):\n    return sum(range(rounds))\n"
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """Return a function that writes files with the contents of both sides, None for no file."""
+
+    def notes_of(files, *, workloads=(SPEC,), paths=("bench",), suite=BenchmarkSuite.PERFLEDGER):
+        for name, contents in files.items():
+            for side, text in zip(("base", "head"), contents, strict=True):
+                path = tmp_path / side / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if text is not None:
+                    path.write_text(text)
+        request = ChildRequest(
+            command=Command.LIST, root="", repository="", paths=paths, suite=suite
+        )
+        base, head = (replace(request, root=str(tmp_path / side)) for side in ("base", "head"))
+        return changed_workload_notes(
+            sorted(files), workloads, base=base, head=head, base_revision=BASE
+        )
+
+    return notes_of
+
+
+def test_a_workload_whose_file_differs_is_a_warning_with_what_to_do(notes):
+    (note,) = notes({"bench/sums.py": (STEP, STEP.replace("rounds))", "rounds // 3))"))})
+
+    assert note == (
+        "files of the workloads differ between base and head (bench/sums.py): their steps may not "
+        "do the same work, and a smaller step hides slower code; `perfledger check "
+        "--workloads-from abababababab` measures both sides with those of base"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "contents"),
+    [
+        ("bench/sizes.json", ("[8]", "[4]")),
+        ("bench/deep/inputs.py", ("SIZE = 8", "SIZE = 4")),
+        ("bench/inputs.py", (None, "SIZE = 4")),
+        ("bench/inputs.py", ("SIZE = 8", None)),
+        ("bench/inputs.py", ("SIZE = 8", "SIZE = (")),
+    ],
+)
+def test_what_lies_beside_a_workload_may_change_its_step_too(notes, name, contents):
+    (note,) = notes({name: contents})
+
+    assert f"({name})" in note
+
+
+@pytest.mark.parametrize(
+    ("name", "contents"),
+    [
+        ("bench/sums.py", (STEP, f"# the sum\n{STEP}")),
+        ("bench/README.md", ("eight", "four")),
+        ("product/sums.py", ("SIZE = 8", "SIZE = 4")),
+        ("benchmark.py", ("SIZE = 8", "SIZE = 4")),
+    ],
+)
+def test_comments_prose_and_the_product_are_no_warning(notes, name, contents):
+    assert notes({name: contents}) == ()
+
+
+def test_without_a_workload_that_both_sides_have_there_is_nothing_to_warn_of(notes):
+    assert notes({"bench/sums.py": ("SIZE = 8", "SIZE = 4")}, workloads=()) == ()
+
+
+@pytest.mark.parametrize("paths", [("tests",), ()])
+def test_of_tests_only_the_files_of_those_that_are_measured_count(notes, paths):
+    changed = dict.fromkeys(("tests/test_words.py", "tests/test_sums.py"), ("1", "2"))
+    spec = replace(SPEC, module="tests.test_sums")
+
+    (note,) = notes(changed, workloads=(spec,), paths=paths, suite=BenchmarkSuite.PYTEST)
+
+    assert "(tests/test_sums.py)" in note
+
+
+def test_where_all_files_may_hold_workloads_only_their_own_count(notes):
+    changed = dict.fromkeys(("product.py", "bench/sums.py"), ("1", "2"))
+
+    (note,) = notes(changed, paths=(".",))
+
+    assert "(bench/sums.py)" in note
+
+
+def test_a_link_is_not_followed(notes, tmp_path):
+    contents = {"bench/sums.py": (STEP, None)}
+    (tmp_path / "head/bench").mkdir(parents=True)
+    (tmp_path / "head/bench/sums.py").symlink_to(tmp_path / "base/bench/sums.py")
+
+    (note,) = notes(contents)
+
+    assert "(bench/sums.py)" in note
+
+
+def test_a_name_with_control_characters_is_clean_in_the_note(notes):
+    (note,) = notes({"bench/a\x1b[2J\udcff.txt": ("1", "2")})
+
+    assert "(bench/a\ufffd[2J\ufffd.txt)" in note
