@@ -40,6 +40,7 @@ def test_help_imports_nothing_heavy():
     assert "Usage: perfledger [OPTIONS] COMMAND [ARGS]..." in done.stdout
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_command_line_starts_without_the_services_extra():
     server = ("alembic", "dbos", "fastapi", "sqlalchemy", "sqlmodel", "structlog", "uvicorn")
     probe = (

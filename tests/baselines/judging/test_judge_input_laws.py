@@ -46,6 +46,7 @@ def test_a_reading_that_is_no_size_is_never_green_nor_red(build, pairs, wrong):
     assert verdict.reason
 
 
+@pytest.mark.slow(ci_only=True)
 @given(processes, processes, st.randoms(use_true_random=False))
 def test_the_order_of_the_samples_of_a_process_is_irrelevant(build, base, head, random):
     bundle = build.bundle({"m:f": {STEP_TIME.name: list(zip(base, head, strict=False))}})
@@ -66,6 +67,7 @@ def test_the_order_of_the_samples_of_a_process_is_irrelevant(build, base, head, 
     assert judge_bundle(shuffled) == judge_bundle(bundle)
 
 
+@pytest.mark.slow(ci_only=True)
 @given(processes, processes)
 def test_swapping_the_sides_mirrors_the_estimate(build, base, head):
     pairs = list(zip(base, head, strict=False))

@@ -44,6 +44,7 @@ def outcomes(verdicts):
     return {(v.workload, v.metric.name): v.outcome for v in verdicts}
 
 
+@pytest.mark.slow(ci_only=True)
 @given(st.lists(st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=8), min_size=4, max_size=12))
 def test_a_run_never_regresses_against_itself(build, processes):
     same = {name: [(samples, samples) for samples in processes] for name in METRICS}
@@ -65,6 +66,7 @@ def test_swapping_the_sides_swaps_better_and_worse(build, check):
     assert back == {key: FLIPPED.get(outcome, outcome) for key, outcome in there.items()}
 
 
+@pytest.mark.slow(ci_only=True)
 @given(checks, st.sampled_from([1e-3, 2.0, 1e3]))
 def test_the_unit_changes_no_verdict(build, check, factor):
     bundle = build.bundle(even(check))

@@ -270,6 +270,7 @@ def test_the_unit_of_time_changes_no_judgement(seed, factor):
     assert (first.outcome, first.reason) == (second.outcome, second.reason)
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_a_check_never_regresses_against_itself(seed):

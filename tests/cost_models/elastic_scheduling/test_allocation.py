@@ -86,6 +86,7 @@ def test_gavel_gives_a_job_the_whole_of_its_time_and_not_a_hair_less():
     assert first == (TimeShare(JobConfiguration("H100", 1, 1.1), 1.0),)
 
 
+@pytest.mark.slow(ci_only=True)
 @given(jobs)
 def test_sia_is_the_best_of_all_choices(waiting):
     waiting = waiting[:3]

@@ -51,6 +51,7 @@ def test_a_measured_draw_takes_the_place_of_the_modelled_one():
     assert found.carbon.energy_kwh == pytest.approx(6.0 * 1.54 / 5.6, rel=1e-9)
 
 
+@pytest.mark.slow(ci_only=True)
 @given(st.floats(0.05, 0.9))
 def test_idle_hours_make_the_useful_ones_heavier(use):
     assert owned(use=use).carbon.energy_kwh > owned(use=use + 0.1).carbon.energy_kwh

@@ -66,6 +66,7 @@ def test_prices_keep_until_the_first_of_the_two_that_are_decided_between(make_re
     assert review.expired == ("three years",)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_every_input_has_a_source(make_review, plan_text, all_options):
     review = make_review(plan_text + all_options)
 

@@ -49,6 +49,7 @@ def test_a_quarter_without_its_months_or_a_year_before_them_is_unknown(name):
     assert isinstance(quarter_forecasts(forecasts(), quarter_of(name)), UnknownFigure)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_weeks_do_not_make_a_quarter():
     weeks = tuple(1000.0 + each for each in range(120))
 

@@ -50,6 +50,7 @@ def test_a_rival_beyond_every_range_has_no_switching_input():
     assert switching_inputs(H100, SHEET, use=0.6, usd_per_hour=1000.0) == ()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_nearest_to_its_mode_is_first_and_an_input_whose_mode_is_nothing_last():
     free = replace(SHEET.find("wacc"), low=Decimal(0), mode=Decimal(0))
     others = (each for each in SHEET.parameters if each.name != "wacc")

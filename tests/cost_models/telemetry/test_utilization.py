@@ -235,7 +235,7 @@ def test_the_mean_lies_within_the_shares_and_hangs_on_no_unit_of_time(shares, fa
     assert (longer.p50, longer.p95) == (found.p50, found.p95)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @given(st.lists(st.tuples(SHARES, st.sampled_from((NLP, VISION, FREE))), min_size=1, max_size=5))
 @settings(deadline=None, max_examples=40)
 def test_the_holders_hours_and_use_sum_to_those_of_all(series):

@@ -167,6 +167,7 @@ def test_a_test_that_has_no_result_says_why(test, reason, detail, measured):
     assert detail in failed["detail"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_folder_that_base_does_not_have_yet_is_missing(ask):
     (broken,) = ask(Command.LIST, paths=("bench",)).of("broken")
 

@@ -100,6 +100,7 @@ def test_entries_after_a_known_one_are_left_out(any_engine, uploads, found):
     assert then.uploads[0] == pytest.approx(values_of(bundles[0]), rel=1e-7)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_no_more_uploads_are_read_than_the_newest(any_engine, uploads, found):
     uploads(any_engine, 1)
     add_entries(any_engine, MOST_UPLOADS + 5)

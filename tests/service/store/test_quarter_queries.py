@@ -79,6 +79,7 @@ def test_a_quarter_without_uploads_is_empty(quarter):
     assert stored.speeds == stored.changes == stored.newest == ()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_quarter_begins_with_its_first_moment_and_ends_before_the_next_ones(check, quarter):
     moment = timedelta(microseconds=1)
     for number, at in enumerate((START - moment, START, END - moment, END)):

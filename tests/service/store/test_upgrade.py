@@ -45,6 +45,7 @@ def test_a_database_is_current_after_the_upgrade_and_not_before(empty_url, empty
     assert is_current(empty_engine)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_upgrade_may_be_repeated(empty_url, empty_engine):
     upgrade(empty_url)
     upgrade(empty_url)

@@ -244,6 +244,7 @@ def test_loopback_and_where_people_sign_in_or_everybody_may_read_is_listened_on(
             serve(settings, host=host, port=port)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_the_service_begins_with_is_left_out_of_garbage_collections():
     usual = gc.get_threshold()
     try:

@@ -65,7 +65,7 @@ def test_of_suspects_without_a_change_one_in_forty_becomes_an_alert(ab):
     assert found["silent"] > 0.95
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_change_of_twice_the_noise_finds_its_commit_among_sixteen(ab):
     found = shares(ab, 0.03, 16, seed=20261121)
 

@@ -32,6 +32,7 @@ def test_a_walk_without_a_jump_is_rarely_called_one(make, count):
     assert called <= 10
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=60)
 @given(seeds, st.integers(20, 40), st.sampled_from([0.04, 0.06]))
 def test_a_fall_is_not_moved_to_where_a_slow_recovery_has_ended(make, seed, length, change):

@@ -22,7 +22,7 @@ def test_more_bytes_than_a_bundle_has_are_refused():
         unpack(bytes(64 * 2**20 + 1))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_bomb_is_refused_while_it_unpacks():
     with pytest.raises(BundleError, match="unpacks to more than"):
         unpack(gzip.compress(bytes(64 * 2**20)))

@@ -117,6 +117,7 @@ def test_the_files_of_a_submodule_that_is_not_here_are_missing(nested, users_rep
     assert files == SubmoduleFiles({}, frozenset({"libs/outer"}))
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(("most", "is_filled"), [(2, True), (1, False)])
 def test_no_more_submodules_than_the_limit_are_filled_or_listed(
     nested, tmp_path, monkeypatch, most, is_filled

@@ -72,6 +72,7 @@ def test_a_side_has_its_own_packages_and_inherits_the_users(cache, checkout):
     assert Path(venv).is_relative_to(cache.folder)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_two_sides_have_two_environments(cache, checkout):
     with (
         side_environment(cache, request_of(INSTALL, "1"), checkout("base")) as base,
@@ -218,6 +219,7 @@ def test_an_environment_of_conda_that_takes_its_place_inherits_nothing(cache, ch
         assert (folder / "runs").read_text() == "run\n"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_environment_that_is_in_the_checkout_is_not_kept(cache, checkout):
     place = '"$PWD"/.pixi/envs/default'
     request = request_of(f'{REPLACED} {place} && ln -s {place} "$VIRTUAL_ENV" && touch {place}/it')

@@ -139,7 +139,7 @@ def test_a_check_does_not_wait_for_itself_by_name(tmp_path, hold):
     assert line.said == ["waiting for another perfledger check on this machine"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_nobody_waits_for_ever(tmp_path, hold):
     with hold("on GPU-1"):
         line = Line(tmp_path)

@@ -139,6 +139,7 @@ def test_without_paths_the_whole_suite_of_pytest_is_broken(
     assert "exit status 5" in discovery.broken[0].detail
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_asv_benchmark_is_measured_in_a_pair(pairs):
     measured = [run for run in pairs.runs if run.workload == id_of("time_sum")]
 

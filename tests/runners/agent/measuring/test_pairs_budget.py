@@ -250,7 +250,7 @@ def test_the_rest_goes_to_whom_the_rule_learns_most_from(answering, sides):
     assert [firsts[pair] for pair in range(3)] == list(measured.order)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_only_what_there_is_time_and_a_place_for_is_offered(answering, sides):
     rule, hurried = Undecided(B), Undecided(B)
 

@@ -58,7 +58,7 @@ def test_a_file_of_more_lines_than_any_is_refused(monkeypatch):
         read_text(b"a\nb\nc\n")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_bomb_is_refused_before_it_is_unpacked():
     with pytest.raises(ProfileError, match="256 times its size"):
         unpack_gzip(gzip.compress(bytes(64 * 2**20)), max_bytes=2**30)

@@ -184,6 +184,7 @@ class Cached:
 """
 
 
+@pytest.mark.slow(ci_only=True)
 def test_setup_cache_runs_once_for_all_benchmarks_of_a_process(write, send_command):
     answer = send(send_command, write({"benchmarks/cached.py": CACHED}), Command.MEASURE)
 

@@ -98,7 +98,7 @@ def work_off(run, site, monkeypatch):
     return work_off
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_job_is_checked_as_a_person_would_and_its_bundle_is_its_result(
     site, clone, queued, work_off
 ):

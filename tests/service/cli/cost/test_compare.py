@@ -9,6 +9,7 @@ from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_service.errors import NotFoundError, UsageError
 
 
+@pytest.mark.slow(ci_only=True)
 def test_hours_are_compared_with_the_cheapest_first(run):
     options = json.loads(run("cost", "compare", "--allocated-share", "70", "--format", "json"))[
         "options"
@@ -218,6 +219,7 @@ def test_energy_and_carbon_are_known_by_location_and_unknown_by_market(run):
     assert "kg market-based" in known
 
 
+@pytest.mark.slow(ci_only=True)
 def test_youngs_and_dalys_intervals_stand_beside_the_best_one(run):
     """Once a day and 5 minutes a save: sqrt(2 * 5 min * 1440 min) is two hours (Young 1974)."""
     shown = " ".join(
@@ -301,6 +303,7 @@ def test_region_and_date_stand_beside_each_rank_and_a_day_of_reading_is_named(ru
     assert {each["is_read_date"] for each in document["options"]} == {True}
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_price_that_states_its_day_has_it_beside_its_rank(run):
     shown = " ".join(run("cost", "compare", "--at", "on-prem,p5").split())
 

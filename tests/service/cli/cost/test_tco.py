@@ -100,6 +100,7 @@ def test_a_servers_terms_change_its_parts(run):
     assert any("life of the facility" in words for words in document["useful_hour"][0]["assumed"])
 
 
+@pytest.mark.slow(ci_only=True)
 def test_own_inputs_are_no_longer_assumed(run, tmp_path):
     own = tmp_path / "own.toml"
     own.write_text(
@@ -123,6 +124,7 @@ def test_owning_is_written_as_csv(run):
     assert all(row["source"] and row["npv_p50_usd"] for row in rows if row["option"])
 
 
+@pytest.mark.slow(ci_only=True)
 def test_renting_in_place_of_owning_has_dates_sources_and_doubts(run):
     document = json.loads(run("cost", "tco", "--format", "json"))
     rents = {rent["option"]: rent for rent in document["in_place_of"]}

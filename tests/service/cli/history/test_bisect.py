@@ -110,6 +110,7 @@ def test_equal_ends_are_an_exit_code_of_their_own(project, run):
     assert "does not differ between the good and the bad commit" in " ".join(text.split())
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_limit_in_money_without_a_price_refuses_before_the_search(project, run_error):
     config = project.root / "perfledger.toml"
     config.write_text(config.read_text() + "budget_usd = 1\n")

@@ -82,7 +82,7 @@ def test_the_terminal_and_markdown_say_who_moved(folder):
     assert "data:load step time" not in text
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_machine_that_changed_under_most_workloads_is_no_commits_doing(folder):
     def machine(commit):
         kernel = "6.8" if commit >= MOVED_AT else "6.1"

@@ -39,6 +39,7 @@ def test_a_large_queue_is_shown_in_whole_devices(run):
     assert "the queue holds 0 jobs on average" in shown
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_log_has_its_recorded_waits_first_and_then_its_replay(run, log):
     shown = run("queue", log, "--devices", 4, "--max-wait-minutes", 30)
 
@@ -49,6 +50,7 @@ def test_a_log_has_its_recorded_waits_first_and_then_its_replay(run, log):
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_gang_log_has_no_formula(run, log):
     shown = " ".join(run("queue", log, "--devices", 4, "--max-wait-minutes", 30).split())
 
@@ -83,6 +85,7 @@ def test_a_replay_unlike_the_record_is_a_screening(run, unlike_log):
     assert "Take the number of devices as a screening" in shown
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_formula_beside_a_replay_is_labelled(run, tmp_path):
     rng = random.Random(3)
     at, rows = 0.0, ["gpu_num,submit_time,duration"]

@@ -58,7 +58,7 @@ def curves(tmp_path):
 ASKED = ("--p99", "100ms", "--request-rate", 100)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_answer_is_a_sentence_with_its_price_and_what_binds(run, curves):
     shown = " ".join(run(*curves, *ASKED, "--purchase-option", "p5.4xlarge/on_demand").split())
 
@@ -69,7 +69,7 @@ def test_the_answer_is_a_sentence_with_its_price_and_what_binds(run, curves):
     assert "at most" in shown.partition("predicted from the other points")[2]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_table_fits_a_terminal(run, curves):
     shown = run(*curves, *ASKED)
 
@@ -100,7 +100,7 @@ def test_an_open_choice_says_what_to_measure(run, tmp_path):
     assert "Measure one replica in open loop at" in shown
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_options_are_written_as_json(run, curves):
     found = json.loads(run(*curves, *ASKED, "--format", "json"))
 
@@ -190,7 +190,7 @@ def test_tables_of_model_analyzer_have_a_batch(run, tmp_path):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_objective_may_be_another_latency(run, tmp_path):
     path = tmp_path / "vllm.json"
     result = {"max_concurrency": 4, "request_throughput": 50.0, "p99_ttft_ms": 20.0}

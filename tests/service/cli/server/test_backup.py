@@ -14,6 +14,7 @@ def back_up(run, database_url):
     return back_up
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_backup_is_a_file_of_its_owner_with_a_line_for_each_table(
     back_up, engine, judged, make_bundle, tmp_path
 ):

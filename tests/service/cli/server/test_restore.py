@@ -92,6 +92,7 @@ def test_a_database_that_is_in_use_stays(backup, restore, database_url, engine):
         assert connection.exec_driver_sql("select count(*) from upload").scalar_one() == 1
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_backup_that_the_disk_does_not_hold_is_refused(backup, restore, monkeypatch):
     def nearly_full(folder):
         return disk_usage(folder)._replace(free=100)
@@ -107,6 +108,7 @@ def test_a_folder_that_is_missing_is_named(backup, restore, tmp_path):
         restore(backup, url=f"sqlite:///{tmp_path / 'none' / 'new.db'}")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_server_that_does_not_answer_is_a_setting_to_change(backup, restore):
     with pytest.raises(SettingsError, match="the database cannot be filled"):
         restore(backup, url="postgresql+psycopg://nobody@127.0.0.1:9/none")

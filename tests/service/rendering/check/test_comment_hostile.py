@@ -93,7 +93,7 @@ def test_hostile_text_changes_no_structure(reports, rewrite, name):
     holds()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_hostile_names_are_shown_whole_in_their_own_cells(reports, rewrite):
     @settings(max_examples=tries(40), deadline=None)
     @given(nasty)

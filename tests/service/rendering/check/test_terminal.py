@@ -72,7 +72,7 @@ def test_what_cannot_be_priced_says_so(reports):
     assert "on AWS p5.48xlarge, on demand, declared" in text.replace("0.00466 USD AWS", "on AWS")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_hostile_text_cannot_steer_the_terminal(reports, rewrite):
     @settings(max_examples=tries(30), deadline=None)
     @given(nasty)

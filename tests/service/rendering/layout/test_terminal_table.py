@@ -188,6 +188,7 @@ def test_every_style_has_its_look_and_colour_needs_a_terminal():
     assert "\x1b" not in plain_lines(TerminalTable(table))
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(max_examples=30)
 @given(
     st.lists(

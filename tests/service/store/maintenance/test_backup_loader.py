@@ -156,6 +156,7 @@ def test_rows_after_a_restoration_have_new_numbers(engine, present_url, backup_o
         assert project_for(session, "octo/third", now=now).id == 3
 
 
+@pytest.mark.slow(ci_only=True)
 def test_tables_that_are_there_may_be_empty(database_url, backup_of, tmp_path, load, fill):
     shutil.copy(tmp_path / "perfledger.db", tmp_path / "other.db")
     other = open_engine(f"sqlite:///{tmp_path / 'other.db'}")

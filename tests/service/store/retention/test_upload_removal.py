@@ -39,6 +39,7 @@ def test_samples_go_alone_and_centers_stay(any_engine, history, prune, removed_p
         assert all(row.samples == b"" and row.center > 0 for row in rows)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_results_stay_while_the_search_reads_their_commits(history, prune, removed_parts):
     upload, _ = history({"ratio": 1.0}, {"ratio": 1.0}, newer_commits=False)
 
@@ -47,6 +48,7 @@ def test_results_stay_while_the_search_reads_their_commits(history, prune, remov
     assert removed_parts(upload) == {UploadPart.BUNDLE, UploadPart.SAMPLES}
 
 
+@pytest.mark.slow(ci_only=True)
 def test_results_stay_until_it_is_known_whether_their_commits_are_on_the_branch(
     history, prune, removed_parts
 ):
@@ -58,6 +60,7 @@ def test_results_stay_until_it_is_known_whether_their_commits_are_on_the_branch(
     assert removed_parts(upload) == {UploadPart.BUNDLE, UploadPart.SAMPLES}
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("status", [UploadStatus.RECEIVED, UploadStatus.FAILED])
 def test_an_upload_that_is_to_be_tried_again_stays(
     any_engine, history, prune, removed_parts, status

@@ -297,6 +297,7 @@ def test_a_second_result_of_the_approved_commit_stays_approved(asked, says, desk
     assert desk.upload("2" * 32).conclusion == "success"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_newest_judged_result_is_approved_while_another_is_on_its_way(
     asked, says, desk, received, make_bundle
 ):

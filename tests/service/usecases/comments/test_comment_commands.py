@@ -70,6 +70,7 @@ def test_who_may_not_write_is_told_so_and_changes_nothing(regressed, discussion)
         assert acceptances_of(session, upload.project_id, 7) == ()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_another_regression_still_fails_the_check(regressed, discussion):
     regressed("a:f", "b:f")
     discussion.say("alice", "/perfledger accept a:f --reason worth it")

@@ -53,6 +53,7 @@ def test_a_command_that_is_carried_out_again_queues_nothing_new(jobs, discussion
     assert len(discussion.answers) == 1
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_second_comment_waits_for_the_job_that_is_queued(take, jobs, discussion):
     discussion.say("alice", RERUN)
     discussion.say("alice", RERUN)

@@ -52,6 +52,7 @@ def unbroken(shown):
     return " ".join(shown.replace("`", "").split())
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("form", ["table", "markdown"])
 def test_a_comparison_names_every_guess_to_the_last_one(run, guessed, form):
     shown = unbroken(run(*ALL, "--format", form))

@@ -121,7 +121,7 @@ def test_bundles_of_an_import_in_a_folder_have_the_changes_of_the_files(tmp_path
     assert of_bundles.labels == of_file.labels
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_recordings_of_asv_are_series_with_their_units_directions_and_readings(site, target):
     history, read = read_history([RECORDINGS / "asv"])
     import_history(history, target, watcher=Watcher())

@@ -80,6 +80,7 @@ def test_a_service_that_does_not_answer_is_a_note():
     assert TOKEN not in note
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_was_saved_is_recalled_as_if_asked_for(site, target, make_bundle, tmp_path):
     learn(site, make_bundle)
     elsewhere = Machine(device=Device.CPU, model="Another CPU")

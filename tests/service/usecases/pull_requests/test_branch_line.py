@@ -82,6 +82,7 @@ def test_nothing_is_read_for_what_is_known(history, commits):
     assert history.requests == [""]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_backfill_before_the_oldest_known_commit_extends_the_line_backwards(history, commits):
     line = [history.commit() for _ in range(30)]
     known = tuple(line[20:29])

@@ -171,6 +171,7 @@ def test_a_check_on_a_quarantined_device_is_marked_and_in_no_history(
     assert rows(engine, QuarantinedUploadRow) == 1
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_mark_stands_first_in_comment_and_check_and_is_plain_text(
     engine, judged, make_bundle, report_of, now
 ):

@@ -197,6 +197,7 @@ def test_a_test_whose_spread_the_runner_did_not_get_has_none_here(engine, learn,
     assert step_time(engine, upload).prior is None
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_report_says_where_the_runner_used_spreads_that_the_service_lacks(
     engine, learn, judged, two_pairs
 ):

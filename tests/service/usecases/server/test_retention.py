@@ -79,6 +79,7 @@ def test_what_is_younger_than_its_period_stays(history, prune, removed_parts, ki
     assert removed_parts(upload) == set()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_runners_whose_old_bundles_went_still_give_the_order(any_engine, history, prune):
     upload, _ = history({"ratio": 1.0}, {"ratio": 1.0})
     before = reorder(any_engine, upload.repository, commits=None).commits

@@ -148,6 +148,7 @@ def test_the_forms_own_requests_get_the_part_that_changes(site):
     assert "gcp:tpu-v4/on_demand" in restored.text
 
 
+@pytest.mark.slow(ci_only=True)
 def test_own_prices_are_for_maintainers_unless_all_may_see_them(browser_of, tmp_path, monkeypatch):
     contract = tmp_path / "contract.toml"
     contract.write_text(CONTRACT)

@@ -53,6 +53,7 @@ def with_canaries(people_site, clock):
     return people_site
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("with_canaries")
 def test_the_page_shows_canaries_drift_and_quarantine(browser_of):
     page = browser_of("vera").get(PATH).text
@@ -64,6 +65,7 @@ def test_the_page_shows_canaries_drift_and_quarantine(browser_of):
     assert 'name="reason"' not in page
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("with_canaries")
 def test_the_data_of_the_page_has_raw_values(browser_of):
     vera = browser_of("vera")

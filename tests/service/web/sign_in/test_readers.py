@@ -95,6 +95,7 @@ def test_who_may_view_nothing_is_told_so(browser_of):
     assert "octo" not in nobody.get("/account").text
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("end", ["none", None])
 def test_who_lost_access_loses_it_within_minutes(browser_of, stand_in, clock, end):
     alice = browser_of("alice")

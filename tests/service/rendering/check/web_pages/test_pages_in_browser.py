@@ -4,7 +4,7 @@ import pytest
 
 from tests.service.browsers import PATIENCE_MS
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(ci_only=True)
 # Counts the pixels of the chart's canvas that something was drawn on.
 DRAWN = """() => {
   const canvas = document.querySelector("#chart canvas");
@@ -25,9 +25,9 @@ NARROW = """() => new Promise(done => {
     ("width", "scheme"),
     [
         (360, "dark"),
-        pytest.param(1280, "light", marks=pytest.mark.slow(ci_only=True)),
-        pytest.param(1280, "dark", marks=pytest.mark.slow(ci_only=True)),
-        pytest.param(360, "light", marks=pytest.mark.slow(ci_only=True)),
+        (1280, "light"),
+        (1280, "dark"),
+        (360, "light"),
     ],
 )
 def test_pages_open_without_a_complaint_and_fit_the_screen(browser, served, pages, scheme, width):
@@ -49,9 +49,7 @@ def test_pages_open_without_a_complaint_and_fit_the_screen(browser, served, page
     assert too_wide == []
 
 
-@pytest.mark.parametrize(
-    "path", ["/series/1", pytest.param("/series/2", marks=pytest.mark.slow(ci_only=True))]
-)
+@pytest.mark.parametrize("path", ["/series/1", "/series/2"])
 def test_the_chart_takes_the_place_of_the_drawing(browser, served, path):
     page = browser.new_page()
 
@@ -63,7 +61,6 @@ def test_the_chart_takes_the_place_of_the_drawing(browser, served, path):
     page.close()
 
 
-@pytest.mark.slow(ci_only=True)
 def test_the_chart_reads_out_the_point_under_the_pointer(browser, served):
     page = browser.new_page(viewport={"width": 1000, "height": 800})
     page.goto(served + "/series/1", wait_until="load")
@@ -78,7 +75,6 @@ def test_the_chart_reads_out_the_point_under_the_pointer(browser, served):
     page.close()
 
 
-@pytest.mark.slow(ci_only=True)
 def test_the_chart_becomes_relative_and_a_click_opens_the_check(browser, served):
     page = browser.new_page(viewport={"width": 1000, "height": 800})
     page.goto(served + "/series/1", wait_until="load")
@@ -92,7 +88,6 @@ def test_the_chart_becomes_relative_and_a_click_opens_the_check(browser, served)
     page.close()
 
 
-@pytest.mark.slow(ci_only=True)
 def test_the_chart_is_drawn_again_in_the_other_colours_and_at_another_width(browser, served):
     page = browser.new_page(viewport={"width": 1000, "height": 800})
     page.goto(served + "/series/1", wait_until="load")
