@@ -57,7 +57,10 @@ def result_leaves(result: object) -> Iterator[object]:
     pending, visited = [result], set[int]()
     while pending:
         value = pending.pop()
-        inside = _items(value)
+        try:
+            inside = _items(value)
+        except Exception:  # a boundary: an object of the user's that fails when it is looked at
+            inside = None
         if inside is None:
             yield value
         elif id(value) not in visited:
@@ -79,11 +82,11 @@ def _items(value: object) -> list[object] | None:
 
 
 def _leaf_state(leaf: object) -> ResultState:
-    if _is_unfinished(leaf):
-        return ResultState.NOT_READY
     try:
+        if _is_unfinished(leaf):
+            return ResultState.NOT_READY
         bounds = _bounds(leaf)
-    except Exception:  # a boundary: arrays that are sparse, remote or of unusual types
+    except Exception:  # a boundary: arrays that are sparse or remote, attributes that fail
         return ResultState.UNKNOWN
     if not bounds:
         return ResultState.UNKNOWN

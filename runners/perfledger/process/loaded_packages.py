@@ -17,7 +17,7 @@ from perfledger.package_code import (
     LoadedPackage,
     SourcePackage,
 )
-from perfledger.process.module_origin import INSTALL_FOLDERS
+from perfledger.process.module_origin import INSTALL_FOLDERS, module_file
 
 MAPPED_FILES = Path("/proc/self/maps")  # Linux: shared objects that are loaded without an import
 COMPILED_SUFFIXES = (*EXTENSION_SUFFIXES, ".so")
@@ -55,7 +55,7 @@ class PackageRecorder:
         files: dict[str, dict[str, str]] = {}
         for name, module in tuple(modules.items()):
             package = self._package_of(str(name))  # sys.modules may have any key
-            path = None if package is None else _file_of(module)
+            path = None if package is None else module_file(module)
             if package is not None and path is not None:
                 files.setdefault(package, {})[str(name)] = path
         mapped = self._mapped_libraries()
@@ -166,17 +166,6 @@ def _open_unnoticed(path: str, flags: int) -> int:
     """
     is_own = os.stat(path).st_uid == os.geteuid()  # noqa: PTH116 - a module's path may be any text
     return os.open(path, flags | (getattr(os, "O_NOATIME", 0) if is_own else 0))
-
-
-def _file_of(module: object) -> str | None:
-    """Return a module's file; sys.modules may hold any object, whose own code is not run."""
-    try:
-        names = cast("Mapping[str, object]", object.__getattribute__(module, "__dict__"))
-    except AttributeError:
-        return None
-    path = names.get("__file__")
-    is_path = isinstance(path, str) and os.path.isabs(path) and "\0" not in path  # noqa: PTH117
-    return cast("str", path) if is_path else None
 
 
 def _torch_extensions(modules: Mapping[str, object]) -> frozenset[str]:

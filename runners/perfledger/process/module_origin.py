@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 
 INSTALL_FOLDERS = ("site-packages", "dist-packages")
 OWN_FOLDER = Path(__file__).resolve().parent
@@ -40,11 +41,22 @@ def misplaced_module(
     return ""
 
 
+def module_file(module: object) -> str | None:
+    """Return a module's file; sys.modules may hold any object, whose own code is not run."""
+    try:
+        names = cast("Mapping[str, object]", object.__getattribute__(module, "__dict__"))
+    except AttributeError:
+        return None
+    path = names.get("__file__")
+    is_path = isinstance(path, str) and os.path.isabs(path) and "\0" not in path  # noqa: PTH117
+    return cast("str", path) if is_path else None
+
+
 def _folders(modules: Mapping[str, ModuleType]) -> dict[str, str]:
     """Return the folders that modules were loaded from, each with one of its modules."""
     folders: dict[str, str] = {}
     for name, module in tuple(modules.items()):
-        path = getattr(module, "__file__", None)
-        if isinstance(path, str):
-            folders.setdefault(path.rpartition(os.sep)[0], name)
+        path = module_file(module)
+        if path is not None:
+            folders.setdefault(path.rpartition(os.sep)[0], str(name))
     return folders

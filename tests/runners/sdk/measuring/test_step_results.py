@@ -100,6 +100,25 @@ def test_a_result_that_holds_itself_is_examined_once():
     assert result_state(result) is ResultState.FINITE
 
 
+def test_what_fails_when_it_is_looked_at_says_nothing_and_hides_nothing():
+    class Record:
+        def __getattr__(self, name):
+            raise KeyError(name)
+
+    @dataclass
+    class Pending:
+        value: int
+
+        def __getattribute__(self, name):
+            if name == "value":
+                raise RuntimeError(name)
+            return object.__getattribute__(self, name)
+
+    assert result_state(Record()) is ResultState.UNKNOWN
+    assert result_state(Pending(1)) is ResultState.UNKNOWN
+    assert result_state([Record(), math.nan, Pending(1)]) is ResultState.NOT_FINITE
+
+
 def test_the_worst_state_of_several_results_counts():
     states = [ResultState.FINITE, ResultState.NOT_FINITE, ResultState.UNKNOWN]
 

@@ -85,3 +85,13 @@ def test_links_are_followed(root, repository, tmp_path):
 
 def test_perfledger_may_lie_anywhere(root):
     assert misplaced_module(sys.modules, root=root, repository=OWN_FOLDER) == ""
+
+
+def test_objects_among_the_modules_that_fail_when_they_are_looked_at_say_nothing(root, repository):
+    class Lazy:
+        def __getattr__(self, name):
+            raise RuntimeError(name)
+
+    modules = {**loaded(repository / "a.py"), "lazy": Lazy(), "blocked": None, 7: Lazy()}
+
+    assert "'m0'" in misplaced_module(modules, root=root, repository=repository)
