@@ -24,6 +24,8 @@ LARGE_GAIN = 0.5
 LEAST_GAIN = 0.005
 # Of the step time: even with equal counts it is worth a look, and without counts it needs a check.
 HUGE_GAIN = 0.9
+# Of a gain: as large a share of the counted work is gone, so that the step may just do less.
+LEAST_EXPLAINED = 0.5
 # A step that takes less than this many empty steps cannot be told from one.
 EMPTY_STEPS = 2.0
 # A step that is done uses none, and a harness that waits a thousandth of one.
@@ -83,14 +85,40 @@ def unproven_gains(
     return failures
 
 
-def huge_gains(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
-    """Return a warning for each improvement that is large enough to be a mistake."""
-    return tuple(
-        f"{verdict.workload} is {100 * _gain(verdict):.0f} % faster: look whether its result is "
-        "still right"
-        for verdict in verdicts
-        if verdict.outcome is Outcome.IMPROVED and _gain(verdict) > HUGE_GAIN
-    )
+def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...]:
+    """Return a warning for each improvement that may be less work.
+
+    It is huge, or large and nothing counts the work, or the counted work fell with the time.
+    """
+    pairs = pairs_of_workloads(bundle)
+    warnings: list[str] = []
+    for verdict in verdicts:
+        gain, name = _gain(verdict), verdict.workload
+        if verdict.outcome is not Outcome.IMPROVED or gain <= 0:
+            continue
+        faster = f"{name} is {100 * gain:.0f} % faster"
+        if gain > HUGE_GAIN:
+            warnings.append(f"{faster}: look whether its result is still right")
+        elif not (_is_accepted(bundle, name) or _agrees(pairs.get(name, {}))):
+            doubt = _less_work(bundle, name, gain)
+            warnings += [f"{faster} and {doubt}"] if doubt else []
+    return tuple(warnings)
+
+
+def _less_work(bundle: Bundle, workload: str, gain: float) -> str:
+    """Return that a gain may be less work and what to do, or ""."""
+    base, head = (_counts(bundle, workload, side) for side in Side)
+    look = "look whether its step still does all that base's does"
+    name = _first_count(base)
+    if not name:
+        unknown = f"none of its work can be counted: {look}, or give the workload a check="
+        return unknown if gain > LARGE_GAIN else ""
+    before, after = base[name], head.get(name)
+    if after is None or not (before.is_complete and after.is_complete):
+        return ""
+    if after.value > (1 - LEAST_EXPLAINED * gain) * before.value:
+        return ""
+    return f"its counted work fell {_fall(before, after)}: {look}"
 
 
 def _gain(verdict: Verdict) -> float:
@@ -228,15 +256,24 @@ def _lost_check_doubt(pairs: Pairs) -> str:
 def _count_doubt(bundle: Bundle, workload: str, gain: float) -> str:
     """Return how the counted work fails to confirm a gain, or ""."""
     base, head = (_counts(bundle, workload, side) for side in Side)
-    name = next((name for name in (FLOPS, BYTES) if name in base and base[name].value > 0), "")
+    name = _first_count(base)
     if not name:
         return "none of its work can be counted" if gain > HUGE_GAIN else ""
     before, after = base[name], head.get(name)
     if after is None or not after.is_complete:
         return "its work cannot be counted completely"
     if before.is_complete and after.value < LEAST_WORK * before.value:
-        return f"its counted work fell from {before.value:.3g} to {after.value:.3g} {after.unit}"
+        return f"its counted work fell {_fall(before, after)}"
     return ""
+
+
+def _first_count(counts: Mapping[str, Count]) -> str:
+    """Return the name of the count that tells most about the work, "" if none does."""
+    return next((name for name in (FLOPS, BYTES) if name in counts and counts[name].value > 0), "")
+
+
+def _fall(before: Count, after: Count) -> str:
+    return f"from {before.value:.3g} to {after.value:.3g} {after.unit}"
 
 
 def _counts(bundle: Bundle, workload: str, side: Side) -> dict[str, Count]:

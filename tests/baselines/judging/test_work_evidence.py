@@ -12,7 +12,7 @@ from perfledger_baselines.judging.judge import judge_bundle, judgement_of
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_baselines.judging.work_evidence import (
     HUGE_GAIN,
-    huge_gains,
+    gain_warnings,
     pairs_of_workloads,
     work_failures,
 )
@@ -297,15 +297,68 @@ def test_a_check_that_head_removes_confirms_no_gain(checked):
     assert outcome(checked(ratio=0.6, base=answered)) == "improved"
 
 
+def warnings_of(bundle):
+    return gain_warnings(bundle, judge_bundle(bundle))
+
+
 @pytest.mark.parametrize(("ratio", "is_huge"), [(0.2, False), (0.05, True)])
 def test_a_huge_gain_is_improved_with_a_warning(checked, ratio, is_huge):
-    equal = ([count(FLOPS, 1e9)], [count(FLOPS, 1e9)])
-    verdicts = judge_bundle(checked(ratio=ratio, counts=equal))
+    bundle = checked(ratio=ratio, counts=([count(FLOPS, 1e9)], [count(FLOPS, 1e9)]))
 
-    assert verdicts[0].outcome is Outcome.IMPROVED
-    assert huge_gains(verdicts) == (
+    assert outcome(bundle) is Outcome.IMPROVED
+    assert warnings_of(bundle) == (
         ("m:f is 95 % faster: look whether its result is still right",) if is_huge else ()
     )
+
+
+def test_a_large_gain_of_uncounted_work_is_improved_with_a_warning(checked):
+    bundle = checked(ratio=0.3)
+
+    assert outcome(bundle) is Outcome.IMPROVED
+    (warning,) = warnings_of(bundle)
+    assert warning == (
+        "m:f is 70 % faster and none of its work can be counted: look whether its step still does "
+        "all that base's does, or give the workload a check="
+    )
+    assert warnings_of(checked(ratio=0.6)) == ()
+
+
+def test_a_gain_by_less_counted_work_is_improved_with_a_warning(checked):
+    """A smaller batch, or fewer layers by a setting."""
+    bundle = checked(ratio=0.6, counts=([count(FLOPS, 1e9)], [count(FLOPS, 6e8)]))
+
+    assert outcome(bundle) is Outcome.IMPROVED
+    (warning,) = warnings_of(bundle)
+    assert warning == (
+        "m:f is 40 % faster and its counted work fell from 1e+09 to 6e+08 FLOP: look whether its "
+        "step still does all that base's does"
+    )
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        [count(FLOPS, 9e8)],
+        [count(FLOPS, 6e8, is_complete=False)],
+        [],
+    ],
+)
+def test_a_gain_that_less_counted_work_does_not_explain_is_no_warning(checked, head):
+    assert warnings_of(checked(ratio=0.6, counts=([count(FLOPS, 1e9)], head))) == ()
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5])
+def test_less_work_in_no_less_time_is_no_warning(checked, ratio):
+    counts = ([count(FLOPS, 1e9)], [count(FLOPS, 1e8)])
+
+    assert warnings_of(checked(ratio=ratio, counts=counts)) == ()
+
+
+def test_what_is_accepted_or_confirmed_by_a_check_is_no_warning(checked):
+    answered = StepEvidence(answer={"": 1.0})
+
+    assert warnings_of(checked(ratio=0.3, base=answered, head=answered)) == ()
+    assert warnings_of(checked(ratio=0.3, accepted_work=("m:f",))) == ()
 
 
 def improvement(gain):
@@ -334,5 +387,7 @@ def improvement(gain):
 
 
 @pytest.mark.parametrize(("gain", "warnings"), [(HUGE_GAIN, 0), (0.95, 1)])
-def test_only_more_than_a_huge_gain_is_a_warning(gain, warnings):
-    assert len(huge_gains([improvement(gain)])) == warnings
+def test_only_more_than_a_huge_gain_is_a_warning(checked, gain, warnings):
+    bundle = checked(counts=([count(FLOPS, 1e9)], [count(FLOPS, 1e9)]))
+
+    assert len(gain_warnings(bundle, [improvement(gain)])) == warnings
