@@ -30,6 +30,7 @@ from perfledger_service.values.jobs.queued_work import (
     QueuedCommand,
     QueuedNotice,
     QueuedRetention,
+    QueuedReview,
     QueuedUpload,
 )
 from perfledger_service.workflow_database import engine_options, prepare_sqlite
@@ -49,6 +50,7 @@ CHECK_WORKFLOW = "check"
 COMMAND_WORKFLOW = "command"
 NOTICE_WORKFLOW = "notice"
 RETENTION_WORKFLOW = "retention"
+REVIEW_WORKFLOW = "review"
 QUEUE = "pull_requests"
 POLL_S = 0.25
 WORKERS = 4  # pull requests that are processed at the same time
@@ -80,6 +82,7 @@ class WorkflowSteps:
     `send_notice` returns where a notice went, None where none was due; `record_sent` stores that.
     `fail_notice` records why a notice was not sent, and whether that is the end of it.
     `prune` removes what is past its retention period and returns whether to call it again.
+    `review` makes the review of a quarter, and `fail_review` records why there is none.
     """
 
     judge: Callable[[str], bool]
@@ -94,9 +97,13 @@ class WorkflowSteps:
     record_sent: Callable[[QueuedNotice, str], None] = lambda _work, _reference: None
     fail_notice: Callable[[QueuedNotice, str, bool], None] = lambda _work, _reason, _is_final: None
     prune: Callable[[], bool] = bool  # by default nothing is removed
+    review: Callable[[QueuedReview], None] = lambda _: None  # by default none is made
+    fail_review: Callable[[QueuedReview, str], None] = lambda _work, _reason: None
 
 
-_AnyLaterWork = TypeVar("_AnyLaterWork", QueuedCheck, QueuedCommand, QueuedNotice, QueuedRetention)
+_AnyLaterWork = TypeVar(
+    "_AnyLaterWork", QueuedCheck, QueuedCommand, QueuedNotice, QueuedRetention, QueuedReview
+)
 
 
 class UploadWorkflow:
@@ -130,6 +137,7 @@ class UploadWorkflow:
         self._command_workflow: Callable[[QueuedCommand], None] | None = None
         self._notice_workflow: Callable[[QueuedNotice], None] | None = None
         self._retention_workflow: Callable[[QueuedRetention], None] | None = None
+        self._review_workflow: Callable[[QueuedReview], None] | None = None
 
     @property
     def is_launched(self) -> bool:
@@ -170,6 +178,12 @@ class UploadWorkflow:
 
         self._retention_workflow = retention_workflow
 
+        @DBOS.workflow(name=REVIEW_WORKFLOW)
+        def review_workflow(review: QueuedReview) -> None:
+            self._review(review)
+
+        self._review_workflow = review_workflow
+
         @DBOS.workflow(name=NOTICE_WORKFLOW)
         def notice_workflow(notice: QueuedNotice) -> None:
             self._send_notice(notice)
@@ -206,6 +220,10 @@ class UploadWorkflow:
     def enqueue_retention(self, retention: QueuedRetention) -> None:
         """Enqueue a day's removal of what is past its period; it runs once, on one replica."""
         self._enqueue_later(self._retention_workflow, retention)
+
+    def enqueue_review(self, review: QueuedReview) -> None:
+        """Enqueue a day's attempt to make a quarter's review; it runs once, on one replica."""
+        self._enqueue_later(self._review_workflow, review)
 
     def forget_ended(self, before: datetime) -> None:
         """Delete some of the engine's records of work that was enqueued before a time and ended."""
@@ -308,6 +326,14 @@ class UploadWorkflow:
         for _ in range(MAX_PASSES):  # an error ends a day's retention: the next day goes on
             if not DBOS.run_step({**self._retries, "name": "prune"}, self._steps.prune):
                 return
+
+    def _review(self, review: QueuedReview) -> None:
+        try:
+            make = partial(self._steps.review, review)
+            DBOS.run_step({**self._retries, "name": "review"}, make)
+        except Exception as error:  # what is missing may be there on the next day
+            fail = partial(self._steps.fail_review, review, reason_of(error))
+            DBOS.run_step({**self._recording, "name": "fail_review"}, fail)
 
     def _send_notice(self, notice: QueuedNotice) -> None:
         try:

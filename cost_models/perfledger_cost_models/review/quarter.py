@@ -47,6 +47,16 @@ class Quarter:
         """Return the next quarter."""
         return Quarter(self.year + self.number // 4, self.number % 4 + 1)
 
+    @property
+    def before(self) -> "Quarter":
+        """Return the quarter before it."""
+        return quarter_at(self.first - timedelta(days=1))
+
+
+def quarter_at(day: date) -> Quarter:
+    """Return the quarter of a day."""
+    return Quarter(day.year, (day.month - 1) // MONTHS + 1)
+
 
 def quarter_of(name: str) -> Quarter:
     """Return the quarter of a name like 2026Q4; raises QuarterError."""

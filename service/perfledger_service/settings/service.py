@@ -8,6 +8,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from perfledger_service.settings.check import ENV_PREFIX
 from perfledger_service.settings.retention import RetentionSettings
+from perfledger_service.settings.review import ReviewSettings
 from perfledger_service.settings.validation import validate_settings
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -26,7 +27,7 @@ def browser_url(text: str) -> str:
     return url._replace(netloc=host).geturl() if url.hostname and "@" not in url.netloc else text
 
 
-class ServiceSettings(RetentionSettings):
+class ServiceSettings(RetentionSettings, ReviewSettings):
     """The settings of a service's operator; secrets have no default."""
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)

@@ -30,6 +30,7 @@ from perfledger_service.usecases.pull_requests.machine_classes import unfinished
 from perfledger_service.usecases.pull_requests.missed_deliveries import redeliver_missed
 from perfledger_service.usecases.pull_requests.retry import due_work
 from perfledger_service.usecases.pull_requests.uploads import unfinished_work
+from perfledger_service.usecases.review.scheduled_review import ReviewSchedule, due_review
 from perfledger_service.values.jobs.queued_work import QueuedRetention
 from perfledger_service.values.storage.retention import RetentionClass
 from perfledger_service.web import (
@@ -73,6 +74,7 @@ SWEEP_S = 30.0
 TAKE_OVER_S = 1.0
 RETENTION_S = 600.0  # what is past its period goes once a day
 PRICES_S = 600.0  # between looks for prices that became old
+REVIEW_S = 600.0  # between looks for a quarter that ended
 # In the order in which a path is looked for: the pages' `/{owner}/{name}` fits most.
 ROUTED: Final = (
     *(uploads, priors, ab_requests, checks, events, reads, devices, jobs),
@@ -147,6 +149,16 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
         unfinished_deadlines(state.engine, now=state.now()),
         unfinished_command_work(state.engine, now=state.now()),
     )
+    if state.reviews is not None:  # what became due while the service was away
+        _enqueue_review(state, state.reviews)
+    tasks = _tasks(state)
+    for task in tasks:
+        task.start()
+    return tasks
+
+
+def _tasks(state: AppState) -> tuple[RepeatedTask, ...]:
+    """Return what is done again and again, as far as the settings ask for it."""
     tasks = [
         RepeatedTask("sweep", partial(_sweep, state), every_s=SWEEP_S),
         RepeatedTask("queue jobs", partial(_queue_jobs, state), every_s=SWEEP_S),
@@ -155,6 +167,9 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
     ]
     if state.has_price_notices:
         tasks.append(RepeatedTask("prices", partial(_queue_price_notices, state), every_s=PRICES_S))
+    if state.reviews is not None:
+        review = partial(_enqueue_review, state, state.reviews)
+        tasks.append(RepeatedTask("review", review, every_s=REVIEW_S))
     if state.retention.days:
         tasks.append(RepeatedTask("retention", partial(_prune, state), every_s=RETENTION_S))
     if state.pull_requests is not None:
@@ -169,8 +184,6 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
                 "take over", partial(_take_over, state, state.replica), every_s=TAKE_OVER_S
             )
         )
-    for task in tasks:
-        task.start()
     return tuple(tasks)
 
 
@@ -223,6 +236,12 @@ def _queue_notices(state: AppState) -> None:
 
 def _queue_price_notices(state: AppState) -> None:
     queue_price_notices(state.engine, now=state.now())
+
+
+def _enqueue_review(state: AppState, schedule: ReviewSchedule) -> None:
+    review = due_review(state.engine, schedule, now=state.now())
+    if review is not None:
+        state.workflow.enqueue_review(review)
 
 
 def _take_over(state: AppState, replica: ReplicaLock) -> None:

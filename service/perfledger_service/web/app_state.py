@@ -26,6 +26,7 @@ from perfledger_service.usecases.people.sign_in import SignInOptions
 from perfledger_service.usecases.people.tokens import token_holder
 from perfledger_service.usecases.pull_requests.actions_runs import project_of_run
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.review.scheduled_review import ReviewSchedule
 from perfledger_service.values.storage.retention import RetentionPolicy
 from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.web.loopback import is_address, is_within
@@ -61,6 +62,7 @@ class AppState:
     sign_in: SignInOptions | None = None  # None: whoever reaches the service reads its pages
     permissions: AccountPermissions | None = None  # None: people have granted roles alone
     has_price_notices: bool = False
+    reviews: ReviewSchedule | None = None  # None: no review is made by itself
     retention: RetentionPolicy = field(default_factory=lambda: RetentionPolicy({}))
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)

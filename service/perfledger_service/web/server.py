@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 
 import uvicorn
@@ -41,6 +42,11 @@ from perfledger_service.usecases.pull_requests.machine_classes import (
 from perfledger_service.usecases.pull_requests.retry import defer_upload
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
+from perfledger_service.usecases.review.scheduled_review import (
+    fail_review,
+    make_review,
+    review_schedule,
+)
 from perfledger_service.usecases.server.retention import prune, retention_policy
 from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedUpload
 from perfledger_service.web.app import create_app
@@ -163,31 +169,40 @@ def _app_state(
     def post_check(check: QueuedCheck) -> None:
         post_head(head_of_work(check))
 
-    retention = retention_policy(settings)
+    retention, reviews = retention_policy(settings), review_schedule(settings)
     replica = ReplicaLock(engine) if engine.dialect.name == "postgresql" else None
+    steps = WorkflowSteps(
+        judge=judge,
+        post=speak,
+        fail=fail,
+        defer=defer,
+        deadlines=partial(deadline_work, engine),
+        post_check=post_check,
+        carry_out=partial(
+            carry_out, engine, pull_requests=github, reports=reports, public_url=public_url
+        ),
+        fail_command=partial(fail_command, engine),
+        send_notice=partial(
+            send_notice,
+            engine,
+            senders=_notice_senders(settings, github),
+            public_url=public_url,
+        ),
+        record_sent=partial(record_sent, engine),
+        fail_notice=partial(fail_notice, engine),
+        prune=partial(prune, engine, retention, clock=utc_now, pull_requests=github),
+    )
+    if reviews is not None:
+        steps = replace(
+            steps,
+            review=partial(
+                make_review, engine, reviews, database_url=settings.database_url, clock=utc_now
+            ),
+            fail_review=partial(fail_review, engine, reviews, clock=utc_now),
+        )
     jobs = UploadWorkflow(
         workflow_database_url(settings.database_url),
-        WorkflowSteps(
-            judge=judge,
-            post=speak,
-            fail=fail,
-            defer=defer,
-            deadlines=partial(deadline_work, engine),
-            post_check=post_check,
-            carry_out=partial(
-                carry_out, engine, pull_requests=github, reports=reports, public_url=public_url
-            ),
-            fail_command=partial(fail_command, engine),
-            send_notice=partial(
-                send_notice,
-                engine,
-                senders=_notice_senders(settings, github),
-                public_url=public_url,
-            ),
-            record_sent=partial(record_sent, engine),
-            fail_notice=partial(fail_notice, engine),
-            prune=partial(prune, engine, retention, clock=utc_now, pull_requests=github),
-        ),
+        steps,
         executor_id=replica.executor_id if replica else None,
     )
     return AppState(
@@ -209,6 +224,7 @@ def _app_state(
         permissions=LimitedPermissions(github) if github else None,
         has_price_notices=settings.notice_stale_prices,
         retention=retention,
+        reviews=reviews,
     )
 
 

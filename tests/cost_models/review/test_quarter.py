@@ -8,6 +8,7 @@ from perfledger_cost_models.review.quarter import (
     LAST_YEAR,
     Quarter,
     QuarterError,
+    quarter_at,
     quarter_of,
 )
 
@@ -28,6 +29,8 @@ def test_quarters_follow_each_other_without_a_gap(year, number):
     quarter = Quarter(year, number)
 
     assert quarter.after.first == quarter.last + timedelta(days=1)
+    assert quarter.after.before == quarter
+    assert quarter_at(quarter.first) == quarter_at(quarter.last) == quarter
     assert quarter_of(quarter.name) == quarter
 
 

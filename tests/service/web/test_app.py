@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fastapi.routing import iter_route_contexts
@@ -9,6 +11,7 @@ from fastapi.routing import iter_route_contexts
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.pull_requests.projects import RESERVED_OWNERS
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.review.scheduled_review import ReviewSchedule
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState
 from perfledger_service.workflows import UploadWorkflow
@@ -29,6 +32,9 @@ class Workflow(UploadWorkflow):
             f"sweep {sum(len(tuple(one)) for one in (unfinished, deadlines, commands))}"
         )
 
+    def enqueue_review(self, review):
+        self.calls.append(f"review {review.quarter}")
+
     def close(self):
         self.calls.append("close")
         return self._is_finished
@@ -38,11 +44,10 @@ class Workflow(UploadWorkflow):
 def served(engine):
     """Start and stop an application around a workflow; return it, and raise what `during` does."""
 
-    def served(workflow, during=lambda: None):
+    def served(workflow, during=lambda: None, **values):
         reports = UploadReports(build_report)
-        app = create_app(
-            AppState(engine=engine, workflow=workflow, reports=reports, public_url="https://a")
-        )
+        state = AppState(engine=engine, workflow=workflow, reports=reports, public_url="https://a")
+        app = create_app(replace(state, **values))
 
         async def run():
             async with app.router.lifespan_context(app):
@@ -206,3 +211,14 @@ def test_nothing_changes_without_a_token_or_a_signature(site):
     assert len(requests) > len(changing)
     assert {answer.status_code for answer in answers} <= {401, 404, 405}  # no webhooks here
     assert site.jobs.works == site.jobs.checks == site.jobs.commands == []
+
+
+def test_a_review_that_became_due_while_the_service_was_away_is_begun_at_its_start(served, now):
+    workflow = Workflow()
+    schedule = ReviewSchedule(
+        repository="octo/models", plan=Path("plan.toml"), bill="", team_tag=""
+    )
+
+    served(workflow, reviews=schedule, now=lambda: now.replace(month=11))
+
+    assert workflow.calls == ["launch", "sweep 0", "review 2026Q3", "close"]

@@ -23,6 +23,7 @@ from perfledger_service.rendering.notices.event_notice import (
     event_notice_document,
 )
 from perfledger_service.rendering.notices.price_notice import price_notice_document
+from perfledger_service.rendering.notices.review_notice import review_notice_document
 from perfledger_service.rendering.server.event import MOST_SHOWN, triage_document
 from perfledger_service.store.database import read_session
 from perfledger_service.store.events.tracked_events import event_by_id
@@ -30,6 +31,7 @@ from perfledger_service.store.gate_checks import RED_CONCLUSION
 from perfledger_service.store.projects import Project
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.events.event import triage
+from perfledger_service.usecases.notices.review_notices import REVIEW_KEY
 from perfledger_service.usecases.notices.stale_prices import outdated_prices
 from perfledger_service.values.notices.notice import Notice, NoticeMessage, NoticeSubject
 
@@ -64,6 +66,10 @@ def message_of(
         case NoticeSubject.PRICES:
             documents = [price_notice_document(outdated_prices(today=now.date()))]
             links = {"Prices": f"{public_url}/admin/prices?stale=true"}
+        case NoticeSubject.REVIEW:
+            quarter = notice.key.removeprefix(REVIEW_KEY)
+            documents = [review_notice_document(quarter, notice.cause)]
+            links = {"Reviews": f"{site}/reviews"}
         case _:
             with read_session(engine) as session:
                 event_notice = _event_notice(session, project, notice)

@@ -31,15 +31,14 @@ def write_review(
     Raises UsageError for a folder that cannot be written, and, before anything is written, for a
     format whose library is not installed.
     """
-    writers = [(form, _writer(form)) for form in dict.fromkeys(forms)]
+    contents = render_review(review, forms=forms)
     words = first_page(review)
     yield words.take
     yield words.why
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for form, write in writers:
+        for form, content in contents:
             path = folder / f"{'focus' if form is ReviewFormat.CSV else 'review'}.{form}"
-            content = write(review)
             if content is None:
                 yield f"{path}: not written, because it needs --bill"
             else:
@@ -55,6 +54,26 @@ def write_review(
     except OSError as error:
         msg = f"cannot write into {folder}: {error.strerror}"
         raise UsageError(msg) from error
+
+
+def render_review(
+    review: Review, *, forms: Sequence[ReviewFormat]
+) -> Iterator[tuple[ReviewFormat, bytes | None]]:
+    """Return each document by its format as it is asked for, None for one that needs a bill.
+
+    Raises UsageError at once for a format whose library is not installed.
+    """
+    writers = [(form, _writer(form)) for form in dict.fromkeys(forms)]
+    return ((form, write(review)) for form, write in writers)
+
+
+def is_installed(form: ReviewFormat) -> bool:
+    """Return whether the library that writes a format is installed."""
+    try:
+        _writer(form)
+    except UsageError:
+        return False
+    return True
 
 
 def _writer(form: ReviewFormat) -> Callable[[Review], bytes | None]:

@@ -1,10 +1,11 @@
 """Stores a review in the service, where the maintainers of a project read it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from perfledger_cost_models.review.review_document import Review
 from perfledger_service.errors import TooLargeError
@@ -46,6 +47,25 @@ def publish_review(
     """
     documents: dict[str, bytes] = {}
     yield from write_review(review, folder, forms=forms, keep=documents.__setitem__)
+    with write_session(engine) as session:
+        number = store_review(session, project, review, documents, actor=actor, now=now)
+        session.commit()
+    yield f"{public_url.rstrip('/')}/{project.repository}/reviews/{number}"
+
+
+def store_review(
+    session: Session,
+    project: Project,
+    review: Review,
+    documents: Mapping[str, bytes],
+    *,
+    actor: Actor,
+    now: datetime,
+) -> int:
+    """Store a review's documents by format, note who did it, and return the review's number.
+
+    Raises TooLargeError for a document beyond MAX_DOCUMENT_BYTES.
+    """
     for form, content in documents.items():
         if len(content) > MAX_DOCUMENT_BYTES:
             msg = f"the review's {form} has {len(content):,} bytes: leave it out with --format"
@@ -59,15 +79,13 @@ def publish_review(
         decision=words.take,
         reason=words.why,
     )
-    with write_session(engine) as session:
-        number = add_review(session, project.id, new, documents, now=now)
-        add_audit_entry(
-            session,
-            AuditAction.CHANGE_PROJECT,
-            actor,
-            project_id=project.id,
-            detail=f"review {number} of {new.quarter} is stored",
-            now=now,
-        )
-        session.commit()
-    yield f"{public_url.rstrip('/')}/{project.repository}/reviews/{number}"
+    number = add_review(session, project.id, new, documents, now=now)
+    add_audit_entry(
+        session,
+        AuditAction.CHANGE_PROJECT,
+        actor,
+        project_id=project.id,
+        detail=f"review {number} of {new.quarter} is stored",
+        now=now,
+    )
+    return number

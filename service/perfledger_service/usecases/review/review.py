@@ -104,7 +104,7 @@ class ReviewRequest:
     bill: Path | None
     team_tag: str
     prices: PriceSettings
-    previous: Path | None
+    previous: Path | NamedBytes | None
     is_stale_allowed: bool
 
 
@@ -232,9 +232,11 @@ def _previous_review(
 ) -> tuple[PreviousReview | None, tuple[ReviewSource, ...]]:
     if request.previous is None:
         return None, ()
-    data = read_bytes(request.previous, most_bytes=MAX_BYTES)
-    previous = read_previous_review(data, before=request.quarter)
-    return previous, (_source(f"review of {previous.quarter.name}", request.previous.name, data),)
+    file = request.previous
+    if isinstance(file, Path):
+        file = NamedBytes(file.name, read_bytes(file, most_bytes=MAX_BYTES))
+    previous = read_previous_review(file.data, before=request.quarter)
+    return previous, (_source(f"review of {previous.quarter.name}", file.name, file.data),)
 
 
 def _projection_check(records: QuarterRecords | UnknownFigure) -> ProjectionCheck | None:

@@ -89,6 +89,24 @@ class QueuedRetention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedReview:
+    """A day's attempt to make the review of a quarter that ended."""
+
+    quarter: str
+    due_at: datetime
+
+    @property
+    def id(self) -> str:
+        """Return the id of the work: a quarter has one a day, until its review is stored."""
+        return f"review-{self.quarter}-{self.due_at:%Y-%m-%d}"
+
+    @property
+    def partition(self) -> str:
+        """Return the queue's partition: one at a time."""
+        return "review"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedNotice:
     """An edition of a notice, to send once; those to one target are sent in order."""
 

@@ -35,6 +35,7 @@ class NoticeSubject(StrEnum):
     SUMMARY = "summary"  # of those beyond the quota
     TRIAGE = "triage"  # the weekly report
     PRICES = "prices"  # they are too old
+    REVIEW = "review"  # of a quarter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,8 @@ class NoticeTarget:
 
     `address` is the name of a webhook in the service's settings, or an address of mail; "" for
     issues. With `is_early` it also gets what no A/B run confirmed, and with `is_weekly` the triage
-    report, and when prices are old. At most `hourly` events are sent in an hour.
+    report, and is told of old prices and of a quarter's review. At most `hourly` events are sent in
+    an hour.
     """
 
     channel: NoticeChannel
@@ -61,8 +63,8 @@ class Notice:
 
     `key` says what it is about, and is unique in its target. `upload_id` is the check that confirms
     its event, "" without one; `count` the number of events that a summary stands for. `cause` is
-    what was told of its event, by which it is known again after it is regrouped. `reference` is the
-    number of its issue.
+    what was told of its event, by which it is known again after it is regrouped; of a review, what
+    it lacks, "" once it is stored. `reference` is the number of its issue.
     """
 
     id: int

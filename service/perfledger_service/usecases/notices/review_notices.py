@@ -1,0 +1,62 @@
+"""Queues a notice when a quarter's review is stored, or what it lacks."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from sqlmodel import Session
+
+from perfledger_service.store.events.notices import (
+    add_notice,
+    last_of_kind,
+    targets_of,
+    update_notice,
+)
+from perfledger_service.usecases.notices.notice_queue import new_notice
+from perfledger_service.values.notices.notice import (
+    NoticeChannel,
+    NoticeStatus,
+    NoticeSubject,
+    NoticeTarget,
+)
+
+REVIEW_KEY = "review-"
+
+
+def queue_review_notices(
+    session: Session, project_id: int, quarter: str, *, problem: str, now: datetime
+) -> None:
+    """Tell the readers of a project's weekly report once that a review is there, or its problem.
+
+    `problem` is "" for a review that is stored. After a problem only the stored review is told.
+    Nothing goes to the repository's issues: what a review lacks names own files and prices. The
+    caller holds the project's lock.
+    """
+    for target in targets_of(session, project_id):
+        if target.is_weekly and target.channel is not NoticeChannel.ISSUE:
+            _queue(session, project_id, target, quarter, problem=problem, now=now)
+
+
+def _queue(
+    session: Session,
+    project_id: int,
+    target: NoticeTarget,
+    quarter: str,
+    *,
+    problem: str,
+    now: datetime,
+) -> None:
+    key = f"{REVIEW_KEY}{quarter}"
+    notice = last_of_kind(session, target.id, prefix=key)
+    if notice is None:
+        first = new_notice(project_id, target, key, NoticeSubject.REVIEW, now=now)
+        add_notice(session, replace(first, cause=problem))
+    elif notice.cause and not problem:
+        # Another edition even where the first one is still queued: it may be on its way.
+        update_notice(
+            session,
+            notice,
+            cause="",
+            status=NoticeStatus.QUEUED,
+            edition=notice.edition + 1,
+            queued_at=now,
+        )
