@@ -21,6 +21,7 @@ from perfledger_profiles.diff.stable_names import (
     normal_path,
     normal_place,
     plain_name,
+    unqualified_name,
 )
 from perfledger_profiles.parsing.operation_family import FUSED_ATTENTION
 
@@ -59,6 +60,7 @@ def match(
         partial(_stage, key=_name_and_place, stage=MatchStage.NAME),
         partial(_stage, key=_name_and_shapes, stage=MatchStage.NAME),
         partial(_stage, key=_name, stage=MatchStage.NAME),
+        partial(_stage, key=_unqualified, stage=MatchStage.NAME),
         match_fusions,
         partial(_stage, key=_place, stage=MatchStage.PLACE),
         partial(_stage, key=alike, stage=MatchStage.FAMILY),
@@ -154,6 +156,11 @@ def _name_and_shapes(operation: Operation) -> _Key:
 
 def _name(operation: Operation) -> _Key:
     return normal_name(operation.name)
+
+
+def _unqualified(operation: Operation) -> _Key:
+    """Return what stays where a library moves a kernel into another namespace."""
+    return unqualified_name(operation.name), operation.bucket
 
 
 def _place(operation: Operation) -> _Key:

@@ -16,7 +16,13 @@ _INSTANCE = re.compile(r"(?:[ ._#:]+\d+|\[\d+\])+(?=/|$)")
 _INNERMOST_TEMPLATE = re.compile(r"<[^<>]*>")
 _ARGUMENTS = re.compile(r"\([^()]*\)( \[clone[^\]]*\])?$")
 # Template arguments that name a generic kernel's operation, as in vectorized_elementwise_kernel.
-_OPERATION_ARGUMENT = re.compile(r"\b\w*(?:Functor|gemm|fprop|dgrad|wgrad)\w*")
+_OPERATION_ARGUMENT = re.compile(r"\b\w*(?:Functor|gemm|fprop|dgrad|wgrad|Attn)\w*")
+# Namespaces that a library renames with its version ("cub::CUB_200700_750_NS::", "cutlass::v3::"),
+# and those without a name, as clang, nvcc and gcc print them.
+_VERSION_NAMESPACE = re.compile(
+    r"\b(?:[A-Z]+_\d\w*_NS|v\d+|__\d+)::|(?:\(anonymous namespace\)|<unnamed>|\{anonymous\})::"
+)
+_NAMESPACE = re.compile(r"\b\w+::")
 _LIBRARY_KERNEL = re.compile(
     r"(?i)^(volta|turing|ampere|ada|hopper|blackwell|maxwell|pascal|sm\d\d|cutlass|nvjet|cijk|xmma)_"
     r"|gemm|[dw]grad|fprop|winograd"
@@ -67,7 +73,7 @@ def normal_name(name: str) -> str:
     Beside the parts that `plain_name` drops these are template arguments and, for a library's
     kernel, architecture, tile, stages, layout and alignment.
     """
-    text = plain_name(name).removeprefix("void ")
+    text = _VERSION_NAMESPACE.sub("", plain_name(name)).removeprefix("void ")
     operators: set[str] = set()
     while (template := _INNERMOST_TEMPLATE.search(text)) is not None:
         operators.update(_OPERATION_ARGUMENT.findall(template[0]))
@@ -80,6 +86,12 @@ def normal_name(name: str) -> str:
         text = pattern.sub(place, text)
     text = _without_build_words(text) if _LIBRARY_KERNEL.search(text) else text
     return _COPY_NUMBER.sub("", text) or name
+
+
+@lru_cache(maxsize=MAX_CACHED_NAMES)
+def unqualified_name(name: str) -> str:
+    """Return the normal name without namespaces, which a library may add or rename."""
+    return _NAMESPACE.sub("", normal_name(name)) or name
 
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)

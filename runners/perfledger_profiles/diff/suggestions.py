@@ -75,8 +75,8 @@ MASK = (
 )
 DROPOUT = "dropout is active: call model.eval() unless the step trains"
 MORE_CALLS = (
-    "the same operation is called more often on the same inputs: if that is unintended, look for "
-    "an added layer, pass or repeated computation"
+    "the same operation is called more often: if that is unintended, look for an added layer, pass "
+    "or repeated computation"
 )
 SEQUENTIAL = (
     "a loop runs its iterations in sequence inside the compiled program: use jax.vmap for "

@@ -1,9 +1,12 @@
 """Lists a profile's kernels as rows with bars, or its operations if no device ran a kernel."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perfledger.profile import Bucket, Kernel, Operation, OperationFamily, Profile
+from perfledger_profiles.diff.grouping import longest_operation
+from perfledger_profiles.diff.matching import match
+from perfledger_profiles.diff.operation_change import OperationChange
 from perfledger_profiles.parsing.copy_names import copy_bucket
 from perfledger_service.rendering.chart.bar_rows import BarRow
 from perfledger_service.rendering.chart.marks import Tone
@@ -88,22 +91,23 @@ def kernel_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
 
 
 def paired_kernel_rows(base: Profile, head: Profile, *, most: int) -> tuple[PairedKernelRow, ...]:
-    """Return both sides' kernels by name, those with the longest time of either side.
+    """Return both sides' kernels, those with the longest time of either side.
 
+    They are matched as operations are, so that another version's template path is no other kernel.
     Without kernels on either side, return operations.
     """
     has_kernels = bool(base.kernels or head.kernels)
     before, after = (
-        _times(side.kernels if has_kernels else side.operations) for side in (base, head)
+        _without_places(map(_operation, side.kernels) if has_kernels else side.operations)
+        for side in (base, head)
     )
-    names = sorted(
-        dict.fromkeys([*before, *after]),
-        key=lambda name: -max(before.get(name, 0.0), after.get(name, 0.0)),
+    changes = sorted(
+        match(before, after), key=lambda change: -max(change.base_seconds, change.head_seconds)
     )[:most]
-    longest = max((max(before.get(name, 0.0), after.get(name, 0.0)) for name in names), default=0.0)
-    if longest <= 0:
-        return ()
-    return tuple(_paired_row(name, before, after, longest=longest) for name in names)
+    longest = max(
+        (max(change.base_seconds, change.head_seconds) for change in changes), default=0.0
+    )
+    return tuple(_paired_row(change, longest=longest) for change in changes if longest > 0)
 
 
 def _kernel_detail(launches: Sequence[Kernel]) -> str:
@@ -126,21 +130,34 @@ def _operation_detail(operation: Operation) -> str:
     )
 
 
-def _times(of: Iterable[Kernel | Operation]) -> Mapping[str, float]:
-    """Return each name's seconds."""
-    seconds_of: dict[str, float] = {}
-    for one in of:
-        seconds_of[one.name] = seconds_of.get(one.name, 0.0) + one.seconds
-    return seconds_of
+def _operation(kernel: Kernel) -> Operation:
+    return Operation(
+        name=kernel.name, bucket=_bucket(kernel), seconds=kernel.seconds, count=kernel.count
+    )
 
 
-def _paired_row(
-    name: str, before: Mapping[str, float], after: Mapping[str, float], *, longest: float
-) -> PairedKernelRow:
-    base_s, head_s = before.get(name, 0.0), after.get(name, 0.0)
+def _without_places(operations: Iterable[Operation]) -> Sequence[Operation]:
+    """Return one operation per name and bucket, wherever it was called."""
+    by_name: dict[tuple[str, Bucket], Operation] = {}
+    for one in operations:
+        before = by_name.get((one.name, one.bucket))
+        by_name[one.name, one.bucket] = Operation(
+            name=one.name,
+            bucket=one.bucket,
+            seconds=one.seconds + (before.seconds if before else 0.0),
+            count=one.count + (before.count if before else 0.0),
+        )
+    return [*by_name.values()]
+
+
+def _paired_row(change: OperationChange, *, longest: float) -> PairedKernelRow:
+    base_s, head_s = change.base_seconds, change.head_seconds
+    side = change.head or change.base
+    name = longest_operation(side).name
+    others = f" (+{len(side) - 1})" if len(side) > 1 else ""
     return PairedKernelRow(
         name=name,
-        short=short_name(name),
+        short=f"{short_name(name)}{others}",
         base=number_format.seconds(base_s) if base_s else "",
         head=number_format.seconds(head_s) if head_s else "",
         delta=number_format.signed_seconds(head_s - base_s),

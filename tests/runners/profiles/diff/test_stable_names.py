@@ -10,6 +10,7 @@ from perfledger_profiles.diff.stable_names import (
     normal_path,
     normal_place,
     plain_name,
+    unqualified_name,
 )
 
 
@@ -66,6 +67,44 @@ def test_what_tells_copies_apart_is_dropped_from_a_plain_name(name, plain):
 )
 def test_how_a_kernel_was_built_is_dropped_from_a_normal_name(name, normal):
     assert normal_name(name) == normal
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        (
+            "void cub::CUB_200700_750_NS::DeviceScanKernel<cub::CUB_200700_750_NS::State<int>>(T1)",
+            "void cub::CUB_300001_SM_900_NS::DeviceScanKernel<cub::State<int>>(T1)",
+        ),
+        ("rocprim::ROCPRIM_400200_NS::detail::kernel<1>(T1)", "rocprim::detail::kernel<2>(T1)"),
+        ("cutlass::v3::device_kernel<a>(T1)", "cutlass::v4::device_kernel<b>(T1)"),
+        ("at::native::(anonymous namespace)::f<1>(int)", "at::native::<unnamed>::f<2>(int)"),
+    ],
+)
+def test_the_version_of_a_library_is_dropped_from_a_normal_name(base, head):
+    assert normal_name(base) == normal_name(head)
+
+
+def test_kernels_of_one_generic_name_are_told_apart_by_what_they_compute():
+    kinds = {
+        normal_name(f"void cutlass::device_kernel<{of}<cute::tuple<int>>>(T1::Params)")
+        for of in (
+            "flash::FlashAttnBwd",
+            "flash::FlashAttnBwdPreprocess",
+            "cutlass::gemm::kernel::G",
+        )
+    }
+
+    assert len(kinds) == 3
+
+
+def test_a_kernel_in_another_namespace_keeps_its_unqualified_name():
+    before = "void flash_fwd_kernel<Traits<64>>(Flash_fwd_params)"
+    after = "void flash::flash_fwd_kernel<Traits<128>>(flash::Flash_fwd_params)"
+
+    assert unqualified_name(before) == unqualified_name(after)
+    assert unqualified_name("PjitFunction(step)") != unqualified_name("PjitFunction(tanh)")
+    assert unqualified_name("a::") == "a::"
 
 
 def test_a_kernel_of_another_type_or_kind_keeps_another_name():

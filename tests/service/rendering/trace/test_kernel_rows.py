@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from perfledger.records import Side
 from perfledger_service.rendering.chart.marks import Tone
 from perfledger_service.rendering.trace.kernel_rows import (
@@ -52,6 +54,32 @@ def test_both_sides_are_held_against_each_other_by_name(make):
     softmax = rows["softmax_warp_forward<float, 10>"]
     assert softmax.delta.replace("\u00a0", " ") == "+1.74 ms"
     assert (softmax.tone, rows["sm90_gemm"].tone) == (Tone.RED, Tone.RED)
+
+
+def test_a_kernel_whose_template_path_has_another_version_is_one_row(make):
+    base, head = make.profile(Side.BASE), make.profile(Side.HEAD)
+    names = ("cutlass::v3::device_kernel<A<1>>(T1)", "cutlass::v4::device_kernel<A<2>>(T1)")
+    base, head = (
+        replace(side, kernels=(replace(side.kernels[0], name=name, seconds=seconds),))
+        for side, name, seconds in zip((base, head), names, (1e-3, 3e-3), strict=True)
+    )
+
+    (row,) = paired_kernel_rows(base, head, most=5)
+
+    assert (row.name, row.delta.replace("\u00a0", " ")) == (names[1], "+2.00 ms")
+    assert (row.base_part, row.head_part) == (pytest.approx(1 / 3), 1.0)
+
+
+def test_kernels_that_cannot_be_told_apart_are_one_row_with_their_number(make):
+    base, head = make.profile(Side.BASE), make.profile(Side.HEAD)
+    base = replace(base, kernels=(replace(base.kernels[0], name="k<1>(int)"),))
+    head = replace(
+        head, kernels=tuple(replace(head.kernels[0], name=f"k<{n}>(int)") for n in (2, 3))
+    )
+
+    (row,) = paired_kernel_rows(base, head, most=5)
+
+    assert row.short == "k<2> (+1)"
 
 
 def test_the_same_kernel_in_several_shapes_is_one_row(make):
