@@ -16,6 +16,7 @@ from perfledger_baselines.estimation.rank_times import (
 )
 from perfledger_baselines.judging.decision import LOADED_SHARE
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
+from perfledger_baselines.judging.slow_steps import slow_step_warnings
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_evidence import gain_warnings
 from perfledger_baselines.judging.work_limits import limits_of
@@ -30,12 +31,13 @@ SAME_SPREAD = 1e-9
 
 
 def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return notes on limits, doubtful gains, noise, devices, ranks, lost readings, and the CPU."""
+    """Return notes on limits, doubtful gains, slow steps, noise, devices, readings, and the CPU."""
     limits = limits_of(bundle)
     return (
         *exceeded_sentences(limits),
         *unknown_sentences(limits),
         *gain_warnings(bundle, verdicts),
+        *slow_step_warnings(bundle, verdicts),
         *_noise_advice(bundle, verdicts),
         *_other_device_notes(bundle),
         *_left_out_notes(bundle),

@@ -1,0 +1,76 @@
+"""Warns of steps that are slow so rarely that a typical step does not show it."""
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import fmean, stdev
+
+from scipy.special import stdtrit
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Run, Side
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.judging.work_evidence import Pairs, pairs_of_workloads
+
+# Of checks without a change, as a warning accuses too.
+MAX_FALSE_WARNINGS = 0.01
+# Two differences have no spread to speak of.
+FEWEST_PAIRS = 3
+GREEN = frozenset({Outcome.UNCHANGED, Outcome.IMPROVED})
+
+
+def slow_step_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...]:
+    """Return a warning for each workload of which all steps together are slower than the margin.
+
+    A typical step is no slower there: one in a hundred may wait for a file, or clean up.
+    """
+    names = [
+        verdict.workload
+        for verdict in verdicts
+        if verdict.metric.name == STEP_TIME.name and verdict.outcome in GREEN
+    ]
+    pairs = pairs_of_workloads(bundle)
+    warnings: list[str] = []
+    for name in names:
+        growths = mean_growths(pairs.get(name, {}))
+        margin = bundle.plan.margins.get(name, bundle.plan.margin)
+        if _lower_bound(growths, MAX_FALSE_WARNINGS / len(names)) > math.log1p(margin):
+            share = 100 * math.expm1(fmean(growths))
+            warnings.append(
+                f"{name}: the mean of all steps is {share:.0f} % longer on head, though a typical "
+                "step is not: a few steps are much slower, which `metrics` with step_time_p95 or "
+                "step_time_p99 judges"
+            )
+    return tuple(warnings)
+
+
+def mean_growths(pairs: Pairs) -> tuple[float, ...]:
+    """Return log(head / base) of the mean step time of each pair, where both are known."""
+    means = (
+        (_mean_s(sides[Side.BASE]), _mean_s(sides[Side.HEAD]))
+        for sides in pairs.values()
+        if sides.keys() == set(Side)
+    )
+    return tuple(math.log(head / base) for base, head in means if base > 0 and head > 0)
+
+
+def _mean_s(run: Run) -> float:
+    """Return the mean of all steps, without the wait for a core if it is known; 0 if unreadable.
+
+    The wait is the work of other programs, and hits the sides at random.
+    """
+    times, samples, weights = run.core_times, run.samples.get(STEP_TIME.name, ()), run.turns or (1,)
+    if len(times.elapsed_s) == len(weights):
+        readings = zip(weights, times.elapsed_s, times.queued_s, strict=True)
+        mean = sum(steps * (wall - queued) for steps, wall, queued in readings) / sum(weights)
+    else:
+        mean = fmean(samples) if samples else 0.0
+    return mean if math.isfinite(mean) else 0.0
+
+
+def _lower_bound(values: Sequence[float], level: float) -> float:
+    """Return the one-sided bound of the mean by Student's t; minus infinity for too few."""
+    if len(values) < FEWEST_PAIRS:
+        return -math.inf
+    error = stdev(values) / math.sqrt(len(values))
+    return fmean(values) + float(stdtrit(len(values) - 1, level)) * error

@@ -1,0 +1,114 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.records import CoreTimes, Side
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.slow_steps import mean_growths, slow_step_warnings
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.judging.work_evidence import pairs_of_workloads
+
+STEPS = 99  # of a process, and a slow one of head
+NOISE = (1.0, 1.01, 0.99, 1.005, 0.995, 1.002)
+
+
+@pytest.fixture
+def checked(build):
+    """Return a check in which one step of each of head's processes takes `slow_s`."""
+
+    def make(slow_s, *, pairs=6, typical_s=1.0, core_times=None, margin=0.05):
+        steps = [
+            ((NOISE[k % 6],) * STEPS + (1.0,), (typical_s * NOISE[k % 6],) * STEPS + (slow_s,))
+            for k in range(pairs)
+        ]
+        bundle = build.bundle({"m:f": {"step_time_p50": steps}}, plan=build.plan(margin=margin))
+        if core_times is None:
+            return bundle
+        runs = tuple(
+            replace(run, turns=(STEPS, 1), core_times=core_times[run.side]) for run in bundle.runs
+        )
+        return replace(bundle, runs=runs)
+
+    return make
+
+
+def warnings_of(bundle):
+    return slow_step_warnings(bundle, judge_bundle(bundle))
+
+
+def test_a_slow_step_in_a_hundred_is_unchanged_with_a_warning(checked):
+    bundle = checked(51.0)
+
+    (verdict,) = judge_bundle(bundle)
+    assert verdict.outcome is Outcome.UNCHANGED
+    (warning,) = warnings_of(bundle)
+    assert warning == (
+        "m:f: the mean of all steps is 50 % longer on head, though a typical step is not: a few "
+        "steps are much slower, which `metrics` with step_time_p95 or step_time_p99 judges"
+    )
+
+
+@pytest.mark.parametrize("slow_s", [1.0, 4.0])
+def test_slow_steps_within_the_margin_are_no_warning(checked, slow_s):
+    assert warnings_of(checked(slow_s)) == ()
+
+
+def test_a_workload_has_its_own_margin(checked):
+    bundle = checked(51.0)
+
+    assert warnings_of(replace(bundle, plan=replace(bundle.plan, margins={"m:f": 0.6}))) == ()
+
+
+def test_faster_steps_do_not_hide_slow_ones(checked):
+    bundle = checked(71.0, typical_s=0.8)
+
+    (verdict,) = judge_bundle(bundle)
+    assert verdict.outcome is Outcome.IMPROVED
+    assert len(warnings_of(bundle)) == 1
+
+
+def test_slower_steps_are_a_regression_and_no_warning(checked):
+    assert warnings_of(checked(51.0, typical_s=1.5)) == ()
+
+
+@pytest.mark.parametrize(("pairs", "count"), [(2, 0), (3, 1)])
+def test_two_pairs_are_too_few(checked, pairs, count):
+    bundle = checked(51.0, pairs=pairs)
+    (verdict,) = judge_bundle(checked(51.0))
+
+    assert len(slow_step_warnings(bundle, [verdict])) == count
+
+
+def test_one_slow_process_is_noise(checked):
+    bundle, slow = checked(1.0), checked(51.0)
+    runs = (*slow.runs[:2], *bundle.runs[2:])
+
+    assert warnings_of(replace(bundle, runs=runs)) == ()
+
+
+def test_a_wait_for_a_core_is_no_slow_step(checked):
+    waits = CoreTimes(elapsed_s=(1.0, 51.0), queued_s=(0.0, 50.0), helpers_s=(0.0, 0.0))
+    sleeps = CoreTimes(elapsed_s=(1.0, 51.0), queued_s=(0.0, 0.0), helpers_s=(0.0, 0.0))
+    steady = CoreTimes(elapsed_s=(1.0, 1.0), queued_s=(0.0, 0.0), helpers_s=(0.0, 0.0))
+    bundle = checked(51.0, core_times={Side.BASE: steady, Side.HEAD: waits})
+
+    assert mean_growths(pairs_of_workloads(bundle)["m:f"]) == (0.0,) * 6
+
+    bundle = checked(51.0, core_times={Side.BASE: steady, Side.HEAD: sleeps})
+
+    assert mean_growths(pairs_of_workloads(bundle)["m:f"]) == pytest.approx((0.405,) * 6, abs=1e-3)
+
+
+@pytest.mark.parametrize("unreadable", [None, (float("inf"),), (-1.0,), (0.0,)])
+def test_runs_without_readable_steps_are_left_out(build, unreadable):
+    bundle = build.bundle(
+        {"m:f": {"step_time_p50": [((1.0,), unreadable)], "peak_memory": [(1.0, 1.0)]}}
+    )
+
+    assert mean_growths(pairs_of_workloads(bundle)["m:f"]) == ()
+
+
+def test_a_run_without_a_partner_is_left_out(checked):
+    bundle = checked(51.0)
+
+    assert mean_growths(pairs_of_workloads(replace(bundle, runs=bundle.runs[:1]))["m:f"]) == ()
