@@ -1,7 +1,7 @@
 """Queues a notice where the prices that the service computes with are too old."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -13,13 +13,21 @@ from perfledger_service.store.events.notices import (
     last_of_kind,
     projects_with_targets,
     targets_of,
+    update_notice,
 )
 from perfledger_service.store.projects import lock_project
 from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.usecases.notices.notice_queue import new_notice
-from perfledger_service.values.notices.notice import NoticeChannel, NoticeSubject, NoticeTarget
+from perfledger_service.values.notices.notice import (
+    NoticeChannel,
+    NoticeStatus,
+    NoticeSubject,
+    NoticeTarget,
+)
 
 PRICES_KEY = "prices-"
+# A notice is attempted for a day, or was refused: nobody was told, and the prices are still old.
+AFTER_FAILURE = timedelta(days=1)
 
 
 def outdated_prices(*, today: date) -> tuple[StalePrice, ...]:
@@ -35,7 +43,8 @@ def queue_price_notices(engine: Engine, *, now: datetime) -> None:
     """Tell each chat and each address that gets the weekly report once that prices are old.
 
     Once for each kind of prices that becomes old, whatever else of it becomes old later; again only
-    after its oldest price was updated. It can be repeated at any time, by any replica.
+    after its oldest price was updated, or a day after it could not be sent. It can be repeated at
+    any time, by any replica.
     """
     key = _key(outdated_prices(today=now.date()))
     if key == PRICES_KEY:
@@ -60,6 +69,11 @@ def _queue(
     last = last_of_kind(session, target.id, prefix=PRICES_KEY)
     if last is None or not _kinds(key) <= _kinds(last.key):
         add_notice(session, new_notice(project_id, target, key, NoticeSubject.PRICES, now=now))
+    elif last.status is NoticeStatus.FAILED and now - last.queued_at >= AFTER_FAILURE:
+        edition = last.edition + 1
+        update_notice(
+            session, last, status=NoticeStatus.QUEUED, edition=edition, queued_at=now, problem=""
+        )
 
 
 def _is_shared(target: NoticeTarget) -> bool:

@@ -8,14 +8,23 @@ import pytest
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.prices.staleness import StalePrice
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.notices import notices_of
+from perfledger_service.store.events.notices import notices_of, update_notice
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.notices import stale_prices
 from perfledger_service.usecases.notices.notice_messages import message_of
 from perfledger_service.usecases.notices.notice_queue import queue_notices
-from perfledger_service.usecases.notices.stale_prices import _key, queue_price_notices
+from perfledger_service.usecases.notices.stale_prices import (
+    AFTER_FAILURE,
+    _key,
+    queue_price_notices,
+)
 from perfledger_service.usecases.notices.targets import set_target
-from perfledger_service.values.notices.notice import NoticeChannel, NoticeSubject, NoticeTarget
+from perfledger_service.values.notices.notice import (
+    NoticeChannel,
+    NoticeStatus,
+    NoticeSubject,
+    NoticeTarget,
+)
 from perfledger_service.values.people.person import Actor
 
 LATER = datetime(2028, 1, 1, tzinfo=UTC)  # all packaged prices are old
@@ -50,6 +59,43 @@ def test_readers_of_the_weekly_report_are_told_once(send_to, queue, stored):
         queue(LATER + timedelta(hours=hours))
 
     assert [one.target_id for one in stored()] == [weekly.id]
+
+
+@pytest.fixture
+def end_as(any_engine, stored):
+    """Let the newest notice of prices end, sent or not."""
+
+    def end_as(status):
+        with write_session(any_engine) as session:
+            update_notice(session, stored()[0], status=status, problem="the server is away")
+            session.commit()
+
+    return end_as
+
+
+def test_a_notice_that_failed_is_sent_again_a_day_later(send_to, queue, stored, end_as):
+    send_to(MAIL)
+    queue()
+    end_as(NoticeStatus.FAILED)
+    queue(LATER + AFTER_FAILURE - timedelta(seconds=1))
+    [failed] = stored()
+    assert (failed.edition, failed.status) == (1, NoticeStatus.FAILED)
+
+    for _ in range(2):
+        queue(LATER + AFTER_FAILURE)
+
+    [again] = stored()
+    assert (again.id, again.edition, again.status) == (failed.id, 2, NoticeStatus.QUEUED)
+    assert (again.queued_at, again.problem) == (LATER + AFTER_FAILURE, "")
+
+
+def test_a_notice_that_was_sent_is_not_sent_again(send_to, queue, stored, end_as):
+    send_to(MAIL)
+    queue()
+    end_as(NoticeStatus.SENT)
+    queue(LATER + timedelta(days=30))
+
+    assert [(one.edition, one.status) for one in stored()] == [(1, NoticeStatus.SENT)]
 
 
 def test_nothing_is_said_of_prices_that_are_current(send_to, queue, stored):
