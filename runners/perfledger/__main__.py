@@ -22,7 +22,7 @@ from perfledger.measuring.rank_link import (
     rank_place,
     set_rank_variables,
 )
-from perfledger.meters import process_memory
+from perfledger.meters import child_processes, process_memory
 from perfledger.process.commands import SuiteRunner, run_command
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import (
@@ -55,6 +55,7 @@ def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int
     )
     request = read_request(Path(arguments[0]))
     process_memory.mark_for_oom_kill()
+    child_processes.adopt_orphans()
     linecache.getline(__file__, 1)  # its first use, for a traceback, imports more modules
     del sys.argv[1:]  # the workload's own parsers must not see perfledger's arguments
     run_command(request, channel, in_pytest=_pytest_runner(request), link=link)
@@ -86,15 +87,16 @@ def _pytest_runner(request: ChildRequest) -> SuiteRunner | None:
 
 
 def leave(status: int) -> NoReturn:
-    """Run the registered exit functions and end the process without freeing its objects.
+    """Run the registered exit functions and end the process, and those that it left running.
 
-    The interpreter would free every object one by one: with torch imported that takes a second and
-    more in each child of a check.
+    No object is freed: the interpreter would free every one, which with torch imported takes a
+    second and more in each child of a check.
     """
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public function
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):  # closed or replaced
             stream.flush()
+    child_processes.kill_all()
     os._exit(status)
 
 

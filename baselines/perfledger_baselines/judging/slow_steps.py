@@ -49,7 +49,7 @@ def mean_growths(pairs: Pairs) -> tuple[float, ...]:
     means = (
         (_mean_s(sides[Side.BASE]), _mean_s(sides[Side.HEAD]))
         for sides in pairs.values()
-        if sides.keys() == set(Side)
+        if all(side in sides for side in Side)
     )
     return tuple(math.log(head / base) for base, head in means if base > 0 and head > 0)
 

@@ -11,12 +11,13 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from statistics import median
 
+from perfledger.meters import child_processes
 from perfledger.records import CoreTimes
 
 # Of a block's CPU time. A coarser clock would show its own ticks.
@@ -34,8 +35,6 @@ PREPARED_ON_DEVICE = "sm_active, energy_per_step: each reading has a preparation
 RANKS = "cpu_time: a step runs in several processes"
 NO_CHILDREN = "cpu_time: the kernel does not list child processes"
 
-TASKS = "task/*/children"
-PROCESSES = Path("/proc")
 RUN_QUEUE = Path("/proc/thread-self/schedstat")
 
 Affinity = Callable[[int], Collection[int]]
@@ -245,29 +244,8 @@ def _core_times(blocks: Sequence[_Block]) -> CoreTimes:
 
 def _live_children_cpu_s() -> float:
     """Return the CPU time of descendants that have not been waited for."""
-    try:  # one call tells that there are none, which is the rule
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
+    if not child_processes.has_children():  # which is the rule
         return 0.0
-    if sys.platform != "linux" or not Path(f"/proc/self/task/{os.getpid()}/children").exists():
+    if sys.platform != "linux" or not child_processes.are_children_listed():
         return math.nan
-    return math.fsum(map(_clock_of, _descendants("self")))
-
-
-def _descendants(process: str) -> Generator[int]:
-    for path in (PROCESSES / process).glob(TASKS):
-        with suppress(OSError):  # a thread or a process that ended meanwhile
-            for child in path.read_text(encoding="ascii").split():
-                yield int(child)
-                yield from _descendants(child)
-
-
-def _clock_of(process: int) -> float:
-    """Return the CPU time of a process and all of its threads, also those that ended.
-
-    The number of a process's clock is part of Linux's interface: include/linux/posix-timers_types.h
-    has it as MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED).
-    """
-    with suppress(OSError):
-        return time.clock_gettime((~process << 3) | 2)
-    return 0.0
+    return math.fsum(map(child_processes.cpu_seconds, child_processes.descendants()))

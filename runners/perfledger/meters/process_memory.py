@@ -7,6 +7,8 @@ import resource
 import sys
 from pathlib import Path
 
+from perfledger.meters import child_processes
+
 STATUS = Path("/proc/self/status")
 STATM = Path("/proc/self/statm")
 CLEAR_REFS = Path("/proc/self/clear_refs")
@@ -22,7 +24,14 @@ def reset_peak(path: Path = CLEAR_REFS) -> None:
 
 
 def peak_bytes(path: Path = STATUS) -> int:
-    """Return the peak resident memory since `reset_peak`, in bytes."""
+    """Return the peak memory in bytes since `reset_peak`, with what child processes use now.
+
+    A step that keeps its data in a pool of processes needs that memory too.
+    """
+    return _own_peak_bytes(path) + child_processes.memory_bytes()
+
+
+def _own_peak_bytes(path: Path) -> int:
     try:
         lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -1,0 +1,81 @@
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from perfledger.meters import child_processes, process_memory
+
+HOLD = """
+block = bytearray(60_000_000)
+block[::4096] = b"x" * len(block[::4096])
+print("held", flush=True)
+input()
+"""
+# Prints whether a daemon that left its session and its parent is a descendant, and what ended it.
+DAEMON = """
+import os, sys
+from perfledger.meters import child_processes
+
+if sys.argv[1:] == ["adopting"]:
+    child_processes.adopt_orphans()
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    parent = os.getpid()
+    if os.fork() == 0:
+        while os.getppid() == parent:
+            pass
+        os.write(writer, str(os.getpid()).encode())
+        sys.stdin.read()
+    os._exit(0)
+os.wait()
+daemon = int(os.read(reader, 20))
+print(daemon in child_processes.descendants())
+if sys.argv[1:]:
+    child_processes.kill_all()
+    print(os.waitpid(daemon, 0)[1])
+"""
+
+
+@pytest.fixture
+def child():
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    process.stdout.readline()
+    yield process.pid
+    process.communicate()
+
+
+def test_the_memory_of_a_child_process_counts(child):
+    own = process_memory.peak_bytes() - child_processes.memory_bytes()
+
+    assert child in child_processes.descendants()
+    assert child_processes.memory_bytes() > 60_000_000
+    assert process_memory.peak_bytes() > own + 50_000_000
+
+
+def test_a_process_that_is_gone_uses_nothing():
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+
+    assert child_processes.cpu_seconds(gone.pid) == 0.0
+    assert list(child_processes.descendants(str(gone.pid))) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels have no subreaper")
+@pytest.mark.parametrize(
+    ("arguments", "words"), [(["adopting"], ["True", str(int(signal.SIGKILL))]), ([], ["False"])]
+)
+def test_a_process_that_adopts_orphans_counts_and_ends_daemons(arguments, words):
+    daemon = subprocess.Popen(
+        [sys.executable, "-c", DAEMON, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    output = [daemon.stdout.readline().strip() for _ in words]
+    daemon.communicate()
+
+    assert output == words
