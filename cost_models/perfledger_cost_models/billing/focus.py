@@ -1,4 +1,4 @@
-"""Reads FOCUS bills (1.0 to 1.2) into used device-hours and effective prices.
+"""Reads FOCUS bills (1.0 to 1.4) into used device-hours and effective prices.
 
 EffectiveCost counts: it spreads a commitment's upfront payment over the usage that it covers and
 includes rows of unused commitments, so that its sum is what the hours of the period cost.

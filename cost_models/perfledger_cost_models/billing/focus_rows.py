@@ -1,6 +1,8 @@
-"""Reads the lines of FOCUS bills (1.0 to 1.2) into checked rows.
+"""Reads the lines of FOCUS bills (1.0 to 1.4) into checked rows.
 
-FinOps Open Cost and Usage Specification 1.2, https://focus.finops.org/focus-specification/v1-2/.
+FinOps Open Cost and Usage Specification, https://focus.finops.org/focus-specification/. Version 1.3
+replaces ProviderName by ServiceProviderName and 1.4 drops it; 1.3 splits charges into rows that sum
+to the original one.
 """
 
 import csv
@@ -26,10 +28,13 @@ COLUMNS = (
     "EffectiveCost",
     "PricingQuantity",
     "PricingUnit",
-    "ProviderName",
 )
+# Who provides the resources, and who did until 1.2, who of a marketplace's product is the market.
+PROVIDER_COLUMNS = ("ServiceProviderName", "ProviderName")
 # Columns that FOCUS requires only conditionally, leaves to the provider, or that are optional here.
 OPTIONAL = (
+    *PROVIDER_COLUMNS,
+    "AllocatedTags",
     "CapacityReservationStatus",
     "ChargeClass",
     "ChargeDescription",
@@ -60,6 +65,12 @@ PROVIDERS = {
     "google cloud platform": "gcp",
 }
 HOURS = ("hours", "hour", "hrs", "1 hour")
+# The other datasets of FOCUS 1.3 and 1.4, by a column that no Cost and Usage has.
+_OTHER_DATASETS = {
+    "ContractCommitmentCategory": "Contract Commitment",
+    "BillingPeriodStatus": "Billing Period",
+    "InvoiceDetailLastUpdated": "Invoice Detail",
+}
 USAGE, UNUSED, CORRECTION = "Usage", "Unused", "Correction"
 # AWS's rows name their instance only in the usage type: "USE1-BoxUsage:p5.48xlarge". Other usage
 # types with an instance are not its hours: "EBSOptimized:p4d.24xlarge" is charged on top.
@@ -142,7 +153,8 @@ class BillRow:
     @property
     def provider(self) -> str:
         """Return the price sheet's name of the provider, "" for an unknown one."""
-        return PROVIDERS.get(self.cells["ProviderName"].strip().lower(), "")
+        names = (self.cells[column].strip().lower() for column in PROVIDER_COLUMNS)
+        return PROVIDERS.get(next(filter(None, names), ""), "")
 
     @property
     def instance(self) -> str:
@@ -179,11 +191,11 @@ class BillRow:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """Return the tags with a value; FOCUS writes `true` for keys that cannot have one."""
-        with suppress(msgspec.DecodeError, RecursionError):
-            tags = msgspec.json.decode(self.cells["Tags"], type=dict[str, object])
-            return {name: value for name, value in tags.items() if value and isinstance(value, str)}
-        return {}
+        """Return the tags with a value; FOCUS writes `true` for keys that cannot have one.
+
+        The tags of what a part of a split charge is allocated to come before the whole charge's.
+        """
+        return _tags_of(self.cells["Tags"]) | _tags_of(self.cells["AllocatedTags"])
 
     def number(self, name: str) -> Decimal:
         """Return an amount, which may be negative."""
@@ -298,10 +310,29 @@ def _checked_lines(lines: Iterable[str]) -> Iterator[str]:
         yield line.removeprefix("\ufeff") if number == 0 else line
 
 
+def _tags_of(text: str) -> dict[str, str]:
+    with suppress(msgspec.DecodeError, RecursionError):
+        tags = msgspec.json.decode(text, type=dict[str, object])
+        return {name: value for name, value in tags.items() if value and isinstance(value, str)}
+    return {}
+
+
 def _places(header: Sequence[str]) -> dict[str, int]:
     places = {name: index for index, name in enumerate(header)}
     missing = [name for name in COLUMNS if name not in places]
+    if not set(PROVIDER_COLUMNS) & set(header):
+        missing.append(" or ".join(PROVIDER_COLUMNS))
     if missing:
-        msg = f"the bill lacks FOCUS's columns {missing}: export it as FOCUS 1.0 to 1.2"
+        others = [name for column, name in _OTHER_DATASETS.items() if column in places]
+        dataset = f" and is its dataset {others[0]}" if others else ""
+        msg = (
+            f"the bill lacks FOCUS's columns {missing}{dataset}: export Cost and Usage as FOCUS "
+            "1.0 to 1.4"
+        )
         raise BillError(msg)
-    return {name: places[name] for name in (*COLUMNS, *OPTIONAL) if name in places}
+    read = [name for name in (*COLUMNS, *OPTIONAL) if name in places]
+    twice = [name for name in read if header.count(name) > 1]
+    if twice:
+        msg = f"the bill has the column {twice[0]} twice, of which one would count: remove one"
+        raise BillError(msg)
+    return {name: places[name] for name in read}

@@ -11,8 +11,6 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import chain
 
@@ -24,7 +22,7 @@ from perfledger_cost_models.job_logs.job_table import (
     Job,
     JobLogError,
 )
-from perfledger_cost_models.usage.device_spans import MILLISECONDS_FROM
+from perfledger_cost_models.job_logs.time_columns import EMPTY_CELLS, TimeColumns
 
 MAX_LINE_CHARACTERS = 100_000
 # Excel writes semicolons where commas are decimal signs; copied tables have tabs.
@@ -86,7 +84,6 @@ _TASK_TABLE = (
     *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
 )
 _ANY_MODEL = frozenset({"", "nan", "misc", "none", "cpu"})
-_EMPTY = frozenset({"", "nan", "none", "null", "unknown", "nat"})
 
 
 class SkipReason(StrEnum):
@@ -132,12 +129,13 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
         beginning.append(line)
     delimiter = max(_DELIMITERS, key=beginning[-1].count)
     rows = csv.reader(chain(beginning[1:], bounded), delimiter=delimiter, strict=True)
+    times = TimeColumns()
     try:
         first = next(filter(any, rows), list[str]())
         header = tuple(name.strip().lower() for name in first)
         if not {*_SUBMIT, *_START} & set(header) and len(first) == len(_TASK_TABLE):
             header = _TASK_TABLE
-            yield job_of(dict(zip(header, first, strict=True)), rows.line_num)
+            yield job_of(dict(zip(header, first, strict=True)), rows.line_num, times)
         _check_names(header)
         _check_columns(header, {*_SUBMIT, *_START}, "submission times", "submit_time")
         _check_columns(header, _OF_SIZE, "devices", "gpus")
@@ -152,9 +150,8 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
                 )
                 raise JobLogError(msg)
             if cells:
-                yield job_of(
-                    _with_queue_name(dict(zip(header, cells, strict=False))), rows.line_num
-                )
+                row = _with_queue_name(dict(zip(header, cells, strict=False)))
+                yield job_of(row, rows.line_num, times)
     except csv.Error as error:
         msg = f"the job log, line {rows.line_num}, is not CSV: {error}"
         raise JobLogError(msg) from error
@@ -180,10 +177,10 @@ def _check_columns(
         raise JobLogError(msg)
 
 
-def job_of(row: Mapping[str, str], line: int) -> Job | SkipReason:
+def job_of(row: Mapping[str, str], line: int, times: TimeColumns) -> Job | SkipReason:
     """Return the job of a row, by the names of its columns. Raise JobLogError."""
-    start, end = (_moment(row, names, line) for names in (_START, _END))
-    submit = _moment(row, _SUBMIT, line)
+    start, end = (_moment(row, names, line, times) for names in (_START, _END))
+    submit = _moment(row, _SUBMIT, line, times)
     run = _amount(row, _RUN, line)
     wait = _amount(row, _WAIT, line)
     if submit is None and start is None:
@@ -227,7 +224,7 @@ def bounded_lines(lines: Iterable[str]) -> Iterator[str]:
 def number_of(text: str, line: int, column: str) -> float | None:
     """Return a finite number, None for an empty cell. Raise JobLogError."""
     text = text.strip()
-    if text.lower() in _EMPTY:
+    if text.lower() in EMPTY_CELLS:
         return None
     try:
         number = float(text)
@@ -239,36 +236,13 @@ def number_of(text: str, line: int, column: str) -> float | None:
     return number
 
 
-def seconds_of(text: str, line: int, column: str) -> float | None:
-    """Return a time in seconds, from a number or ISO 8601; without a zone it is UTC.
-
-    A number from 1e11 on is milliseconds since 1970: as seconds it would be the year 5138. None for
-    an empty cell. Raises JobLogError.
-    """
-    text = text.strip()
-    if text.lower() in _EMPTY:
-        return None
-    with suppress(ValueError):
-        if math.isfinite(number := float(text)):
-            return number / (1000 if number >= MILLISECONDS_FROM else 1)
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError) as error:
-        msg = (
-            f"the job log, line {line}, {column}: {text[:40]!r} is not a time such as "
-            "2026-11-01T00:00:00Z: correct it"
-        )
-        raise JobLogError(msg) from error
-
-
 def _with_queue_name(row: dict[str, str]) -> Mapping[str, str]:
     """Return a row with `queue`, a wait in Helios, as a queue's name where it is no number."""
     queue = row.get("queue", "").strip()
     try:
         float(queue or "0")
     except ValueError:
-        if queue.lower() not in _EMPTY:
+        if queue.lower() not in EMPTY_CELLS:
             row["label_queue"] = row.pop("queue")
     return row
 
@@ -308,13 +282,13 @@ def _models(row: Mapping[str, str]) -> str:
 def _id(row: Mapping[str, str]) -> str:
     """Return the parts of a row's id, "" where none of them identifies a row by itself."""
     parts = {name: row[name].strip() for name in _ID if row.get(name)}
-    is_id = any(name in _OF_ID and part.lower() not in _EMPTY for name, part in parts.items())
+    is_id = any(name in _OF_ID and part.lower() not in EMPTY_CELLS for name, part in parts.items())
     return "/".join(parts.values())[:MAX_NAME] if is_id else ""
 
 
 def _word(row: Mapping[str, str], names: Sequence[str]) -> str:
     cells = (row[name].strip() for name in names if row.get(name))
-    return next((word[:MAX_NAME] for word in cells if word.lower() not in _EMPTY), "")
+    return next((word[:MAX_NAME] for word in cells if word.lower() not in EMPTY_CELLS), "")
 
 
 def _amount(row: Mapping[str, str], names: Iterable[str], line: int) -> float | None:
@@ -322,8 +296,10 @@ def _amount(row: Mapping[str, str], names: Iterable[str], line: int) -> float | 
     return next((number for number in numbers if number is not None), None)
 
 
-def _moment(row: Mapping[str, str], names: Sequence[str], line: int) -> float | None:
-    moments = (seconds_of(row[name], line, name) for name in names if name in row)
+def _moment(
+    row: Mapping[str, str], names: Sequence[str], line: int, times: TimeColumns
+) -> float | None:
+    moments = (times.seconds(row[name], line, name) for name in names if name in row)
     return next((moment for moment in moments if moment is not None), None)
 
 

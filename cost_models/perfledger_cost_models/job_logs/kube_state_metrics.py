@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from perfledger_cost_models.job_logs.csv_log import SkipReason, job_of
 from perfledger_cost_models.job_logs.job_table import Job, JobLogError
 from perfledger_cost_models.job_logs.kubernetes import columns_of, plain_name
+from perfledger_cost_models.job_logs.time_columns import TimeColumns
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_cost_models.usage.prometheus import (
     TIMES,
@@ -42,8 +43,9 @@ def metrics_jobs(text: str) -> Iterator[Job | SkipReason]:
         series = _series(text.lstrip("\ufeff \r\n\t"))
     except UsageFileError as error:
         raise JobLogError(str(error)) from error
+    times = TimeColumns()
     for place, pod in enumerate(_pods(series), start=1):
-        yield job_of(pod, place)
+        yield job_of(pod, place, times)
 
 
 def is_samples(header: str) -> bool:

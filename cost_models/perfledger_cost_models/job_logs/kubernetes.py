@@ -15,6 +15,7 @@ import msgspec
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason, job_of
 from perfledger_cost_models.job_logs.job_table import MAX_JOBS, WHOLE_DEVICE, Job, JobLogError
+from perfledger_cost_models.job_logs.time_columns import TimeColumns
 from perfledger_cost_models.prices.mig_profiles import mig_milli
 
 _WORKLOAD = "Workload"
@@ -162,13 +163,14 @@ def kubernetes_jobs(text: str) -> Iterator[Job | SkipReason]:
     queued = {
         owner for each in jobs if each.kind == _WORKLOAD for owner in _owners(each)
     } | listed_objects
+    times = TimeColumns()
     for place, (item, kind) in enumerate(zip(items, kinds, strict=True), start=1):
         if kind not in _KINDS:
             yield SkipReason.OTHER_KIND
             continue
         counted_owners = listed_objects if kind == _WORKLOAD else queued
         yield (
-            job_of(_row(item), place)
+            job_of(_row(item), place, times)
             if counted_owners.isdisjoint(_owners(item))
             else SkipReason.STEP
         )

@@ -7,7 +7,7 @@ from io import StringIO
 
 import msgspec
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason, csv_jobs, seconds_of
+from perfledger_cost_models.job_logs.csv_log import SkipReason, csv_jobs
 from perfledger_cost_models.job_logs.job_table import MAX_NAME, Job, JobLogError, JobTable, table_of
 from perfledger_cost_models.job_logs.kube_state_metrics import is_samples, metrics_jobs
 from perfledger_cost_models.job_logs.kubernetes import kubernetes_jobs
@@ -18,6 +18,7 @@ from perfledger_cost_models.job_logs.swf_and_sacct import (
     swf_devices,
     swf_jobs,
 )
+from perfledger_cost_models.job_logs.time_columns import TimeColumns
 
 MAX_LOG_BYTES = 2_000_000_000
 
@@ -143,16 +144,17 @@ def _philly_jobs(text: str) -> Iterator[Job | SkipReason]:
     except (msgspec.DecodeError, RecursionError) as error:
         msg = f"the job log is not Philly's JSON: {error}"
         raise JobLogError(msg) from error
+    times = TimeColumns()
     for place, job in enumerate(jobs, start=1):
-        submit = seconds_of(job.submitted_time or "", place, "submitted_time")
+        submit = times.seconds(job.submitted_time or "", place, "submitted_time")
         if submit is None:
             yield SkipReason.NO_SUBMISSION
             continue
         ran = [
             (start, end)
             for attempt in job.attempts
-            if (start := seconds_of(attempt.start_time or "", place, "start_time")) is not None
-            and (end := seconds_of(attempt.end_time or "", place, "end_time")) is not None
+            if (start := times.seconds(attempt.start_time or "", place, "start_time")) is not None
+            and (end := times.seconds(attempt.end_time or "", place, "end_time")) is not None
         ]
         first = job.attempts[0].detail if job.attempts else []
         yield Job(

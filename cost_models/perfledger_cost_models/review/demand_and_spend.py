@@ -44,7 +44,7 @@ from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.units import DAYS_PER_YEAR, SECONDS_PER_DAY
 
 NO_BILL = "there is no bill"
-BILL_REMEDY = "--bill FILE: the quarter's bill in FOCUS 1.0 to 1.2, CSV or Parquet"
+BILL_REMEDY = "--bill FILE: the quarter's bill in FOCUS 1.0 to 1.4, CSV or Parquet"
 
 
 def demand_hours(

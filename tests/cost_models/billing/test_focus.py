@@ -151,13 +151,13 @@ def test_a_bill_without_usage_is_of_all_its_rows():
 
 
 def test_columns_that_focus_asks_for_on_conditions_may_be_missing():
-    (usage,) = read_focus(lines({}, columns=(*COLUMNS, "SkuPriceDetails"))).usage
+    (usage,) = read_focus(lines({}, columns=(*COLUMNS, "ProviderName", "SkuPriceDetails"))).usage
 
     assert (usage.region, usage.team, usage.model) == ("", "", PricingModel.ON_DEMAND)
 
 
 def test_a_commitment_is_one_without_the_pricing_category_too():
-    columns = (*COLUMNS, "SkuPriceDetails", "CommitmentDiscountType")
+    columns = (*COLUMNS, "ProviderName", "SkuPriceDetails", "CommitmentDiscountType")
     (usage,) = read_focus(lines(COMMITTED, columns=columns)).usage
 
     assert usage.model is PricingModel.SAVINGS_PLAN

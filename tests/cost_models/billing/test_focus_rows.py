@@ -14,6 +14,8 @@ from perfledger_cost_models.billing.focus_rows import (
     csv_rows,
 )
 
+HEADER = (*COLUMNS, "ProviderName")
+
 
 def row(**cells):
     usual = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | {"ProviderName": "AWS"}
@@ -122,11 +124,11 @@ def test_the_accounts_name_goes_before_its_id(cells, account):
 
 
 def cells_of(**values):
-    return [({"BillingCurrency": "USD"} | values).get(name, "") for name in COLUMNS]
+    return [({"BillingCurrency": "USD"} | values).get(name, "") for name in HEADER]
 
 
 def test_rows_have_every_column_and_their_line():
-    (found,) = bill_rows(COLUMNS, [(2, []), (3, cells_of(BilledCost="NULL", PricingUnit="Hours"))])
+    (found,) = bill_rows(HEADER, [(2, []), (3, cells_of(BilledCost="NULL", PricingUnit="Hours"))])
 
     assert found.line == 3
     assert (found.cells["BilledCost"], found.cells["PricingUnit"]) == ("", "Hours")
@@ -143,16 +145,16 @@ def test_rows_have_every_column_and_their_line():
 )
 def test_another_currency_and_a_truncated_row_are_refused(cells, message):
     with pytest.raises(BillError, match=message):
-        list(bill_rows(COLUMNS, [(2, cells)]))
+        list(bill_rows(HEADER, [(2, cells)]))
 
 
 def test_missing_columns_are_named():
     with pytest.raises(BillError, match=r"lacks FOCUS's columns \['BillingCurrency'\]"):
-        list(bill_rows(COLUMNS[1:], []))
+        list(bill_rows(HEADER[1:], []))
 
 
 def test_a_line_of_the_greatest_length_is_read_and_a_longer_one_refused():
-    header = ",".join(COLUMNS) + "\n"
+    header = ",".join(HEADER) + "\n"
     spare = MAX_LINE_CHARACTERS - len(",".join(cells_of())) - 1
     texts = {"ProviderName": "x" * (spare // 2), "PricingUnit": "x" * (spare - spare // 2)}
     longest = ",".join(cells_of(**texts)) + "\n"
@@ -165,7 +167,7 @@ def test_a_line_of_the_greatest_length_is_read_and_a_longer_one_refused():
 
 def test_a_bill_has_at_most_so_many_rows_below_its_header(monkeypatch):
     monkeypatch.setattr(focus_rows, "MAX_ROWS", 2)
-    lines = ["\ufeff" + ",".join(COLUMNS) + "\n", *[",".join(cells_of()) + "\n"] * 3]
+    lines = ["\ufeff" + ",".join(HEADER) + "\n", *[",".join(cells_of()) + "\n"] * 3]
 
     assert len(list(csv_rows(lines[:3]))) == 2
     with pytest.raises(BillError, match="too large at line 4: export shorter periods"):
@@ -226,3 +228,59 @@ def test_an_unused_reservation_is_known_by_its_description():
 )
 def test_an_instance_with_accelerators_that_are_not_known_is_named(cells, unlisted):
     assert row(**cells).unlisted_instance == unlisted
+
+
+# FOCUS 1.4 of the specification's examples (specification/data/commitment_discount_scenarios,
+# aws_savings_plan_all_upfront_75pct.csv): ServiceProviderName instead of ProviderName.
+FOCUS_1_4 = """\
+BilledCost,BillingCurrency,ChargeCategory,ChargePeriodEnd,ChargePeriodStart,EffectiveCost,\
+HostProviderName,ServiceProviderName,PricingQuantity,PricingUnit,ResourceType,Tags,AllocatedTags
+0.00,USD,Usage,2026-02-01T01:00:00Z,2026-02-01T00:00:00Z,52.40,Amazon Web Services,\
+Amazon Web Services,1.00,Hours,p5.48xlarge,"{""team"":""platform""}","{""team"":""nlp""}"
+"""
+
+
+def test_focus_1_4_names_its_service_provider():
+    (charge,) = csv_rows(FOCUS_1_4.splitlines(keepends=True))
+
+    assert (charge.provider, charge.instance) == ("aws", "p5.48xlarge")
+
+
+def test_a_part_of_a_split_charge_has_the_tags_of_what_it_is_allocated_to():
+    (charge,) = csv_rows(FOCUS_1_4.splitlines(keepends=True))
+
+    assert charge.tags == {"team": "nlp"}
+
+
+def test_the_seller_of_a_market_provides_what_it_sells():
+    # FOCUS 1.3 has both columns; on AWS's market the older one is AWS.
+    charge = row(ServiceProviderName="Databricks", ResourceType="p5.48xlarge")
+
+    assert (charge.provider, charge.instance) == ("", "")
+
+
+def test_an_empty_service_provider_is_that_of_the_older_column():
+    assert row(ServiceProviderName=" ").provider == "aws"
+
+
+def test_a_bill_without_any_provider_is_refused():
+    with pytest.raises(BillError, match=r"\['ServiceProviderName or ProviderName'\]: export Cost"):
+        list(bill_rows(COLUMNS, []))
+
+
+@pytest.mark.parametrize(
+    ("column", "dataset"),
+    [
+        ("ContractCommitmentCategory", "Contract Commitment"),
+        ("BillingPeriodStatus", "Billing Period"),
+        ("InvoiceDetailLastUpdated", "Invoice Detail"),
+    ],
+)
+def test_another_dataset_of_focus_is_refused_by_its_name(column, dataset):
+    with pytest.raises(BillError, match=f"is its dataset {dataset}: export Cost and Usage as"):
+        list(bill_rows([column, "BillingCurrency"], []))
+
+
+def test_a_column_that_is_twice_is_refused_because_one_would_count():
+    with pytest.raises(BillError, match="the column EffectiveCost twice"):
+        list(bill_rows([*HEADER, "EffectiveCost"], []))

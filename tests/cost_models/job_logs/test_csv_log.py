@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger_cost_models.job_logs import csv_log
-from perfledger_cost_models.job_logs.csv_log import SkipReason, seconds_of
+from perfledger_cost_models.job_logs.csv_log import SkipReason
 from perfledger_cost_models.job_logs.job_table import JobLogError
 from perfledger_cost_models.job_logs.readers import read_job_log
 
@@ -201,13 +201,6 @@ def test_a_job_may_start_at_once_and_end_at_once_and_an_end_of_zero_has_not_come
 
     assert jobs.wait_ms.tolist() == [0, 0]
     assert jobs.run_ms.tolist() == [0, -1]
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("99999999999", 99_999_999_999), ("100000000000", 100_000_000)]
-)
-def test_a_number_from_ten_to_the_eleventh_on_is_milliseconds(text, seconds):
-    assert seconds_of(text, 1, "start") == seconds
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ class PaymentFlags:
     """The payment to allocate."""
 
     bill: Annotated[
-        Path | None, what("the bill in FOCUS 1.0 to 1.2, CSV or Parquet", metavar="FILE")
+        Path | None, what("the bill in FOCUS 1.0 to 1.4, CSV or Parquet", metavar="FILE")
     ] = None
     team_tag: Annotated[
         str, what("the bill's tag that names the team, without usage files", metavar="TAG")

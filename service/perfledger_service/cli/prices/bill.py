@@ -17,7 +17,7 @@ from perfledger_service.cli.output import DocumentOutput, write_text
     )
 )
 def bill(
-    file: Annotated[Path, argument("a bill in FOCUS 1.0 to 1.2, CSV or Parquet", metavar="FILE")],
+    file: Annotated[Path, argument("a bill in FOCUS 1.0 to 1.4, CSV or Parquet", metavar="FILE")],
     *,
     team_tag: Annotated[
         str, how("the tag that names the team", metavar="TAG", default="the sub-account")

@@ -33,7 +33,7 @@ class ReviewFlags:
         Path | None, what("a folder of bundles", metavar="FOLDER", default="the service's database")
     ] = None
     bill: Annotated[
-        Path | None, what("the quarter's bill in FOCUS 1.0 to 1.2, CSV or Parquet", metavar="FILE")
+        Path | None, what("the quarter's bill in FOCUS 1.0 to 1.4, CSV or Parquet", metavar="FILE")
     ] = None
     team_tag: Annotated[str, what("the bill's tag that names the team", metavar="TAG")] = ""
     previous: Annotated[

@@ -1,0 +1,76 @@
+"""Reads the times in the columns of a job log, in whatever form a column has them."""
+
+import math
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from perfledger_cost_models.job_logs.job_table import JobLogError
+from perfledger_cost_models.usage.device_spans import MILLISECONDS_FROM
+
+EMPTY_CELLS = frozenset({"", "nan", "none", "null", "unknown", "nat"})
+# Dates without any separator: 20240131, 202401311230 and 20240131123059.
+_COMPACT_DATE = re.compile(r"(?:199\d|20\d\d|2100)(?:\d{4}|\d{8}|\d{10})")
+_COMPACT_FORMATS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+
+
+class TimeColumns:
+    """The columns of times of one log, each with one form from its first value on.
+
+    A number is seconds since 1970 or the log's beginning, from 1e11 on milliseconds: as seconds it
+    would be the year 5138. A column whose first number but 0 is a date of 1990 to 2100 without
+    separators has such dates alone: as seconds they would be one month of 1970.
+    """
+
+    def __init__(self) -> None:
+        self._first_dates: dict[str, str] = {}  # by column; "" for one of seconds
+
+    def seconds(self, text: str, line: int, column: str) -> float | None:
+        """Return a time in seconds; without a zone it is UTC. None for an empty cell.
+
+        Raises JobLogError, also where a column has both dates without separators and other numbers.
+        """
+        text = text.strip()
+        if text.lower() in EMPTY_CELLS:
+            return None
+        number = math.nan
+        with suppress(ValueError):
+            number = float(text)
+        if math.isfinite(number):
+            return self._of_number(text, number, line, column)
+        try:
+            return _timestamp(datetime.fromisoformat(text))
+        except (ValueError, OverflowError) as error:
+            msg = (
+                f"the job log, line {line}, {column}: {text[:40]!r} is not a time such as "
+                "2026-11-01T00:00:00Z: correct it"
+            )
+            raise JobLogError(msg) from error
+
+    def _of_number(self, text: str, number: float, line: int, column: str) -> float:
+        if number == 0:  # the log's beginning, or what has not come yet
+            return 0.0
+        date = _compact_date(text)
+        first_date = self._first_dates.setdefault(column, "" if date is None else text)
+        if not first_date:
+            return number / (1000 if number >= MILLISECONDS_FROM else 1)
+        if date is None:
+            msg = (
+                f"the job log, line {line}, {column}: {text[:40]!r} is a number, but the column "
+                f"begins with {first_date}, which may be a date or seconds. Write dates as "
+                f"2026-11-01, or seconds as {first_date}.0."
+            )
+            raise JobLogError(msg)
+        return date
+
+
+def _compact_date(text: str) -> float | None:
+    if not _COMPACT_DATE.fullmatch(text):
+        return None
+    with suppress(ValueError):
+        return _timestamp(datetime.strptime(text, _COMPACT_FORMATS[len(text)]))  # noqa: DTZ007
+    return None
+
+
+def _timestamp(moment: datetime) -> float:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

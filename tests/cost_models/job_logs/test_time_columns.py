@@ -1,0 +1,63 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from perfledger_cost_models.job_logs.job_table import JobLogError
+from perfledger_cost_models.job_logs.readers import read_job_log
+from perfledger_cost_models.job_logs.time_columns import TimeColumns
+
+
+def seconds(*texts):
+    times = TimeColumns()
+    return [times.seconds(text, line, "start") for line, text in enumerate(texts, start=2)]
+
+
+def at(*parts):
+    return datetime(*parts, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("99999999999", 99_999_999_999), ("100000000000", 100_000_000)]
+)
+def test_a_number_from_ten_to_the_eleventh_on_is_milliseconds(text, number):
+    assert seconds(text) == [number]
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("19900101", at(1990, 1, 1)),
+        ("20240131", at(2024, 1, 31)),
+        (" 21001231 ", at(2100, 12, 31)),
+        ("202401311230", at(2024, 1, 31, 12, 30)),
+        ("20240131123059", at(2024, 1, 31, 12, 30, 59)),
+    ],
+)
+def test_a_date_without_separators_is_that_day(text, moment):
+    assert seconds("", "0", text, text) == [None, 0, moment, moment]
+
+
+@pytest.mark.parametrize("text", ["19891231", "21010101", "20240231", "20241301", "20240131.0"])
+def test_other_numbers_are_seconds(text):
+    assert seconds(text) == [float(text)]
+
+
+def test_a_column_that_begins_with_seconds_has_seconds():
+    assert seconds("0", "37", "20240131") == [0, 37, 20_240_131]
+
+
+@pytest.mark.parametrize("text", ["20240190", "1706659200", "20240131.5"])
+def test_a_column_that_may_have_dates_or_seconds_asks_which(text):
+    with pytest.raises(
+        JobLogError,
+        match=r"line 3, start: .* begins with 20240131, which may be a date or seconds. Write dates"
+        r" as 2026-11-01, or seconds as 20240131\.0",
+    ):
+        seconds("20240131", text)
+
+
+def test_a_day_in_a_log_is_not_a_moment_of_1970():
+    jobs = read_job_log("submit_time,duration,gpus\n20240131,60,1\n20240201,60,1\n").jobs
+
+    assert jobs.start_s == at(2024, 1, 31)
+    assert jobs.submit_ms.tolist() == [0, 86_400_000]
