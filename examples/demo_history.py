@@ -52,6 +52,7 @@ from perfledger_service.values.fleet_views import ImportKind
 from perfledger_service.values.people.person import Actor
 
 COMMITS, PULL_REQUESTS = 60, 12
+MAINTAINER = "lead"
 BETWEEN_COMMITS = timedelta(hours=11)
 SEARCHED_EVERY = 10  # commits
 # Requests to confirm a change that no runner has measured yet when the history ends.
@@ -189,7 +190,7 @@ class _History:
         acceptance = Acceptance(
             pull_request=number,
             head_sha=head.sha,
-            login="lead",
+            login=MAINTAINER,
             workload=workload,
             reason=reason,
             accepted_at=at,
@@ -264,9 +265,9 @@ def _decide_on_events(engine: Engine, *, now: datetime) -> None:
                 project,
                 view.event.id,
                 decision.state,
-                actor=Actor(name="lead"),
+                actor=Actor(name=MAINTAINER),
                 reason=decision.reason,
-                owner="lead",
+                owner=MAINTAINER,
                 until=(now + timedelta(days=60)).date() if decision.has_end else None,
                 now=now,
             )

@@ -9,10 +9,16 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from demo_history import COMMITS, PULL_REQUESTS, seed_history
+from demo_history import COMMITS, MAINTAINER, PULL_REQUESTS, seed_history
 from demo_pictures import take_pages
 from demo_repository import EXAMPLES, REPOSITORY
-from demo_service import database_url, running_service
+from demo_service import (
+    database_url,
+    running_github,
+    running_service,
+    service_settings,
+    sign_in_settings,
+)
 from rich.console import Console
 from sqlalchemy import Engine
 
@@ -40,10 +46,15 @@ def running_history(
     seed_history(engine, token=new_token(), now=now, commits=commits, pull_requests=pull_requests)
     seed_review(engine, url, folder / "review", now=now)
     engine.dispose()
-    # There are none that nobody may see: whoever opens the demo reads its review.
-    settings = {"PERFLEDGER_DATABASE_URL": url, "PERFLEDGER_SHOW_OWN_PRICES": "true"}
-    with running_service(folder, settings) as address:
-        yield address
+    with running_github(folder) as github_url:
+        settings = {
+            **service_settings(folder, github_url),
+            **sign_in_settings(github_url, MAINTAINER),
+            # There are none that nobody may see: whoever opens the demo reads its review.
+            "PERFLEDGER_SHOW_OWN_PRICES": "true",
+        }
+        with running_service(folder, settings) as address:
+            yield address
 
 
 def seed_review(engine: Engine, url: str, folder: Path, *, now: datetime) -> None:
@@ -93,7 +104,9 @@ def serve_history(folder: Path, console: Console) -> None:
     began = time.monotonic()
     with running_history(folder) as address:
         console.print(
-            f"{time.monotonic() - began:.0f} s. The service runs at {address} until Ctrl-C."
+            f"{time.monotonic() - began:.0f} s. The service runs at {address} until Ctrl-C.\n"
+            f"Sign in at {address}/account to decide and administer: GitHub is a stand-in, and "
+            f"lets everybody in as {MAINTAINER}."
         )
         with suppress(KeyboardInterrupt):
             while True:

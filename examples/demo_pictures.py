@@ -30,6 +30,14 @@ PAGES = {
     "review": f"/{REPOSITORY}/reviews/1/html",
     "search": "/search?q=attention",
     "capacity": "/capacity",
+    "jobs": f"/{REPOSITORY}/machines#jobs",
+    "account": "/account",
+    "projects": "/admin",
+    "tokens": "/admin/tokens",
+    "waiting": "/admin/waiting",
+    "github": "/admin/github",
+    "prices": "/admin/prices",
+    "audit": "/admin/audit",
     "error": "/nothing",
 }
 FURTHER_LINKS = {
@@ -101,7 +109,7 @@ def take_pictures(
 def take_pages(site_url: str, folder: Path) -> tuple[Path, ...]:
     """Write PNGs of every kind of page of a made history in both themes; return their paths.
 
-    The pages are found by their links, from the front page on. Raises DemoError if playwright or
+    The pages are those of somebody who is signed in. Raises DemoError if playwright or
     chromium is missing, or if a page lacks the link.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,6 +120,7 @@ def take_pages(site_url: str, folder: Path) -> tuple[Path, ...]:
                 color_scheme=theme, viewport={"width": PAGE_WIDTH, "height": PAGE_HEIGHT}
             )
             page = context.new_page()
+            page.goto(f"{site_url}/sign-in")
             for name, address in PAGES.items():
                 page.goto(site_url + address, wait_until="networkidle")
                 for selector in FURTHER_LINKS.get(name, ()):

@@ -1,6 +1,7 @@
 """Runs the service and a stand-in for GitHub, and uploads bundles to it."""
 
 import json
+import secrets
 import select
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from demo_checks import PERFLEDGER, environment
 from demo_repository import EXAMPLES, REPOSITORY, Branch, DemoError
+from github_oauth import CLIENT_ID, CLIENT_SECRET
 
 STARTING_S = 300.0
 POSTING_S = 300.0
@@ -53,14 +55,8 @@ def running_site(folder: Path) -> Generator[Site]:
     Files go into `folder`. Raises DemoError if one of them does not start.
     """
     with ExitStack() as stack:
-        stand_in = (sys.executable, str(EXAMPLES / "github_stand_in.py"), "--port", "0")
-        github_url = stack.enter_context(_running(stand_in, folder, "github", {}))
-        settings = {
-            "PERFLEDGER_DATABASE_URL": database_url(folder),
-            "PERFLEDGER_GITHUB_API_URL": github_url,
-            "PERFLEDGER_GITHUB_APP_ID": "1",
-            "PERFLEDGER_GITHUB_PRIVATE_KEY": _private_key(),
-        }
+        github_url = stack.enter_context(running_github(folder))
+        settings = service_settings(folder, github_url)
         _perfledger("server", "db", "upgrade", folder=folder, settings=settings)
         token = _perfledger(
             *("server", "project", "add", REPOSITORY, "--trust", "runners"),
@@ -69,6 +65,43 @@ def running_site(folder: Path) -> Generator[Site]:
         )
         url = stack.enter_context(running_service(folder, settings))
         yield Site(url=url, github_url=github_url, token=token, folder=folder)
+
+
+@contextmanager
+def running_github(folder: Path) -> Generator[str]:
+    """Start GitHub's stand-in on a free loopback port; yield its address, and stop it at the end.
+
+    Raises DemoError if it does not start.
+    """
+    stand_in = (sys.executable, str(EXAMPLES / "github_stand_in.py"), "--port", "0")
+    with _running(stand_in, folder, "github", {}) as url:
+        yield url
+
+
+def service_settings(folder: Path, github_url: str) -> dict[str, str]:
+    """Return the settings of a service that uses GitHub's stand-in."""
+    return {
+        "PERFLEDGER_DATABASE_URL": database_url(folder),
+        "PERFLEDGER_GITHUB_API_URL": github_url,
+        "PERFLEDGER_GITHUB_APP_ID": "1",
+        "PERFLEDGER_GITHUB_PRIVATE_KEY": _private_key(),
+    }
+
+
+def sign_in_settings(github_url: str, login: str) -> dict[str, str]:
+    """Let anybody who signs in be one account, an admin of the repository; return the settings.
+
+    Pages are open to those who do not.
+    """
+    admin = {"repository": REPOSITORY, "login": login, "permission": "admin"}
+    _request(f"{github_url}/_stand_in/permissions", document=admin)
+    _request(f"{github_url}/_stand_in/browser", document={"login": login})
+    return {
+        "PERFLEDGER_GITHUB_CLIENT_ID": CLIENT_ID,
+        "PERFLEDGER_GITHUB_CLIENT_SECRET": CLIENT_SECRET,
+        "PERFLEDGER_WEBHOOK_SECRET": secrets.token_hex(32),
+        "PERFLEDGER_PUBLIC_READ": "true",
+    }
 
 
 @contextmanager

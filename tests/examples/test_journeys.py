@@ -36,8 +36,8 @@ def complaints():
 
 
 @pytest.fixture
-def open_page(browser, complaints):
-    """Open pages of one kind of browser, whose complaints are collected."""
+def open_page(browser, site, complaints):
+    """Open pages of one kind of browser that is signed in; its complaints are collected."""
     contexts = []
 
     def open_page(**options):
@@ -47,6 +47,7 @@ def open_page(browser, complaints):
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(f"{site}/sign-in")
         return page
 
     yield open_page
@@ -74,6 +75,7 @@ def kinds_of_pages(page, site):
 def addresses(browser, site):
     page = browser.new_page()
     page.set_default_timeout(PATIENCE_MS)
+    page.goto(f"{site}/sign-in")
     kinds = kinds_of_pages(page, site)
     page.close()
     return kinds
@@ -90,6 +92,9 @@ def test_every_kind_of_page_is_reached_by_links(addresses):
             "/acme/models/reviews/*",
             "/acme/models/workloads",
             "/acme/models/workloads/*",
+            "/acme/models/events/*",
+            *(f"/admin{page}" for page in ("", "/tokens", "/waiting", "/github", "/prices")),
+            "/admin/audit",
             "/series/*",
             "/runs/*",
         ),

@@ -366,6 +366,7 @@ def _summaries(
             .label("rank"),
             func.count().over(partition_by=col(ObservationRow.series_id)).label("points"),
         )
+        .add_columns(col(UploadRow.measured_at))
         .join(UploadRow)
         .where(
             col(ObservationRow.series_id).in_([row.id for row in rows]),
@@ -374,13 +375,14 @@ def _summaries(
         .subquery()
     )
     newest = session.connection().execute(
-        select(ranked.c.series_id, ranked.c.center, ranked.c.points).where(
+        select(ranked.c.series_id, ranked.c.center, ranked.c.points, ranked.c.measured_at).where(
             ranked.c.rank == 1, ranked.c.center.is_not(None)
         )
     )
-    values = {series_id: (center, points) for series_id, center, points in newest}
+    values = {
+        series_id: {"last": center, "points": points, "measured_at": measured_at}
+        for series_id, center, points, measured_at in newest
+    }
     return tuple(
-        row.to_value(_SERIES_SUMMARY_DECODER, last=values[row.id][0], points=values[row.id][1])
-        for row in rows
-        if row.id in values
+        row.to_value(_SERIES_SUMMARY_DECODER, **values[row.id]) for row in rows if row.id in values
     )

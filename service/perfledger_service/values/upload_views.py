@@ -139,6 +139,7 @@ class SeriesSummary:
     device_class: str
     points: int
     last: float
+    measured_at: datetime  # when the newest value was measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

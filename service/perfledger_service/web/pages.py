@@ -34,6 +34,7 @@ from perfledger_service.store.page_queries import (
 )
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import bundle_content, upload_by_id
+from perfledger_service.usecases.events.triaged_events import workload_events
 from perfledger_service.usecases.fleet.capacity import capacity_view, fleet_version
 from perfledger_service.usecases.history.series_history import series_history
 from perfledger_service.usecases.pull_requests.compare_uploads import compare_uploads
@@ -154,7 +155,9 @@ def pull_request(
     """Show one pull request's uploads."""
     with reader.session() as session:
         view = pull_request_view(session, f"{owner}/{name}", number, now=state.now())
-    return web_pages.pull_request_page(view)
+        project_id = project_named(session, view.repository).id
+        acceptances = acceptances_of(session, project_id, number)
+    return web_pages.pull_request_page(view, acceptances)
 
 
 @router.get("/{owner}/{name}/pulls")
@@ -184,8 +187,10 @@ def workload(reader: CurrentPageReader, owner: Name, name: Name, workload: str) 
     """Show one workload on all its machines."""
     with reader.session() as session:
         view = workload_view(session, f"{owner}/{name}", workload.replace(NUL, ""))
-        acceptances = acceptances_of_project(session, project_named(session, view.repository).id)
-    return workload_page(view, acceptances)
+        project = project_named(session, view.repository)
+        events, commits = workload_events(session, project, view.text)
+        acceptances = acceptances_of_project(session, project.id)
+    return workload_page(view, acceptances, events=events, commits=commits)
 
 
 @router.get("/{owner}/{name}/compare")

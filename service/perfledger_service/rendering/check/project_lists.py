@@ -1,18 +1,23 @@
 """Renders the lists of a project's pull requests and workloads, and the page of one workload."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from perfledger_service.rendering.history import stored_verdict_rows
-from perfledger_service.rendering.layout import vocabulary
+from perfledger_service.rendering.history.triage import triage_row
+from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.paging import Page
 from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.branch_views import TriagedEvent
 from perfledger_service.values.upload_views import (
     PullRequestsView,
+    SeriesSummary,
     UploadView,
     WorkloadsView,
 )
+
+MAX_EVENTS = 5  # of a workload
 
 
 def pull_requests_page(view: PullRequestsView, *, size: int) -> str:
@@ -57,7 +62,7 @@ def workloads_page(view: WorkloadsView, *, size: int) -> str:
     return render(
         "html/workloads.html.j2",
         view=view,
-        groups=[(workload, tuple(series)) for workload, series in groups],
+        groups=[(workload, _sorted(series)) for workload, series in groups],
         page=Page(
             items=view.series,
             number=view.page,
@@ -68,15 +73,34 @@ def workloads_page(view: WorkloadsView, *, size: int) -> str:
     )
 
 
-def workload_page(view: WorkloadsView, acceptances: Sequence[Acceptance]) -> str:
-    """Return the page of one workload: its metrics on each machine, and accepted changes."""
+def workload_page(
+    view: WorkloadsView,
+    acceptances: Sequence[Acceptance],
+    *,
+    events: Sequence[TriagedEvent] = (),
+    commits: Sequence[str] = (),
+) -> str:
+    """Return the page of one workload: its metrics on each machine, events and accepted changes.
+
+    `events` are the workload's and `acceptances` the project's, newest first. `commits` are those
+    of the search that has the events.
+    """
     by_machine = groupby(view.series, key=lambda one: one.device_class)
     return render(
         "html/workload.html.j2",
         view=view,
-        machines=[(name, tuple(series)) for name, series in by_machine],
+        machines=[(name, _sorted(series)) for name, series in by_machine],
+        events=[triage_row(one, commits) for one in events[:MAX_EVENTS]],
+        events_left_out=max(0, len(events) - MAX_EVENTS),
         acceptances=[one for one in acceptances if one.workload == view.text],
         **_words(),
+    )
+
+
+def _sorted(series: Iterable[SeriesSummary]) -> tuple[SeriesSummary, ...]:
+    """Return series by machine class, the most telling metric first."""
+    return tuple(
+        sorted(series, key=lambda one: (one.device_class, vocabulary.metric_order(one.metric)))
     )
 
 
@@ -85,5 +109,6 @@ def _words() -> dict[str, object]:
         "label": vocabulary.metric_label,
         "value": vocabulary.value,
         "device": stored_verdict_rows.device,
+        "day": number_format.day,
         "foreign_unit": vocabulary.foreign_unit,
     }

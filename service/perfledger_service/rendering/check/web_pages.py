@@ -5,7 +5,7 @@ check to a trace viewer. CONTENT_SECURITY_POLICY allows nothing inline and nothi
 The page of a check also links to its bundle, as a download, at `/runs/{id}/bundle.json`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import groupby, islice
@@ -33,6 +33,7 @@ from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.rendering.trace.step_pictures import step_pictures, steps_data
+from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.report import Report
 from perfledger_service.values.upload_views import (
     IndexView,
@@ -78,11 +79,12 @@ def index_page(view: IndexView) -> str:
     )
 
 
-def pull_request_page(view: PullRequestView) -> str:
-    """Return the page of one pull request: all its checks, newest first."""
+def pull_request_page(view: PullRequestView, acceptances: Sequence[Acceptance] = ()) -> str:
+    """Return the page of one pull request: what was accepted, and all its checks, newest first."""
     return render(
         "html/pull_request.html.j2",
         view=view,
+        acceptances=acceptances,
         uploads=[
             (
                 upload,

@@ -20,7 +20,7 @@ from perfledger_service.rendering.history.event_rows import (
     event_rows,
 )
 from perfledger_service.rendering.layout import number_format, provenance_facts
-from perfledger_service.values.branch_views import EventView, TriagedEvent
+from perfledger_service.values.branch_views import EventView, TriagedEvent, is_imported_class
 
 _SHORT_SHA = 10
 # A later change that undoes an event sets it to fixed; nobody does.
@@ -52,6 +52,7 @@ class TriageRow:
     event: EventRow
     number: int | None  # None until it is stored
     pull_request: int | None  # None for one of the branch's history
+    machine_class: str  # untrusted; that all of its series are of, "" where the series name theirs
     certainty: str  # "confirmed", "suspected", or "" for a change of the machine
     state: str  # "" until it is stored
     opened_on: str
@@ -68,6 +69,7 @@ def triage_row(event: TriagedEvent, commits: Sequence[str]) -> TriageRow:
         event=_event_row(event, commits),
         number=view.event.id if view else None,
         pull_request=view.event.pull_request if view and not view.event.occurrences else None,
+        machine_class=_only_class(event),
         certainty=_certainty(event),
         state=view.event.state.value if view else "",
         opened_on=number_format.day(view.opened_at) if view else "",
@@ -109,6 +111,18 @@ def terms(view: EventView) -> str:
 def yearly_usd(event: TriagedEvent) -> Decimal:
     """Return what the changes of an event cost a year, in USD: those that have a price."""
     return sum((price.usd or Decimal(0) for price in event.prices), Decimal(0))
+
+
+def _only_class(event: TriagedEvent) -> str:
+    """Return the machine class of all series of an event, "" where its series or words name it."""
+    if isinstance(event.change, ChangeEvent):
+        members = event.change.members
+        classes = {one.change.series.machine_class for one in members if one.is_significant}
+    elif event.change is None and event.view is not None:
+        classes = {one.machine_class for one in event.view.event.series}
+    else:
+        return ""
+    return classes.pop() if len(classes) == 1 and not any(map(is_imported_class, classes)) else ""
 
 
 def _certainty(event: TriagedEvent) -> str:

@@ -210,6 +210,12 @@ def metric_label(name: str) -> str | None:
     return _LABELS.get(name)
 
 
+def metric_order(name: str) -> tuple[int, str]:
+    """Return where a metric stands in a list: the step time first, an unknown one last."""
+    place = list(_LABELS).index(name) if name in _LABELS else len(_LABELS)
+    return place, name
+
+
 def count_label(name: str) -> str:
     """Return the label of a work count; an unknown name is untrusted text."""
     return _COUNTS.get(name, name)

@@ -35,6 +35,7 @@ WHAT_DRIFT_IS = (
     "Detectable: the loss that such a comparison finds four times out of five."
 )
 MAX_NAME = 60
+MAX_PAST = 6  # of the newest runs: more push the table off the screen
 _STYLES = {DriftState.DRIFTING: TextStyle.WORSE, DriftState.SUSPECTED: TextStyle.WARNING}
 
 
@@ -117,9 +118,9 @@ def _canary_rows(devices: Sequence[DeviceView]) -> Iterator[_CanaryRow]:
 
 
 def _past(row: _CanaryRow) -> str:
-    """Return the past rates in per cent of their median."""
+    """Return the newest past rates in per cent of the median of all."""
     middle = statistics.median(row.past)
-    return " ".join(f"{100 * each / middle:.0f}" for each in row.past)
+    return " ".join(f"{100 * each / middle:.0f}" for each in row.past[-MAX_PAST:])
 
 
 _DEVICE_COLUMNS: tuple[Column[DeviceView], ...] = (
@@ -145,15 +146,15 @@ _CANARY_COLUMNS: tuple[Column[_CanaryRow], ...] = (
     words("framework", "in", lambda row: row.rate.framework),
     display("rate", lambda row: number_format.unit_rate(row.rate.per_second, row.rate.unit)),
     figure("share", "of expected", lambda row: row.rate.share, number_format.share),
-    figure("own_change", "own history", lambda row: row.rate.own_change, number_format.percent),
+    figure("own_change", "vs own runs", lambda row: row.rate.own_change, number_format.percent),
     figure("own_runs", "runs", lambda row: row.rate.own_count),
     figure(
         "own_detectable", "detectable", lambda row: row.rate.own_detectable, number_format.share
     ),
     figure(
-        "sibling_change", "siblings", lambda row: row.rate.sibling_change, number_format.percent
+        "sibling_change", "vs siblings", lambda row: row.rate.sibling_change, number_format.percent
     ),
-    figure("siblings", "number", lambda row: row.rate.sibling_count),
+    figure("siblings", "siblings", lambda row: row.rate.sibling_count),
     display("newest runs, %", _past),
     fact("sibling_detectable", lambda row: row.rate.sibling_detectable),
     fact("is_slower", lambda row: row.rate.is_slower),

@@ -97,6 +97,25 @@ def triaged_event(
     return priced_event, search.commits
 
 
+def workload_events(
+    session: Session, project: Project, workload: str
+) -> tuple[tuple[TriagedEvent, ...], tuple[str, ...]]:
+    """Return a workload's stored events, newest first, and the commits of the search.
+
+    They have no prices, and events of an import are left out.
+    """
+    stored = [
+        view
+        for view in events_of(session, project.id, is_imported=False, most=MOST_TRACKED)
+        if any(one.workload == workload for one in view.event.series)
+    ]
+    if not stored:
+        return (), ()
+    search = (newest_search(session, project.id) or (_NO_SEARCH, True))[0]
+    events = triaged_events(search, stored, alerts_of(session, project.id))
+    return tuple(one for one in events if one.view is not None), search.commits
+
+
 def triaged_events(
     search: BranchSearch, stored: Sequence[EventView], alerts: Sequence[AlertView]
 ) -> tuple[TriagedEvent, ...]:

@@ -1,9 +1,13 @@
 """The lists of pull requests and workloads, and the page of one workload."""
 
+import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from perfledger_baselines.history.commits.attribution import Harm
+from perfledger_baselines.history.commits.tracked_event import ChangedSeries, TrackedEvent
 from perfledger_service.rendering.check.project_lists import (
     newest_of_class,
     pull_requests_page,
@@ -11,6 +15,7 @@ from perfledger_service.rendering.check.project_lists import (
     workloads_page,
 )
 from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.branch_views import EventView, TriagedEvent
 from perfledger_service.values.upload_views import (
     PullRequestsView,
     SeriesSummary,
@@ -39,6 +44,23 @@ def upload(number, *, device_class="cuda:NVIDIA H100:1", minutes=0):
     )
 
 
+def event_of(number):
+    """Make an event of a pull request."""
+    series = ChangedSeries(
+        workload="gpt:step",
+        metric="step_time_p50",
+        machine_class="cuda:NVIDIA H100:1",
+        change=0.2,
+        low=0.19,
+        high=0.21,
+        before=1.0,
+        after=1.2,
+    )
+    event = TrackedEvent(id=number, harm=Harm.WORSE, measured_series=(series,), pull_request=7)
+    view = EventView(event=event, opened_at=NOON, changed_at=NOON)
+    return TriagedEvent(view=view, change=None)
+
+
 @pytest.fixture
 def workloads():
     series = SeriesSummary(
@@ -49,6 +71,7 @@ def workloads():
         device_class="cuda:NVIDIA H100:1",
         points=12,
         last=0.01,
+        measured_at=NOON,
     )
     return WorkloadsView(
         repository="acme/models", text="gpt:step", series=(series,), workloads=20, page=1
@@ -99,3 +122,23 @@ def test_a_workload_shows_its_accepted_regressions(workloads):
 
     assert "Needed for depth." in workload_page(workloads, (accepted,))
     assert "/perfledger accept gpt:step" in workload_page(workloads, ())
+
+
+def test_a_workload_shows_its_newest_events_and_counts_what_is_left_out(workloads):
+    page = workload_page(workloads, (), events=[event_of(one) for one in range(8, 0, -1)])
+
+    assert 'href="/acme/models/events/8"' in page
+    assert 'href="/acme/models/events/3"' not in page
+    assert "3 older ones are on the page of the" in page
+    assert "Events" not in workload_page(workloads, ())
+
+
+def test_a_workload_lists_its_step_time_first_and_says_when_it_was_measured(workloads):
+    (step_time,) = workloads.series
+    names = ("cpu_time", "of_a_plug_in", "peak_memory", "step_time_p50")
+    series = tuple(replace(step_time, id=at, metric=name) for at, name in enumerate(names))
+
+    page = workload_page(replace(workloads, series=series), ())
+
+    assert re.findall(r"/series/(\d)", page) == ["3", "2", "0", "1"]
+    assert page.count("2026-11-20") == len(series)

@@ -80,6 +80,7 @@ def test_an_event_has_its_number_state_and_what_was_said(event, view):
     assert row.terms == "safer math; owner alice"
     assert row.event.commits == f"{SHAS[2][:10]}..{SHAS[3][:10]}"
     assert row.event.summary == "1 of 120 series"
+    assert row.machine_class == view.event.series[0].machine_class == "cpu:Test CPU:1"
 
 
 def test_an_event_is_confirmed_by_an_ab_run_and_suspected_without(event, view):
@@ -114,6 +115,7 @@ def test_an_event_that_the_newest_search_does_not_have_is_shown_as_it_was_stored
     assert (row.event.what, row.event.tone) == ("worse", "regressed")
     assert row.event.summary == "1 series"
     assert row.event.commits == f"{SHAS[2][:10]}..{SHAS[3][:10]}"
+    assert row.machine_class == view.event.series[0].machine_class
     [series] = row.event.moved_series
     assert (series.workload, plain(series.size), series.machine_class) == ("gpt:step", "+5.0 %", "")
 

@@ -25,6 +25,7 @@ from perfledger_service.usecases.events.triaged_events import (
     project_triage,
     triaged_event,
     triaged_events,
+    workload_events,
 )
 from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.values.branch_views import (
@@ -209,3 +210,13 @@ def test_an_event_has_no_price_of_another_change(engine, priced, now, other):
 
     [event] = priced().events
     assert (event.prices, event.priced_check) == ((), None)
+
+
+@pytest.mark.usefixtures("judged_check")
+def test_a_workload_has_its_own_events_alone(engine):
+    with read_session(engine) as session:
+        project = project_named(session, "octo/models")
+        events, _ = workload_events(session, project, WORKLOAD)
+
+        assert [one.view.event.pull_request for one in events] == [7]
+        assert workload_events(session, project, WORKLOAD[:-1]) == ((), ())

@@ -198,6 +198,7 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
             device_class=line.device_class,
             points=len(line.points),
             last=line.points[-1].center,
+            measured_at=NOON,
         )
         every = (*uploads, refused, waiting)
         workloads = WorkloadsView(
@@ -233,7 +234,8 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
                         )
                         for late in (False, True)
                     ),
-                )
+                ),
+                (accepted, replace(accepted, workload="")),
             ),
             "/acme/models/machines": machines_page(
                 MachinesView(
