@@ -58,5 +58,6 @@ def _folders(modules: Mapping[str, ModuleType]) -> dict[str, str]:
     for name, module in tuple(modules.items()):
         path = module_file(module)
         if path is not None:
-            folders.setdefault(path.rpartition(os.sep)[0], str(name))
+            file = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - fast
+            folders.setdefault(file.rpartition(os.sep)[0], str(name))
     return folders

@@ -87,6 +87,20 @@ def test_perfledger_may_lie_anywhere(root):
     assert misplaced_module(sys.modules, root=root, repository=OWN_FOLDER) == ""
 
 
+def test_a_link_of_the_revision_to_the_users_own_file_is_wrong(root, repository):
+    for folder in (root, repository):
+        folder.mkdir()
+    (repository / "a.py").touch()
+    (root / "a.py").symlink_to(repository / "a.py")
+    (root / "c.py").touch()
+    (root / "b.py").symlink_to("c.py")
+
+    assert f"from {repository}, " in misplaced_module(
+        loaded(root / "a.py"), root=root, repository=repository
+    )
+    assert misplaced_module(loaded(root / "b.py"), root=root, repository=repository) == ""
+
+
 def test_objects_among_the_modules_that_fail_when_they_are_looked_at_say_nothing(root, repository):
     class Lazy:
         def __getattr__(self, name):
