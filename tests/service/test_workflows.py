@@ -10,7 +10,6 @@ from queue import Queue
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from perfledger_service import workflows
 from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError, UsageError
 from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedUpload
 from perfledger_service.workflow_database import workflow_database_url
@@ -384,14 +383,3 @@ def test_nothing_is_enqueued_before_the_launch(steps):
 
     with pytest.raises(PerfledgerError, match="is not running"):
         jobs.enqueue(work())
-
-
-@pytest.mark.parametrize(
-    ("attempt", "asked_s", "wait_s"),
-    [(1, None, 60), (2, None, 120), (4, None, 480), (5, None, 900), (99, None, 900), (1, 300, 300)],
-)
-def test_a_check_is_attempted_again_after_a_minute_and_ever_later(attempt, asked_s, wait_s):
-    later = workflows._next_attempt(replace(CHECK, attempt=attempt), wait_s=asked_s)
-
-    assert later.attempt == attempt + 1
-    assert later.due_at - CHECK.due_at == timedelta(seconds=wait_s)
