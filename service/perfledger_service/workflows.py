@@ -323,9 +323,12 @@ class UploadWorkflow:
             self.enqueue(work)
 
     def _prune(self) -> None:
-        for _ in range(MAX_PASSES):  # an error ends a day's retention: the next day goes on
-            if not DBOS.run_step({**self._retries, "name": "prune"}, self._steps.prune):
-                return
+        try:
+            for _ in range(MAX_PASSES):
+                if not DBOS.run_step({**self._retries, "name": "prune"}, self._steps.prune):
+                    return
+        except Exception as error:  # it ends a day's retention: the next day goes on
+            _log.warning("nothing more is removed today: %s", reason_of(error))
 
     def _review(self, review: QueuedReview) -> None:
         try:

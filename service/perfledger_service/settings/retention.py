@@ -38,3 +38,6 @@ class RetentionSettings(BaseSettings):
     keep_workflows_days: KeptDays = Field(
         None, description="the workflow engine's records of finished work"
     )
+    keep_of_projects: str = Field(
+        "", description="periods of single projects: OWNER/NAME:bundles=400,samples=ever"
+    )

@@ -170,7 +170,7 @@ def _tasks(state: AppState) -> tuple[RepeatedTask, ...]:
     if state.reviews is not None:
         review = partial(_enqueue_review, state, state.reviews)
         tasks.append(RepeatedTask("review", review, every_s=REVIEW_S))
-    if state.retention.days:
+    if not state.retention.is_for_ever:
         tasks.append(RepeatedTask("retention", partial(_prune, state), every_s=RETENTION_S))
     if state.pull_requests is not None:
         check = partial(_check_heads, state, state.pull_requests)

@@ -2,12 +2,14 @@
 
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
+    Block,
     Column,
     Document,
     Preformatted,
     display,
     fact,
     figure,
+    heading,
     name,
     table,
 )
@@ -30,21 +32,40 @@ def retention_document(report: RetentionReport) -> Document:
         },
         blocks=(
             table(_columns(removed), report.rows, key="classes"),
+            *_own_periods(report),
             *((Preformatted(_STILL_READ),) if _has_period(report) else ()),
             Preformatted(_size_sentence(report)),
         ),
     )
 
 
+def _own_periods(report: RetentionReport) -> tuple[Block, ...]:
+    """Return the periods of single projects, which go before those of the classes."""
+    if not report.own_periods:
+        return ()
+    return heading("Periods of single projects"), table(
+        (
+            name("project", "project", lambda one: one.repository),
+            name("class", "class", lambda one: one.kind),
+            fact("kept_days", lambda one: one.kept_days),
+            display("kept for", lambda one: _period_words(one.kept_days)),
+        ),
+        report.own_periods,
+        key="own_periods",
+        in_csv=False,
+    )
+
+
 def _has_period(report: RetentionReport) -> bool:
-    return any(row.kept_days is not None for row in report.rows)
+    days = [*(row.kept_days for row in report.rows), *(one.kept_days for one in report.own_periods)]
+    return any(one is not None for one in days)
 
 
 def _columns(removed: str) -> tuple[Column[RetentionRow], ...]:
     return (
         name("class", "class", lambda row: row.kind),
         fact("kept_days", lambda row: row.kept_days),
-        display("kept for", _period),
+        display("kept for", lambda row: _period_words(row.kept_days)),
         figure("rows", "rows", lambda row: row.stored.rows),
         figure("bytes", "size", lambda row: row.stored.bytes, number_format.byte_count),
         fact("oldest", lambda row: _moment(row.stored)),
@@ -55,8 +76,8 @@ def _columns(removed: str) -> tuple[Column[RetentionRow], ...]:
     )
 
 
-def _period(row: RetentionRow) -> str:
-    return "ever" if row.kept_days is None else quantity(row.kept_days, "day")
+def _period_words(days: int | None) -> str:
+    return "ever" if days is None else quantity(days, "day")
 
 
 def _moment(amount: StoredAmount) -> str | None:

@@ -42,6 +42,11 @@ from perfledger_service.store.retention.upload_removal import (
     superseded_spreads,
 )
 from perfledger_service.usecases.cost.upload_prices import MAX_CHECKS
+from perfledger_service.usecases.server.own_periods import (
+    check_projects,
+    own_periods,
+    read_own_periods,
+)
 from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.storage.retention import (
     STORE_CLASSES,
@@ -77,6 +82,7 @@ class _ProjectPlan:
     """Uploads of a project to remove parts of; `changes` counts its history's changes so far."""
 
     project: Project
+    policy: RetentionPolicy
     changes: int
     uploads: Mapping[RetentionClass, tuple[str, ...]]
     spreads: tuple[int, ...]
@@ -103,11 +109,17 @@ class RetentionPlan:
 def retention_policy(
     settings: RetentionSettings, overrides: Mapping[RetentionClass, int] | None = None
 ) -> RetentionPolicy:
-    """Return for how long each class is kept: by an override, else by its setting."""
+    """Return for how long each class is kept: by an override, else by its setting.
+
+    Raises SettingsError for periods of projects that are wrong.
+    """
     stored = settings.model_dump()
     days = {kind: stored[f"keep_{kind.replace('-', '_')}_days"] for kind in RetentionClass}
     chosen = days | dict(overrides or {})
-    return RetentionPolicy({kind: count for kind, count in chosen.items() if count is not None})
+    return RetentionPolicy(
+        {kind: count for kind, count in chosen.items() if count is not None},
+        read_own_periods(settings.keep_of_projects),
+    )
 
 
 def plan_removal(
@@ -119,12 +131,15 @@ def plan_removal(
 ) -> RetentionPlan:
     """Select what is past its period; `pull_requests` tells which pull requests are open.
 
-    Without, all count as open that are not known to be merged.
+    Without, all count as open that are not known to be merged. Raises SettingsError where a project
+    with its own periods is not there.
     """
-    times = ((kind, policy.cutoff(kind, now)) for kind in STORE_CLASSES)
-    cutoffs = {kind: cutoff for kind, cutoff in times if cutoff is not None}
+    cutoffs = _cutoffs(policy, now)
+    has_uploads = any(one.days.keys() & PART_OF_CLASS.keys() for one in policy.each)
     with read_session(engine) as session:
-        all_projects = projects(session) if cutoffs.keys() & PART_OF_CLASS.keys() else ()
+        all_projects = projects(session)
+        check_projects(policy, (one.repository for one in all_projects))
+        all_projects = all_projects if has_uploads else ()
         needed = uploads_of_all_projects(session) if all_projects else frozenset[str]()
         records = {
             kind: removable_records(session, kind, before=cutoffs[kind])
@@ -136,7 +151,14 @@ def plan_removal(
         open_numbers = _open_numbers(pull_requests, project)
         with read_session(engine) as session:
             plans.append(
-                _plan_project(session, project, cutoffs, needed=needed, open_numbers=open_numbers)
+                _plan_project(
+                    session,
+                    project,
+                    policy.of(project.repository),
+                    needed=needed,
+                    open_numbers=open_numbers,
+                    now=now,
+                )
             )
     return RetentionPlan(projects=tuple(plans), records=records)
 
@@ -166,7 +188,7 @@ def run_retention(
         with read_session(engine) as session:
             removed = {kind: amount_of(session, kind, plan.ids(kind)) for kind in STORE_CLASSES}
     else:
-        cutoffs = _cutoffs(policy, now)
+        cutoffs = _last_cutoffs(policy, now)
         before = _stored_amounts(engine, cutoffs)
         for _ in range(MOST_PASSES):
             if not prune(
@@ -191,7 +213,12 @@ def run_retention(
         )
         for kind in STORE_CLASSES
     )
-    return RetentionReport(is_dry_run=is_dry_run, rows=rows, size=database_size(engine))
+    return RetentionReport(
+        is_dry_run=is_dry_run,
+        rows=rows,
+        own_periods=own_periods(policy.projects),
+        size=database_size(engine),
+    )
 
 
 def prune(
@@ -211,7 +238,7 @@ def prune(
     plan = plan_removal(engine, policy, now=clock(), pull_requests=pull_requests)
     is_finished = True
     for one in plan.projects:
-        is_finished &= _prune_project(engine, one, policy, actor=actor, clock=clock, pause=pause)
+        is_finished &= _prune_project(engine, one, actor=actor, clock=clock, pause=pause)
     for kind, ids in plan.records.items():
         _remove_records(engine, kind, ids, policy, actor=actor, clock=clock, pause=pause)
     return not is_finished
@@ -235,17 +262,20 @@ def _open_numbers(
 def _plan_project(
     session: Session,
     project: Project,
-    cutoffs: Mapping[RetentionClass, datetime],
+    policy: RetentionPolicy,
     *,
     needed: frozenset[str],
     open_numbers: frozenset[int] | None,
+    now: datetime,
 ) -> _ProjectPlan:
+    cutoffs = _cutoffs(policy, now)
     changes = history_changes(session, project.id)  # first: what changes later is then seen
     needed |= uploads_of_one_project(
         session, project.id, open_pull_requests=open_numbers, most_changed=MAX_CHECKS + 1
     )
     return _ProjectPlan(
         project=project,
+        policy=policy,
         changes=changes,
         uploads={
             kind: removable_uploads(session, project.id, kind, before=cutoffs[kind], needed=needed)
@@ -259,7 +289,6 @@ def _plan_project(
 def _prune_project(
     engine: Engine,
     plan: _ProjectPlan,
-    policy: RetentionPolicy,
     *,
     actor: Actor,
     clock: Callable[[], datetime],
@@ -274,13 +303,13 @@ def _prune_project(
                 if history_changes(session, plan.project.id) != plan.changes:
                     return False
                 if not is_noted:
-                    _note_plan(session, plan, policy, actor=actor, now=clock())
+                    _note_plan(session, plan, actor=actor, now=clock())
                 remove_part(
                     session,
                     PART_OF_CLASS[kind],
                     final_uploads(session, batch),
                     removed_at=clock(),
-                    kept_days=policy.days[kind],
+                    kept_days=plan.policy.days[kind],
                 )
                 session.commit()
             is_noted = True
@@ -300,12 +329,10 @@ def _prune_project(
     return len(plan.spreads) < MOST_SPREADS
 
 
-def _note_plan(
-    session: Session, plan: _ProjectPlan, policy: RetentionPolicy, *, actor: Actor, now: datetime
-) -> None:
+def _note_plan(session: Session, plan: _ProjectPlan, *, actor: Actor, now: datetime) -> None:
     """Record what of a project begins to be removed, in the transaction that removes the first."""
     parts = (
-        f"{kind} of {quantity(len(upload_ids), 'upload')}, kept for {policy.days[kind]} days"
+        f"{kind} of {quantity(len(upload_ids), 'upload')}, kept for {plan.policy.days[kind]} days"
         for kind, upload_ids in plan.uploads.items()
         if upload_ids
     )
@@ -344,13 +371,19 @@ def _remove_records(
 
 
 def _cutoffs(policy: RetentionPolicy, now: datetime) -> dict[RetentionClass, datetime]:
+    """Return the time before which each class with a period is no longer kept."""
+    times = ((kind, policy.cutoff(kind, now)) for kind in STORE_CLASSES)
+    return {kind: cutoff for kind, cutoff in times if cutoff is not None}
+
+
+def _last_cutoffs(policy: RetentionPolicy, now: datetime) -> dict[RetentionClass, datetime]:
     """Return the classes of which anything may go, and the time before which it was there."""
+    each = [_cutoffs(one, now) for one in policy.each]
     times = (
-        (kind, [policy.cutoff(remover, now) for remover in removers_of(kind)])
+        (kind, [cutoffs[one] for cutoffs in each for one in removers_of(kind) if one in cutoffs])
         for kind in STORE_CLASSES
     )
-    limited = ((kind, [one for one in removers if one is not None]) for kind, removers in times)
-    return {kind: max(cutoffs) for kind, cutoffs in limited if cutoffs}
+    return {kind: max(moments) for kind, moments in times if moments}
 
 
 def _stored_amounts(

@@ -1,7 +1,7 @@
 """Holds how long each class of stored data is kept, and what was removed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -19,6 +19,13 @@ class RetentionClass(StrEnum):
     WORKFLOWS = "workflows"  # the workflow engine's records of finished work
 
 
+# Parts of uploads, of which a project may have periods of its own.
+UPLOAD_CLASSES: tuple[RetentionClass, ...] = (
+    RetentionClass.BUNDLES,
+    RetentionClass.SAMPLES,
+    RetentionClass.PULL_REQUESTS,
+    RetentionClass.BRANCH,
+)
 # Those of the store; the engine's records are removed by the service, which runs the engine.
 STORE_CLASSES: tuple[RetentionClass, ...] = tuple(
     kind for kind in RetentionClass if kind is not RetentionClass.WORKFLOWS
@@ -54,9 +61,33 @@ def removal_words(removed_at: datetime, kept_days: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """For how many days each class is kept; a class that is missing is kept for ever."""
+    """For how many days each class is kept; a class that is missing is kept for ever.
+
+    `projects` has the periods that projects have of their own, by the repository's name in lower
+    case; None is for ever.
+    """
 
     days: Mapping[RetentionClass, int]
+    projects: Mapping[str, Mapping[RetentionClass, int | None]] = field(
+        default_factory=dict[str, Mapping[RetentionClass, int | None]]
+    )
+
+    @property
+    def is_for_ever(self) -> bool:
+        """Return whether nothing of any project is ever removed."""
+        return not any(one.days for one in self.each)
+
+    @property
+    def each(self) -> "tuple[RetentionPolicy, ...]":
+        """Return the policy of most projects, and that of each with periods of its own."""
+        return RetentionPolicy(self.days), *map(self.of, self.projects)
+
+    def of(self, repository: str) -> "RetentionPolicy":
+        """Return the policy of a project: its own periods, and else those of all."""
+        days = dict[RetentionClass, int | None](self.days) | dict(
+            self.projects.get(repository.lower(), {})
+        )
+        return RetentionPolicy({kind: count for kind, count in days.items() if count is not None})
 
     def cutoff(self, kind: RetentionClass, now: datetime) -> datetime | None:
         """Return the time before which a class is no longer kept, None where it is for ever."""
@@ -90,6 +121,15 @@ class RetentionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPeriod:
+    """For how many days a class of one project's data is kept; None: for ever."""
+
+    repository: str
+    kind: RetentionClass
+    kept_days: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseSize:
     """Bytes of a database, and how many of them are free for new rows; None where unknown."""
 
@@ -103,4 +143,5 @@ class RetentionReport:
 
     is_dry_run: bool
     rows: tuple[RetentionRow, ...]
+    own_periods: tuple[OwnPeriod, ...]  # of projects, which go before those of the rows
     size: DatabaseSize

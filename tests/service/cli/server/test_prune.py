@@ -94,3 +94,26 @@ def test_a_wrong_period_is_refused_with_the_classes(prune, text):
 def test_a_wrong_setting_is_refused(prune, days):
     with pytest.raises(SettingsError, match="keep_bundles_days"):
         prune("--dry-run", PERFLEDGER_KEEP_BUNDLES_DAYS=days)
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.usefixtures("old_check")
+def test_a_project_has_periods_of_its_own_which_are_shown(prune):
+    setting = {
+        "PERFLEDGER_KEEP_BUNDLES_DAYS": "90",
+        "PERFLEDGER_KEEP_OF_PROJECTS": "octo/models:bundles=ever,samples=90",
+    }
+
+    assert "Periods of single projects" in prune("--dry-run", **setting)
+    answer = prune("--json", **setting)
+    assert class_of(answer, "bundles")["removed_rows"] == 0
+    assert class_of(answer, "samples")["removed_rows"] > 0
+    assert json.loads(answer)["own_periods"] == [
+        {"project": "octo/models", "class": "bundles", "kept_days": None},
+        {"project": "octo/models", "class": "samples", "kept_days": 90},
+    ]
+
+
+def test_a_wrong_period_of_a_project_is_refused(prune):
+    with pytest.raises(SettingsError, match="KEEP_OF_PROJECTS has 'octo/models:bundles=1'"):
+        prune("--dry-run", PERFLEDGER_KEEP_OF_PROJECTS="octo/models:bundles=1")

@@ -84,10 +84,12 @@ def test_a_bundle_that_another_project_keeps_is_removed_for_one_of_them_alone(  
         content = bundle_content(session, upload.bundle_sha256)
     second = copy_to_other_project(any_engine, upload, received, make_bundle, now)
 
-    would_go = prune(RetentionPolicy({RetentionClass.BUNDLES: KEPT_DAYS}), is_dry_run=True)
-    went = prune(RetentionPolicy({RetentionClass.BUNDLES: KEPT_DAYS}))
+    of_one = {upload.repository.lower(): {RetentionClass.BUNDLES: KEPT_DAYS}}
+    policies = RetentionPolicy({RetentionClass.BUNDLES: KEPT_DAYS}), RetentionPolicy({}, of_one)
+    would_go = [prune(policy, is_dry_run=True) for policy in policies]
+    went = prune(policies[1])
 
-    for report in (would_go, went):
+    for report in (*would_go, went):
         assert rows_by_class(report)[RetentionClass.BUNDLES].removed == StoredAmount()
     assert removed_parts(upload) == {UploadPart.BUNDLE}
     assert removed_parts(second) == set()

@@ -87,6 +87,7 @@ def attempt(engine, schedule, database_url):
 def late_replica(engine, schedule):
     """Attempt the review, and then its failure, by a replica that looked before it was stored."""
     work = due_review(engine, schedule, now=REVIEW_DAY)
+    assert work is not None
 
     def late_replica():
         make_review(engine, schedule, work, database_url="", clock=lambda: REVIEW_DAY)
@@ -125,21 +126,22 @@ def text_of(engine, project):
 
 
 def test_without_settings_no_review_is_made():
-    assert review_schedule(ReviewSettings()) is None
+    assert review_schedule(ReviewSettings.model_validate({})) is None
 
 
 @pytest.mark.parametrize("half", [{"review_plan": "plan.toml"}, {"review_project": "octo/models"}])
 def test_half_of_the_settings_is_an_error_that_names_both(half):
     with pytest.raises(SettingsError, match="PERFLEDGER_REVIEW_PLAN and PERFLEDGER_REVIEW_PROJECT"):
-        review_schedule(ReviewSettings(**half))
+        review_schedule(ReviewSettings.model_validate(half))
 
 
 def test_the_settings_name_the_files_and_the_quarter_of_the_bill(schedule):
-    named = review_schedule(
-        ReviewSettings(
-            review_plan=str(schedule.plan), review_project="octo/models", review_bill=schedule.bill
-        )
-    )
+    names = {
+        "review_plan": str(schedule.plan),
+        "review_project": "octo/models",
+        "review_bill": schedule.bill,
+    }
+    named = review_schedule(ReviewSettings.model_validate(names))
 
     assert named == schedule
 
@@ -248,6 +250,7 @@ def test_the_review_of_the_quarter_before_is_compared(attempt, stored, engine, s
     later = datetime(2027, 1, 8, tzinfo=UTC)
     work = due_review(engine, schedule, now=later)
 
+    assert work is not None
     assert (stored()[0].quarter, work.quarter) == ("2026Q3", "2026Q4")
     with pytest.raises(NotFoundError, match=r"bill-2026Q4\.csv"):
         make_review(engine, schedule, work, database_url="", clock=lambda: later)
@@ -255,6 +258,7 @@ def test_the_review_of_the_quarter_before_is_compared(attempt, stored, engine, s
 
 def test_a_project_that_is_not_there_is_logged_and_nothing_else(engine, schedule, log):
     work = due_review(engine, schedule, now=REVIEW_DAY)
+    assert work is not None
     with pytest.raises(NotFoundError):
         make_review(engine, schedule, work, database_url="", clock=lambda: REVIEW_DAY)
     fail_review(engine, schedule, work, "octo/models is not a project", clock=lambda: REVIEW_DAY)

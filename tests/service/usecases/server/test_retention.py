@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from perfledger_service.errors import SettingsError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.tracked_events import mark_search_due
 from perfledger_service.store.people.audit import add_audit_entry, audit_entries
@@ -114,3 +115,45 @@ def test_a_history_that_changes_meanwhile_is_looked_at_again(
 
     assert removed_parts(upload) == set(UploadPart)
     assert len(pauses) > 1
+
+
+def test_a_project_keeps_what_its_own_periods_say(any_engine, history, prune, removed_parts):
+    upload, _ = history({"ratio": 1.0}, {"ratio": 1.0})
+    of_all = {RetentionClass.SAMPLES: 90, RetentionClass.BUNDLES: 90}
+    own = {RetentionClass.SAMPLES: 200, RetentionClass.BUNDLES: None}
+    policy = RetentionPolicy(of_all, {upload.repository.lower(): own})
+
+    would_go = rows_by_class(prune(policy, is_dry_run=True))
+    went = rows_by_class(prune(policy))
+
+    assert removed_parts(upload) == {UploadPart.SAMPLES}
+    for kind in RetentionClass.SAMPLES, RetentionClass.BUNDLES:
+        assert would_go[kind].removed.rows == went[kind].removed.rows
+    with read_session(any_engine) as session:
+        [entry] = audit_entries(session, most=9)
+    assert entry.detail == "retention: samples of 1 upload, kept for 200 days"
+
+
+def test_a_project_has_periods_where_all_others_are_kept_for_ever(history, prune, removed_parts):
+    upload, _ = history({"ratio": 1.0}, {"ratio": 1.0})
+    policy = RetentionPolicy({}, {upload.repository.lower(): {RetentionClass.BUNDLES: 90}})
+
+    report = prune(policy)
+
+    assert removed_parts(upload) == {UploadPart.BUNDLE}
+    assert rows_by_class(report)[RetentionClass.BUNDLES].removed.rows == 1
+    assert not policy.is_for_ever
+
+
+def test_nothing_is_removed_while_a_project_with_own_periods_has_another_name(
+    history, prune, removed_parts
+):
+    upload, _ = history({"ratio": 1.0}, {"ratio": 1.0})
+    old_name = RetentionPolicy(
+        {RetentionClass.BUNDLES: 90}, {"octo/old-name": {RetentionClass.BUNDLES: None}}
+    )
+    for is_dry_run in (True, False):
+        with pytest.raises(SettingsError, match="octo/old-name, which is no project here"):
+            prune(old_name, is_dry_run=is_dry_run)
+
+    assert removed_parts(upload) == set()

@@ -1,0 +1,82 @@
+"""Reads the retention periods that projects have of their own."""
+
+from collections.abc import Iterable, Mapping
+
+from perfledger_service.errors import SettingsError
+from perfledger_service.settings.retention import FEWEST_DAYS, MOST_DAYS
+from perfledger_service.values.storage.retention import (
+    UPLOAD_CLASSES,
+    OwnPeriod,
+    RetentionClass,
+    RetentionPolicy,
+)
+
+SETTING = "PERFLEDGER_KEEP_OF_PROJECTS"
+FOR_EVER = "ever"
+MOST_CHARACTERS = 20_000  # of the setting: some hundred projects
+
+
+def read_own_periods(text: str) -> dict[str, dict[RetentionClass, int | None]]:
+    """Return the periods of `octo/models:bundles=400,samples=ever octo/other:branch=90`.
+
+    Raises SettingsError.
+    """
+    if len(text) > MOST_CHARACTERS:
+        msg = f"{SETTING} has more than {MOST_CHARACTERS:,} characters: name fewer projects"
+        raise SettingsError(msg)
+    projects: dict[str, dict[RetentionClass, int | None]] = {}
+    for entry in text.split():
+        repository, _, periods = entry.rpartition(":")
+        owner, _, name = repository.partition("/")
+        if not owner or not name or repository.lower() in projects:
+            raise _invalid(entry)
+        own: dict[RetentionClass, int | None] = {}
+        for period in periods.split(","):
+            kind, _, days = period.partition("=")
+            if kind not in UPLOAD_CLASSES or kind in own:
+                raise _invalid(entry)
+            own[RetentionClass(kind)] = _days(days, entry)
+        projects[repository.lower()] = own
+    return projects
+
+
+def check_projects(policy: RetentionPolicy, repositories: Iterable[str]) -> None:
+    """Raise SettingsError where a project that has its own periods is not there.
+
+    It may have another name since: by the periods of all, more of it could go than was meant.
+    """
+    unknown = sorted(set(policy.projects) - {one.lower() for one in repositories})
+    if unknown:
+        msg = (
+            f"{SETTING} names {', '.join(unknown)}, which is no project here: nothing is removed "
+            "until it has the project's name of today, or is left out"
+        )
+        raise SettingsError(msg)
+
+
+def own_periods(
+    projects: Mapping[str, Mapping[RetentionClass, int | None]],
+) -> tuple[OwnPeriod, ...]:
+    """Return each period that a project has of its own."""
+    return tuple(
+        OwnPeriod(repository=repository, kind=kind, kept_days=days)
+        for repository, own in sorted(projects.items())
+        for kind, days in own.items()
+    )
+
+
+def _days(text: str, entry: str) -> int | None:
+    if text == FOR_EVER:
+        return None
+    is_count = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_DAYS))
+    if not is_count or not FEWEST_DAYS <= int(text) <= MOST_DAYS:
+        raise _invalid(entry)
+    return int(text)
+
+
+def _invalid(entry: str) -> SettingsError:
+    return SettingsError(
+        f"{SETTING} has {entry[:80]!r}: write OWNER/NAME:CLASS=DAYS,CLASS=DAYS once for each "
+        f"project, with {FEWEST_DAYS} to {MOST_DAYS:,} days or {FOR_EVER!r}; classes are "
+        f"{', '.join(UPLOAD_CLASSES)}"
+    )
