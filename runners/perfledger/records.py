@@ -120,6 +120,7 @@ class Run:
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
     device: Device | None = None  # that it ran on; None: the machine's own
     devices: int = 1  # that a step computes on
+    device_places: tuple[int, ...] = ()  # of those among the machine's; (): the first ones
     turns: tuple[int, ...] = ()  # steps per turn; turn i of both sides ran side by side
     # Of a launched workload: each rank's seconds per step, whose largest are its step times.
     rank_times_s: tuple[tuple[float, ...], ...] = ()
@@ -156,7 +157,10 @@ class Machine:
     device: Device
     model: str  # the device's own name: "NVIDIA H100 80GB HBM3", "Intel(R) Xeon(R) ..."
     count: int = 1
-    uuid: str = ""
+    uuid: str = ""  # of the device, of several the first
+    more_uuids: tuple[str, ...] = ()  # of the others that can be used, in their order
+    parent_uuid: str = ""  # of the GPU that a MIG slice is a part of
+    host: str = ""  # what no other host has, whatever is updated on it; "": unknown
     memory_bytes: int | None = None
     driver: str = ""
     runtime: str = ""  # CUDA, or libtpu
@@ -180,9 +184,33 @@ class Machine:
 
     @property
     def device_name(self) -> str:
-        """Return the device's id, of several the first's, or else its model and kind of host."""
+        """Return the device's id, of several the first's, or else its model and its host."""
+        if self.uuid:
+            return self.uuid
+        if self.is_identified:
+            return f"{self.model} of host {self.host}"
         host = f" on {self.cpu_model}" if self.cpu_model not in {"", self.model} else ""
-        return self.uuid or f"{self.model}{host}, {self.cores} cores"
+        unknown = "device" if self.device is Device.CUDA else "host"
+        return f"{self.model}{host}, {self.cores} cores, unknown {unknown}"
+
+    @property
+    def device_names(self) -> tuple[str, ...]:
+        """Return the names of its devices, as many as are known: at most `count`."""
+        uuids = (self.uuid, *self.more_uuids[: self.count - 1])
+        return tuple(dict.fromkeys(filter(None, uuids))) or (self.device_name,)
+
+    @property
+    def occupied_names(self) -> tuple[str, ...]:
+        """Return the names of its devices, and of the GPU that a MIG slice shares with others."""
+        return tuple(dict.fromkeys(filter(None, (*self.device_names, self.parent_uuid))))
+
+    @property
+    def is_identified(self) -> bool:
+        """Return whether its device can be told apart from all others of its model.
+
+        A host has one set of processors and of TPUs, and may have several GPUs.
+        """
+        return bool(self.uuid) or (bool(self.host) and self.device is not Device.CUDA)
 
     def part_used_by(self, run: Run) -> Self:
         """Return the part of this machine that a run used.
@@ -193,13 +221,16 @@ class Machine:
         if run.device is None:
             return self
         if run.device is self.device:
-            return replace(self, count=run.devices)
+            uuid, *more_uuids = self._uuids_used_by(run)
+            return replace(self, count=run.devices, uuid=uuid, more_uuids=tuple(more_uuids))
         return replace(
             self,
             device=run.device,
             model=self.cpu_model if run.device is Device.CPU else "",
             count=run.devices,
             uuid="",
+            more_uuids=(),
+            parent_uuid="",
             memory_bytes=None,
             driver="",
             runtime="",
@@ -210,6 +241,12 @@ class Machine:
             mig="",
             topology="",
         )
+
+    def _uuids_used_by(self, run: Run) -> tuple[str, ...]:
+        """Return the ids of the devices that a run used; "" alone where none is known."""
+        uuids = (self.uuid, *self.more_uuids)
+        places = run.device_places or range(run.devices)
+        return tuple(uuids[place] for place in places if place < len(uuids)) or ("",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,7 +83,7 @@ def a_bundle(*, ratio=1.2, workloads=("gpt:step",), pairs=6, samples=5, seed=0, 
         "created_at": "2026-11-20T11:00:00+00:00",
         "base": Revision(sha=BASE_SHA, subject="before"),
         "head": Revision(sha=HEAD_SHA, subject="after"),
-        "machine": Machine(device=Device.CPU, model="Test CPU"),
+        "machine": Machine(device=Device.CPU, model="Test CPU", host="a1"),
         "plan": Plan(seed=1, order=("base",) * pairs, looks=(4, 6)),
         "workloads": tuple(
             WorkloadSpec(id=one, module="gpt", function="step") for one in workloads

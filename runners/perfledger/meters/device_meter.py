@@ -85,6 +85,10 @@ class DeviceMeter(Protocol):
         """Return how many devices the steps so far have used."""
         ...
 
+    def device_places(self) -> tuple[int, ...]:
+        """Return the places of those among the devices here; () where that is unknown."""
+        ...
+
     def trace(
         self,
         next_step: Callable[[], Step],
@@ -162,6 +166,10 @@ class HostMeter:
     def devices(self) -> int:
         """Return 1: the host."""
         return 1
+
+    def device_places(self) -> tuple[int, ...]:
+        """Return nothing: a host has one set of processors."""
+        return ()
 
     def trace(
         self,

@@ -45,6 +45,7 @@ class JaxClock:
         self._wait = jax.block_until_ready
         self._leaves = jax.tree_util.tree_leaves
         self.devices = 0  # of the first step's arrays; 0 until then
+        self.used = frozenset[Any]()  # the devices that these are on
 
     def time(self, step: Callable[[], object]) -> float:
         """Run `step` once and return the seconds until its arrays are ready.
@@ -59,7 +60,8 @@ class JaxClock:
             leaves = self._leaves(result)
             if not any(map(_is_value, leaves)):
                 raise TypeError(RETURN_ARRAYS)
-            self.devices = max(map(_devices, leaves))
+            self.devices = max(len(_devices(leaf)) or 1 for leaf in leaves)
+            self.used = frozenset().union(*map(_devices, leaves))
         return passed
 
 
@@ -111,6 +113,11 @@ class JaxMeter:
     def devices(self) -> int:
         """Return the number of devices that the first step's arrays are sharded over."""
         return max(1, self._arrays.devices)
+
+    def device_places(self) -> tuple[int, ...]:
+        """Return the places of the devices that the first step's arrays are on."""
+        devices = enumerate(self._jax.devices(self._device.platform))
+        return tuple(place for place, device in devices if device in self._arrays.used)
 
     def trace(
         self,
@@ -213,9 +220,9 @@ def jax_facts(jax: Any) -> Mapping[str, object]:  # noqa: ANN401 - see load_jax
     }
 
 
-def _devices(leaf: object) -> int:
+def _devices(leaf: object) -> frozenset[Any]:
     sharding: Any = getattr(leaf, "sharding", None)  # JAX's arrays have one, numpy's do not
-    return 1 if sharding is None else len(sharding.device_set)
+    return frozenset() if sharding is None else frozenset(sharding.device_set)
 
 
 def _is_value(leaf: object) -> bool:

@@ -91,11 +91,15 @@ class TorchMeter:
 
     def devices(self) -> int:
         """Return how many CUDA devices have held a tensor since `reset_peak`."""
+        return max(1, len(self.device_places()))
+
+    def device_places(self) -> tuple[int, ...]:
+        """Return which CUDA devices have held a tensor since `reset_peak`."""
         if not self._is_cuda:
-            return 1
+            return ()
         cuda = self._torch.cuda
         peaks = [int(cuda.max_memory_allocated(index)) for index in range(cuda.device_count())]
-        return max(1, sum(peak > 0 for peak in peaks))
+        return tuple(index for index, peak in enumerate(peaks) if peak > 0)
 
     def trace(
         self,
@@ -172,13 +176,21 @@ def torch_facts(torch: Any) -> Mapping[str, object]:  # noqa: ANN401 - see load_
     if not torch.cuda.is_available():
         return {}
     device = torch.cuda.get_device_properties(0)
-    uuid = getattr(device, "uuid", None)  # since torch 2.4
+    count = int(torch.cuda.device_count())
+    uuid, *more_uuids = (_uuid(torch.cuda.get_device_properties(index)) for index in range(count))
     return {
         "kind": str(Device.CUDA),
         "name": str(device.name),
-        "uuid": f"GPU-{uuid}" if uuid else "",  # as NVML writes it
-        "count": int(torch.cuda.device_count()),
+        "uuid": uuid,
+        "more_uuids": more_uuids if all(more_uuids) else (),
+        "count": count,
         "memory_bytes": int(device.total_memory),
         "capability": f"{device.major}.{device.minor}",
         "cuda": str(torch.version.cuda or ""),
     }
+
+
+def _uuid(properties: Any) -> str:  # noqa: ANN401 - see load_torch
+    """Return a device's id as NVML writes it, "" before torch 2.4."""
+    uuid = getattr(properties, "uuid", None)
+    return f"GPU-{uuid}" if uuid else ""

@@ -85,6 +85,8 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 "core_times": asdict(cores.times),
                 "device": device,
                 "devices": _devices(context, bound, device, meter),
+                # Ranks are on the first devices, each on one.
+                "device_places": meter.device_places() if is_one else (),
                 "rank_times_s": sampled.rank_times_s,
                 "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
                 "evidence": asdict(evidence_of_ranks(results.evidence(sampled), context.link)),

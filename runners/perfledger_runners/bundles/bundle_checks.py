@@ -26,7 +26,7 @@ from perfledger_runners.bundles.canary_checks import check_canaries
 from perfledger_runners.bundles.kernel_checks import check_kernel_plan, check_kernels
 from perfledger_runners.bundles.value_checks import BundleError, require
 from perfledger_runners.checkouts.workload_overlay import MAX_FILES
-from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
+from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS, MAX_LISTED_DEVICES
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     are_possible,
@@ -163,6 +163,8 @@ def _check_own_rules(bundle: Bundle) -> None:
 def _check_machine(machine: Machine) -> None:
     require(machine.count >= 1, "machine.count: not positive")
     require(machine.cores >= 1, "machine.cores: not positive")
+    is_list = len(machine.more_uuids) <= MAX_LISTED_DEVICES
+    require(is_list, f"machine.more_uuids: over {MAX_LISTED_DEVICES}")
     for name in ("memory_bytes", "clock_mhz", "power_cap_w"):
         value = cast("float | None", getattr(machine, name))
         require(value is None or value > 0, f"machine.{name}: not positive")
@@ -229,8 +231,7 @@ def _check_run(run: Run, ids: Collection[str], metrics: dict[str, Metric]) -> No
     require(0 <= run.pair < MAX_PAIRS, f"pair: not below {MAX_PAIRS}")
     require(run.position in (0, 1), "position: neither 0 nor 1")
     require(run.process >= 0, "process: negative")
-    require(run.device is not Device.IMPORTED, "device: not one that a step runs on")
-    require(run.devices >= 1, "devices: not positive")
+    _check_devices(run)
     require(run.clock_mhz is None or run.clock_mhz > 0, "clock_mhz: not positive")
     is_share = all(0 <= share <= 1 for share in run.slowed.values())
     require(is_share, "slowed: not a share from 0 to 1")
@@ -255,6 +256,14 @@ def _check_run(run: Run, ids: Collection[str], metrics: dict[str, Metric]) -> No
     readings = len(run.samples.get(CPU_TIME.name, ()))
     is_fine = are_possible(run.core_times, readings=readings)
     require(is_fine, "core_times: impossible, or not one for each CPU time")
+
+
+def _check_devices(run: Run) -> None:
+    require(run.device is not Device.IMPORTED, "device: not one that a step runs on")
+    require(run.devices >= 1, "devices: not positive")
+    is_list = len(run.device_places) <= MAX_LISTED_DEVICES
+    require(is_list, f"device_places: more than {MAX_LISTED_DEVICES}")
+    require(all(place >= 0 for place in run.device_places), "device_places: negative")
 
 
 def _check_packages(packages: Collection[LoadedPackage]) -> None:

@@ -16,6 +16,7 @@ from perfledger_runners.safe_text import clean_text
 ROUTE = "/api/v1/devices"
 FINDING = "quarantine"
 MAX_REASON = 300  # characters
+IDENTIFY = "give the host /etc/machine-id, or set PERFLEDGER_HOST in a container"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,18 @@ def quarantine_finding(
     except ServiceRequestError as error:
         detail = f"it is unknown whether this device is in quarantine: {error}"
         return HostFinding(name=FINDING, level=FindingLevel.UNKNOWN, detail=detail)
-    identity = (machine.device, machine.model, machine.device_name)
+    if not machine.is_identified:
+        detail = "it is unknown whether this device is in quarantine: nothing identifies its host"
+        return HostFinding(name=FINDING, level=FindingLevel.UNKNOWN, detail=detail, advice=IDENTIFY)
     for device in answer.devices:
-        is_this = (device.kind, device.model, device.name) == identity
-        if is_this and device.quarantine is not None:
-            since, reason = (
-                clean_text(text[:MAX_REASON])
-                for text in (device.quarantine.since, device.quarantine.reason)
-            )
+        is_here = device.kind == machine.device and device.name in machine.occupied_names
+        if is_here and device.quarantine is not None:
+            texts = (device.name, device.quarantine.since, device.quarantine.reason)
+            name, since, reason = (clean_text(text[:MAX_REASON]) for text in texts)
             return HostFinding(
                 name=FINDING,
                 level=FindingLevel.NOISY,
-                detail=f"this device is in quarantine since {since}: {reason}",
+                detail=f"{name} is in quarantine since {since}: {reason}",
                 advice="mend it, then perfledger server device release",
             )
     if answer.left_out and all(each.quarantine for each in answer.devices):

@@ -46,6 +46,7 @@ from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 MAX_LINE_BYTES = 2**22  # the times of 64 ranks in MAX_SAMPLES steps
 MAX_DEVICES = 100_000
+MAX_LISTED_DEVICES = 1024  # of one process
 MAX_COUNTS = 100
 MAX_BATCH = 2**31
 MAX_LIMITS = 20
@@ -83,11 +84,15 @@ class RankMessage(Message, frozen=True, kw_only=True, tag="rank"):
 
 
 class DeviceFacts(Struct, frozen=True, kw_only=True):
-    """The facts of torch or JAX about the first device; unknown is "", 0 or None."""
+    """The facts of torch or JAX about the first device; unknown is "", 0, () or None.
+
+    `more_uuids` are the ids of the others, in their order.
+    """
 
     kind: ShortText = ""  # torch: "cuda"
     name: ShortText = ""
     uuid: ShortText = ""
+    more_uuids: Annotated[tuple[ShortText, ...], Meta(max_length=MAX_LISTED_DEVICES)] = ()
     count: Annotated[int, Meta(ge=0)] = 0
     memory_bytes: Annotated[int, Meta(ge=0)] | None = None
     cuda: ShortText = ""
@@ -186,6 +191,9 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     left_out: dict[ShortText, Annotated[int, Meta(ge=0)]] = {}
     device: Device
     devices: Annotated[int, Meta(ge=1, le=MAX_DEVICES)] = 1
+    device_places: Annotated[
+        tuple[Annotated[int, Meta(ge=0, lt=MAX_DEVICES)], ...], Meta(max_length=MAX_LISTED_DEVICES)
+    ] = ()
     turns: tuple[Annotated[int, Meta(ge=1)], ...] = ()
     rank_times_s: tuple[tuple[Annotated[float, Meta(ge=0, le=MAX_READING)], ...], ...] = ()
     core_times: CoreTimes = CoreTimes()

@@ -54,7 +54,8 @@ class RunnerOptions:
 
     name: str
     machine_classes: tuple[str, ...]
-    devices: tuple[str, ...] = ()  # names of those that measure, as far as they are known
+    # Names of those that a machine class is measured on, as far as they are known.
+    devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     lease_s: float
     poll_s: float = DEFAULT_POLL_S
     drain_s: float = DEFAULT_DRAIN_S

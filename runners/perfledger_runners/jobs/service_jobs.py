@@ -47,19 +47,19 @@ class ServiceJobs:
         *,
         runner: str,
         machine_classes: Sequence[str],
-        devices: Sequence[str] = (),
+        devices: Mapping[str, Sequence[str]] | None = None,
         lease: str,
         lease_s: float,
     ) -> RunnerJob | None:
         """Return the next job of these machine classes, lent under a lease; None without one.
 
-        `devices` are the names of those that would measure it, as far as the runner knows them. The
-        same lease again returns the same job.
+        `devices` are the names of those that a machine class is measured on, as far as the runner
+        knows them. The same lease again returns the same job.
         """
         message = {
             "runner": runner,
             "machine_classes": list(machine_classes),
-            "devices": list(devices),
+            "devices": {name: list(names) for name, names in (devices or {}).items()},
             "lease": lease,
             "lease_s": lease_s,
         }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from perfledger.measuring.core_use import usable_cores
 from perfledger.records import Device, Machine
 from perfledger_runners.children.protocol_parser import DeviceFacts, FactsMessage
+from perfledger_runners.machine.host_identity import host_identity
 from perfledger_runners.machine.kernel_files import (
     THIS_KERNEL,
     KernelFiles,
@@ -14,7 +15,7 @@ from perfledger_runners.machine.kernel_files import (
     read_count,
     read_text,
 )
-from perfledger_runners.machine.nvml import Gpu, GpuFacts, find_gpu, load_nvml
+from perfledger_runners.machine.nvml import Gpu, GpuFacts, find_gpu, load_nvml, visible_uuids
 
 CPU_FREQUENCY = "cpu0/cpufreq"
 # Device kinds of torch and JAX.
@@ -31,9 +32,12 @@ class HostFacts:
     clock_mhz: float | None
     governor: str
     kernel: str
+    identity: str = ""  # what no other host has
 
 
-def read_host(files: KernelFiles = THIS_KERNEL) -> HostFacts:
+def read_host(
+    files: KernelFiles = THIS_KERNEL, *, environment: Mapping[str, str] | None = None
+) -> HostFacts:
     """Return the host's facts; a system without /proc has fewer."""
     kilohertz = read_count(files.cores / CPU_FREQUENCY / "cpuinfo_max_freq")
     memory = count(_field(read_text(files.proc / "meminfo"), "MemTotal").removesuffix(" kB"))
@@ -46,6 +50,7 @@ def read_host(files: KernelFiles = THIS_KERNEL) -> HostFacts:
         clock_mhz=None if kilohertz is None else kilohertz / 1000,
         governor=read_text(files.cores / CPU_FREQUENCY / "scaling_governor"),
         kernel=f"{platform.system()} {platform.release()}",
+        identity=host_identity(environment or {}, files=files),
     )
 
 
@@ -66,6 +71,7 @@ def fingerprint(
     shared = Machine(
         device=device,
         model=host.cpu_model,
+        host=host.identity,
         memory_bytes=host.memory_bytes,
         clock_mhz=host.clock_mhz,
         cpu_model=host.cpu_model,
@@ -88,13 +94,14 @@ def read_machine(
     facts: FactsMessage | None, *, requested: str, environment: Mapping[str, str]
 ) -> tuple[Machine, Gpu | None]:
     """Return this machine by its own facts and those of a child, and its GPU for CUDA."""
-    host = read_host()
+    host = read_host(environment=environment)
     machine = fingerprint(facts, requested=requested, host=host)
     nvml = load_nvml() if machine.device is Device.CUDA else None
     gpu = nvml and find_gpu(nvml, uuid=machine.uuid, environment=environment)
     if gpu is None:
         return machine, None
-    return fingerprint(facts, requested=requested, host=host, gpu=gpu.facts()), gpu
+    gpu_facts = gpu.facts(others=visible_uuids(nvml, environment))
+    return fingerprint(facts, requested=requested, host=host, gpu=gpu_facts), gpu
 
 
 def _on_gpu(machine: Machine, device: DeviceFacts, gpu: GpuFacts | None) -> Machine:
@@ -103,6 +110,7 @@ def _on_gpu(machine: Machine, device: DeviceFacts, gpu: GpuFacts | None) -> Mach
         model=device.name or device.device_kind,
         count=max(device.count, device.device_count, 1),
         uuid=device.uuid,
+        more_uuids=device.more_uuids,
         memory_bytes=device.memory_bytes,
         runtime=f"CUDA {device.cuda}" if device.cuda else "",
         clock_mhz=None,
@@ -113,6 +121,9 @@ def _on_gpu(machine: Machine, device: DeviceFacts, gpu: GpuFacts | None) -> Mach
         machine,
         model=gpu.model or machine.model,
         uuid=gpu.uuid or machine.uuid,
+        # CUDA uses one slice of a GPU in a process.
+        more_uuids=() if gpu.parent_uuid else machine.more_uuids or gpu.more_uuids,
+        parent_uuid=gpu.parent_uuid,
         memory_bytes=gpu.memory_bytes or machine.memory_bytes,
         driver=gpu.driver,
         runtime=machine.runtime or (f"CUDA {gpu.cuda}" if gpu.cuda else ""),

@@ -1,4 +1,4 @@
-"""Reads the kernel's text files below /proc and /sys; what cannot be read is "" or None."""
+"""Reads text files below /proc, /sys and /etc; what cannot be read is "" or None."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,10 +14,11 @@ MAX_DIGITS = 20  # of a number of 64 bits
 
 @dataclass(frozen=True, slots=True)
 class KernelFiles:
-    """The roots of the kernel's files."""
+    """The roots of the kernel's files, and of those that identify the host."""
 
     proc: Path = Path("/proc")
     sys: Path = Path("/sys")
+    etc: Path = Path("/etc")
 
     @property
     def cores(self) -> Path:

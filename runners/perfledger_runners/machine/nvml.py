@@ -4,12 +4,15 @@ The library is an optional extra and untyped: it is used only here, as `Any`.
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Self
 
 from perfledger_profiles.hardware.device_state import POWER_CAP
 
+VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+MAX_DIGITS = 4  # of a GPU's number in it
 CLOCK_SM = 1  # NVML_CLOCK_SM
 TEMPERATURE_GPU = 0  # NVML_TEMPERATURE_GPU
 THRESHOLD_SLOWDOWN = 1  # NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
@@ -36,6 +39,8 @@ class GpuFacts:
 
     model: str
     uuid: str
+    more_uuids: tuple[str, ...]  # of the other GPUs that the workloads may use
+    parent_uuid: str  # of the GPU that a MIG slice is a part of
     driver: str
     cuda: str
     memory_bytes: int | None
@@ -96,13 +101,19 @@ class Gpu:
         self._nvml = nvml
         self.handle = handle
 
-    def facts(self) -> GpuFacts:
-        """Return the facts that do not change during a check."""
+    def facts(self, *, others: Iterable[str] = ()) -> GpuFacts:
+        """Return the facts that do not change during a check.
+
+        `others` are the ids of all GPUs that the workloads may use.
+        """
         memory = self._ask("nvmlDeviceGetMemoryInfo")
         condition = self.condition()
+        uuid: str = self._ask("nvmlDeviceGetUUID") or ""
         return GpuFacts(
             model=self._ask("nvmlDeviceGetName") or "",
-            uuid=self._ask("nvmlDeviceGetUUID") or "",
+            uuid=uuid,
+            more_uuids=tuple(each for each in others if each != uuid),
+            parent_uuid=self._parent_uuid(),
             driver=_call(self._nvml, "nvmlSystemGetDriverVersion") or "",
             cuda=_cuda(_call(self._nvml, "nvmlSystemGetCudaDriverVersion")),
             memory_bytes=None if memory is None else int(memory.total),
@@ -157,6 +168,13 @@ class Gpu:
         if support is None or not support.isSupportedDevice:
             return None
         return SmMeter(self._nvml, self.handle)
+
+    def _parent_uuid(self) -> str:
+        """Return the id of the GPU that this MIG slice is a part of, "" for a whole one."""
+        if not self._ask("nvmlDeviceIsMigDeviceHandle"):
+            return ""
+        parent = self._ask("nvmlDeviceGetDeviceHandleFromMigDeviceHandle")
+        return "" if parent is None else _call(self._nvml, "nvmlDeviceGetUUID", parent) or ""
 
     def _reasons(self) -> int | None:
         """Return the bits of its clock's reasons."""
@@ -215,14 +233,39 @@ class SmMeter:
 
 
 def find_gpu(nvml: Any, *, uuid: str, environment: Mapping[str, str]) -> Gpu | None:  # noqa: ANN401 - see load_nvml
-    """Return the GPU with this UUID, else the first one that the workloads may use."""
-    visible = environment.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
-    named = uuid or (visible if visible.startswith(("GPU-", "MIG-")) else "")
-    handle = _call(nvml, "nvmlDeviceGetHandleByUUID", named) if named else None
-    if handle is None:
-        index = int(visible) if visible.isdecimal() else 0
-        handle = _call(nvml, "nvmlDeviceGetHandleByIndex", index)
+    """Return the GPU with this UUID, else the first one that the workloads may use.
+
+    A framework writes the id of a MIG slice as that of a GPU.
+    """
+    visible = environment.get(VISIBLE_DEVICES, "").partition(",")[0].strip()
+    slice_uuid = uuid.replace("GPU-", "MIG-", 1) if uuid else ""
+    for name in (visible if visible.startswith("MIG-") else "", uuid, slice_uuid):
+        handle = _call(nvml, "nvmlDeviceGetHandleByUUID", name) if name else None
+        if handle is not None:
+            return Gpu(nvml, handle)
+    handle = _visible_handle(nvml, visible or "0") or _visible_handle(nvml, "0")
     return None if handle is None else Gpu(nvml, handle)
+
+
+def visible_uuids(nvml: Any, environment: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ANN401 - see load_nvml
+    """Return the ids of the GPUs that workloads may use, in their order.
+
+    CUDA ignores what comes after the first name that it does not know.
+    """
+    visible = environment.get(VISIBLE_DEVICES, "").strip()
+    count = _call(nvml, "nvmlDeviceGetCount") or 0
+    names = visible.split(",") if visible else map(str, range(count))
+    handles = (_visible_handle(nvml, name.strip()) for name in names)
+    known = takewhile(lambda handle: handle is not None, handles)
+    return tuple(filter(None, (_call(nvml, "nvmlDeviceGetUUID", each) for each in known)))
+
+
+def _visible_handle(nvml: Any, name: str) -> Any:  # noqa: ANN401 - see load_nvml
+    """Return the GPU that an entry of CUDA_VISIBLE_DEVICES names: a number or a UUID."""
+    if name.startswith(("GPU-", "MIG-")):
+        return _call(nvml, "nvmlDeviceGetHandleByUUID", name)
+    is_number = name.isascii() and name.isdecimal() and len(name) <= MAX_DIGITS
+    return _call(nvml, "nvmlDeviceGetHandleByIndex", int(name)) if is_number else None
 
 
 def _call(nvml: Any, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - see load_nvml

@@ -157,6 +157,7 @@ def run_of(message: RunMessage, *, side: Side, pair: int, position: int, process
         left_out=message.left_out,
         device=message.device,
         devices=message.devices,
+        device_places=message.device_places,
         turns=message.turns,
         rank_times_s=message.rank_times_s,
         core_times=message.core_times,

@@ -72,8 +72,8 @@ class CapacityView:
 class MachineView:
     """A machine with what its newest checks tell of it.
 
-    Devices without an id (CPUs, TPUs) cannot be told apart: those of one class and one kind of host
-    are one machine. `noise` is the median, over checks and workloads, of the standard deviation of
+    Without an id of the device or its host, those of one class and one kind of host are one
+    machine. `noise` is the median, over checks and workloads, of the standard deviation of
     a pair's log(head / base) of step time; None without a check of two pairs or more.
     """
 

@@ -41,6 +41,7 @@ from perfledger_service.web.uploads import (
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 MAX_RUNNER_CLASSES = 16
+MAX_CLASS_DEVICES = 64
 JobId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 Lease = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 LeaseSeconds = Annotated[float, Field(ge=MIN_LEASE_S, le=MAX_LEASE_S)]
@@ -63,14 +64,18 @@ class _Message(BaseModel):
 class TakeMessage(_Message):
     """A runner that asks for a job; the same lease again, after a lost answer, is the same job.
 
-    One of `devices` that is in quarantine gets no job that measures code.
+    `devices` are the names of those that a machine class is measured on. A class with one in
+    quarantine gets no job that measures code.
     """
 
     runner: Name
     machine_classes: Annotated[
         tuple[MachineClass, ...], Field(min_length=1, max_length=MAX_RUNNER_CLASSES)
     ]
-    devices: Annotated[tuple[DeviceName, ...], Field(max_length=MAX_RUNNER_CLASSES)] = ()
+    devices: Annotated[
+        dict[MachineClass, Annotated[tuple[DeviceName, ...], Field(max_length=MAX_CLASS_DEVICES)]],
+        Field(max_length=MAX_RUNNER_CLASSES),
+    ] = Field(default_factory=dict)
     lease: Lease
     lease_s: LeaseSeconds = DEFAULT_LEASE_S
 

@@ -18,6 +18,8 @@ CPU = "cpu:Test CPU:1"
 LEASE = "1" * 32
 TAKE = {"runner": "box", "machine_classes": [CPU], "lease": LEASE}
 
+GPU_CLASS = "cuda:NVIDIA H100:1"
+
 
 @pytest.fixture
 def queued(site, now):
@@ -182,8 +184,8 @@ def test_an_impossible_request_is_refused(site, message):
 
 
 def test_canaries_end_their_job_and_have_no_upload(site, queued):
-    job_id = queued(kind=RunnerJobKind.BUILTIN, machine_class="cuda:*", base_sha="", head_sha="")
-    take = TAKE | {"machine_classes": ["cuda:NVIDIA H100:1"], "devices": ["GPU-0"]}
+    job_id = queued(kind=RunnerJobKind.BUILTIN, machine_class=GPU_CLASS, base_sha="", head_sha="")
+    take = TAKE | {"machine_classes": [GPU_CLASS], "devices": {GPU_CLASS: ["GPU-0"]}}
     assert post(site, "/take", take).json()["job"]["id"] == job_id
 
     answer = send(site, job_id, a_canary_bundle(1))
@@ -195,6 +197,14 @@ def test_canaries_end_their_job_and_have_no_upload(site, queued):
     assert "2 canaries, unknown" in listed["reason"]
 
 
-@pytest.mark.parametrize("devices", [["x" * 1001], ["a\x00b"], ["GPU"] * 17, [""], "GPU-0"])
+@pytest.mark.parametrize(
+    "devices",
+    [
+        *({CPU: names} for names in (["x" * 1001], ["a\x00b"], ["GPU"] * 65, [""], "GPU-0")),
+        {"": ["GPU-0"]},
+        {f"cpu:{number}": [] for number in range(17)},
+        ["GPU-0"],
+    ],
+)
 def test_devices_that_cannot_be_are_refused(site, devices):
     assert post(site, "/take", TAKE | {"devices": devices}).status_code == 422

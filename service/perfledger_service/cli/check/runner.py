@@ -63,6 +63,7 @@ def runner(
     from perfledger_runners.jobs.job_runner import Drain, RunnerOptions
     from perfledger_service.usecases.check.runner import (
         chosen_launcher,
+        devices_of_class,
         machines_here,
         run_jobs,
     )
@@ -77,10 +78,11 @@ def runner(
         raise UsageError(msg)
     # What another machine measures on is not known here.
     machines = machines_here(os.environ) if choice is None or choice.is_local else ()
+    classes = tuple(machine_class or (one.device_class for one in machines))
     options = RunnerOptions(
         name=name or platform.node() or "runner",
-        machine_classes=tuple(machine_class or (one.device_class for one in machines)),
-        devices=tuple(one.device_name for one in machines),
+        machine_classes=classes,
+        devices={one: devices_of_class(one, machines) for one in classes},
         poll_s=_seconds(poll, "--poll"),
         lease_s=_lease_seconds(lease),
         drain_s=_seconds(drain, "--drain"),

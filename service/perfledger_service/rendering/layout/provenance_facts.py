@@ -53,7 +53,9 @@ def untrusted_names(report: Report) -> tuple[str, ...]:
 
 
 def decision_sentences(report: Report) -> tuple[str, ...]:
-    """Return the decision rule in sentences with the numbers of this check."""
+    """Return the decision rule in sentences with the numbers of this check, if it judged any."""
+    if not report.verdicts:
+        return ()
     plan = report.plan
     kernels = {(each.workload, KERNELS.name) for each in report.kernels}
     tests = sum(
@@ -69,8 +71,8 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
     alpha, margin, floor = map(number_format.margin, (plan.alpha, plan.margin, plan.floor))
     red = (
         f"Regressed or improved: by more than {floor}{_own_floors(report)}, with at most a {alpha} "
-        f"chance of any false one over the whole check (Holm's correction over all its {tests} "
-        "tests)."
+        f"chance of any false one over the whole check (Holm's correction over all its "
+        f"{number_format.quantity(tests, 'test')})."
     )
     green = (
         f"Unchanged: proven to lie within {margin} either way{_own_margins(report)}. Undecided: "
@@ -200,7 +202,10 @@ def _machine_facts(machine: Machine) -> Iterator[ProvenanceFact]:
     yield ProvenanceFact("Device", kind, (machine.model,))
     if machine.memory_bytes is not None:
         yield ProvenanceFact("Device memory", number_format.byte_count(machine.memory_bytes))
-    yield ProvenanceFact("Device id", untrusted=(machine.uuid,))
+    ids = machine.device_names if machine.uuid else ("",)
+    yield ProvenanceFact("Device id", untrusted=ids)
+    yield ProvenanceFact("Slice of", untrusted=(machine.parent_uuid,))
+    yield ProvenanceFact("Host id", untrusted=(machine.host,))
     yield ProvenanceFact("Driver", untrusted=(machine.driver,))
     yield ProvenanceFact("Runtime", untrusted=(machine.runtime,))
     yield ProvenanceFact("Clock", _clock(machine))

@@ -77,7 +77,12 @@ def machines_document(view: MachinesView) -> Document:
 def _devices_in_use(view: MachinesView) -> list[str]:
     """Return the names of the devices that are in no quarantine."""
     closed = {one.key.name for one in view.devices if one.quarantine}
-    of_checks = [one.newest.device_name for one in view.machines]
+    of_checks = [
+        name
+        for one in view.machines
+        if one.newest.is_identified
+        for name in one.newest.occupied_names
+    ]
     names = dict.fromkeys([*(one.key.name for one in view.devices), *of_checks])
     return [each for each in names if each not in closed]
 

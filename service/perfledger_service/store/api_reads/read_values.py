@@ -61,7 +61,8 @@ class RunRead:
     """An upload: whose commits were measured, on which machine class, and how it was judged.
 
     `conclusion` and `headline` are "" and `judged_at` is null until it is judged. `reason` says why
-    it was refused or failed.
+    it was refused or failed. `quarantined_devices` names those in quarantine that
+    it was measured on, none for most: the history does not take such a run.
     """
 
     id: str
@@ -79,6 +80,7 @@ class RunRead:
     measured_at: datetime
     received_at: datetime
     judged_at: datetime | None
+    quarantined_devices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,13 @@ from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.api_reads.keysets import ROWS_IN_MEMORY, page_of
 from perfledger_service.store.api_reads.read_values import Key, KeysetPage, RunRead, VerdictRead
+from perfledger_service.store.devices.quarantines import (
+    quarantines_of_upload,
+    quarantines_of_uploads,
+)
 from perfledger_service.store.tables import EnvironmentRow, UploadRow, VerdictRow
 from perfledger_service.store.uploads import verdict_of
+from perfledger_service.values.service_views.device_views import Quarantine
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
 _NEWEST_FIRST = (col(UploadRow.created_at).desc(), col(UploadRow.id).desc())
@@ -41,7 +46,13 @@ def runs_page(
     if after is not None:
         conditions.append(_is_older(after))
     rows = session.exec(_runs(*conditions).order_by(*_NEWEST_FIRST).limit(most + 1)).all()
-    return page_of(rows, most=most, key=lambda row: _key(row[0]), read=_run)
+    quarantines = quarantines_of_uploads(session, [upload.id for upload, _ in rows])
+    return page_of(
+        rows,
+        most=most,
+        key=lambda row: _key(row[0]),
+        read=lambda row: _run(row, quarantines.get(row[0].id, ())),
+    )
 
 
 def run_by_id(
@@ -57,7 +68,8 @@ def run_by_id(
     verdicts = session.exec(
         _verdicts(col(UploadRow.id) == run_id).order_by(col(VerdictRow.position))
     )
-    return _run(row), tuple(map(_verdict, verdicts))
+    run = _run(row, quarantines_of_upload(session, run_id))
+    return run, tuple(map(_verdict, verdicts))
 
 
 def verdicts_page(
@@ -142,7 +154,7 @@ def _is_of_run(after: Key) -> ColumnElement[bool]:
     return col(UploadRow.id) == after[1]
 
 
-def _run(row: _RunRow) -> RunRead:
+def _run(row: _RunRow, quarantines: Sequence[Quarantine]) -> RunRead:
     upload, machine_class = row
     return RunRead(
         id=upload.id,
@@ -160,6 +172,7 @@ def _run(row: _RunRow) -> RunRead:
         measured_at=upload.measured_at,
         received_at=upload.created_at,
         judged_at=upload.judged_at,
+        quarantined_devices=tuple(dict.fromkeys(one.device.name for one in quarantines)),
     )
 
 

@@ -123,7 +123,7 @@ def own_rates(session: Session, device_id: int, *, epoch: str) -> Mapping[RateKe
 def sibling_rates(session: Session, device_id: int) -> Mapping[RateKey, list[float]]:
     """Return one typical rate of each sibling: another device of the same model, by its id.
 
-    Devices without an id are nobody's siblings: they cannot be told apart. Those in quarantine are
+    Devices that cannot be told apart from others are nobody's siblings. Those in quarantine are
     left out, and so are runs that are not accepted.
     """
     device = session.get(ProjectDeviceRow, device_id)

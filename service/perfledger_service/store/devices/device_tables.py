@@ -12,8 +12,8 @@ from perfledger_service.store.tables import StoreRow
 class ProjectDeviceRow(StoreRow, table=True):
     """A device that a project measures on; `key` is the SHA-256 of its kind, model and name.
 
-    `name` is its id. A device without one has the kind of its host, which others may share; then
-    `has_id` is false.
+    `name` is its id, or its model and its host. Where neither is known, others may have the same
+    name, and `has_id` is false.
     """
 
     __table_args__ = (UniqueConstraint("project_id", "key"),)
@@ -90,7 +90,7 @@ class QuarantineRow(StoreRow, table=True):
 
 
 class QuarantinedUploadRow(StoreRow, table=True):
-    """An upload that was measured on a device in quarantine."""
+    """An upload that was measured on a device in quarantine; it may be on several of them."""
 
     upload_id: str = Field(foreign_key="upload.id", primary_key=True)
-    quarantine_id: int = Field(foreign_key="quarantine.id")
+    quarantine_id: int = Field(foreign_key="quarantine.id", primary_key=True)

@@ -135,40 +135,53 @@ def mark_quarantined(
     session: Session,
     upload_id: str,
     project_id: int,
-    keys: Collection[DeviceKey],
+    devices: Collection[tuple[str, str]],
     *,
     measured_at: datetime,
 ) -> None:
-    """Mark an upload if a device that it was measured on is in quarantine, or was at that time."""
+    """Mark an upload with each quarantine of a device that it was measured on: kind and name.
+
+    It lasts, or did at that time. What is not known to be one device is in none.
+    """
     lasted = (col(QuarantineRow.released_at).is_(None)) | (
         (col(QuarantineRow.since) <= measured_at) & (col(QuarantineRow.released_at) > measured_at)
     )
-    query = (
-        select(QuarantineRow.id)
+    rows = session.exec(
+        select(QuarantineRow.id, ProjectDeviceRow.device, ProjectDeviceRow.name)
         .join(ProjectDeviceRow)
         .where(
             col(ProjectDeviceRow.project_id) == project_id,
-            col(ProjectDeviceRow.key).in_([_digest(key) for key in keys]),
+            col(ProjectDeviceRow.has_id),
             lasted,
         )
-        .order_by(col(QuarantineRow.id).desc())
-        .limit(1)
     )
-    quarantine_id = session.exec(query).first()
-    if quarantine_id is not None:
-        values = {"upload_id": upload_id, "quarantine_id": quarantine_id}
-        add_if_new(session, QuarantinedUploadRow, values)
+    for quarantine_id, *device in rows.all():
+        if tuple(device) in devices:
+            values = {"upload_id": upload_id, "quarantine_id": quarantine_id}
+            add_if_new(session, QuarantinedUploadRow, values)
 
 
-def quarantine_of_upload(session: Session, upload_id: str) -> Quarantine | None:
-    """Return the quarantine in which an upload was measured, None for most."""
+def quarantines_of_uploads(
+    session: Session, upload_ids: Collection[str]
+) -> dict[str, tuple[Quarantine, ...]]:
+    """Return the quarantines in which uploads were measured, the oldest first; most are in none."""
     rows = session.exec(
-        select(QuarantineRow, ProjectDeviceRow)
+        select(QuarantinedUploadRow.upload_id, QuarantineRow, ProjectDeviceRow)
+        .select_from(QuarantinedUploadRow)
+        .join(QuarantineRow)
         .join(ProjectDeviceRow)
-        .join(QuarantinedUploadRow)
-        .where(col(QuarantinedUploadRow.upload_id) == upload_id)
+        .where(col(QuarantinedUploadRow.upload_id).in_(upload_ids))
+        .order_by(col(QuarantineRow.since), col(QuarantineRow.id))
     )
-    return next((_quarantine(row, device) for row, device in rows), None)
+    quarantines: dict[str, tuple[Quarantine, ...]] = {}
+    for upload_id, row, device in rows:
+        quarantines[upload_id] = (*quarantines.get(upload_id, ()), _quarantine(row, device))
+    return quarantines
+
+
+def quarantines_of_upload(session: Session, upload_id: str) -> tuple[Quarantine, ...]:
+    """Return the quarantines in which an upload was measured."""
+    return quarantines_of_uploads(session, [upload_id]).get(upload_id, ())
 
 
 def key_of(row: ProjectDeviceRow) -> DeviceKey:

@@ -88,9 +88,9 @@ def _newest_checks(session: Session, project_id: int) -> tuple[_Check, ...]:
 
 
 def _identity(machine: Machine) -> tuple[str, str, str, int]:
-    """Return what tells machines apart: the device's id, or else the class and kind of host."""
-    if machine.uuid:
-        return machine.device_class, machine.uuid, "", 0
+    """Return what tells machines apart: the device's or the host's id, or else the kind of host."""
+    if machine.is_identified:
+        return machine.device_class, machine.device_name, "", 0
     return machine.device_class, "", machine.cpu_model, machine.cores
 
 

@@ -2,9 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfledger.records import Device, Machine
@@ -38,6 +38,8 @@ PRIVATE_VARIABLES = frozenset(
     f"{ENV_PREFIX}{name}" for name in ("UPLOAD_URL", "UPLOAD_TOKEN", "GITHUB_TOKEN")
 )
 
+MAX_DEVICES = 64  # of a machine class, that the service takes
+MAX_DIGITS = 6
 # That the machine class of a job may begin with; a pattern may begin with anything else.
 MEASURED_DEVICES = frozenset({Device.CPU, Device.CUDA, Device.TPU})
 
@@ -94,6 +96,20 @@ def machines_here(environment: Mapping[str, str]) -> tuple[Machine, ...]:
     """
     requests = [Device.CPU] if load_nvml() is None else [Device.CUDA, Device.CPU]
     return tuple(read_machine(None, requested=one, environment=environment)[0] for one in requests)
+
+
+def devices_of_class(machine_class: str, machines: Iterable[Machine]) -> tuple[str, ...]:
+    """Return the names of the devices here that measure a machine class; () for another machine's.
+
+    They are the first ones, as many as the class has.
+    """
+    start, _, count = machine_class.rpartition(":")
+    if not (count.isascii() and count.isdecimal() and 1 <= int(count[:MAX_DIGITS]) <= MAX_DEVICES):
+        return ()
+    for machine in machines:
+        if f"{machine.device}:{machine.model}" == start:
+            return replace(machine, count=int(count)).occupied_names[:MAX_DEVICES]
+    return ()
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -46,6 +46,10 @@ from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.device_views import CanaryRate, CanaryRun, DeviceKey
 
 SET_BY_CANARIES = "canaries"
+UNIDENTIFIED = (
+    "whether earlier canaries are of this device is not known: identify its host by "
+    "/etc/machine-id, or in a container by PERFLEDGER_HOST"
+)
 MAX_RUNS = 1000  # of a project: a fleet's, each hour
 QUOTA_PERIOD = timedelta(hours=1)
 MOST_NAMED = 3  # of the slower canaries, in a reason
@@ -97,7 +101,8 @@ def stored_canaries(session: Session, project: Project, bundle: Bundle) -> Canar
 def _judged_run(session: Session, device_id: int, bundle: Bundle, *, now: datetime) -> CanaryRun:
     epoch = epoch_key(bundle.machine)
     rates = [_rate(each, bundle.machine) for each in bundle.canaries]
-    earlier = own_rates(session, device_id, epoch=epoch)
+    is_identified = bundle.machine.is_identified
+    earlier = own_rates(session, device_id, epoch=epoch) if is_identified else {}
     siblings = sibling_rates(session, device_id)
     busy = [each for each in bundle.host_findings if each.level is FindingLevel.BUSY]
     before = newest_run(session, device_id)
@@ -106,9 +111,11 @@ def _judged_run(session: Session, device_id: int, bundle: Bundle, *, now: dateti
     if busy:
         state = DriftState.UNKNOWN
         reason = f"other work ran ({busy[0].detail}): run the canaries on an idle machine"
+    elif not is_identified:
+        state, reason = DriftState.UNKNOWN, UNIDENTIFIED
     else:
         state = drift.state
-        reason = _reason(drift, suspected=suspected, has_siblings=bool(bundle.machine.uuid))
+        reason = _reason(drift, suspected=suspected)
     return CanaryRun(
         bundle_id=bundle.id,
         epoch=epoch,
@@ -168,7 +175,7 @@ def _with_comparisons(rates: Sequence[CanaryRate], drift: DeviceDrift) -> Iterat
         )
 
 
-def _reason(drift: DeviceDrift, *, suspected: Collection[str], has_siblings: bool) -> str:
+def _reason(drift: DeviceDrift, *, suspected: Collection[str]) -> str:
     """Return in words why the state of a device is what it is."""
     match drift.state:
         case DriftState.DRIFTING:
@@ -180,7 +187,7 @@ def _reason(drift: DeviceDrift, *, suspected: Collection[str], has_siblings: boo
             judged = sum(each.change is not None for each in drift.canaries)
             return f"no canary is slower, by {quantity(judged, 'comparison')}"
         case DriftState.UNKNOWN:
-            return _unknown_words(drift, has_siblings=has_siblings)
+            return _unknown_words(drift)
 
 
 def _slower_words(slower: Sequence[CanaryDrift]) -> str:
@@ -201,7 +208,7 @@ def _slower_clause(drift: CanaryDrift) -> str:
             return f"{comparison.canary} is {loss:.1f} % slower than on {count} siblings"
 
 
-def _unknown_words(drift: DeviceDrift, *, has_siblings: bool) -> str:
+def _unknown_words(drift: DeviceDrift) -> str:
     """Return what would settle a state that is unknown."""
     most = {
         reference: max(
@@ -218,8 +225,8 @@ def _unknown_words(drift: DeviceDrift, *, has_siblings: bool) -> str:
     fewest, fewest_siblings = (reference.fewest for reference in DriftReference)
     missing = fewest - earlier
     advice = f"{quantity(missing, 'more run')} of canaries settle{'s' if missing == 1 else ''} it"
-    counts = f"{earlier} of {fewest} earlier runs in this state of the machine"
-    if has_siblings:
-        counts += f", {siblings} of {fewest_siblings} siblings"
-        advice += ", or those of siblings"
-    return f"too little to compare with: {counts}. {advice}"
+    counts = (
+        f"{earlier} of {fewest} earlier runs in this state of the machine, {siblings} of "
+        f"{fewest_siblings} siblings"
+    )
+    return f"too little to compare with: {counts}. {advice}, or those of siblings"

@@ -5,6 +5,7 @@ from datetime import datetime
 from sqlalchemy import Engine
 from sqlmodel import Session
 
+from perfledger.bundle import Bundle
 from perfledger_service.errors import ConflictError, NotFoundError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.store.database import is_storable, read_session, write_session
@@ -15,16 +16,17 @@ from perfledger_service.store.devices.quarantines import (
     devices_named,
     end_quarantine,
     open_quarantine,
-    quarantine_of_upload,
+    quarantines_of_upload,
 )
 from perfledger_service.store.fleet.machines import project_machines
 from perfledger_service.store.jobs.runner_jobs import withdraw_waits
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, project_named
 from perfledger_service.values.people.person import Actor, AuditAction
-from perfledger_service.values.service_views.device_views import DeviceKey, DeviceList
+from perfledger_service.values.service_views.device_views import DeviceKey, DeviceList, Quarantine
 
 MAX_WORDS = 300
+MOST_NAMED = 3  # of the devices in quarantine, in a report
 
 
 def devices_of_repository(engine: Engine, repository: str) -> DeviceList:
@@ -36,15 +38,25 @@ def devices_of_repository(engine: Engine, repository: str) -> DeviceList:
 
 
 def quarantine_sentence(session: Session, upload_id: str) -> str:
-    """Return what the report on an upload says of its device's quarantine, "" for most."""
-    quarantine = quarantine_of_upload(session, upload_id)
-    if quarantine is None:
+    """Return what the report on an upload says of its devices' quarantine, "" for most."""
+    quarantines = quarantines_of_upload(session, upload_id)
+    if not quarantines:
         return ""
+    devices = {one.device.name: one for one in quarantines}
+    named = ", ".join(_named(one) for one in [*devices.values()][:MOST_NAMED])
+    more = len(devices) - MOST_NAMED
+    count = "a quarantined device" if len(devices) == 1 else f"{len(devices)} quarantined devices"
     return (
-        f"measured on a quarantined device: {clean(quarantine.device.name)}, in quarantine from "
-        f"{quarantine.since:%Y-%m-%d %H:%M} UTC ({clean(quarantine.reason, limit=MAX_WORDS)}). Its "
-        "pairs are compared with each other, and the history does not take them"
+        f"measured on {count}: {named}{f' and {more} more' if more > 0 else ''}. Its pairs are "
+        "compared with each other, and the history does not take them"
     )
+
+
+def devices_used(bundle: Bundle) -> frozenset[tuple[str, str]]:
+    """Return kind and name of each device that a bundle's runs used, and of what a slice is of."""
+    runs = {(run.device, run.devices, run.device_places): run for run in bundle.runs}
+    machines = [bundle.machine.part_used_by(run) for run in runs.values()]
+    return frozenset((one.device, name) for one in machines for name in one.occupied_names)
 
 
 def quarantine_device(
@@ -52,13 +64,16 @@ def quarantine_device(
 ) -> None:
     """Put a device in quarantine until somebody releases it; `actor` is who says so.
 
-    Raises NotFoundError for no such device, ConflictError for one in quarantine or for several of
-    the name, and UsageError without a reason.
+    Raises NotFoundError for no such device, ConflictError for one in quarantine or for what may be
+    several devices, and UsageError without a reason.
     """
     words = _words(reason, "why the device is not to be measured on")
     with write_session(engine) as session:
         lock_project(session, project.id)
-        device_id = _device_named(session, project, name)
+        key = _key_named(session, project, name)
+        if not key.has_id:
+            raise ConflictError(_unidentified(key))
+        device_id = device_for(session, project.id, key)
         quarantine = open_quarantine(session, device_id)
         if quarantine is not None:
             msg = f"{clean(name)} is in quarantine since {quarantine.since:%Y-%m-%d %H:%M} UTC"
@@ -86,7 +101,7 @@ def release_device(
     words = _words(reason, "why the device may be measured on again")
     with write_session(engine) as session:
         lock_project(session, project.id)
-        device_id = _device_named(session, project, name)
+        device_id = device_for(session, project.id, _key_named(session, project, name))
         quarantine = open_quarantine(session, device_id)
         if quarantine is None:
             msg = f"{clean(name)} is in no quarantine: there is nothing to release"
@@ -104,15 +119,33 @@ def release_device(
         session.commit()
 
 
-def _device_named(session: Session, project: Project, name: str) -> int:
-    """Return the number of a device with canaries, or of one that a newest check was made on."""
+def _named(quarantine: Quarantine) -> str:
+    return (
+        f"{clean(quarantine.device.name)}, in quarantine from "
+        f"{quarantine.since:%Y-%m-%d %H:%M} UTC ({clean(quarantine.reason, limit=MAX_WORDS)})"
+    )
+
+
+def _unidentified(key: DeviceKey) -> str:
+    return (
+        f"{clean(key.name)} may be several devices, since their runner could not identify them: "
+        "docs/how-to/quarantine.md says what identifies a host"
+    )
+
+
+def _key_named(session: Session, project: Project, name: str) -> DeviceKey:
+    """Return a device with canaries, or one that a newest check was made on."""
     keys: set[DeviceKey] = set()
     if is_storable(name):
         keys.update(devices_named(session, project.id, name))
     if not keys:
         machines, _ = project_machines(session, project.id)
-        of_checks = (DeviceKey.from_machine(each.newest) for each in machines)
-        keys = {key for key in of_checks if key.name == name}
+        keys = {
+            key
+            for each in machines
+            for key in DeviceKey.all_from_machine(each.newest)
+            if key.name == name
+        }
     if not keys:
         msg = f"{project.repository} has no device {clean(name)}: the page of machines names them"
         raise NotFoundError(msg)
@@ -120,7 +153,7 @@ def _device_named(session: Session, project: Project, name: str) -> int:
         models = ", ".join(sorted(clean(key.class_start) for key in keys))
         msg = f"{clean(name)} is the name of several devices ({models}): give each an id"
         raise ConflictError(msg)
-    return device_for(session, project.id, keys.pop())
+    return keys.pop()
 
 
 def _words(reason: str, what: str) -> str:

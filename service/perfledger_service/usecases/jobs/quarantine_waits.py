@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import compress
 
 from sqlmodel import Session
 
@@ -25,7 +26,9 @@ def explain_waits(
 
     What another runner's request said of it stays: both would write it in turn.
     """
-    names = ", ".join(each.device.name for each in closed if each.device.name in request.devices)
+    devices = frozenset().union(*map(request.devices_of, request.machine_classes))
+    is_here = ((each.device.device, each.device.name) in devices for each in closed)
+    names = ", ".join(each.device.name for each in compress(closed, is_here))
     reason = f"{WAITS_FOR_ANOTHER}: {names} of {request.runner} is in quarantine"[:MAX_REASON]
     for job in jobs:
         is_kept = request.can_run(job) and not request.can_run(job, closed)

@@ -24,7 +24,7 @@ from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.github.branch_commits import BranchCommits
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import date_commits
-from perfledger_service.store.devices.quarantines import mark_quarantined, quarantine_of_upload
+from perfledger_service.store.devices.quarantines import mark_quarantined, quarantines_of_upload
 from perfledger_service.store.expected_classes import add_expected_classes
 from perfledger_service.store.gate_checks import add_gate_check
 from perfledger_service.store.imported_history import IS_IMPORTED
@@ -50,6 +50,7 @@ from perfledger_service.store.uploads import (
     upload_of_bundle,
 )
 from perfledger_service.usecases.events.pull_request_events import track_upload
+from perfledger_service.usecases.fleet.quarantine import devices_used
 from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.run_values import medians
@@ -63,7 +64,6 @@ from perfledger_service.usecases.pull_requests.canary_uploads import (
 from perfledger_service.usecases.pull_requests.confirmation import confirm_suspects
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.jobs.queued_work import QueuedUpload
-from perfledger_service.values.service_views.device_views import DeviceKey
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
 # GitHub numbers pull requests in 32 bits, and so do our tables.
@@ -143,7 +143,7 @@ def receive_bundle(
                 session,
                 upload_id,
                 project.id,
-                {DeviceKey.from_machine(one) for one in bundle.machines().values()},
+                devices_used(bundle),
                 measured_at=datetime.fromisoformat(bundle.created_at),
             )
         elif earlier.status is UploadStatus.FAILED:
@@ -184,7 +184,7 @@ def judge_upload(
         if upload.status is not UploadStatus.RECEIVED:
             return _needs_posting(upload)
         report, bundle = reports.judge(session, upload, today=now.date())
-        is_in_history = quarantine_of_upload(session, upload_id) is None
+        is_in_history = not quarantines_of_upload(session, upload_id)
     deadline = upload.created_at + timedelta(seconds=bundle.plan.class_deadline_s)
     places = find_places(engine, upload, bundle, commits=commits)
     tests = report.tests if is_in_history else ()

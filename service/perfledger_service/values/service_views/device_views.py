@@ -1,16 +1,21 @@
 """Holds devices with their canaries and quarantines, as the store keeps and pages show them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
 from perfledger.records import Machine
 from perfledger_baselines.judging.device_drift import DriftState
 
+MIG_SLICE = " MIG "  # between a GPU's model and the size of its slice, in the driver's name of it
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceKey:
-    """What tells a project's devices apart: kind, model, and an id or the kind of host."""
+    """What tells a project's devices apart: kind, model, and an id, or the model with its host.
+
+    One with `has_id` is no other one; of the others several may have the same key.
+    """
 
     device: str
     model: str
@@ -24,8 +29,18 @@ class DeviceKey:
             device=machine.device,
             model=machine.model,
             name=machine.device_name,
-            has_id=bool(machine.uuid),
+            has_id=machine.is_identified,
         )
+
+    @classmethod
+    def all_from_machine(cls, machine: Machine) -> tuple[Self, ...]:
+        """Return the keys of a machine's devices, and of the GPU that a MIG slice is a part of."""
+        first = cls.from_machine(machine)
+        keys = tuple(replace(first, name=name) for name in machine.device_names)
+        if not machine.parent_uuid:
+            return keys
+        model = machine.model.partition(MIG_SLICE)[0]
+        return (*keys, replace(first, model=model, name=machine.parent_uuid))
 
     @property
     def class_start(self) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from urllib.error import URLError
 
 import pytest
@@ -52,7 +53,6 @@ def test_a_device_in_quarantine_is_said_so_with_since_and_reason():
         [],
         [DEVICE | {"quarantine": None}],
         [DEVICE | {"name": "GPU-2"}],
-        [DEVICE | {"model": "another GPU"}],
         [DEVICE | {"kind": "tpu"}],
     ],
 )
@@ -73,11 +73,36 @@ def test_a_list_that_is_full_of_quarantines_does_not_tell_of_others(listed, leve
     assert finding(answer).level is level
 
 
-def test_the_quarantine_of_a_cpu_is_that_of_its_model_and_cores():
-    cpu = Machine(device=Device.CPU, model="Xeon", cpu_model="Xeon", cores=8)
-    device = DEVICE | {"kind": "cpu", "model": "Xeon", "name": "Xeon, 8 cores"}
+CPU = Machine(device=Device.CPU, model="Xeon", cpu_model="Xeon", cores=8, host="a1")
 
-    assert finding([device], cpu).level is FindingLevel.NOISY
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("Xeon of host a1", FindingLevel.NOISY), ("Xeon of host b2", FindingLevel.FINE)],
+)
+def test_the_quarantine_of_a_cpu_is_that_of_its_host(name, level):
+    device = DEVICE | {"kind": "cpu", "model": "Xeon", "name": name}
+
+    assert finding([device], CPU).level is level
+
+
+def test_a_cpu_of_an_unknown_host_is_not_known_to_be_in_no_quarantine():
+    cpu = replace(CPU, host="")
+    device = DEVICE | {"kind": "cpu", "model": "Xeon", "name": cpu.device_name}
+
+    assert finding([device], cpu).level is FindingLevel.UNKNOWN
+
+
+@pytest.mark.parametrize(("name", "level"), [("GPU-2", "noisy"), ("GPU-3", "fine")])
+def test_the_quarantine_of_any_device_in_use_and_of_a_slices_gpu_is_said(name, level):
+    both = replace(GPU, count=2, more_uuids=("GPU-2", "GPU-3"))
+    piece = replace(GPU, uuid="MIG-1", parent_uuid="GPU-2")
+    device = DEVICE | {"name": name, "model": "a whole GPU"}
+
+    for machine in (both, piece):
+        found = finding([device], machine)
+        assert found.level == level
+        assert (name in found.detail) == (level == "noisy")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def test_a_job_is_taken_and_read(queue, jobs, job_document):
 
     assert jobs.take(**TAKE).id == "1" * 32
     assert jobs.take(**TAKE) is None
-    assert queue.requests[0] == ("/take", TAKE | {"machine_classes": ["cpu:A:1"], "devices": []})
+    assert queue.requests[0] == ("/take", TAKE | {"machine_classes": ["cpu:A:1"], "devices": {}})
 
 
 @pytest.mark.parametrize("answer", [{"id": 1}, {"kind": "unknown"}])

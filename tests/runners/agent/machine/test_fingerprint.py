@@ -1,5 +1,6 @@
 import os
 import platform
+from dataclasses import replace
 
 import pytest
 
@@ -161,3 +162,25 @@ def test_a_gpu_that_the_driver_does_not_show_is_what_the_framework_tells():
     machine, _ = read_machine(told, requested="auto", environment={})
 
     assert (machine.device, machine.uuid) == (Device.CUDA, "GPU-none")
+
+
+def test_a_machine_names_all_its_gpus_in_the_frameworks_order(fake_nvml):
+    told = facts(kind="cuda", uuid="GPU-1", more_uuids=("GPU-0", "GPU-2"), count=3)
+    gpu = Gpu(fake_nvml(), "handle").facts(others=("GPU-0", "GPU-1", "GPU-2"))
+
+    machine = fingerprint(told, requested="auto", host=HOST, gpu=gpu)
+
+    assert machine.device_names == ("GPU-1", "GPU-0", "GPU-2")
+    silent = fingerprint(facts(platform="gpu"), requested="auto", host=HOST, gpu=gpu)
+    assert silent.device_names == ("GPU-1",)
+    assert replace(silent, count=3).device_names == ("GPU-1", "GPU-0", "GPU-2")
+
+
+def test_a_slice_is_the_only_device_of_its_machine(fake_nvml):
+    gpu = replace(Gpu(fake_nvml(), "handle").facts(), uuid="MIG-7", parent_uuid="GPU-1")
+    told = facts(kind="cuda", uuid="GPU-7", more_uuids=("GPU-8",), count=2)
+
+    machine = fingerprint(told, requested="auto", host=HOST, gpu=gpu)
+
+    assert machine.device_names == ("MIG-7",)
+    assert machine.occupied_names == ("MIG-7", "GPU-1")

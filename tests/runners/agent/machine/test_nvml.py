@@ -15,6 +15,7 @@ from perfledger_runners.machine.nvml import (
     GpuState,
     find_gpu,
     load_nvml,
+    visible_uuids,
 )
 from perfledger_runners.machine.telemetry import READ_EVERY_S
 
@@ -51,6 +52,8 @@ def test_a_gpu_tells_what_it_is(fake_nvml):
     assert Gpu(fake_nvml(reasons=0x2), "handle").facts() == GpuFacts(
         model="NVIDIA H100 80GB HBM3",
         uuid="GPU-1",
+        more_uuids=(),
+        parent_uuid="",
         driver="560.35",
         cuda="12.6",
         memory_bytes=80 * 2**30,
@@ -69,6 +72,8 @@ def test_a_gpu_that_tells_nothing_is_unknown_and_no_error(fake_nvml):
     assert facts == GpuFacts(
         model="",
         uuid="",
+        more_uuids=(),
+        parent_uuid="",
         driver="",
         cuda="",
         memory_bytes=None,
@@ -174,6 +179,9 @@ def test_a_gpu_before_hopper_has_no_meter(fake_nvml):
         ("GPU-unknown", "1", "by index 1"),
         ("", "", "by index 0"),
         ("", "1,0", "by index 1"),
+        ("GPU-7", "", "slice 7"),  # as a framework writes the id of a slice
+        ("GPU-7", "MIG-8", "slice 8"),
+        ("", "\u00b2", "by index 0"),
     ],
 )
 def test_the_gpu_is_the_one_that_the_workloads_see(fake_nvml, uuid, visible, handle):
@@ -181,6 +189,40 @@ def test_the_gpu_is_the_one_that_the_workloads_see(fake_nvml, uuid, visible, han
 
     assert gpu is not None
     assert gpu.handle == handle
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"),
+    [
+        ("", ("GPU-0", "GPU-1")),
+        ("1", ("GPU-1",)),
+        ("1, 0", ("GPU-1", "GPU-0")),
+        ("GPU-1,9,0", ("GPU-1",)),
+        ("-1", ()),
+        ("9" * 5000, ()),
+    ],
+)
+def test_the_visible_gpus_are_those_that_cuda_would_use(fake_nvml, visible, expected):
+    library = fake_nvml()
+    library.answers |= {
+        "nvmlDeviceGetCount": 2,
+        "nvmlDeviceGetUUID": {"by index 0": "GPU-0", "by index 1": "GPU-1", "by uuid": "GPU-1"},
+    }
+
+    assert visible_uuids(library, {"CUDA_VISIBLE_DEVICES": visible}) == expected
+
+
+def test_a_slice_names_its_gpu(fake_nvml):
+    library = fake_nvml()
+    library.answers |= {
+        "nvmlDeviceIsMigDeviceHandle": 1,
+        "nvmlDeviceGetDeviceHandleFromMigDeviceHandle": "whole",
+        "nvmlDeviceGetUUID": {"slice 7": "MIG-7", "whole": "GPU-1"},
+    }
+
+    facts = Gpu(library, "slice 7").facts(others=["MIG-7"])
+
+    assert (facts.uuid, facts.more_uuids, facts.parent_uuid) == ("MIG-7", (), "GPU-1")
 
 
 def test_no_gpu_is_none(fake_nvml):

@@ -26,6 +26,12 @@ class FakeArray:
         raise NotImplementedError
 
 
+class FakeDevice(SimpleNamespace):
+    """A device, which is equal to no other one."""
+
+    __hash__ = object.__hash__
+
+
 class FakeJax:
     """A JAX with one platform besides the CPU."""
 
@@ -35,7 +41,7 @@ class FakeJax:
         peaks = iter(peaks)
         self.platform = platform
         self.entered = []
-        self.device = SimpleNamespace(
+        self.device = FakeDevice(
             platform=platform, device_kind="TPU v4", memory_stats=lambda: next(peaks)
         )
         self.tree_util = SimpleNamespace(tree_leaves=self._leaves)
@@ -60,7 +66,7 @@ class FakeJax:
     def devices(self, platform=None):
         if platform in {None, self.platform, "cpu"}:
             kind = self.platform if platform is None else platform
-            return [self.device if kind == self.platform else SimpleNamespace(platform="cpu")]
+            return [self.device if kind == self.platform else FakeDevice(platform="cpu")]
         msg = f"Unknown backend {platform}"
         raise RuntimeError(msg)
 
@@ -113,7 +119,20 @@ def test_a_step_computes_on_the_devices_that_its_arrays_lie_on(laid_out, expecte
 
 
 def test_before_the_first_step_it_is_one_device():
-    assert JaxMeter(FakeJax(), Device.TPU).devices() == 1
+    meter = JaxMeter(FakeJax(), Device.TPU)
+
+    assert (meter.devices(), meter.device_places()) == (1, ())
+
+
+def test_a_step_knows_the_places_of_its_devices():
+    jax = FakeJax()
+    meter = JaxMeter(jax, Device.TPU)
+    jax.devices = lambda _platform=None: ["first", "second", "third"]
+    array = FakeArray()
+    array.sharding = SimpleNamespace(device_set={"third", "first"})
+    meter.clock.time(lambda: array)
+
+    assert meter.device_places() == (0, 2)
 
 
 def peak(number):

@@ -65,9 +65,9 @@ class FakeCuda:
         return self.allocated[index]
 
     def get_device_properties(self, index):
-        assert index == 0
+        assert index < self.count
         return SimpleNamespace(
-            name="NVIDIA H100 80GB HBM3", uuid="1234-abcd", total_memory=80, major=9, minor=0
+            name="NVIDIA H100 80GB HBM3", uuid=f"1234-{index}", total_memory=80, major=9, minor=0
         )
 
 
@@ -127,16 +127,19 @@ def test_on_the_cpu_the_hosts_clock_and_memory_tell():
 @pytest.mark.parametrize(
     ("device", "allocated", "expected"),
     [
-        pytest.param(Device.CUDA, (5, 0, 0), 1, id="one of several"),
-        pytest.param(Device.CUDA, (5, 0, 7), 2, id="those that hold something"),
-        pytest.param(Device.CUDA, (0, 0, 0), 1, id="a step without tensors of its own"),
-        pytest.param(Device.CPU, (5, 5, 5), 1, id="the host beside them"),
+        pytest.param(Device.CUDA, (5, 0, 0), (1, (0,)), id="one of several"),
+        pytest.param(Device.CUDA, (0, 0, 7), (1, (2,)), id="the last"),
+        pytest.param(Device.CUDA, (5, 0, 7), (2, (0, 2)), id="those that hold something"),
+        pytest.param(Device.CUDA, (0, 0, 0), (1, ()), id="a step without tensors of its own"),
+        pytest.param(Device.CPU, (5, 5, 5), (1, ()), id="the host beside them"),
     ],
 )
 def test_a_step_computes_on_the_devices_that_hold_its_tensors(device, allocated, expected):
     torch = fake_torch(count=3, allocated=allocated)
 
-    assert TorchMeter(torch, device).devices() == expected
+    meter = TorchMeter(torch, device)
+
+    assert (meter.devices(), meter.device_places()) == expected
 
 
 def test_nothing_is_placed_for_torch():
@@ -171,7 +174,8 @@ def test_the_facts_are_those_of_the_first_device():
     assert torch_facts(fake_torch(count=8)) == {
         "kind": "cuda",
         "name": "NVIDIA H100 80GB HBM3",
-        "uuid": "GPU-1234-abcd",
+        "uuid": "GPU-1234-0",
+        "more_uuids": [f"GPU-1234-{index}" for index in range(1, 8)],
         "count": 8,
         "memory_bytes": 80,
         "capability": "9.0",

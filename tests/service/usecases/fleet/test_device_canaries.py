@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from perfledger.records import FindingLevel, HostFinding
+from perfledger.records import Device, FindingLevel, HostFinding, Machine
 from perfledger_baselines.judging.device_drift import DriftState
 from perfledger_service.errors import TooManyRequestsError
 from perfledger_service.rendering.layout.writers import plain_lines, to_json, to_terminal
@@ -80,11 +80,31 @@ def test_a_device_without_a_history_is_unknown_and_says_what_settles_it(canaries
     assert "5 more runs of canaries settle it, or those of siblings" in run.reason
 
 
-def test_what_settles_the_state_of_a_device_without_an_id_are_no_siblings(canaries):
-    *_, run = (canaries.store(machine=replace(GPU, uuid="")) for _ in range(5))
+def test_what_may_be_several_devices_has_neither_a_history_nor_a_quarantine(canaries):
+    unknown = Machine(device=Device.CPU, model="Xeon", cpu_model="Xeon")
+    for _ in range(7):
+        canaries.store(machine=unknown)
+    runs = [canaries.store(machine=unknown, speed=0.5) for _ in range(2)]
 
-    assert "sibling" not in run.reason
-    assert run.reason.endswith("1 more run of canaries settles it")
+    assert {run.state for run in runs} == {DriftState.UNKNOWN}
+    assert {run.rates[0].own_count for run in runs} == {0}
+    assert "PERFLEDGER_HOST" in runs[0].reason
+    assert canaries.quarantines() == ()
+
+
+def test_processors_of_two_hosts_are_two_devices_and_a_new_kernel_makes_none(canaries):
+    one = Machine(device=Device.CPU, model="Xeon", cpu_model="Xeon", cores=8, host="a1")
+    other = replace(one, host="b2")
+    for machine in (one, other):
+        for _ in range(6):
+            canaries.store(machine=machine)
+    for _ in range(2):
+        canaries.store(machine=replace(one, kernel="newer", cores=4))
+        run = canaries.store(machine=other, speed=0.9)
+
+    assert run.state is DriftState.DRIFTING
+    (quarantine,) = canaries.quarantines()
+    assert quarantine.device.name == "Xeon of host b2"
 
 
 def test_the_reason_of_a_quarantine_names_only_canaries_that_were_slower_twice(canaries):

@@ -13,11 +13,13 @@ from perfledger_service.usecases.fleet.device_canaries import store_canaries
 from perfledger_service.usecases.fleet.quarantine import (
     MAX_WORDS,
     devices_of_repository,
+    devices_used,
     quarantine_device,
     release_device,
 )
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.values.people.person import Actor, AuditAction
+from perfledger_service.values.service_views.device_views import DeviceKey
 from tests.service.canary_bundles import GPU, a_canary_bundle
 
 # A byte that is no UTF-8, as a command's arguments have it; half a pair; controls.
@@ -74,13 +76,14 @@ def test_a_device_is_quarantined_and_released_with_reasons_in_the_audit_log(
 def test_a_device_that_only_checks_used_is_quarantined_by_the_name_of_its_machine(
     engine, judged, make_bundle, decide
 ):
-    judged(engine, make_bundle())
+    bundle = make_bundle()
+    judged(engine, replace(bundle, machine=replace(bundle.machine, host="a1")))
     with read_session(engine) as session:
         project = project_named(session, "octo/models")
 
-    decide(quarantine_device, "Test CPU, 1 cores", project=project)
+    decide(quarantine_device, "Test CPU of host a1", project=project)
 
-    assert names(engine, project) == ["Test CPU, 1 cores"]
+    assert names(engine, project) == ["Test CPU of host a1"]
 
 
 @pytest.mark.parametrize("decision", [quarantine_device, release_device])
@@ -130,11 +133,68 @@ def test_one_name_of_two_devices_is_ambiguous(engine, project, decide, now):
 
 
 def test_devices_without_an_id_are_told_apart_by_model_and_host():
-    machine = Machine(device=Device.TPU, model="TPU v4", cpu_model="AMD EPYC", cores=120)
+    machine = Machine(device=Device.TPU, model="TPU v4", cpu_model="AMD EPYC", cores=120, host="a1")
 
-    assert machine.device_name == "TPU v4 on AMD EPYC, 120 cores"
+    assert machine.device_name == "TPU v4 of host a1"
+    assert replace(machine, kernel="newer", cores=8).device_name == machine.device_name
+    assert replace(machine, host="b2").device_name == "TPU v4 of host b2"
     assert replace(machine, uuid="id").device_name == "id"
-    assert replace(machine, model="AMD EPYC").device_name == "AMD EPYC, 120 cores"
+    unknown = replace(machine, host="")
+    assert unknown.device_name == "TPU v4 on AMD EPYC, 120 cores, unknown host"
+    assert not unknown.is_identified
+    gpu = replace(machine, device=Device.CUDA)
+    assert gpu.device_name == "TPU v4 on AMD EPYC, 120 cores, unknown device"
+    assert not gpu.is_identified
+
+
+def test_what_may_be_several_devices_is_in_no_quarantine(engine, project, decide, now):
+    cpu = Machine(device=Device.CPU, model="Xeon", cpu_model="Xeon", cores=8)
+    with write_session(engine) as session:
+        store_canaries(session, project, a_canary_bundle(7, machine=cpu), now=now)
+        session.commit()
+
+    with pytest.raises(ConflictError, match="may be several devices"):
+        decide(quarantine_device, cpu.device_name)
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ({}, {"GPU-0"}),
+        ({"device_places": (3,)}, {"GPU-3"}),
+        ({"devices": 2}, {"GPU-0", "GPU-1"}),
+        ({"devices": 2, "device_places": (1, 3)}, {"GPU-1", "GPU-3"}),
+        ({"devices": 8}, {"GPU-0", "GPU-1", "GPU-2", "GPU-3"}),  # as many as are known
+        ({"device_places": (9,)}, {"NVIDIA H100 on Xeon, 8 cores, unknown device"}),
+        ({"device": Device.CPU}, {"Xeon of host a1"}),
+    ],
+)
+def test_a_run_is_of_the_devices_that_it_used(make_bundle, run, expected):
+    gpus = replace(
+        GPU,
+        count=4,
+        more_uuids=("GPU-1", "GPU-2", "GPU-3"),
+        cpu_model="Xeon",
+        host="a1",
+    )
+    bundle = make_bundle()
+    values = {"device": Device.CUDA} | run
+    runs = tuple(replace(one, **values) for one in bundle.runs)
+
+    used = devices_used(replace(bundle, machine=gpus, runs=runs))
+
+    assert {name for _, name in used} == expected
+
+
+def test_a_slice_is_used_with_its_gpu():
+    piece = replace(GPU, model="NVIDIA A100 MIG 1g.5gb", uuid="MIG-1", parent_uuid="GPU-0")
+
+    keys = DeviceKey.all_from_machine(piece)
+
+    assert [(key.name, key.model) for key in keys] == [
+        ("MIG-1", "NVIDIA A100 MIG 1g.5gb"),
+        ("GPU-0", "NVIDIA A100"),
+    ]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -89,7 +89,9 @@ def test_a_failed_check_on_a_quarantined_device_is_not_hidden_by_an_earlier_one(
     with read_session(engine) as session:
         project = project_named(session, "octo/models")
     actor = Actor(name="alice")
-    quarantine_device(engine, project, "Test CPU, 1 cores", actor=actor, reason="its fan", now=now)
+    quarantine_device(
+        engine, project, "Test CPU of host a1", actor=actor, reason="its fan", now=now
+    )
     before = badge().state
 
     check(2, ratio=1.5)

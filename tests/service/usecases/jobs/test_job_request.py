@@ -20,11 +20,11 @@ KEY = DeviceKey(device="cuda", model="NVIDIA H100", name="GPU-0", has_id=True)
 BOX = JobRequest(
     runner="box",
     machine_classes=(GPU_CLASS, CPU_CLASS),
-    devices=("GPU-0", "Xeon, 8 cores"),
+    devices={GPU_CLASS: ("GPU-0",), CPU_CLASS: ("Xeon of host a1",)},
     lease="1" * 32,
     lease_s=120.0,
 )
-OTHER = replace(BOX, runner="other", devices=("GPU-1", "Xeon, 8 cores"), lease="2" * 32)
+OTHER = replace(BOX, runner="other", devices={GPU_CLASS: ("GPU-1",)}, lease="2" * 32)
 
 
 @pytest.fixture
@@ -110,11 +110,23 @@ def test_after_its_release_a_device_gets_the_job_that_waited(engine, project, qu
 
 
 @pytest.mark.usefixtures("quarantined")
-def test_the_same_name_of_another_model_is_another_device(queued, take):
-    job = queued(machine_class="cuda:NVIDIA A100:1")
-    request = replace(BOX, machine_classes=("cuda:NVIDIA A100:1",))
+@pytest.mark.parametrize(
+    ("machine_class", "devices", "is_closed"),
+    [
+        ("cuda:NVIDIA H100:8", ("GPU-9", "GPU-0"), True),
+        ("cuda:NVIDIA H100:1", ("GPU-9",), False),
+        ("cuda:NVIDIA H100 MIG 1g.10gb:1", ("MIG-1", "GPU-0"), True),
+        ("tpu:TPU v4:4", ("GPU-0",), False),
+    ],
+)
+def test_a_class_is_closed_by_each_of_its_devices_and_by_a_slices_gpu(
+    queued, take, machine_class, devices, is_closed
+):
+    queued(machine_class=machine_class)
+    classes = (machine_class, CPU_CLASS)
+    request = replace(BOX, machine_classes=classes, devices={machine_class: devices})
 
-    assert take(request).id == job.id
+    assert (take(request) is None) == is_closed
 
 
 def test_a_job_for_one_runner_is_taken_by_no_other(queued, take):

@@ -16,7 +16,11 @@ from perfledger_service.values.service_views.device_views import DeviceKey
 GPU_CLASS = "cuda:NVIDIA H100:1"
 KEY = DeviceKey(device="cuda", model="NVIDIA H100", name="GPU-0", has_id=True)
 BOX = JobRequest(
-    runner="box", machine_classes=(GPU_CLASS,), devices=("GPU-0",), lease="1" * 32, lease_s=120.0
+    runner="box",
+    machine_classes=(GPU_CLASS,),
+    devices={GPU_CLASS: ("GPU-0",)},
+    lease="1" * 32,
+    lease_s=120.0,
 )
 
 

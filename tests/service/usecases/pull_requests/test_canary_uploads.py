@@ -10,6 +10,7 @@ from perfledger.records import Device, Machine
 from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
 from perfledger_service.errors import ConflictError, RefusedError, UsageError
 from perfledger_service.rendering.check.comment import check_summary, comment
+from perfledger_service.store.api_reads.run_reads import run_by_id, runs_page
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices.device_tables import CanaryRunRow, QuarantinedUploadRow
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, runner_job
@@ -32,6 +33,7 @@ from tests.service.canary_bundles import GPU, a_canary_bundle
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 ALICE = Actor(name="alice")
+CPU = "Test CPU of host a1"
 
 
 @pytest.fixture
@@ -151,7 +153,7 @@ def test_a_check_on_a_quarantined_device_is_marked_and_in_no_history(
     judged(engine, make_bundle(seed=1))
     before = [rows(engine, table) for table in (ObservationRow, PairSpreadRow, VerdictRow)]
     project = project_of(engine, TOKEN, now=now)
-    quarantine_device(engine, project, "Test CPU, 1 cores", actor=ALICE, reason="its fan", now=now)
+    quarantine_device(engine, project, CPU, actor=ALICE, reason="its fan", now=now)
 
     upload = judged(engine, make_bundle(seed=2), upload_id="2" * 32)
 
@@ -160,12 +162,12 @@ def test_a_check_on_a_quarantined_device_is_marked_and_in_no_history(
     assert after[2] == 2 * before[2]
     report = report_of(upload.id)
     assert report.quarantine.startswith(
-        "measured on a quarantined device: Test CPU, 1 cores, in quarantine from 2026-11-20"
+        "measured on a quarantined device: Test CPU of host a1, in quarantine from 2026-11-20"
     )
     assert "(its fan)" in report.quarantine
     assert report_of("1" * 32).quarantine == ""
     # Neither a release nor a restart takes the mark away.
-    release_device(engine, project, "Test CPU, 1 cores", actor=ALICE, reason="mended", now=now)
+    release_device(engine, project, CPU, actor=ALICE, reason="mended", now=now)
     assert report_of(upload.id).quarantine == report.quarantine
     judged(engine, make_bundle(seed=3), upload_id="3" * 32, now=now + timedelta(hours=1))
     assert rows(engine, QuarantinedUploadRow) == 1
@@ -178,7 +180,7 @@ def test_the_mark_stands_first_in_comment_and_check_and_is_plain_text(
     judged(engine, make_bundle(seed=1))
     project = project_of(engine, TOKEN, now=now)
     evil = "@everyone <img src=x> [click](http://evil.example) **now**"
-    quarantine_device(engine, project, "Test CPU, 1 cores", actor=ALICE, reason=evil, now=now)
+    quarantine_device(engine, project, CPU, actor=ALICE, reason=evil, now=now)
     upload = judged(engine, make_bundle(seed=2), upload_id="2" * 32)
 
     for text in (comment(report_of(upload.id)), check_summary(report_of(upload.id))):
@@ -193,7 +195,7 @@ def test_a_check_that_was_made_in_a_quarantine_and_arrives_later_is_marked(
     engine, judged, make_bundle, now
 ):
     judged(engine, make_bundle(seed=1))
-    project, name = project_of(engine, TOKEN, now=now), "Test CPU, 1 cores"
+    project, name = project_of(engine, TOKEN, now=now), CPU
     quarantine_device(engine, project, name, actor=ALICE, reason="its fan", now=now)
     later = now + timedelta(hours=2)
     release_device(engine, project, name, actor=ALICE, reason="mended", now=later)
@@ -223,3 +225,49 @@ def test_the_quarantine_of_a_gpu_marks_no_check_on_its_hosts_processor(
     judged(engine, on_cpu, upload_id="2" * 32)
 
     assert rows(engine, QuarantinedUploadRow) == 0
+
+
+def test_a_check_on_several_gpus_names_those_in_quarantine_and_no_other_is_marked(
+    engine, judged, make_bundle, report_of, now
+):
+    uuids = [f"GPU-{place}" for place in range(8)]
+    gpus = replace(GPU, count=8, uuid=uuids[0], more_uuids=tuple(uuids[1:]), host="a1")
+    bundle = replace(make_bundle(), machine=gpus)
+    judged(engine, bundle)  # on the first
+    project = project_of(engine, TOKEN, now=now)
+    for name in ("GPU-3", "GPU-5"):
+        quarantine_device(engine, project, name, actor=ALICE, reason="its fan", now=now)
+
+    def check(number, **values):
+        runs = tuple(replace(run, device=Device.CUDA, **values) for run in bundle.runs)
+        upload_id = f"{number}" * 32
+        judged(engine, replace(bundle, id=upload_id, runs=runs), upload_id=upload_id)
+        return report_of(upload_id).quarantine
+
+    assert check(2, devices=1) == ""
+    assert check(3, devices=1, device_places=(4,)) == ""
+    assert check(4, devices=1, device_places=(3,)).startswith(
+        "measured on a quarantined device: GPU-3, in quarantine from 2026-11-20 12:00 UTC (its fan)"
+    )
+    said = check(5, devices=8)
+    assert said.startswith("measured on 2 quarantined devices: GPU-3, in quarantine from")
+    assert "GPU-5" in said
+    with read_session(engine) as session:
+        page = runs_page(session, project.id, most=9)
+        run, _ = run_by_id(session, project.id, "5" * 32)
+    marks = {one.id[0]: one.quarantined_devices for one in page.items}
+    assert marks == {"1": (), "2": (), "3": (), "4": ("GPU-3",), "5": ("GPU-3", "GPU-5")}
+    assert run.quarantined_devices == ("GPU-3", "GPU-5")
+
+
+def test_a_check_on_a_slice_of_a_quarantined_gpu_is_marked(
+    engine, judged, make_bundle, report_of, now
+):
+    piece = replace(GPU, model="NVIDIA A100 MIG 1g.5gb", uuid="MIG-1", parent_uuid="GPU-0")
+    judged(engine, replace(make_bundle(), machine=piece))
+    project = project_of(engine, TOKEN, now=now)
+    quarantine_device(engine, project, "GPU-0", actor=ALICE, reason="its fan", now=now)
+    other = replace(piece, uuid="MIG-2")
+    upload = judged(engine, replace(make_bundle(seed=2), machine=other), upload_id="2" * 32)
+
+    assert "GPU-0, in quarantine" in report_of(upload.id).quarantine

@@ -1,0 +1,48 @@
+"""Tells this host apart from others of its kind."""
+
+import hashlib
+import platform
+import re
+from collections.abc import Mapping
+
+from perfledger_runners.machine.kernel_files import THIS_KERNEL, KernelFiles, read_text
+
+# Names the host of a container, which has no identity of its own: in a pod the node's name.
+HOST_VARIABLE = "PERFLEDGER_HOST"
+# An image that has /etc/machine-id gives the same to each container: it is none of the host's.
+CONTAINER_VARIABLES = (
+    *("container", "KUBERNETES_SERVICE_HOST", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"),
+)
+IMAGE_FILE_SYSTEMS = frozenset({"overlay", "fuse-overlayfs", "fuse.fuse-overlayfs", "squashfs"})
+ID_DIGITS = 12
+_MACHINE_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def host_identity(
+    environment: Mapping[str, str], *, files: KernelFiles = THIS_KERNEL, name: str | None = None
+) -> str:
+    """Return what no other host has, however this one's system is updated; "" if that is unknown.
+
+    It is a digest of the host's name with its machine id, which is not to be made public
+    (machine-id(5)): copies of one disk, as nodes of a cluster often are, have the same id. `name`
+    is the kernel's by default.
+    """
+    given = environment.get(HOST_VARIABLE, "").strip()
+    if given:
+        return _digest(given)
+    machine_id = read_text(files.etc / "machine-id")
+    if _is_container(environment, files) or not _MACHINE_ID.fullmatch(machine_id):
+        return ""
+    return _digest(f"{machine_id} {platform.node() if name is None else name}")
+
+
+def _is_container(environment: Mapping[str, str], files: KernelFiles) -> bool:
+    mounts = (line.split() for line in read_text(files.proc / "self/mounts").splitlines())
+    kinds = [fields[2] for fields in mounts if fields[1:2] == ["/"] and len(fields) > 2]  # noqa: PLR2004
+    is_image = bool(kinds) and kinds[-1] in IMAGE_FILE_SYSTEMS
+    return is_image or any(environment.get(each) for each in CONTAINER_VARIABLES)
+
+
+def _digest(text: str) -> str:
+    words = f"perfledger host\n{text}".encode("utf-8", "surrogatepass")
+    return hashlib.sha256(words).hexdigest()[:ID_DIGITS]
