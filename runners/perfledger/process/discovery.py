@@ -114,11 +114,13 @@ def discover(
     broken: list[ImportFailure] = []
     for path in paths:
         start = (top / path).resolve()
-        if start.exists() and start.is_relative_to(top):
+        if not start.exists():
+            broken.append(_absent(path))
+        elif not start.is_relative_to(top):
+            broken.append(_outside(path))
+        else:
             imported = import_below(start, root=top, roots=roots, modules=modules)
             broken += (each for each in imported if isinstance(each, ImportFailure))
-        else:
-            broken.append(_absent(path))
     return ImportedWorkloads(tuple(REGISTERED_WORKLOADS.values()), tuple(broken))
 
 
@@ -136,6 +138,14 @@ def _absent(path: str) -> ImportFailure:
         "the files or folders of the workloads"
     )
     return ImportFailure(path=path, detail=detail, reason=FailureReason.MISSING)
+
+
+def _outside(path: str) -> ImportFailure:
+    detail = (
+        f"{path!r} leads out of the checkout, where base and head would run the same files: set "
+        "`paths` in [tool.perfledger] to a file or folder of the repository that is no such link"
+    )
+    return ImportFailure(path=path, detail=detail, reason=FailureReason.WRONG_CODE)
 
 
 def import_below(

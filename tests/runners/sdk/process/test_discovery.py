@@ -134,7 +134,7 @@ def test_hidden_and_cached_files_and_virtual_environments_are_left_out(write):
     assert look(root).broken == ()
 
 
-@pytest.mark.parametrize("path", ["nowhere", "../elsewhere", "/"])
+@pytest.mark.parametrize("path", ["nowhere", "../elsewhere"])
 def test_a_path_that_is_not_in_the_checkout_is_an_error_that_says_what_to_do(write, path):
     root = write({"benchmarks/e.py": WORKLOAD})
 
@@ -144,6 +144,19 @@ def test_a_path_that_is_not_in_the_checkout_is_an_error_that_says_what_to_do(wri
     (broken,) = found.broken
     assert (broken.path, broken.reason) == (path, FailureReason.MISSING)
     assert "create it, or set `paths` in [tool.perfledger]" in broken.detail
+
+
+@pytest.mark.parametrize("path", ["/", "..", "link"])
+def test_a_path_that_leads_out_of_the_checkout_is_the_wrong_code(write, path):
+    root = write({"benchmarks/e.py": WORKLOAD})
+    (root / "link").symlink_to("/")
+
+    found = look(root, paths=(path, "benchmarks"))
+
+    assert keys(found) == ["benchmarks.e:work"]
+    (broken,) = found.broken
+    assert (broken.path, broken.reason) == (path, FailureReason.WRONG_CODE)
+    assert "leads out of the checkout, where base and head would run the same" in broken.detail
 
 
 @pytest.mark.parametrize("path", ["perfledger/__init__.py", "src/perfledger.py"])
