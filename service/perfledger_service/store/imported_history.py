@@ -6,7 +6,13 @@ import msgspec
 from sqlalchemy import ColumnElement, delete
 from sqlmodel import Session, col, func, select
 
-from perfledger_service.store.tables import EnvironmentRow, ObservationRow, SeriesRow, UploadRow
+from perfledger_service.store.tables import (
+    EnvironmentRow,
+    ObservationRow,
+    PairSpreadRow,
+    SeriesRow,
+    UploadRow,
+)
 from perfledger_service.values.branch_views import IMPORTED_CLASS
 from perfledger_service.values.storage.series_removal import RemovableSeries
 
@@ -42,6 +48,18 @@ def imported_series(
     )
 
 
-def remove_points(session: Session, series_ids: Sequence[int]) -> None:
-    """Remove the points of series; their names stay, so that no number is given again."""
+def remove_series(session: Session, series_ids: Sequence[int]) -> None:
+    """Remove series with their points; the newest one of the store stays, without points.
+
+    SQLite would give its number again, and an old address would show another series. The caller
+    holds the lock of the series' project.
+    """
     session.exec(delete(ObservationRow).where(col(ObservationRow.series_id).in_(series_ids)))
+    newest = select(func.max(SeriesRow.id)).scalar_subquery()
+    session.exec(
+        delete(SeriesRow).where(
+            col(SeriesRow.id).in_(series_ids),
+            col(SeriesRow.id) < newest,
+            col(SeriesRow.id).not_in(select(PairSpreadRow.series_id)),
+        )
+    )

@@ -28,7 +28,7 @@ def remove(
     ] = False,
     output: DocumentOutput,
 ) -> None:
-    """Remove the points of imported series, such as those of a wrong direction.
+    """Remove imported series with their points, such as those of a wrong direction.
 
     Their events are found no longer, and the audit log says who removed them. What checks measured
     is never removed so. The same file, imported with another --worse, makes other series.

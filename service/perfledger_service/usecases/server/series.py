@@ -9,7 +9,10 @@ from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.store.database import write_session
 from perfledger_service.store.events.tracked_events import mark_search_due
-from perfledger_service.store.imported_history import imported_series, remove_points
+from perfledger_service.store.imported_history import (
+    imported_series,
+    remove_series as remove_stored_series,
+)
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import lock_project, project_named
 from perfledger_service.values.people.person import Actor, AuditAction
@@ -28,7 +31,7 @@ def remove_series(
     is_dry_run: bool,
     now: datetime,
 ) -> SeriesRemoval:
-    """Remove the points of a project's imported series, or only tell which would go.
+    """Remove a project's imported series with their points, or only tell which would go.
 
     Raises NotFoundError for no such project, and UsageError for a series that the project does not
     have or that checks measured; then nothing is removed.
@@ -49,7 +52,7 @@ def remove_series(
             )
             raise UsageError(msg)
         if not is_dry_run:
-            remove_points(session, [one.id for one in removed])
+            remove_stored_series(session, [one.id for one in removed])
             mark_search_due(session, project.id)
             points = quantity(sum(one.points for one in removed), "point")
             numbers = ", ".join(str(one.id) for one in removed)

@@ -6,6 +6,7 @@ import pytest
 from sqlmodel import col, func, select
 
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.store.api_reads.series_reads import series_page
 from perfledger_service.store.database import read_session
 from perfledger_service.store.events.tracked_events import history_changes
 from perfledger_service.store.people.audit import audit_entries
@@ -65,6 +66,34 @@ def test_the_points_of_an_import_are_removed_and_its_history_is_searched_again(
         [entry] = audit_entries(session, most=9)
     assert (entry.action, entry.repository) == (AuditAction.REMOVE_DATA, "octo/models")
     assert entry.detail == f"1 point of the imported series {series[1]}"
+
+
+@pytest.fixture
+def newer_series(engine, judged, make_bundle, series):
+    """Store a check of another workload, whose series are newer than the import's."""
+    newer = make_bundle(pairs=1, samples=1, workloads=("other:step",), seed=5)
+    judged(engine, newer, upload_id="3" * 32)
+    return series
+
+
+def test_the_name_of_a_removed_series_is_in_no_list(remove, engine, newer_series):
+    remove("octo/models", newer_series[1])
+
+    with read_session(engine) as session:
+        assert session.get(SeriesRow, newer_series[1]) is None
+        listed = [one.id for one in series_page(session, 1, most=99).items]
+    assert newer_series[0] in listed
+    assert newer_series[1] not in listed
+    with pytest.raises(UsageError, match="no imported series"):
+        remove("octo/models", newer_series[1])
+
+
+def test_the_newest_number_is_not_free_for_another_series(remove, engine, series):
+    remove("octo/models", series[1])
+
+    with read_session(engine) as session:
+        assert session.get(SeriesRow, series[1]) is not None
+    assert points_of(engine, series[1]) == 0
 
 
 @pytest.mark.parametrize("number", [-1, 99, 10**30])
