@@ -4,6 +4,7 @@ A replay is calibrated where its waits, its utilization and its makespan are wit
 recorded ones. Waits are those until a job's first start, in the log and in the replay.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -54,8 +55,15 @@ class ReplayCalibration:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """Return the sort key of fits: calibrated ones first, then the nearest job by job."""
-        return not self.is_calibrated, self.job_error
+        """Return the sort key of fits: calibrated ones first, of these the nearest job by job.
+
+        Others are sorted by their worst figure: where most jobs hardly waited, a replay without a
+        queue is the nearest job by job, and has none of the recorded waits.
+        """
+        if self.is_calibrated or self.wait_mean is None:
+            return not self.is_calibrated, self.job_error
+        figures = (1 - self.unplaceable, *(ratio.middle for ratio in self._ratios()))
+        return True, max(abs(math.log(each)) if each > 0 else math.inf for each in figures)
 
     def _ratios(self) -> Iterator[BootstrapInterval]:
         for ratio in (self.wait_mean, self.wait_p95, self.utilization, self.makespan):

@@ -50,6 +50,26 @@ def test_waits_beyond_the_limit_are_not_calibrated(outcome, factor, is_calibrate
     assert found.rank[0] is not is_calibrated
 
 
+def test_of_replays_that_are_not_calibrated_the_one_with_the_nearest_figures_is_first(outcome):
+    # SDSC-BLUE-2000-4.2-cln of the Parallel Workloads Archive: half of the jobs wait for a minute
+    # or less, and shortest-first with a tenth of the recorded mean wait was nearer job by job than
+    # first come, first served with four fifths of it.
+    exact = calibration_of(with_record(outcome, 1.0))
+    first_come = replace(exact, wait_p95=BootstrapInterval(0.56, None, None), job_error=3.24)
+    shortest_first = replace(exact, wait_mean=BootstrapInterval(0.1, None, None), job_error=2.27)
+    no_waits = replace(exact, wait_mean=BootstrapInterval(0.0, None, None), job_error=2.0)
+
+    assert min((first_come, shortest_first, no_waits), key=lambda each: each.rank) is first_come
+    assert exact.rank < first_come.rank
+    assert replace(first_come, unplaceable=0.9).rank > shortest_first.rank
+
+
+def test_a_record_without_waits_is_nearest_to_a_replay_without_waits(outcome):
+    found = calibration_of(with_record(outcome, 0.0))
+
+    assert found.rank == (True, found.job_error)
+
+
 def test_a_replay_that_leaves_jobs_out_is_not_calibrated(outcome):
     found = calibration_of(replace(with_record(outcome, 1.0), unplaceable=1))
 
