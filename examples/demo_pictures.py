@@ -56,7 +56,7 @@ FRAME = """\
   --head: #151b23; --line: #3d444d; --code: #656c7633; --link: #4493f8; } }
 body { margin: 0; padding: 24px; background: var(--paper); color: var(--ink);
   font: 14px/1.5 -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", Helvetica, sans-serif; }
-article { border: 1px solid var(--line); border-radius: 6px; }
+article { border: 1px solid var(--line); border-radius: 6px; overflow-wrap: break-word; }
 header { padding: 8px 16px; background: var(--head); color: var(--dim); border-radius: 6px 6px 0 0;
   border-bottom: 1px solid var(--line); }
 header b { color: var(--ink); }

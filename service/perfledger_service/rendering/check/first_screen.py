@@ -77,7 +77,9 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
         where=tuple(islice(_places(block, explanation, row.kind), _MOST_PLACES))
         if row and block and explanation
         else (),
-        actions=tuple(islice(_actions(block), _MOST_ACTIONS)) if block and is_of_step else (),
+        actions=tuple(islice(_actions(block), _MOST_ACTIONS))
+        if block and is_of_step
+        else _actions_without_cause(report, rows),
         names=(*provenance_facts.untrusted_names(report), *_cause_names(explanation)),
     )
 
@@ -121,7 +123,7 @@ def _price(
         return PriceFact(lead="Together", amount=total.text, detail=missing)
     if not loud:
         return None
-    first, more = loud[0], f"; {len(loud) - 1} more" * (len(loud) > 1)
+    first, more = loud[0], f"; {len(loud) - 1} more priced" * (len(loud) > 1)
     is_alone = {row.workload for row in rows} == {first.workload} and not more
     name = "" if is_alone else f"{first.workload} "
     verb = first.verb.capitalize() if is_alone else first.verb
@@ -249,6 +251,19 @@ def _actions(block: ReasonBlock) -> Iterator[str]:
             bounds.setdefault(same, advice.bound)
     yield from (_with_bound(one, bounds.get(one, "")) for one in suggestions)
     yield from further
+
+
+def _actions_without_cause(report: Report, rows: Sequence[VerdictTableRow]) -> tuple[str, ...]:
+    """Return what to do where nothing was compared, or too little to decide."""
+    if not report.verdicts and report.new_workloads:
+        return ("nothing here: once this is merged, later changes are compared with it",)
+    if rows and rows[0].outcome is Outcome.UNDECIDED and not rows[0].is_warning:
+        advice = (
+            "allow more pairs (max_pairs, budget) or a wider margin in the configuration, or "
+            "measure on a quieter machine"
+        )
+        return (advice,)
+    return ()
 
 
 def _with_bound(text: str, bound: str) -> str:

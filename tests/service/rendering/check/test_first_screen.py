@@ -12,6 +12,7 @@ from perfledger_service.rendering.check.comment import comment
 from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.check.headline import headline
 from perfledger_service.rendering.check.terminal import report_table
+from perfledger_service.rendering.layout.provenance_facts import decision_sentences
 from perfledger_service.rendering.layout.verdict_rows import verdict_rows
 from perfledger_service.rendering.layout.writers import plain_lines
 from tests.service.rendering.example_evidence import compile_explanation
@@ -264,3 +265,20 @@ def test_advice_on_a_call_that_a_suggestion_names_is_not_said_again(reports, mak
         + bound,
         f"call torch.compile: it fuses. {bound}",
     ]
+
+
+def test_an_undecided_result_says_what_would_help_and_a_warning_does_not(reports):
+    report = reports["undecided"]
+    (advice,) = screen_of(report).actions
+    warnings = tuple(one for one in report.verdicts if one.is_warning)
+
+    assert advice.startswith("allow more pairs (max_pairs, budget) or a wider margin")
+    assert screen_of(replace(report, verdicts=warnings)).actions == ()
+
+
+def test_a_check_of_new_workloads_alone_asks_for_nothing_and_states_no_rule(reports):
+    report = reports["first_check"]
+
+    assert screen_of(report).actions[0].startswith("nothing here: once this is merged")
+    assert decision_sentences(report) == ()
+    assert screen_of(replace(report, new_workloads=())).actions == ()
