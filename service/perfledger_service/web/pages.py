@@ -97,8 +97,9 @@ def run(
     state: CurrentAppState,
     reader: CurrentPageReader,
     upload_id: Annotated[str, Path(pattern=UPLOAD_ID)],
+    page: PageNumber = 1,
 ) -> HTMLResponse:
-    """Show one upload."""
+    """Show one upload, with a page of its results."""
     with reader.session() as session:
         view = upload_view(session, upload_id)
         if is_removed(view):
@@ -108,14 +109,14 @@ def run(
 
         def render() -> str:
             report, bundle = state.reports.report(session, upload, today=today)
-            return web_pages.run_page(report, with_verdicts(session, view), bundle)
+            return web_pages.run_page(report, with_verdicts(session, view), bundle, page=page)
 
         # Approvals expire, so a page with approvals is not cached. Verdicts never change.
         has_approvals = bool(approvals_of(session, upload, today=today))
         acceptances = acceptances_of(session, upload.project_id, upload.pull_request)
-        key = (view, upload, acceptances)
-        page = render() if has_approvals else state.pages.page(key, render)
-    return HTMLResponse(page, headers={"Cross-Origin-Opener-Policy": web_pages.RUN_OPENER_POLICY})
+        key = (view, upload, acceptances, page)
+        text = render() if has_approvals else state.pages.page(key, render)
+    return HTMLResponse(text, headers={"Cross-Origin-Opener-Policy": web_pages.RUN_OPENER_POLICY})
 
 
 @router.get("/runs/{upload_id}/bundle.json", response_class=Response)

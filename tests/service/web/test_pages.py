@@ -41,6 +41,13 @@ def test_every_page_is_there(site, upload):
         assert "gpt:step" in answer.text
 
 
+def test_a_page_of_results_past_the_end_is_the_last_one(site, upload):
+    address = f"/runs/{upload['id']}"
+
+    assert site.get(f"{address}?page=9").text == site.get(address).text
+    assert site.get(f"{address}?page=0").status_code == 422
+
+
 def test_the_pull_requests_page_says_the_verdict(site, upload):
     page = site.get("/octo/models/pull/7").text
 

@@ -5,11 +5,12 @@ check to a trace viewer. CONTENT_SECURITY_POLICY allows nothing inline and nothi
 The page of a check also links to its bundle, as a download, at `/runs/{id}/bundle.json`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import groupby, islice
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import MetricKind
@@ -31,6 +32,7 @@ from perfledger_service.rendering.layout import (
 from perfledger_service.rendering.layout.check_command import reproduction
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
+from perfledger_service.rendering.layout.paging import Page, page_of
 from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.rendering.trace.step_pictures import step_pictures, steps_data
 from perfledger_service.values.acceptance import Acceptance
@@ -54,7 +56,20 @@ RUN_OPENER_POLICY = "same-origin-allow-popups"
 _MAX_CAUSES = 12
 _MAX_PLOTS = 24
 _MAX_ROWS = 1000
+RESULTS_PER_PAGE = 100  # some 80 kB; what else is on the page of a check takes about as much
 _MAX_COUNTED = 100
+
+
+class RowOfWorkload(Protocol):
+    """What is shown of one workload."""
+
+    @property
+    def workload(self) -> str:
+        """Return the workload's id."""
+        ...
+
+
+_Row = TypeVar("_Row", bound=RowOfWorkload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +139,20 @@ def _earlier_upload(view: PullRequestView, upload: UploadView) -> str:
     )
 
 
-def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
+def run_page(report: Report, upload: UploadView, bundle: Bundle, *, page: int = 1) -> str:
     """Return the page of one check: verdicts, pairs, causes, prices, machine and logs.
 
-    `report` is the judged `bundle`; the bundle itself has the profiles and the logs.
+    `report` is the judged `bundle`; the bundle itself has the profiles and the logs. Of a large
+    check each page has RESULTS_PER_PAGE results, the worst on the first, and what else there is of
+    each of their workloads.
     """
     series = {(one.workload, one.metric): one.series_id for one in upload.verdicts}
     every = tuple(
         replace(row, series_id=series.get((row.workload, row.metric_name)))
         for row in verdict_rows.verdict_rows(report)
     )
+    results = page_of(every, page, size=RESULTS_PER_PAGE)
+    elsewhere = {row.workload for row in every} - {row.workload for row in results.items}
     loud, quiet = price_rows.split_price_rows(report, every)
     explanations = cause_rows.order_explanations(report)
     blocks = cause_rows.reason_blocks(report, max_causes=_MAX_CAUSES)
@@ -149,26 +168,28 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         upload=upload,
         busy=busy_sentence(report.host_findings),
         head=stored_verdict_rows.upload_headline(upload),
-        groups=verdict_rows.group_by_workload(every[:_MAX_ROWS]),
-        unsure=verdict_rows.uncertain_rows(every[:_MAX_ROWS]),
+        results_page=results,
+        result_numbers=_result_numbers(results),
+        groups=verdict_rows.group_by_workload(results.items),
+        unsure=verdict_rows.uncertain_rows(results.items),
         kernels=kernel_table(report),
-        throughputs=verdict_rows.throughput_rows(report)[:_MAX_ROWS],
-        work=verdict_rows.work_rows(report)[:_MAX_ROWS],
+        throughputs=_outside(verdict_rows.throughput_rows(report), elsewhere),
+        work=_outside(verdict_rows.work_rows(report), elsewhere),
         counted=count_rows.count_groups(report)[:_MAX_COUNTED],
         plots=tuple(islice(_plots(report, every), _MAX_PLOTS)),
         margin=provenance_facts.common_margin(report),
         blocks=tuple(zip(blocks, pictures, strict=True)),
         steps=steps_data(explanations, bundle.profiles),
-        prices=loud,
-        quiet_prices=quiet,
+        prices=_outside(loud, elsewhere),
+        quiet_prices=_outside(quiet, elsewhere),
         total=yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices)),
         queues=yearly_cost_rows.queue_sentences(report.queues)[:_MAX_ROWS],
         policy_evaluations=yearly_cost_rows.policy_evaluation_rows(
             report.policy_evaluations, head=report.head.sha if report.pull_request else ""
         )[:_MAX_ROWS],
         acceptances=acceptance_rows(report.acceptances),
-        unit_costs=_by_workload(price_rows.unit_cost_rows(report)[:_MAX_ROWS]),
-        projected=projection_rows.projected_rows(report)[:_MAX_ROWS],
+        unit_costs=_by_workload(_outside(price_rows.unit_cost_rows(report), elsewhere)),
+        projected=_outside(projection_rows.projected_rows(report), elsewhere),
         sources=price_rows.source_rows(report),
         failures=verdict_rows.failure_rows(report)[:_MAX_ROWS],
         revisions=provenance_facts.revision_facts(report),
@@ -194,6 +215,20 @@ def _plots(report: Report, rows: Iterable[verdict_rows.VerdictTableRow]) -> Iter
         if chart is not None:
             spoken = f"{len(test.pairs)} pairs, {row.change} ({row.interval})"
             yield NamedPlot(row, embedded_svg(chart, label=spoken))
+
+
+def _result_numbers(results: Page[verdict_rows.VerdictTableRow]) -> str:
+    """Return which results of all are on a page, "" where it has all of them."""
+    if results.pages == 1:
+        return ""
+    first = (results.number - 1) * RESULTS_PER_PAGE + 1
+    last = first + len(results.items) - 1
+    return f"Results {first:,} to {last:,} of {results.total:,}, those that need attention first"
+
+
+def _outside(rows: Iterable[_Row], workloads: Container[str]) -> tuple[_Row, ...]:
+    """Return the rows but those of some workloads, as far as a page has room for them."""
+    return tuple(islice((row for row in rows if row.workload not in workloads), _MAX_ROWS))
 
 
 def _by_workload(

@@ -1,0 +1,84 @@
+"""Tests that a large check's page is small, and that its pages together lose no result."""
+
+import re
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from perfledger_service.rendering.check.web_pages import RESULTS_PER_PAGE, run_page
+from perfledger_service.usecases.check.report_builder import build_report
+from tests.service.rendering.check.web_pages.conftest import upload_of
+
+pytestmark = pytest.mark.slow
+
+WORKLOADS = tuple(f"benchmarks.attention:forward[case={case}]" for case in range(75))
+PAGES = 2  # of two results a workload
+MAX_BYTES = 150_000
+
+
+@pytest.fixture(scope="module")
+def large(make_bundle):
+    """The judged report and the bundle of a check of many workloads, one of which is slower."""
+    bundle = make_bundle(workloads=WORKLOADS, pairs=6, samples=1, ratio=1.0)
+    slow = make_bundle(workloads=WORKLOADS[60:61], pairs=6, samples=1, ratio=1.5)
+    runs = [run for run in bundle.runs if run.workload != WORKLOADS[60]]
+    bundle = replace(bundle, runs=(*runs, *slow.runs))
+    return build_report(bundle, today=date(2026, 11, 20), is_local=False), bundle
+
+
+@pytest.fixture(scope="module")
+def page(large):
+    report, bundle = large
+    upload = upload_of(report, 1)
+    return lambda number: run_page(report, upload, bundle, page=number)
+
+
+def results_of(text):
+    """Return the workload and metric of each row of the results on a page."""
+    table = text[text.index('<table class="results"') : text.index("</table>")]
+    rows = []
+    for group in table.split("<tbody")[1:]:
+        workload = re.search(r"<code>([^<]*)</code>", group)
+        assert workload is not None
+        rows += [(workload[1], one) for one in re.findall(r'class="metric">(.*?)</td>', group)]
+    return rows
+
+
+def test_each_result_is_on_one_page_and_the_regression_on_the_first(page, large):
+    results = [results_of(page(number)) for number in range(1, PAGES + 1)]
+
+    assert results[0][0][0] == WORKLOADS[60]
+    assert [len(one) for one in results] == [
+        RESULTS_PER_PAGE,
+        len(large[0].verdicts) - RESULTS_PER_PAGE,
+    ]
+    assert len({*results[0], *results[1]}) == len(large[0].verdicts)
+
+
+def test_no_page_is_large_and_each_leads_to_the_next_without_a_script(page):
+    first, second = page(1), page(2)
+
+    assert max(len(one.encode()) for one in (first, second)) < MAX_BYTES
+    assert "Results 1 to 100 of 150, those that need attention first" in first
+    assert f'<a href="/runs/{1:032x}?page=2" rel="next">Further results</a>' in first
+    assert f'<a href="/runs/{1:032x}?page=1" rel="prev">Before</a>' in second
+    assert page(99) == second
+
+
+def test_the_throughput_of_each_workload_is_beside_its_results(page):
+    for number in range(1, PAGES + 1):
+        text = page(number)
+        throughputs = text[text.index("<h3>Throughput</h3>") :]
+
+        for workload, _ in results_of(text):
+            assert workload in throughputs
+
+
+def test_a_check_of_few_workloads_has_all_on_one_page(make_bundle):
+    bundle = make_bundle(pairs=2, samples=1)
+    report = build_report(bundle, today=date(2026, 11, 20), is_local=False)
+    text = run_page(report, upload_of(report, 1), bundle, page=3)
+
+    assert len(results_of(text)) == len(report.verdicts)
+    assert "Pages of results" not in text
