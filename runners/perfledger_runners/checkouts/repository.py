@@ -78,11 +78,13 @@ class Repository:
             msg = f"{path} is not a folder: give the path of a git repository"
             raise NotARepositoryError(msg)
         try:
-            top = git(path, "rev-parse", "--show-toplevel")
+            return cls(Path(git(path, "rev-parse", "--show-toplevel").decode().removesuffix("\n")))
         except GitFailedError as error:
             msg = f"{path} is not in a git work tree: run perfledger inside one ({error})"
             raise NotARepositoryError(msg) from error
-        return cls(Path(_line(top)))
+        except UnicodeDecodeError as error:
+            msg = f"the path {os.fsdecode(error.object).strip()!a} is not UTF-8: rename the folder"
+            raise NotARepositoryError(msg) from error
 
     def default_branch(self) -> str:
         """Return the default branch: origin/HEAD's, else main, else master, local or on origin."""

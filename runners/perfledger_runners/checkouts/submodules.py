@@ -1,5 +1,6 @@
 """Fills a checkout's submodules from the user's clone, and lists their files."""
 
+import os
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ def fill_submodules(root: Path, checkout: Path, sha: str) -> tuple[str, ...]:
     Nothing is fetched: a submodule whose commit is missing in the user's clone gives an empty
     folder and a note. The files have no `.git`.
     """
-    git_dir = root / git(root, "rev-parse", "--absolute-git-dir").decode().strip()
+    git_dir = _git_folder(root)
     return tuple(_fill(git_dir, checkout, sha, left=[MAX_SUBMODULES]))
 
 
@@ -32,10 +33,15 @@ class SubmoduleFiles:
 
 def submodule_files(root: Path, sha: str) -> SubmoduleFiles:
     """Return the files that `fill_submodules` would write for commit `sha` of `root`."""
-    git_dir = root / git(root, "rev-parse", "--absolute-git-dir").decode().strip()
+    git_dir = _git_folder(root)
     hashes: dict[str, str] = {}
     missing = set(_list(git_dir, sha, "", hashes, left=[MAX_SUBMODULES]))
     return SubmoduleFiles(hashes, frozenset(missing))
+
+
+def _git_folder(root: Path) -> Path:
+    output = git(root, "rev-parse", "--absolute-git-dir")
+    return root / os.fsdecode(output).removesuffix("\n")
 
 
 def _list(

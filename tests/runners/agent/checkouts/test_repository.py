@@ -32,6 +32,21 @@ def test_a_repository_is_found_from_a_folder_inside_it(theirs):
     assert Repository.open(theirs.root / "deep" / "down").root == theirs.root
 
 
+def test_a_repository_whose_path_is_not_utf_8_is_named_in_the_error(theirs):
+    root = theirs.root.rename(theirs.root.with_name("n\udcff"))
+
+    with pytest.raises(NotARepositoryError, match="rename the folder") as raised:
+        Repository.open(root)
+
+    assert r"/n\udcff' is not UTF-8" in str(raised.value)
+
+
+def test_a_path_with_blanks_and_letters_of_other_languages_is_fine(theirs):
+    root = theirs.root.rename(theirs.root.with_name("meine Dateien \u00fc \u4e2d"))
+
+    assert Repository.open(root).root == root
+
+
 def test_a_repository_without_a_commit_says_so(theirs):
     with pytest.raises(NoCommitsError, match="no commit on its current branch"):
         theirs.open().resolve("HEAD")
