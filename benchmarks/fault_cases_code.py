@@ -17,6 +17,7 @@ from fault_case import (
     replaced,
     step,
 )
+from scratch_repository import git
 
 PACKAGE = replaced(WORK, "30_000", "ROUNDS").replace("\ndef", "\nROUNDS = 30_000\ndef", 1)
 SLOW_PACKAGE = replaced(PACKAGE, "= 30_000", "= 90_000")
@@ -47,6 +48,14 @@ def install(root: Path, beside: Path, *, name: str, compiled: bool = False) -> M
     if compiled:
         (site / "mypkg" / f"_csv{EXTENSION}").write_bytes(extension())
     return {"PYTHONPATH": str(site)}
+
+
+def link(root: Path, beside: Path) -> Mapping[str, str]:  # noqa: ARG001 - as all that prepare
+    """Commit a module that is a link to a file of this clone, by its full path."""
+    (root / "mypkg.py").symlink_to(root / "real.py")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "link")
+    return {}
 
 
 def extension() -> bytes:
@@ -132,6 +141,32 @@ INSTALLED = (
         prepare=partial(install, name="src/mypkg"),
         expected=NOT_MEASURED,
         words="the installed copy of mypkg .* ran, not this commit",
+    ),
+    FaultCase(
+        name="a program of the installed copy",
+        group="installed copies",
+        base={
+            "benchmarks/b.py": """
+import perfledger, subprocess, sys
+@perfledger.workload()
+def steps():
+    code = "from mypkg import work; print(sum(work() for _ in range(60)))"
+    return lambda: int(subprocess.check_output((sys.executable, "-c", code)))
+""",
+            "src/mypkg/__init__.py": PACKAGE,
+        },
+        head={"src/mypkg/__init__.py": SLOW_PACKAGE},
+        prepare=partial(install, name="src/mypkg"),
+        expected=REGRESSED,
+    ),
+    FaultCase(
+        name="a module that is a link into the clone",
+        group="installed copies",
+        base={"benchmarks/b.py": CALLER, "real.py": PACKAGE},
+        head={"real.py": SLOW_PACKAGE},
+        prepare=link,
+        expected=NOT_MEASURED,
+        words="which is your own checkout and not the measured revision",
     ),
 )
 
@@ -241,6 +276,16 @@ ENVIRONMENT = (
 
 # It slows the steps, or is work that may be theirs.
 BUSY = r'cores busy between its steps|"outcome":\s*"regressed"'
+DAEMONS = """
+import os, sys
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execve(sys.executable, [sys.executable, "-c", "while True: pass"], {})
+        os._exit(0)
+    os.wait()
+"""
 DISTURBANCE = (
     FaultCase(
         name="three times the work beside foreign load",
@@ -260,6 +305,13 @@ DISTURBANCE = (
             )
             + "\nimport threading\ndef spin():\n    while True:\n        pass\n"
         },
+        expected=NOT_GREEN,
+        words=BUSY,
+    ),
+    FaultCase(
+        name="busy daemons without an environment that head starts",
+        group="load",
+        head={"benchmarks/b.py": BENCHMARK + DAEMONS},
         expected=NOT_GREEN,
         words=BUSY,
     ),

@@ -60,6 +60,13 @@ def steps():
     return step
 """
 ROWS = "17 " * 8000
+HOLDER = """
+    command = "block = b'1' * 2**28; print(flush=True); input()"
+    holder = subprocess.Popen([sys.executable, "-c", command], stdin=-1, stdout=-1)
+    holder.stdout.readline()
+    steps.holder = holder
+    return work
+"""
 
 SLOW = (
     FaultCase(name="three times the work", group="slow", head=SLOWER, expected=REGRESSED),
@@ -101,6 +108,13 @@ SLOW = (
                 "        return work() + len(keep)\n    return step"
             )
         },
+        expected=REGRESSED,
+        words="peak_memory",
+    ),
+    FaultCase(
+        name="memory of another process",
+        group="slow",
+        head={"benchmarks/b.py": benchmark(HOLDER, before="import subprocess, sys")},
         expected=REGRESSED,
         words="peak_memory",
     ),
