@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import partial
 
 from perfledger.profile import Bucket, Operation
 from perfledger_profiles.bottleneck.advice import (
@@ -24,6 +25,7 @@ from perfledger_profiles.bottleneck.host_bound import (
     is_around_launches,
     is_capturing,
     is_launch_bound,
+    may_be_python,
 )
 from perfledger_profiles.bottleneck.step_shares import (
     BOTTLENECKS,
@@ -84,6 +86,11 @@ PYTHON = Advice(
 RECORDED_PYTHON = Advice(
     "see in the trace which of the recorded Python calls take this time, then take them out of the "
     "step: prepare data in workers, log and check rarely, gc.freeze() after warm-up",
+    "if none of it stays in the step",
+)
+HOST_CODE = Advice(
+    "see which code of the host runs between its calls (NVTX ranges, or nsys profile "
+    "--sample=process-tree), then take it out of the step or overlap it with work on the device",
     "if none of it stays in the step",
 )
 JAX_PYTHON = Advice(
@@ -229,7 +236,8 @@ def _blocking_copies(case: AdviceContext) -> Recommendation | None:
 
 
 def _launch(case: AdviceContext) -> Recommendation | None:
-    operations = case.select(is_around_launches)
+    is_python = may_be_python(case.profile)
+    operations = case.select(partial(is_around_launches, is_python=is_python))
     share = case.share(operations)
     if share < OVERHEAD_THRESHOLDS[Bottleneck.HOST].moderate or not _is_launching(case):
         return None
@@ -263,6 +271,8 @@ def _python(case: AdviceContext) -> Recommendation | None:
         return None  # nothing is known of a step that has warmed up
     names = first_names(operations)
     trigger = f"{100 * share:.1f} % of the step is spent outside operators: {names}"
+    if not may_be_python(case.profile):
+        return case.recommendation(HOST_CODE, trigger=trigger, share=share)
     advice = RECORDED_PYTHON if STACKS_RECORDED in case.profile.notes else PYTHON
     return case.recommendation(JAX_PYTHON if case.is_jax else advice, trigger=trigger, share=share)
 

@@ -47,6 +47,9 @@ _KINDS: tuple[BottleneckDetail, ...] = (
     BottleneckDetail.OPERATORS,
     BottleneckDetail.NONE,
 )
+# Tools that record programs in any language: without torch's operators it need not be Python.
+_OF_ANY_LANGUAGE = frozenset({"nsys", "rocprof"})
+_TORCH = re.compile(r"\b(?:aten|autograd|c10d|torch)::|Optimizer\.")
 # What the host does around the launches of an eager step.
 AROUND_LAUNCHES = (
     BottleneckDetail.LAUNCH,
@@ -77,7 +80,17 @@ def host_detail(profile: Profile) -> BottleneckDetail:
         return largest
     if seconds[BottleneckDetail.START_UP] >= MIN_START_UP * sum(seconds.values()):
         return BottleneckDetail.START_UP
-    return BottleneckDetail.LAUNCH if is_launch_bound(profile) else largest
+    if is_launch_bound(profile):
+        return BottleneckDetail.LAUNCH
+    is_unknown = largest is BottleneckDetail.PYTHON and not may_be_python(profile)
+    return BottleneckDetail.NONE if is_unknown else largest
+
+
+def may_be_python(profile: Profile) -> bool:
+    """Return whether the host's code between calls is Python, as far as the file shows."""
+    if profile.tool not in _OF_ANY_LANGUAGE:
+        return True
+    return any(_TORCH.search(f"{one.path}/{one.name}") for one in profile.operations)
 
 
 def host_seconds(profile: Profile) -> dict[BottleneckDetail, float]:
@@ -107,13 +120,15 @@ def host_kind(operation: Operation) -> BottleneckDetail | None:
     return _code_kind(operation)
 
 
-def is_around_launches(operation: Operation) -> bool:
+def is_around_launches(operation: Operation, *, is_python: bool = True) -> bool:
     """Return whether an operation is what the host does around launches.
 
     An operator that takes the host longer than a launch does something else: it waits, allocates or
-    loads code.
+    loads code. So does a program that is not in Python, between its calls.
     """
     kind = host_kind(operation)
+    if kind is BottleneckDetail.PYTHON and not is_python:
+        return False
     is_long = operation.seconds > MAX_LAUNCH_SECONDS * operation.count
     return kind in AROUND_LAUNCHES and not (kind is BottleneckDetail.OPERATORS and is_long)
 
@@ -165,7 +180,10 @@ def is_launch_bound(profile: Profile) -> bool:
             return False
     durations = [(k.seconds / k.count, k.count) for k in profile.kernels if k.count > 0]
     launches = sum(count for _, count in durations)
-    around = sum(one.seconds for one in profile.operations if is_around_launches(one))
+    is_python = may_be_python(profile)
+    around = sum(
+        one.seconds for one in profile.operations if is_around_launches(one, is_python=is_python)
+    )
     if launches <= 0 or around > MAX_LAUNCH_SECONDS * launches:
         return False
     if around < MOST_HOST_TIME * sum(host_seconds(profile).values()):

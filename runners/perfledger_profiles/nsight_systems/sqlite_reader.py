@@ -83,6 +83,9 @@ def read_nsys_trace(path: Path) -> Trace:
 def _trace(connection: sqlite3.Connection, file_name: str) -> Trace:
     tables = _tables(connection)
     if not {_KERNELS, _COPIES, _MEMSETS, _RUNTIME, _GRAPHS, _RANGES} & tables.keys():
+        if _STRINGS not in tables:
+            msg = f"{file_name} is neither an export of nsys (--type sqlite) nor one of rocprofv3"
+            raise ProfileError(msg)
         msg = f"{file_name} has no CUDA activity: record with nsys profile --trace=cuda,nvtx"
         raise ProfileError(msg)
     strings = {

@@ -38,15 +38,20 @@ _DEVICES = ("agentid", "gpuid")
 _QUEUES = ("queueid", "streamid")
 _AGENTS = ("sourceagentid", "destinationagentid")
 _TOTAL = "totaldurationns"
+_COPY = "MEMORY_COPY_"
 _DIRECTIONS = {
     "HOST_TO_DEVICE": "HtoD",
     "DEVICE_TO_HOST": "DtoH",
     "DEVICE_TO_DEVICE": "DtoD",
 }
 # Statistics of calls and of domains have the columns of those of kernels.
-_API = re.compile(r"(hip[A-Z]|hsa_|roctx|rccl|nccl(?!.*Kernel)).*|[A-Z]+(_[A-Z]+)+")
+_API = re.compile(r"((?:__)?hip[A-Z]|hsa_|roctx|rccl|nccl(?!.*Kernel)).*|[A-Z]+(_[A-Z]+)+")
 _AGENT = "Agent "
 _NO_CHOICE = "statistics have no timeline of devices to choose from: leave --device and --rank out"
+_NO_KERNELS = (
+    "these statistics are of calls or domains, without kernels or copies: give those of kernels "
+    "(*_kernel_stats.csv), or a trace"
+)
 _NO_TIMELINE = "statistics have no timeline to export: record a trace instead of a summary"
 
 _Row = Mapping[str, str]
@@ -99,6 +104,8 @@ def _content(data: bytes) -> Trace | _Statistics:
     rows, dropped = _rows(text.lines)
     if rows and _TOTAL in rows[0]:
         kernels = [kernel for row in rows if (kernel := _of_statistics(row)) is not None]
+        if not kernels:
+            raise ProfileError(_NO_KERNELS)
         return _Statistics(kernels=tuple(kernels), dropped=dropped, notes=text.notes)
     check_count(len(rows))
     calls = [call for row in rows if (call := _call(row)) is not None]
@@ -139,7 +146,7 @@ def _call(row: _Row) -> TimelineCall | None:
     start, end = _first(row, _STARTS), _first(row, _ENDS)
     if start is None or end is None:
         return None
-    direction = _DIRECTIONS.get(row.get("direction", "").removeprefix("MEMORY_COPY_"))
+    direction = _DIRECTIONS.get(row.get("direction", "").removeprefix(_COPY))
     if direction is not None:
         return _copy(row, direction, (start, end))
     name = _text(row, _NAMES)
@@ -176,9 +183,11 @@ def _agent(text: str) -> int | str:
 
 
 def _of_statistics(row: _Row) -> Kernel | None:
-    name = clean_name(kernel_name(row.get("name", "")))
+    text = row.get("name", "")
+    direction = _DIRECTIONS.get(text.removeprefix(_COPY))
+    name = clean_name(kernel_name(text if direction is None else f"Memcpy {direction}"))
     seconds, calls = _number(row[_TOTAL]), _number(row.get("calls", ""))
-    if _API.fullmatch(row.get("name", "")) or seconds is None or calls is None:
+    if _API.fullmatch(name) or seconds is None or calls is None:
         return None
     return Kernel(
         name=name,

@@ -18,6 +18,11 @@ from perfledger_profiles.rocm.dispatches import (
 from perfledger_profiles.rocm.timeline_calls import TimelineCall
 from perfledger_profiles.timeline.trace import MAX_COUNT, UNKNOWN, CallKind, Trace
 
+NO_RECORDS = (
+    "this file has no dispatches, copies or calls of HIP, which rocprofv3 --att leaves out: record "
+    "with rocprofv3 --kernel-trace"
+)
+
 _GPU = 2  # rocprofiler's type of an agent
 _UNKNOWN_CALL = "(HIP call)"
 
@@ -127,7 +132,10 @@ def read_rocprof_json(data: bytes) -> Trace:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"this is not the JSON of rocprofv3 --output-format json: {error}"
         raise ProfileError(msg) from error
-    check_count(sum(_count(process.buffer_records) for process in document.processes))
+    count = sum(_count(process.buffer_records) for process in document.processes)
+    if count == 0:
+        raise ProfileError(NO_RECORDS)
+    check_count(count)
     places = _devices(document)
     calls = [call for process in document.processes for call in _calls(process, places)]
     if len(document.processes) > 1:  # each counts its calls from 1: the numbers link nothing

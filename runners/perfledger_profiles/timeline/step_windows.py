@@ -171,13 +171,14 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
 
     They do not where they cover too little of the steps, and where kernels begin before their
     launches: then the two clocks differ. They show it only for gaps whose next work was launched
-    late, until its launch. Nor do they if the file lacks the work that they launch, or an end.
+    late, until its launch. Nor do they if the file lacks the work that they launch, or an end, or
+    has a few calls of the runtime and nothing else.
     """
     if trace.is_cut_off or trace.lacks_device_work:
         return False
     work = np.flatnonzero(trace.is_device_work)
     if work.size == 0:
-        return True
+        return bool(np.isin(trace.kind, (CallKind.OPERATOR, CallKind.ANNOTATION)).any())
     linked = work[launched_by[work] != NO_CALL]
     early = trace.start_ns[linked] < trace.start_ns[launched_by[linked]]
     if np.count_nonzero(early) > MAX_EARLY_SHARE * linked.size:

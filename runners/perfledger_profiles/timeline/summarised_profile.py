@@ -28,7 +28,10 @@ OTHER_KERNELS = "(other kernels)"
 # No metric of a device or a server is larger; larger values come from broken files.
 MAX_VALUE = 1e30
 
-_DRIVER_COPY = re.compile(r"\[?(?:CUDA )?mem(?:cpy|set)\b", re.IGNORECASE)
+# "[CUDA memcpy HtoD]", "Memcpy HtoD" and, of rocprof, "CopyHostToDevice".
+_DRIVER_COPY = re.compile(
+    r"\[?(?:CUDA )?mem(?:cpy|set)\b|Copy(?:Host|Device)To(?:Host|Device)$", re.IGNORECASE
+)
 
 
 def summary_profile(

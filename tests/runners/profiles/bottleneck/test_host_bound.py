@@ -112,6 +112,31 @@ def test_what_takes_the_most_is_the_detail(make):
     assert host_detail(profile) is BottleneckDetail.PYTHON
 
 
+@pytest.mark.parametrize(
+    ("tool", "path", "detail"),
+    [
+        ("torch.profiler", "", BottleneckDetail.PYTHON),
+        ("nsys", "", BottleneckDetail.NONE),
+        ("rocprof", "", BottleneckDetail.NONE),
+        ("nsys", "forward/aten::mm", BottleneckDetail.PYTHON),
+    ],
+)
+def test_code_between_calls_is_python_only_where_the_file_shows_it(make, tool, path, detail):
+    profile = make.profile(
+        make.operation("(outside operations)", 3.0, bucket=Bucket.OTHER),
+        make.operation("gemm", 9.0, path=path),
+    )
+
+    assert host_detail(replace(profile, tool=tool)) is detail
+
+
+def test_code_between_calls_of_a_program_that_is_not_in_python_is_no_launching(make):
+    outside = make.operation("(outside operations)", 3e-3, bucket=Bucket.OTHER)
+    profile = replace(make.profile(outside), kernels=kernels(5, 5, 500), tool="nsys")
+
+    assert host_detail(profile) is BottleneckDetail.NONE
+
+
 def test_a_blocking_copy_is_no_launch_however_short_the_kernels(make):
     profile = replace(
         make.profile(

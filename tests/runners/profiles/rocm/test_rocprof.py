@@ -30,6 +30,7 @@ STATISTICS = """"Name","Calls","TotalDurationNs","AverageNs","Percentage","MinNs
 "sgemm_tiled(float const*, float const*, float*, int)",23,538601,23417.434783,100.00,1,2,3.0
 "__amd_rocclr_copyBuffer",2,1000,500.0,0.1,1,2,3.0
 "hipMemcpy",5,999999,1.0,1.0,1,2,3.0
+"__hipPushCallConfiguration",1,1180,1180.0,64.5,1,2,3.0
 """
 COPIES = """"Kind","Direction","Source_Agent_Id","Destination_Agent_Id","Correlation_Id",\
 "Start_Timestamp","End_Timestamp"
@@ -78,6 +79,19 @@ def test_statistics_are_of_kernels_not_of_calls():
         "sgemm_tiled(float const*, float const*, float*, int)",
         "__amd_rocclr_copyBuffer",
     ]
+
+
+@pytest.mark.parametrize("name", ["CopyDeviceToHost", "MEMORY_COPY_DEVICE_TO_HOST"])
+def test_statistics_of_copies_are_no_compute(name):
+    profile = read(f'"Name","Calls","TotalDurationNs"\n"{name}",2,886000000\n')
+
+    assert profile.bucket_seconds()[Bucket.COPY] == pytest.approx(0.886)
+    assert classify(profile).shares[0].bottleneck is Bottleneck.TRANSFER
+
+
+def test_statistics_of_domains_say_which_ones_to_give():
+    with pytest.raises(ProfileError, match=r"_kernel_stats\.csv"):
+        read('"Name","Calls","TotalDurationNs"\n"KERNEL_DISPATCH",1510,9055628\n')
 
 
 def test_the_time_without_work_is_idle_and_its_reason_unknown():

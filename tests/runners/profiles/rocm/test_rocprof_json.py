@@ -146,7 +146,7 @@ def test_other_json_is_refused(text):
 
 
 def test_a_file_without_dispatches_is_refused():
-    with pytest.raises(ProfileError):
+    with pytest.raises(ProfileError, match="--kernel-trace"):
         read(document())
 
 

@@ -116,6 +116,17 @@ def test_the_host_is_known_if_its_calls_cover_half_of_the_devices_window(trace, 
     assert known is is_known
 
 
+@pytest.mark.parametrize(("name", "is_known"), [("cuInit", False), ("aten::mm", True)])
+def test_a_few_calls_of_the_runtime_alone_do_not_show_what_the_host_does(trace, name, is_known):
+    category = "cpu_op" if is_known else "cuda_runtime"
+    trace.add(name, 0, 10, cat=category).add(name, 1000, 10, cat=category)
+    columns = trace.columns()
+
+    known = is_host_known(columns, launches_of(columns), found(columns))
+
+    assert known is is_known
+
+
 @pytest.mark.parametrize(("early", "is_known"), [(1, True), (2, False)])
 def test_kernels_before_their_launches_show_that_the_clocks_differ(trace, early, is_known):
     for number in range(3):
