@@ -9,6 +9,7 @@ from perfledger_cost_models.capacity.node_shape import (
     node_shape,
     peak_devices,
     recorded_devices,
+    uncounted_reason,
     widest_job,
 )
 from perfledger_cost_models.capacity.wait_summary import (
@@ -127,10 +128,7 @@ def _nodes_and_policy(
             return fit.nodes, fit.policy, True
         peak = peak_devices(jobs)
         if peak is None:
-            msg = (
-                "the log records no starts (after submission), from which devices could be "
-                "counted: give --devices"
-            )
+            msg = f"{uncounted_reason(jobs)}: give --devices"
             raise JobLogError(msg)
         return shape.fewest(peak), policies[0], False
     if devices < 1 or devices % shape.step:

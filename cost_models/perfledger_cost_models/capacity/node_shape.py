@@ -56,6 +56,13 @@ def peak_devices(jobs: JobTable) -> int | None:
     return _whole_devices(int(levels.max())) if len(moments) else None
 
 
+def uncounted_reason(jobs: JobTable) -> str:
+    """Return why a log without a peak shows no devices in use."""
+    if not jobs.devices.any():
+        return "no job of the log has a device (of sacct, AllocTRES names them)"
+    return "the log records no starts (after submission), from which devices could be counted"
+
+
 def sustained_devices(jobs: JobTable) -> int | None:
     """Return the most devices held for SUSTAINED_SHARE of the log's time; None without a start."""
     moments, levels = _recorded_levels(jobs)

@@ -1,5 +1,6 @@
 """Reads job logs of all supported formats, and counts skipped rows."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,12 @@ from perfledger_cost_models.job_logs.swf_and_sacct import (
 from perfledger_cost_models.job_logs.time_columns import TimeColumns
 
 MAX_LOG_BYTES = 2_000_000_000
+# The first lines of accounting that is not read.
+_OTHER_ACCOUNTING = {
+    "Grid Engine's qacct": re.compile(r"={20,}\s*"),
+    "PBS's accounting": re.compile(r"\d\d/\d\d/\d{4} [\d:]{8};[A-Z];.*"),
+    "LSF's accounting": re.compile(r'"JOB_[A-Z]+" ".*'),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,8 +119,16 @@ def _format_of(text: str) -> LogFormat:
         return LogFormat.PROMETHEUS
     if first.startswith(";") or is_swf(first):
         return LogFormat.SWF
+    for accounting, line in _OTHER_ACCOUNTING.items():
+        if line.fullmatch(first):
+            msg = (
+                f"the job log is {accounting}, which is not read: convert it to SWF, or to CSV "
+                "with job_id, submit_time, start_time, end_time and gpus"
+            )
+            raise JobLogError(msg)
     # Without --parsable2 sacct aligns its columns by spaces; its reader says what to export.
-    is_sacct = first.count("|") > first.count(",") or first.split()[:1] == ["JobID"]
+    words = re.split(r"[\s,;]", first)
+    is_sacct = first.count("|") > first.count(",") or "JobID" in words
     return LogFormat.SACCT if is_sacct else LogFormat.CSV
 
 

@@ -108,7 +108,7 @@ def sacct_rows(text: str, name: str, columns: Sequence[str]) -> Iterator[SacctRo
     header = header_of(lines)
     missing = [column for column in columns if column not in header]
     if missing:
-        msg = f"{name} lacks {missing}: add them to sacct --parsable2 --format=..."
+        msg = f"{name} lacks {missing}: add them to sacct --parsable2 --format=... with its header"
         raise UsageFileError(msg)
     runs: set[tuple[str, str, bool, float]] = set()
     for line, cells in lines:

@@ -9,6 +9,7 @@ from perfledger_cost_models.capacity.node_shape import (
     peak_devices,
     recorded_devices,
     sustained_devices,
+    uncounted_reason,
     unlimited_peak,
     widest_job,
 )
@@ -28,6 +29,12 @@ def test_a_job_that_starts_as_another_ends_does_not_add_to_the_peak():
     assert peak_devices(jobs) == 6
     assert unlimited_peak(jobs) == 9
     assert widest_job(jobs) == 4
+
+
+def test_a_log_without_devices_in_use_says_what_is_missing():
+    # sacct of a Slurm before 20.11 has AllocGRES alone: its starts are there, and no device is.
+    assert "no job of the log has a device" in uncounted_reason(jobs_of((0, 10, 0, 5)))
+    assert "records no starts" in uncounted_reason(jobs_of((0, 10, 2, None)))
 
 
 def test_a_log_was_recorded_on_no_fewer_devices_than_it_shows_in_use():

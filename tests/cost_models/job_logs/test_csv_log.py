@@ -233,3 +233,21 @@ def test_a_column_that_is_there_twice_is_refused():
 
     with pytest.raises(JobLogError, match="the column 'gpus' twice: remove one"):
         read_job_log(log)
+
+
+def test_a_job_runs_no_longer_than_from_its_start_to_its_end():
+    # https://github.com/InternLM/AcmeTrace, README.md: the example of trace_kalos.csv, where
+    # `duration` is from the submission on, unlike in trace_seren.csv.
+    jobs = read_job_log(
+        "job_id,gpu_num,submit_time,start_time,end_time,duration,queue\n"
+        "dlctk696s0jbvitv,64,2023-05-17 11:00:58+00:00,2023-05-17 11:01:08+00:00,"
+        "2023-05-17 11:01:16+00:00,18,10.0\n"
+    ).jobs
+
+    assert (jobs.run_ms.tolist(), jobs.wait_ms.tolist()) == ([8000], [10_000])
+
+
+def test_a_preempted_job_runs_for_less_than_from_its_start_to_its_end():
+    jobs = read_job_log("submit_time,start_time,end_time,duration,gpus\n0,10,100,30,1\n").jobs
+
+    assert jobs.run_ms.tolist() == [30_000]

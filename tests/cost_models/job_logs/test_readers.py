@@ -171,3 +171,21 @@ def test_a_table_may_be_separated_as_excel_does(delimiter):
     log = read_job_log("\n".join(map(delimiter.join, rows)))
 
     assert (log.jobs.run_ms.tolist(), log.jobs.devices.tolist()) == ([60_000], [4])
+
+
+@pytest.mark.parametrize(
+    ("text", "accounting"),
+    [
+        ("==============================================================\nqname  all.q\n", "Grid"),
+        ("04/20/2024 00:00:44;E;522083.barnacle;user=jg queue=gpu ctime=1713571000\n", "PBS's"),
+        ('"JOB_FINISH" "10.1" 1713574844 1001 1000 33816578 8 1713571000\n', "LSF's"),
+    ],
+)
+def test_accounting_that_is_not_read_is_refused_by_its_name(text, accounting):
+    with pytest.raises(JobLogError, match=f"the job log is {accounting}.* convert it to SWF, or"):
+        read_job_log(text)
+
+
+def test_sacct_with_commas_is_asked_for_with_parsable2():
+    with pytest.raises(JobLogError, match=r"--parsable2 --format=\.\.\. with its header"):
+        read_job_log("JobID,User,Submit,Start,End,AllocTRES\n344,a,1,2,3,gres/gpu=1\n")

@@ -10,6 +10,7 @@ from perfledger_cost_models.capacity.node_shape import (
     NodeShape,
     peak_devices,
     recorded_devices,
+    uncounted_reason,
 )
 from perfledger_cost_models.job_logs.csv_log import SkipReason
 from perfledger_cost_models.job_logs.job_table import JobTable
@@ -205,10 +206,7 @@ def _inferred_nodes(jobs: JobTable, hardware: ClusterNodes) -> int | None:
         return None
     nodes = recorded_nodes(jobs, NodeShape(hardware.devices))
     if nodes is None:
-        msg = (
-            "the log records no starts (after submission), from which nodes could be counted: "
-            "give --nodes"
-        )
+        msg = f"{uncounted_reason(jobs)}: give --nodes"
         raise UsageError(msg)
     return nodes
 
