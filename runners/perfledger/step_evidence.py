@@ -17,7 +17,7 @@ class ResultState(StrEnum):
     UNKNOWN = ""  # not examined, or nothing in it can be
     FINITE = "finite"
     NOT_FINITE = "not finite"  # a NaN or an infinity is in it
-    NOT_READY = "not ready"  # a coroutine, generator or future: its work was not waited for
+    NOT_READY = "not ready"  # a coroutine, iterator, future or function: its work is not done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

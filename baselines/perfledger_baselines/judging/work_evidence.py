@@ -201,7 +201,9 @@ def _result_doubt(pairs: Pairs) -> str:
     """Return what is wrong with head's result and was right with base's, or ""."""
     base, head = (_states(pairs, side) for side in Side)
     if ResultState.NOT_READY in head and ResultState.NOT_READY not in base:
-        return "its step returns before its work is done (a coroutine, generator or future)"
+        return (
+            "its step returns before its work is done (a coroutine, iterator, future or function)"
+        )
     if ResultState.NOT_FINITE in head and base == {ResultState.FINITE}:
         return "its step returns a NaN or an infinity, and base's does not"
     return ""

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from functools import partial
+from io import IOBase
+from types import FunctionType, MethodType
 from typing import Any, cast
 
 from perfledger.failure_reason import UnmeasurableError
@@ -20,7 +23,12 @@ Foreign = Any  # an array of torch, JAX or numpy
 
 
 def result_state(result: object) -> ResultState:
-    """Return the state of a step's result; what cannot be examined says nothing."""
+    """Return the state of a step's result; what cannot be examined says nothing.
+
+    A function is work for whoever calls it, unless it is a part of a result: models have some.
+    """
+    if isinstance(result, FunctionType | MethodType | partial):
+        return ResultState.NOT_READY
     states: set[ResultState] = set()
     for number, leaf in enumerate(result_leaves(result)):
         if number >= MAX_LEAVES:
@@ -104,7 +112,13 @@ def _is_unfinished(leaf: object) -> bool:
     is_torch_future = callable(getattr(leaf, "done", None)) and callable(
         getattr(leaf, "wait", None)
     )
-    return inspect.isawaitable(leaf) or inspect.isasyncgen(leaf) or is_future or is_torch_future
+    is_awaited = inspect.isawaitable(leaf) or inspect.isasyncgen(leaf)
+    return is_awaited or is_future or is_torch_future or _is_lazy(leaf)
+
+
+def _is_lazy(leaf: object) -> bool:
+    """Return whether whoever iterates this does the work; an open file is a result."""
+    return isinstance(leaf, Iterator) and not isinstance(leaf, IOBase)
 
 
 def _bounds(leaf: Foreign) -> tuple[float, ...]:

@@ -4,6 +4,8 @@ import asyncio
 import math
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
+from io import StringIO
 
 import numpy
 import pytest
@@ -73,6 +75,14 @@ class TorchFuture:
         (numpy.array(["a"]), ResultState.UNKNOWN),
         (Future(), ResultState.NOT_READY),
         ([TorchFuture()], ResultState.NOT_READY),
+        (map(abs, [1]), ResultState.NOT_READY),
+        ({"rows": filter(None, [1])}, ResultState.NOT_READY),
+        (range(3), ResultState.UNKNOWN),
+        (lambda: 1.0, ResultState.NOT_READY),
+        (partial(abs, 1.0), ResultState.NOT_READY),
+        ([1.0].count, ResultState.UNKNOWN),
+        ((1.0, lambda: 1.0), ResultState.FINITE),
+        (StringIO("text"), ResultState.UNKNOWN),
     ],
 )
 def test_what_a_result_says(result, state):
