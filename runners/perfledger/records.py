@@ -1,6 +1,6 @@
 """Holds the records of a measurement: runs, failures, machine, revisions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Self
@@ -220,14 +220,20 @@ class Machine:
         """
         if run.device is None:
             return self
-        if run.device is self.device:
-            uuid, *more_uuids = self._uuids_used_by(run)
-            return replace(self, count=run.devices, uuid=uuid, more_uuids=tuple(more_uuids))
+        return self.part(run.device, run.devices, places=run.device_places)
+
+    def part(self, device: Device, devices: int, *, places: Sequence[int] = ()) -> Self:
+        """Return the part with so many devices of a kind: those at `places`, or the first ones."""
+        if device is self.device:
+            uuids = (self.uuid, *self.more_uuids)
+            chosen = [uuids[at] for at in places or range(devices) if at < len(uuids)]
+            uuid, *more_uuids = chosen or ("",)  # "": not known
+            return replace(self, count=devices, uuid=uuid, more_uuids=tuple(more_uuids))
         return replace(
             self,
-            device=run.device,
-            model=self.cpu_model if run.device is Device.CPU else "",
-            count=run.devices,
+            device=device,
+            model=self.cpu_model if device is Device.CPU else "",
+            count=devices,
             uuid="",
             more_uuids=(),
             parent_uuid="",
@@ -241,12 +247,6 @@ class Machine:
             mig="",
             topology="",
         )
-
-    def _uuids_used_by(self, run: Run) -> tuple[str, ...]:
-        """Return the ids of the devices that a run used; "" alone where none is known."""
-        uuids = (self.uuid, *self.more_uuids)
-        places = run.device_places or range(run.devices)
-        return tuple(uuids[place] for place in places if place < len(uuids)) or ("",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

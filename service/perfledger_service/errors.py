@@ -10,6 +10,7 @@ PerfledgerError             an internal failure that we can name      → 500, e
 ├── ConflictError           contradicts what is already stored        → 409, exit 2
 ├── TooManyRequestsError    more than a project may send in an hour   → 429, exit 2
 ├── NotMeasuredError        nothing could be measured                 → 500, exit 3
+├── ExcludedDeviceError     this machine's device is not to be used   → 500, exit 6
 ├── PriceServiceError       a price service refused or did not answer → 502, exit 4
 ├── NoticeServiceError      a webhook or mail server took no notice   → 502, exit 4
 └── GitHubError             GitHub refused or did not answer          → 502, exit 4
@@ -98,6 +99,13 @@ class NotMeasuredError(PerfledgerError):
 
     exit_code = 3
     problem = "not-measured"
+
+
+class ExcludedDeviceError(PerfledgerError):
+    """A device that is not to be measured on, as one in quarantine: another one may do."""
+
+    exit_code = 6
+    problem = "excluded-device"
 
 
 class PriceServiceError(PerfledgerError):

@@ -11,6 +11,8 @@ DEFAULT_LEASE_S = 120.0
 MIN_LEASE_S, MAX_LEASE_S = 1.0, 3600.0
 # Characters of why a job ended: a runner sends no more, and the service refuses more.
 MAX_REASON = 1000
+# Names of devices in quarantine that a job comes with: more are not in one project at a time.
+MAX_EXCLUDED_DEVICES = 500
 
 
 class RunnerJobKind(StrEnum):
@@ -87,6 +89,7 @@ class RunnerJob:
     created_at: datetime
     due_at: datetime
     lease_expires_at: datetime | None = None
+    excluded_devices: tuple[str, ...] = ()  # that it is not to be measured on, as it is lent
 
     def is_for(self, machine_class: str) -> bool:
         """Return whether a machine class is to run this job."""

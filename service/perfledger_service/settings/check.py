@@ -30,6 +30,7 @@ from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger_runners.bundles import bundle_checks as limits
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.children.child_variables import named_variable_error
+from perfledger_runners.jobs.runner_job import MAX_EXCLUDED_DEVICES
 from perfledger_runners.machine.core_reservation import ALL, FREE
 from perfledger_runners.machine.kernel_files import parse_cores
 from perfledger_service.settings.tables import (
@@ -43,8 +44,11 @@ from perfledger_service.settings.validation import setting_text
 
 ENV_PREFIX = "PERFLEDGER_"
 AUTO = "auto"
+MAX_DEVICE_NAME = 1000
 # Tables that the bundle contains as values of their own, or does not need.
 _TABLES = {"params", "variants", "fleet", "declared", "commitment", "policy", "usage"}
+# Nor those that say nothing of what was measured.
+_LEFT_OUT = {*_TABLES, "excluded_devices"}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)")
 _SECONDS = {"us": 1e-6, "ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -142,6 +146,10 @@ class CheckSettings(BaseSettings):
     machine_classes: Annotated[tuple[str, ...], Field(max_length=limits.MAX_CLASSES)] = Field(
         (), description="machine classes (patterns) that are to report on every pull request"
     )
+    excluded_devices: Annotated[
+        tuple[Annotated[str, Field(max_length=MAX_DEVICE_NAME)], ...],
+        Field(max_length=MAX_EXCLUDED_DEVICES),
+    ] = Field((), description="names of devices that are not to be measured on")
     class_deadline: Annotated[Seconds, Field(le=limits.MAX_CLASS_DEADLINE_S)] = Field(
         CLASS_DEADLINE_S, description="most time until a machine class reports, then not measured"
     )
@@ -250,7 +258,7 @@ class CheckSettings(BaseSettings):
         """Return the plain settings by name, for the bundle."""
         return {
             name: value if isinstance(value, Param) else setting_text(value)
-            for name, value in self.model_dump(exclude=_TABLES).items()
+            for name, value in self.model_dump(exclude=_LEFT_OUT).items()
         }
 
     @classmethod

@@ -115,7 +115,10 @@ class CancelMessage(_Message):
 
 
 class JobResponse(BaseModel):
-    """A job for runners and where it stands."""
+    """A job for runners and where it stands.
+
+    As it is lent to a runner it names the devices in quarantine, on which it is not to be measured.
+    """
 
     id: str
     repository: str
@@ -138,6 +141,7 @@ class JobResponse(BaseModel):
     created_at: datetime
     due_at: datetime
     lease_expires_at: datetime | None
+    excluded_devices: tuple[str, ...]
 
 
 class TakenJobResponse(BaseModel):

@@ -101,6 +101,10 @@ class MeasuringFlags:
         str | None,
         how("shell command that installs a checkout into an environment", metavar="COMMAND"),
     ] = None
+    exclude_device: Annotated[
+        list[str] | None,
+        how("refuse to measure on the device of this name; repeatable", metavar="NAME"),
+    ] = None
     isolated: Annotated[bool, how("a separate environment for each side", flag="--isolated")] = (
         False
     )
@@ -115,10 +119,11 @@ class MeasuringFlags:
     ] = None
 
     @property
-    def settings(self) -> dict[str, str | bool | None]:
+    def settings(self) -> dict[str, str | bool | list[str] | None]:
         """Return the settings that these options set."""
         return {
             "device": self.device,
+            "excluded_devices": self.exclude_device,
             "build": self.build,
             "isolated": self.isolated or None,
             "skip": False if self.no_skip else None,
@@ -151,8 +156,8 @@ def check(
     """Measure, judge, explain and price a change of this repository.
 
     Exit codes: 0 no regression, 1 regression or above a cost limit, 2 usage or configuration, 3
-    undecided, not measured or a cost to approve, 4 internal; 129, 130 and 143 when a signal ends
-    it.
+    undecided, not measured or a cost to approve, 4 internal, 6 an excluded device; 129, 130 and 143
+    when a signal ends it.
     """
     from rich.console import Console
 

@@ -50,6 +50,10 @@ def bisect(
         str | None,
         how("shell command that installs a checkout into an environment", metavar="COMMAND"),
     ] = None,
+    exclude_device: Annotated[
+        list[str] | None,
+        how("refuse to measure on the device of this name; repeatable", metavar="NAME"),
+    ] = None,
     isolated: Annotated[
         bool, how("a separate environment for each commit", flag="--isolated")
     ] = False,
@@ -64,7 +68,7 @@ def bisect(
     do not build or run. The commit found is checked against its parent, with causes.
 
     Exit codes: 0 one commit was found, 2 usage or configuration, 3 several commits remain, 4
-    internal, 5 GOOD and BAD do not differ.
+    internal, 5 GOOD and BAD do not differ, 6 an excluded device.
     """
     from rich.console import Console
 
@@ -79,6 +83,7 @@ def bisect(
     flags = {
         "suite": suite_of(is_asv=asv, is_pytest=pytest),
         "device": device,
+        "excluded_devices": exclude_device,
         "budget": budget,
         "build": build,
         "isolated": isolated or None,

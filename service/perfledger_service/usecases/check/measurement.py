@@ -52,6 +52,7 @@ from perfledger_service.usecases.check.measuring_budget import budget_notes, mea
 from perfledger_service.usecases.check.workloads.changed_workloads import (
     changed_workload_notes,
 )
+from perfledger_service.usecases.check.workloads.excluded_devices import refuse_excluded
 from perfledger_service.usecases.check.workloads.new_workloads import (
     MAX_NAMES,
     comparison_advice,
@@ -117,7 +118,7 @@ def measure_change(
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(site.requests[Side.HEAD], request.choice))
     other_names, advice = _unmatched_on_base(site, workload_plan, base, request.choice)
-    machine, gpu = read_machine(head.facts, requested=settings.device, environment=os.environ)
+    machine, gpu = _usable_machine(head, workload_plan, settings)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
     spent_s = site.harness.clock() - began
     queue.measure_on(machine)
@@ -219,6 +220,15 @@ def measure_change(
     )
     bundle = _add_profiles(site, bundle, progress)
     return replace(bundle, held_s=site.harness.clock() - began)
+
+
+def _usable_machine(
+    head: Discovery, workload_plan: WorkloadPlan, settings: CheckSettings
+) -> tuple[Machine, Gpu | None]:
+    """Return this machine and its GPU; raise ExcludedDeviceError if they are not to be used."""
+    machine, gpu = read_machine(head.facts, requested=settings.device, environment=os.environ)
+    refuse_excluded(machine, workload_plan.to_measure, settings.excluded_devices)
+    return machine, gpu
 
 
 def _add_profiles(site: CheckSite, bundle: Bundle, progress: CheckProgress) -> Bundle:

@@ -128,10 +128,11 @@ class JobCommands:
         """Return the command; raise JobRefusedError and RepositoryError."""
         commits = fetch_commits(self.repository, job)
         bundle = f"--save-bundle={slot.bundle}"
+        excluded = [f"--exclude-device={name}" for name in job.excluded_devices]
         if job.kind is RunnerJobKind.BISECTION:  # no word after "--" is taken for an option
             where = (*job.workloads[:1], commits.base, commits.head)
             metric = (f"--metric={job.metric}",) if job.metric else ()
-            return (*PERFLEDGER, "history", "bisect", bundle, *metric, "--", *where)
+            return (*PERFLEDGER, "history", "bisect", bundle, *metric, *excluded, "--", *where)
         if job.kind is RunnerJobKind.BUILTIN:
             device = job.machine_class.partition(":")[0]
             on_device = (f"--device={device}",) if device in MEASURED_DEVICES else ()
@@ -146,7 +147,7 @@ class JobCommands:
         }
         words = [f"--{name}={value}" for name, value in options.items() if value]
         chosen = [f"--workload={workload}" for workload in job.workloads]
-        return (*_most_pairs(job), *PERFLEDGER, "check", bundle, *words, *chosen)
+        return (*_most_pairs(job), *PERFLEDGER, "check", bundle, *words, *excluded, *chosen)
 
     def _fetch_spreads(self, slot: JobSlot) -> str:
         """Return the file of the spreads that the service knows, "" where it does not answer."""

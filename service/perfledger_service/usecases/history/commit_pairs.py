@@ -35,6 +35,7 @@ from perfledger_service.usecases.check.measuring_budget import (
     measuring_allowance,
 )
 from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.check.workloads.excluded_devices import refuse_excluded
 from perfledger_service.usecases.check.workloads.workload_plan import work_of, work_words
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 from perfledger_service.values.report import Report
@@ -246,8 +247,11 @@ class CommitMeasurements:
             details += [f"it registers {', '.join(names)}"] if names else []
             extra = [f"({'; '.join(details)})"] if details else []
             return " ".join((f"does not register {self.workload}", *extra))
-        device = self.checkouts.configuration.settings.device
-        machine, gpu = read_machine(discovery.facts, requested=device, environment=os.environ)
+        settings = self.checkouts.configuration.settings
+        machine, gpu = read_machine(
+            discovery.facts, requested=settings.device, environment=os.environ
+        )
+        refuse_excluded(machine, [spec], settings.excluded_devices)
         return _PreparedCommit(checkout, spec, machine, gpu)
 
     def _place(self, commit: int) -> _PreparedCommit:

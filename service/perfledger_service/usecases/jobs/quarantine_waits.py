@@ -1,4 +1,4 @@
-"""Says of jobs that they wait because a runner's device is in quarantine."""
+"""Says of jobs that a runner's device is in quarantine, and on which they are not measured."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -6,7 +6,12 @@ from itertools import compress
 
 from sqlmodel import Session
 
-from perfledger_runners.jobs.runner_job import MAX_REASON, RunnerJobState
+from perfledger_runners.jobs.runner_job import (
+    MAX_EXCLUDED_DEVICES,
+    MAX_REASON,
+    RunnerJob,
+    RunnerJobState,
+)
 from perfledger_service.store.jobs.runner_jobs import (
     WAITS_FOR_ANOTHER,
     StoredRunnerJob,
@@ -14,6 +19,16 @@ from perfledger_service.store.jobs.runner_jobs import (
 )
 from perfledger_service.usecases.jobs.job_request import JobRequest
 from perfledger_service.values.service_views.device_views import Quarantine
+
+
+def excluded_devices(job: RunnerJob, closed: Sequence[Quarantine]) -> tuple[str, ...]:
+    """Return the names of devices that a job is not to be measured on, of too many the newest.
+
+    The runner may not know where its launcher runs the job: who measures then compares them.
+    """
+    if job.kind.is_of_device:
+        return ()
+    return tuple(each.device.name for each in closed if each.device.has_id)[-MAX_EXCLUDED_DEVICES:]
 
 
 def explain_waits(

@@ -35,7 +35,7 @@ from perfledger_service.store.projects import Project, lock_project
 from perfledger_service.usecases.jobs.job_answer import check_answer
 from perfledger_service.usecases.jobs.job_budget import budget_problem
 from perfledger_service.usecases.jobs.job_request import JobRequest
-from perfledger_service.usecases.jobs.quarantine_waits import explain_waits
+from perfledger_service.usecases.jobs.quarantine_waits import excluded_devices, explain_waits
 from perfledger_service.values.service_views.device_views import Quarantine
 
 MAX_OPEN_JOBS = 1000  # of a project: more than its runners can measure in a week
@@ -100,6 +100,7 @@ def take_job(
                 reason="",
             )
             save_progress(session, job)
+            job = replace(job, excluded_devices=excluded_devices(job, closed))
         session.commit()
     return job
 

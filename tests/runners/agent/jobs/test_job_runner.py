@@ -112,7 +112,9 @@ def test_a_result_that_another_runner_brought_before_is_dropped(runner, queue, j
     assert not runner.slot.bundle.exists()
 
 
-@pytest.mark.parametrize(("status", "is_final"), [(1, False), (2, True), (3, True), (4, False)])
+@pytest.mark.parametrize(
+    ("status", "is_final"), [(1, False), (2, True), (3, True), (4, False), (6, False)]
+)
 def test_a_check_without_a_bundle_is_failed_with_its_last_words(
     runner, queue, job_document, status, is_final
 ):

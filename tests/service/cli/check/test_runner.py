@@ -14,6 +14,7 @@ from perfledger_runners.jobs.job_slot import JobSlot
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.devices.quarantines import add_quarantine, device_for
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import upload_by_id
@@ -25,6 +26,7 @@ from perfledger_service.usecases.check.runner import (
 )
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job
+from perfledger_service.values.service_views.device_views import DeviceKey
 from tests.service.git_history import GitHistory
 from tests.service.short_runs import PROGRAM
 from tests.workflow_machine import GUIDE, WorkflowMachine
@@ -69,7 +71,8 @@ def clone(tmp_path, monkeypatch):
 @pytest.fixture
 def queued(site, now):
     def queue(key="ab:1", **values):
-        values = {"kind": RunnerJobKind.AB, "machine_class": "cpu:*"} | values
+        here = machines_here({})[-1].device_class
+        values = {"kind": RunnerJobKind.AB, "machine_class": here} | values
         with write_session(site.engine) as session:
             project = project_named(session, "octo/models")
             queue_job(session, project.id, NewRunnerJob(key=key, **values), now=now)
@@ -286,6 +289,28 @@ def test_a_job_that_no_check_can_do_says_why(queued, work_off):
 
 
 @pytest.mark.slow(ci_only=True)
+@pytest.mark.usefixtures("clone")
+def test_a_job_is_not_measured_where_it_finds_itself_on_a_quarantined_device(
+    queued, work_off, site, monkeypatch, now
+):
+    monkeypatch.setenv("PERFLEDGER_HOST", "node-7")
+    machine = machines_here(os.environ)[-1]
+    with write_session(site.engine) as session:
+        project = project_named(session, "octo/models")
+        device = device_for(session, project.id, DeviceKey.from_machine(machine))
+        add_quarantine(session, device, reason="its fan", set_by="alice", since=now)
+        session.commit()
+    queued("launched", machine_class="cpu:of a cluster:1")
+
+    (job,) = work_off("--machine-class", "cpu:of a cluster:1")
+
+    assert (job.state, job.attempts) == ("queued", 1)
+    assert job.reason.startswith("exit status 6: ")
+    assert f"{machine.device_name} is in quarantine" in job.reason
+    assert site.jobs.works == []
+
+
+@pytest.mark.slow(ci_only=True)
 def test_of_killed_runners_no_result_is_lost_and_none_stored_twice():
     """Two runners, six jobs, three SIGKILL at seeded points: as the benchmark, but smaller."""
     words = ["--jobs", "6", "--kills", "3", "--seed", "7"]
@@ -385,11 +410,12 @@ def test_a_run_of_the_default_branch_chooses_its_base_itself(command_of):
 
 def test_no_workload_of_a_bisection_is_taken_for_an_option(command_of):
     values = {"kind": RunnerJobKind.BISECTION, "workloads": ("--build=x",), "metric": "cpu_time"}
-    assert command_of(**values) == [
+    assert command_of(**values, excluded_devices=("--build=x",)) == [
         "history",
         "bisect",
         "--save-bundle=bundle.json",
         "--metric=cpu_time",
+        "--exclude-device=--build=x",
         "--",
         "--build=x",
         "BASE",

@@ -78,7 +78,7 @@ def test_a_quarantined_device_gets_no_job_that_measures_code_and_another_does(
     (waiting,) = jobs_of_project(engine, project)
     assert waiting.reason == "waits for another runner: GPU-0 of box is in quarantine"
     taken = take(OTHER)
-    assert (taken.id, taken.reason) == (job.id, "")
+    assert (taken.id, taken.reason, taken.excluded_devices) == (job.id, "", ("GPU-0",))
 
 
 @pytest.mark.usefixtures("quarantined")
@@ -86,7 +86,8 @@ def test_a_quarantined_device_gets_no_job_that_measures_code_and_another_does(
 def test_a_quarantined_device_gets_canaries_so_that_it_may_recover(queued, take, kind):
     job = queued(kind)
 
-    assert take().id == job.id
+    taken = take()
+    assert (taken.id, taken.excluded_devices) == (job.id, ())
 
 
 @pytest.mark.usefixtures("quarantined")

@@ -1,0 +1,28 @@
+"""Refuses to measure workloads on devices that are not to be used, as those in quarantine."""
+
+from collections.abc import Collection, Iterable
+
+from perfledger.records import Device, Framework, Machine, WorkloadSpec
+from perfledger_service.errors import ExcludedDeviceError
+from perfledger_service.rendering.layout.escape import clean
+
+
+def refuse_excluded(
+    machine: Machine, specs: Iterable[WorkloadSpec], excluded: Collection[str]
+) -> None:
+    """Raise ExcludedDeviceError if one of the workloads would be measured on an excluded device.
+
+    That is known by the names of the machine's first devices, as many as a workload uses.
+    """
+    names = {name for spec in specs for name in _part(machine, spec).occupied_names}
+    found = sorted(names & set(excluded))
+    if found:
+        devices = ", ".join(map(clean, found))
+        msg = f"{devices} is in quarantine or excluded: measure on another device of its class"
+        raise ExcludedDeviceError(msg)
+
+
+def _part(machine: Machine, spec: WorkloadSpec) -> Machine:
+    """Return the part of a machine that a workload is to run on."""
+    is_host = spec.framework is Framework.HOST or spec.device == Device.CPU
+    return machine.part(Device.CPU if is_host else machine.device, spec.devices)
