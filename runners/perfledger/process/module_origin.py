@@ -35,8 +35,8 @@ def misplaced_module(
             continue
         return (
             f"module {name!r} was imported from {home}, which is your own checkout and not the "
-            "measured revision (an editable install may point there): add the folder of its "
-            "top-level package to import_paths of [tool.perfledger]"
+            "measured revision (an editable install or a link may point there): add the folder of "
+            "its top-level package to import_paths of [tool.perfledger], or make the link relative"
         )
     return ""
 

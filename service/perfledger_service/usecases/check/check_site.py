@@ -10,6 +10,7 @@ from typing import Protocol, Self
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import Revision, Side, WorkloadSpec
+from perfledger_runners.checkouts.large_files import pointer_notes
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree
 from perfledger_runners.checkouts.submodules import fill_submodules
@@ -99,11 +100,12 @@ class CheckoutFolder:
         repository, settings = self.repository, self.configuration.settings
         sha = self.configuration.checked_out_sha(repository, revision.sha)
         with repository.worktree(sha, self.folder / secrets.token_hex(4)) as root:
+            tree = read_source_tree(repository, sha, import_paths=settings.import_paths)
             notes = (
                 *fill_submodules(repository.root, root, sha),
                 *supply_version_files(repository.root, root, commits=self.side_commits),
+                *pointer_notes(root, tree.hashes),
             )
-            tree = read_source_tree(repository, sha, import_paths=settings.import_paths)
             if needs_build(settings, self.inputs):
                 self.progress.stage(f"building {name}")
             with build_code(
