@@ -10,6 +10,8 @@ from pathlib import Path
 
 PROCESSES = Path("/proc")
 TASKS = "task/*/children"
+# torch starts some, with hundreds of megabytes, where its cache lacks a program: not a step's memory.
+COMPILER = b"/torch/_inductor/compile_worker/"
 ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER, include/uapi/linux/prctl.h
 
 
@@ -64,14 +66,20 @@ def kill_all() -> None:
 
 
 def memory_bytes() -> int:
-    """Return the resident memory of all descendants now, of shared pages their share."""
+    """Return the resident memory of descendants now, of shared pages their share.
+
+    Processes that compile for torch do not count.
+    """
     if not has_children():
         return 0
     return sum(map(_proportional_bytes, descendants()))
 
 
 def _proportional_bytes(process: int) -> int:
+    folder = PROCESSES / str(process)
     with suppress(OSError):  # it ended, or is another user's
-        lines = (PROCESSES / str(process) / "smaps_rollup").read_text(encoding="ascii").splitlines()
+        if COMPILER in (folder / "cmdline").read_bytes():
+            return 0
+        lines = (folder / "smaps_rollup").read_text(encoding="ascii").splitlines()
         return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
     return 0

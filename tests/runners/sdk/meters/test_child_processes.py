@@ -39,9 +39,11 @@ if sys.argv[1:]:
 
 
 @pytest.fixture
-def child():
+def child(request):
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", HOLD, getattr(request, "param", "")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     process.stdout.readline()
     yield process.pid
@@ -54,6 +56,14 @@ def test_the_memory_of_a_child_process_counts(child):
     assert child in child_processes.descendants()
     assert child_processes.memory_bytes() > 60_000_000
     assert process_memory.peak_bytes() > own + 50_000_000
+
+
+@pytest.mark.parametrize(
+    "child", ["/torch/_inductor/compile_worker/__main__.py"], indirect=True, ids=["compiler"]
+)
+def test_the_memory_of_a_process_that_compiles_for_torch_does_not_count(child):
+    assert child in child_processes.descendants()
+    assert child_processes.memory_bytes() < 60_000_000
 
 
 def test_a_process_that_is_gone_uses_nothing():
