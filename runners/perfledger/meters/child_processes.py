@@ -10,7 +10,7 @@ from pathlib import Path
 
 PROCESSES = Path("/proc")
 TASKS = "task/*/children"
-# torch starts some, with hundreds of megabytes, where its cache lacks a program: not a step's memory.
+# torch starts some where its cache lacks a program: hundreds of megabytes that are not a step's.
 COMPILER = b"/torch/_inductor/compile_worker/"
 ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER, include/uapi/linux/prctl.h
 
