@@ -30,6 +30,7 @@ class AbRequestView:
     base_sha: str
     head_sha: str
     suspects: tuple[AbCandidate, ...]
+    waits: str = ""  # why its job is not measured yet, as far as that is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

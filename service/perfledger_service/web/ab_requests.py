@@ -30,6 +30,7 @@ class AbRequestResponse(BaseModel):
     purpose: str
     requested_on: str
     suspects: tuple[SuspectResponse, ...]
+    waits: str  # why its job is not measured yet, as far as that is known
     devices: tuple[str, ...]  # devices; a run on another of the class is stronger evidence
 
 
@@ -60,6 +61,7 @@ def _response_of(view: AbRequestView) -> AbRequestResponse:
         max_pairs=request.max_pairs,
         purpose=request.purpose,
         requested_on=request.window,
+        waits=view.waits,
         suspects=tuple(
             SuspectResponse(metric=one.series.metric.name, change=one.change)
             for one in view.suspects

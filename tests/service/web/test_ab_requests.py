@@ -33,6 +33,7 @@ def test_a_project_is_told_what_to_measure_and_why(suspected):
                 "max_pairs": 8,
                 "purpose": "confirm",
                 "requested_on": "2026-11-20",
+                "waits": "",
                 "suspects": [{"metric": "step_time_p50", "change": 0.05}],
                 "devices": ["GPU-1", "GPU-2"],
             }

@@ -36,6 +36,7 @@ class AbRequestRow:
     device: str  # untrusted
     why: str
     since: str
+    waits: str  # untrusted; "" for most
     command: str
 
 
@@ -61,6 +62,7 @@ def ab_request_rows(views: Sequence[AbRequestView], *, url: str) -> tuple[AbRequ
             device=stored_verdict_rows.device(one.request.machine_class),
             why=_why(one),
             since=one.request.window,
+            waits=one.waits,
             command=command_of(
                 one.request.workload,
                 base_sha=one.base_sha,

@@ -162,6 +162,35 @@ def save_progress(session: Session, job: StoredRunnerJob) -> None:
     session.exec(update(RunnerJobRow).where(col(RunnerJobRow.id) == job.id).values(**values))
 
 
+def ab_job_reasons(session: Session, project_id: int) -> dict[tuple[str, str, str, str], str]:
+    """Return why A/B jobs are not done: by workload, machine class, base and head.
+
+    Of several jobs of one request the newest one counts.
+    """
+    is_ab = col(RunnerJobRow.kind) == RunnerJobKind.AB
+    is_not_done = col(RunnerJobRow.state).in_((*OPEN_STATES, RunnerJobState.FAILED))
+    jobs = _jobs(session, is_ab, is_not_done, project_id=project_id)
+    return {
+        (workload, job.machine_class, job.base_sha, job.head_sha): job.reason
+        for job in jobs
+        for workload in job.workloads
+    }
+
+
+def retire_key(session: Session, job: StoredRunnerJob) -> None:
+    """Let a job be asked for once more that ended without the answer that it was to bring."""
+    if not job.key.endswith(job.id):
+        key = f"{job.key}, {job.id}"
+        session.exec(update(RunnerJobRow).where(col(RunnerJobRow.id) == job.id).values(key=key))
+
+
+def failed_ab_jobs(session: Session, project_id: int) -> tuple[StoredRunnerJob, ...]:
+    """Return the A/B jobs of a project that failed."""
+    is_ab = col(RunnerJobRow.kind) == RunnerJobKind.AB
+    has_failed = col(RunnerJobRow.state) == RunnerJobState.FAILED
+    return _jobs(session, is_ab, has_failed, project_id=project_id)
+
+
 def withdraw_waits(session: Session, project_id: int) -> None:
     """Take back why jobs wait for another runner, as after a release; requests say it anew.
 

@@ -21,6 +21,7 @@ from perfledger_service.store.default_branch import (
     unplaced_commits,
 )
 from perfledger_service.store.events.tracked_events import newest_search
+from perfledger_service.store.jobs.runner_jobs import ab_job_reasons
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.values.branch_views import (
@@ -54,12 +55,14 @@ def requested_ab_runs(session: Session, project_id: int) -> tuple[AbRequestView,
     """Return the A/B runs that would test a project's suspects, the most promising first."""
     state = confirmation_state_of(session, project_id)
     commits = commits_of_branch(session, project_id)
+    waits = ab_job_reasons(session, project_id)
     return tuple(
         AbRequestView(
             request=request,
-            base_sha=commits[request.base],
-            head_sha=commits[request.head],
+            base_sha=(base := commits[request.base]),
+            head_sha=(head := commits[request.head]),
             suspects=_suspects(state, request),
+            waits=waits.get((request.workload, request.machine_class, base, head), ""),
         )
         for request in sorted(state.requests, key=lambda request: -request.priority)
     )

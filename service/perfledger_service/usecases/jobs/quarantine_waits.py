@@ -10,11 +10,14 @@ from perfledger_runners.jobs.runner_job import (
     MAX_EXCLUDED_DEVICES,
     MAX_REASON,
     RunnerJob,
+    RunnerJobKind,
     RunnerJobState,
 )
+from perfledger_service.store.devices.quarantines import quarantines_of_upload
 from perfledger_service.store.jobs.runner_jobs import (
     WAITS_FOR_ANOTHER,
     StoredRunnerJob,
+    retire_key,
     save_progress,
 )
 from perfledger_service.usecases.jobs.job_request import JobRequest
@@ -29,6 +32,16 @@ def excluded_devices(job: RunnerJob, closed: Sequence[Quarantine]) -> tuple[str,
     if job.kind.is_of_device:
         return ()
     return tuple(each.device.name for each in closed if each.device.has_id)[-MAX_EXCLUDED_DEVICES:]
+
+
+def ask_again(session: Session, job: StoredRunnerJob) -> None:
+    """Let an A/B run be queued once more if its result is of a device in quarantine: no evidence.
+
+    The caller holds the project's lock and commits.
+    """
+    is_ab = job.kind is RunnerJobKind.AB and job.upload_id is not None
+    if is_ab and quarantines_of_upload(session, job.upload_id or ""):
+        retire_key(session, job)
 
 
 def explain_waits(

@@ -54,6 +54,7 @@ from perfledger_service.usecases.fleet.quarantine import devices_used
 from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.run_values import medians
+from perfledger_service.usecases.jobs.quarantine_waits import ask_again
 from perfledger_service.usecases.jobs.runner_queue import answer_job
 from perfledger_service.usecases.pull_requests.actions_runs import sender_of
 from perfledger_service.usecases.pull_requests.branch_places import find_places
@@ -151,6 +152,7 @@ def receive_bundle(
         stored_id = earlier.id if earlier else upload_id
         if job_id is not None:
             job = answer_job(session, project, job_id, bundle, upload_id=stored_id, now=now)
+            ask_again(session, job)
             is_bisection = job.pull_request is not None and bundle.pull_request is None
             if is_bisection or job.allows_fork:
                 # What a pull request's commits or a fork's code measured tells nothing of the

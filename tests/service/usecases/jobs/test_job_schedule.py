@@ -1,7 +1,9 @@
 """Tests which jobs are queued by themselves, and that each is queued once."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import event, text
@@ -12,8 +14,11 @@ from perfledger_baselines.history.commits.confirmation_state import (
 )
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.store.confirmation_state import save_confirmation_state
-from perfledger_service.store.database import write_session
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.devices.quarantines import add_quarantine, device_for
 from perfledger_service.store.jobs.job_policies import JobSchedule
+from perfledger_service.usecases.fleet.quarantine import release_device
+from perfledger_service.usecases.history.branch_history import requested_ab_runs
 from perfledger_service.usecases.jobs import runner_queue
 from perfledger_service.usecases.jobs.job_policy import schedule_runs
 from perfledger_service.usecases.jobs.job_request import JobRequest
@@ -21,10 +26,14 @@ from perfledger_service.usecases.jobs.job_schedule import job_key, queue_due_job
 from perfledger_service.usecases.jobs.runner_queue import (
     RUNNER_ABSENT_AFTER,
     cancel_job,
+    fail_job,
     jobs_of_project,
     take_job,
 )
 from perfledger_service.usecases.pull_requests.projects import add_project, list_projects
+from perfledger_service.usecases.pull_requests.uploads import receive_bundle
+from perfledger_service.values.people.person import Actor
+from perfledger_service.values.service_views.device_views import DeviceKey
 from tests.service.suspects import MACHINE, SHAS, a_candidate, a_request, store_suspect
 
 FRIDAY = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -233,3 +242,83 @@ def test_canaries_are_queued_for_a_machine_class_with_brackets(engine, project, 
     (job,) = jobs()
     assert (job.machine_class, job.for_runner) == (name, "box")
     assert take_job(engine, project, request, now=FRIDAY).id == job.id
+
+
+@pytest.fixture
+def in_quarantine(engine, project):
+    """The device on which the suspect was seen and A/B runs are measured, in quarantine."""
+    key = DeviceKey(device="cpu", model="Test CPU", name="Test CPU of host a1", has_id=True)
+    with write_session(engine) as session:
+        device = device_for(session, project.id, key)
+        add_quarantine(session, device, reason="its fan", set_by="alice", since=FRIDAY)
+        session.commit()
+    return key
+
+
+@pytest.fixture
+def requests(engine, project):
+    def requests():
+        with read_session(engine) as session:
+            return requested_ab_runs(session, project.id)
+
+    return requests
+
+
+@pytest.mark.usefixtures("suspected")
+def test_a_requested_ab_run_says_that_it_waits_for_another_device(
+    engine, project, jobs, requests, in_quarantine
+):
+    jobs()
+    here = JobRequest(
+        runner="box",
+        machine_classes=(MACHINE,),
+        devices={MACHINE: (in_quarantine.name,)},
+        lease="2" * 32,
+        lease_s=60.0,
+    )
+    assert take_job(engine, project, here, now=FRIDAY) is None
+
+    (request,) = requests()
+    assert request.waits.startswith("waits for another runner: Test CPU of host a1 of box")
+    elsewhere = replace(here, devices={}, runner="other", lease="3" * 32)
+    assert take_job(engine, project, elsewhere, now=FRIDAY).kind is RunnerJobKind.AB
+    assert requests()[0].waits == ""
+
+
+@pytest.mark.usefixtures("suspected", "in_quarantine")
+def test_an_ab_run_whose_device_came_into_quarantine_meanwhile_is_queued_again(
+    engine, project, jobs, make_bundle
+):
+    (job,) = jobs()
+    request = JobRequest(runner="box", machine_classes=(MACHINE,), lease="4" * 32, lease_s=60.0)
+    take_job(engine, project, request, now=FRIDAY)
+    bundle = make_bundle(pull_request=None, seed=9)
+    base, head = (
+        replace(one, sha=sha)
+        for one, sha in ((bundle.base, job.base_sha), (bundle.head, job.head_sha))
+    )
+    data = replace(bundle, base=base, head=head, id="9" * 32).to_json().encode()
+    send = partial(receive_bundle, engine, data, project=project, job_id=job.id, now=FRIDAY)
+    first = send(upload_id="9" * 32)
+    assert send(upload_id="8" * 32).id == first.id  # its answer was lost
+
+    done, again = sorted(jobs(), key=lambda one: one.state)
+    assert (done.id, done.state, again.state) == (job.id, "done", "queued")
+    assert (again.base_sha, again.head_sha) == (job.base_sha, job.head_sha)
+
+
+@pytest.mark.usefixtures("suspected")
+def test_an_ab_run_that_found_only_a_quarantined_device_is_queued_again_after_its_release(
+    engine, project, jobs, in_quarantine
+):
+    (job,) = jobs()
+    request = JobRequest(runner="box", machine_classes=(MACHINE,), lease="5" * 32, lease_s=60.0)
+    taken = take_job(engine, project, request, now=FRIDAY)
+    reason = f"exit status 6: {in_quarantine.name} is in quarantine"
+    fail_job(engine, project, taken.id, "5" * 32, reason=reason, is_final=True, now=FRIDAY)
+    assert [one.id for one in jobs()] == [job.id]
+    actor = Actor(name="alice")
+    release_device(engine, project, in_quarantine.name, actor=actor, reason="mended", now=FRIDAY)
+
+    failed, again = sorted(jobs(), key=lambda one: one.state)
+    assert (failed.state, again.state) == ("failed", "queued")
