@@ -80,10 +80,12 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
         )
     drift, drift_s = _drift(evidence, is_clock_listed=is_clock_listed)
     unseen_s, exchanged_s = _unseen_seconds(evidence), _exchanged_seconds(evidence.changes)
+    idle_s = _unknown_idle_seconds(evidence)
     doubts = {
         drift: abs(drift_s),
         _note_on_unseen(unseen_s / change_s): unseen_s,
         _note_on_exchanged(exchanged_s / change_s, evidence): exchanged_s,
+        _note_on_idle(idle_s / change_s): idle_s,
     }
     if fsum(doubts.values()) <= max(MAX_OPEN_SHARE * change_s, noise_s):
         return ""
@@ -158,6 +160,23 @@ def _note_on_exchanged(share: float, evidence: ProfileComparison) -> str:
         f"new and removed kernels without a match cancel out {100 * share:.0f} % of the change: "
         f"{remedy}"
     )
+
+
+def _note_on_idle(share: float) -> str:
+    return (
+        f"{100 * share:.0f} % of the change is time without work on the device, whose reason was "
+        "not recorded, and recordings without steps may differ in their length: compare the "
+        "kernels, or record the host's calls and steps too"
+    )
+
+
+def _unknown_idle_seconds(evidence: ProfileComparison) -> float:
+    """Return the change of idle time where neither file has steps or tells what the host does."""
+    sides = (evidence.base, evidence.head)
+    if any(side.has_steps or side.is_host_known for side in sides):
+        return 0.0
+    before, after = (side.bucket_seconds()[Bucket.OTHER] for side in sides)
+    return abs(after - before)
 
 
 def _unseen_seconds(evidence: ProfileComparison) -> float:

@@ -26,6 +26,7 @@ from perfledger_cost_models.change.cost_policy import PolicyOutcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.diff.cause import Cause, ChangeKind, ChangeReason, CompileCause
+from perfledger_profiles.timeline.breakdown import BETWEEN_KERNELS, OUTSIDE_OPERATIONS
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.report import Conclusion, Report
@@ -238,6 +239,8 @@ def foreign_unit(unit: str) -> str:
 
 def change_phrase(cause: Cause) -> str:
     """Return how an operation's time changed, without names."""
+    if cause.name in (OUTSIDE_OPERATIONS, BETWEEN_KERNELS.name):  # gaps are no calls
+        return "takes longer" if cause.delta_seconds > 0 else "takes less time"
     match cause.kind:
         case ChangeKind.RATE:
             slower = "slower" if cause.delta_seconds > 0 else "faster"

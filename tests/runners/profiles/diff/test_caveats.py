@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from perfledger.profile import Bucket
 from perfledger_profiles.diff.diff import explain
 
 
@@ -45,6 +46,30 @@ def test_what_the_timing_itself_leaves_open_is_no_disagreement(make):
     assert not sure.is_attributable
     assert unsure.is_attributable
     assert unsure.residual_seconds == pytest.approx(-0.9e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_attributable"),
+    [({}, False), ({"has_steps": True}, True), ({"is_host_known": True}, True)],
+)
+def test_idle_time_of_recordings_without_steps_and_calls_may_be_their_length(
+    make, change, is_attributable
+):
+    kernel = make.operation("gemm", 1e-3)
+    base, head = (
+        replace(
+            make.profile(kernel, make.operation("(outside operations)", idle, bucket=Bucket.OTHER)),
+            **{"has_steps": False, "is_host_known": False, **change},
+        )
+        for idle in (8.0, 1.0)
+    )
+
+    explanation = explain(base, head)
+
+    assert explanation.is_attributable is is_attributable
+    assert ("recordings without steps may differ in their length" in explanation.note) is (
+        not is_attributable
+    )
 
 
 def test_much_that_is_unlisted_is_a_doubt_however_loud_the_profiles_are(make):

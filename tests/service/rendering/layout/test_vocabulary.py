@@ -72,6 +72,14 @@ def test_in_a_narrow_column_a_change_is_a_word_or_two(make, how, seconds, counts
     assert vocabulary.change_kind_phrase(cause) == expected
 
 
+@pytest.mark.parametrize(("head_s", "phrase"), [(2.0, "takes longer"), (0.5, "takes less time")])
+@pytest.mark.parametrize("kind", [ChangeKind.RATE, ChangeKind.COUNT])
+def test_time_outside_operations_has_no_calls(make, kind, head_s, phrase):
+    cause = make.cause("(outside operations)", kind, (1.0, head_s), (64.0, 60.0))
+
+    assert vocabulary.change_phrase(cause) == phrase
+
+
 @pytest.mark.parametrize("seconds", [(1.0, 1.001), (1.0, 0.999)])
 def test_the_least_change_of_a_call_has_its_direction(make, seconds):
     cause = make.cause("op", ChangeKind.RATE, seconds, (3.0, 3.0))
