@@ -86,6 +86,11 @@ class AnswerSwitch:
     value: float
     alternative: str  # the option that then costs least
 
+    @property
+    def is_input(self) -> bool:
+        """Return whether the figure is an input of owning, which has a range of its own."""
+        return self.unit not in {"share", "USD/h"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostAnswer:

@@ -304,13 +304,19 @@ def _row_notes(view: CostView) -> Iterator[str]:
             f"the interval that finishes work soonest (Young's formula: {saves.young_h:.3g} h, "
             f"Daly's: {saves.daly_h:.3g} h)."
         )
+    if view.answer is not None and any(each.is_input for each in view.answer.switches):
+        yield (
+            "An input that would change the answer counts as known exactly there; the costs above "
+            "include its range."
+        )
     if any(row.is_doubtful for row in view.rows):
         yield f"{DOUBT} marks a price of low confidence, which is left out of the chances."
     if any(row.break_even for row in view.rows):
         yield (
             "Break-even: the allocated share from which owning is cheaper; against a commitment, "
             "if that is sized to the hours used. The cost above is that of a commitment of as "
-            "many devices as are owned, paid for every hour; NPV is relative to it."
+            "many devices as are owned, paid for every hour; NPV is relative to it. NPV is the "
+            "median of the draws, payback and IRR are those of the most likely inputs."
         )
     owners = {row.cost.accelerator: row.owner for row in view.rows if row.is_same_work}
     for accelerator, owner in owners.items():

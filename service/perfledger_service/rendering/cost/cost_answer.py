@@ -243,7 +243,7 @@ def _ratio(speed: float) -> str:
 def _amount(value: float, unit: str) -> str:
     if unit == "share":
         return number_format.whole_share(value)
-    return f"{value:,.4g} {unit}"
+    return f"{float(f'{value:.4g}'):,.15g} {unit}"  # 200,000, not 2e+05
 
 
 def _becomes(switch: AnswerSwitch) -> str:

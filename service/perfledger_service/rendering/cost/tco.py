@@ -127,9 +127,9 @@ def _rents(view: OwningView) -> Iterator[Block]:
 def title_of_owning(view: OwningView) -> str:
     """Return the owned server and its terms as a sentence."""
     terms = view.terms
-    words = [f"{view.label} at {number_format.margin(view.use)} utilization"]
+    words = [f"{view.label}, with {number_format.margin(view.use)} of the paid hours allocated"]
     if terms.availability < 1:
-        words.append(f"of {number_format.share(terms.availability)} of the hours")
+        words.append(f"of the {number_format.share(terms.availability)} that it is up")
     if terms.site is ServerSite.FACILITY:
         words.append("in your own facility")
     if not terms.has_support:

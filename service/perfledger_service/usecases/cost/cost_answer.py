@@ -119,11 +119,13 @@ def _price_switches(
     """Yield the list prices at which the cheapest option and the next one cost the same.
 
     Costs are proportional to them, except that of spot with a share of the work on demand: then
-    there are none.
+    there are none, nor where both cost the same now.
     """
     if request.fallback_share > 0 and any(map(_is_spot, (cheapest, runner_up))):
         return
     ratio = cheapest.cost.p50_usd / runner_up.cost.p50_usd
+    if ratio == 1:
+        return
     for row, factor in ((cheapest, 1 / ratio), (runner_up, ratio)):
         if row.price is not None:
             now = float(row.price.usd_per_device_hour)

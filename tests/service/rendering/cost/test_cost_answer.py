@@ -159,3 +159,18 @@ def test_a_switch_is_an_upper_or_a_lower_limit():
 
     texts = [each.texts[2].replace("\N{NO-BREAK SPACE}", " ") for each in table.rows]
     assert texts == ["at most 43 %", "at least 80 %"]
+
+
+def test_a_large_figure_is_written_out():
+    switch = AnswerSwitch(
+        figure="cost of one employee",
+        unit="USD/FTE-year",
+        now=200_000.0,
+        value=199_190.08,
+        alternative="x",
+    )
+    _, table = switches_blocks(answer(OWNED, row("p5", 6.88), switches=(switch,)))
+
+    texts = table.rows[0].texts
+    assert switch.is_input
+    assert (texts[1], texts[2]) == ("200,000 USD/FTE-year", "at most 199,200 USD/FTE-year")

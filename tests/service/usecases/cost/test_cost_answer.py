@@ -104,6 +104,19 @@ def test_at_the_switching_price_both_cost_the_same(compare, tmp_path):
     )
 
 
+@pytest.mark.slow(ci_only=True)
+def test_a_price_that_another_option_has_too_is_no_switch(compare):
+    # p5.48xlarge and p5.4xlarge cost the same on demand: "6.88 becomes at least 6.88" said nothing.
+    answer, options = compare("--at", "on-prem,p5", "--allocated-share", "40")
+
+    assert (answer["cheapest"], answer["runner_up"]) == (
+        "aws:p5.48xlarge/on_demand",
+        "aws:p5.4xlarge/on_demand",
+    )
+    assert options[answer["cheapest"]]["p50_usd"] == options[answer["runner_up"]]["p50_usd"]
+    assert not [each for each in answer["switches"] if each["figure"].startswith("price of aws")]
+
+
 def test_a_single_option_has_nothing_beside_it(compare):
     answer, options = compare("--at", "p4d.24xlarge/on_demand")
 
