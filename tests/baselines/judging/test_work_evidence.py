@@ -246,9 +246,9 @@ def test_new_and_skipped_workloads_are_not_doubted(checked):
 @pytest.mark.parametrize(
     ("base", "head", "doubt"),
     [
-        (0.0, 0.19, ""),
-        (0.0, 0.2, "it keeps 0.2 cores busy between its steps"),
-        (0.5, 0.6, ""),
+        (0.0, 0.04, ""),
+        (0.0, 0.05, "it keeps 0.05 cores busy between its steps"),
+        (0.5, 0.54, ""),
         (None, 0.9, ""),
         (0.0, None, "whether it computes between its steps is known of base only"),
         (None, None, ""),
