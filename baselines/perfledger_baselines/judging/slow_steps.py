@@ -20,28 +20,46 @@ GREEN = frozenset({Outcome.UNCHANGED, Outcome.IMPROVED})
 
 
 def slow_step_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...]:
-    """Return a warning for each workload of which all steps together are slower than the margin.
+    """Return a warning for each workload of which a typical step tells less than all together.
 
-    A typical step is no slower there: one in a hundred may wait for a file, or clean up.
+    All are slower than the margin, as one in a hundred waits for a file, or cleans up; or they gain
+    less than half of what a typical step does, as other steps do its work.
     """
-    names = [
-        verdict.workload
+    judged = [
+        verdict
         for verdict in verdicts
         if verdict.metric.name == STEP_TIME.name and verdict.outcome in GREEN
     ]
     pairs = pairs_of_workloads(bundle)
     warnings: list[str] = []
-    for name in names:
+    for verdict in judged:
+        name = verdict.workload
         growths = mean_growths(pairs.get(name, {}))
+        least = _lower_bound(growths, MAX_FALSE_WARNINGS / len(judged))
         margin = bundle.plan.margins.get(name, bundle.plan.margin)
-        if _lower_bound(growths, MAX_FALSE_WARNINGS / len(names)) > math.log1p(margin):
+        if least > math.log1p(margin):
             share = 100 * math.expm1(fmean(growths))
             warnings.append(
                 f"{name}: the mean of all steps is {share:.0f} % longer on head, though a typical "
                 "step is not: a few steps are much slower, which `metrics` with step_time_p95 or "
                 "step_time_p99 judges"
             )
+        elif least > _half_of_gain(verdict):
+            warnings.append(
+                f"{name}: a typical step is {-100 * _change(verdict):.0f} % faster, but the mean "
+                "of all steps gains less than half of it: some steps do the work of others"
+            )
     return tuple(warnings)
+
+
+def _change(verdict: Verdict) -> float:
+    return 0.0 if verdict.estimate is None else verdict.estimate.change
+
+
+def _half_of_gain(verdict: Verdict) -> float:
+    """Return half of the log of an improvement; infinity for another outcome."""
+    is_gain = verdict.outcome is Outcome.IMPROVED and -1 < _change(verdict) < 0
+    return math.log1p(_change(verdict)) / 2 if is_gain else math.inf
 
 
 def mean_growths(pairs: Pairs) -> tuple[float, ...]:

@@ -67,6 +67,20 @@ def test_faster_steps_do_not_hide_slow_ones(checked):
     assert len(warnings_of(bundle)) == 1
 
 
+@pytest.mark.parametrize(("slow_s", "is_warning"), [(41.0, True), (11.0, False), (0.6, False)])
+def test_steps_that_do_the_work_of_others_are_no_gain_of_all(checked, slow_s, is_warning):
+    """99 steps of 0.6 s and one of 41 s last as long as 100 of 1 s."""
+    bundle = checked(slow_s, typical_s=0.6)
+
+    (verdict,) = judge_bundle(bundle)
+    assert verdict.outcome is Outcome.IMPROVED
+    words = (
+        "m:f: a typical step is 40 % faster, but the mean of all steps gains less than half of it: "
+        "some steps do the work of others"
+    )
+    assert warnings_of(bundle) == ((words,) if is_warning else ())
+
+
 def test_slower_steps_are_a_regression_and_no_warning(checked):
     assert warnings_of(checked(51.0, typical_s=1.5)) == ()
 
