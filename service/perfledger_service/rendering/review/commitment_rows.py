@@ -123,8 +123,8 @@ def market_sentence(remark: MarketRemark) -> str:
     return (
         f"Above market: {clean(remark.name)} costs {remark.usd_per_hour:.2f} USD for every hour of "
         f"a device, more than {clean(remark.market)} today ({remark.market_usd:.2f}){on_demand}. "
-        f"Until {remark.until} that is {whole_usd(remark.usd_above)} USD; ask the provider for an "
-        "exchange, and do not renew it at this price."
+        f"Until {remark.until} this difference adds up to {whole_usd(remark.usd_above)} USD; ask "
+        "the provider for an exchange, and do not renew it at this price."
     )
 
 

@@ -52,11 +52,12 @@ def outlook_sentence(review: Review) -> str:
     expected = review.expected_quarter
     if expected.usd is None:
         return f"Unknown: {expected.reason}."
+    hour = review.choice.hour
+    rate = "" if hour is None else f"{number_format.cents(hour)} USD an hour, the mean of "
     return (
         f"{whole_usd(expected.usd)} USD for {plain_number(expected.hours)} paid hours: "
-        "commitments at their cost, the rest at "
-        f"{clean(review.choice.option.name)}. The next review compares the bill with it (pass "
-        "this review's JSON with --previous)."
+        f"commitments at their cost, the rest at {rate}{clean(review.choice.option.name)}. The "
+        "next review compares the bill with it (pass this review's JSON with --previous)."
     )
 
 
