@@ -256,7 +256,7 @@ def _actions(block: ReasonBlock) -> Iterator[str]:
 def _actions_without_cause(report: Report, rows: Sequence[VerdictTableRow]) -> tuple[str, ...]:
     """Return what to do where nothing was compared, or too little to decide."""
     if not report.verdicts and report.new_workloads:
-        return ("nothing here: once this is merged, later changes are compared with it",)
+        return ("nothing yet: changes that build on this one are compared with it",)
     if rows and rows[0].outcome is Outcome.UNDECIDED and not rows[0].is_warning:
         advice = (
             "allow more pairs (max_pairs, budget) or a wider margin in the configuration, or "

@@ -279,6 +279,6 @@ def test_an_undecided_result_says_what_would_help_and_a_warning_does_not(reports
 def test_a_check_of_new_workloads_alone_asks_for_nothing_and_states_no_rule(reports):
     report = reports["first_check"]
 
-    assert screen_of(report).actions[0].startswith("nothing here: once this is merged")
+    assert screen_of(report).actions[0].startswith("nothing yet: changes that build on this one")
     assert decision_sentences(report) == ()
     assert screen_of(replace(report, new_workloads=())).actions == ()
