@@ -152,7 +152,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle, *, page: int = 
         for row in verdict_rows.verdict_rows(report)
     )
     results = page_of(every, page, size=RESULTS_PER_PAGE)
-    elsewhere = {row.workload for row in every} - {row.workload for row in results.items}
+    other_workloads = {row.workload for row in every} - {row.workload for row in results.items}
     loud, quiet = price_rows.split_price_rows(report, every)
     explanations = cause_rows.order_explanations(report)
     blocks = cause_rows.reason_blocks(report, max_causes=_MAX_CAUSES)
@@ -173,23 +173,23 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle, *, page: int = 
         groups=verdict_rows.group_by_workload(results.items),
         unsure=verdict_rows.uncertain_rows(results.items),
         kernels=kernel_table(report),
-        throughputs=_outside(verdict_rows.throughput_rows(report), elsewhere),
-        work=_outside(verdict_rows.work_rows(report), elsewhere),
+        throughputs=_outside(verdict_rows.throughput_rows(report), other_workloads),
+        work=_outside(verdict_rows.work_rows(report), other_workloads),
         counted=count_rows.count_groups(report)[:_MAX_COUNTED],
         plots=tuple(islice(_plots(report, every), _MAX_PLOTS)),
         margin=provenance_facts.common_margin(report),
         blocks=tuple(zip(blocks, pictures, strict=True)),
         steps=steps_data(explanations, bundle.profiles),
-        prices=_outside(loud, elsewhere),
-        quiet_prices=_outside(quiet, elsewhere),
+        prices=_outside(loud, other_workloads),
+        quiet_prices=_outside(quiet, other_workloads),
         total=yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices)),
         queues=yearly_cost_rows.queue_sentences(report.queues)[:_MAX_ROWS],
         policy_evaluations=yearly_cost_rows.policy_evaluation_rows(
             report.policy_evaluations, head=report.head.sha if report.pull_request else ""
         )[:_MAX_ROWS],
         acceptances=acceptance_rows(report.acceptances),
-        unit_costs=_by_workload(_outside(price_rows.unit_cost_rows(report), elsewhere)),
-        projected=_outside(projection_rows.projected_rows(report), elsewhere),
+        unit_costs=_by_workload(_outside(price_rows.unit_cost_rows(report), other_workloads)),
+        projected=_outside(projection_rows.projected_rows(report), other_workloads),
         sources=price_rows.source_rows(report),
         failures=verdict_rows.failure_rows(report)[:_MAX_ROWS],
         revisions=provenance_facts.revision_facts(report),

@@ -16,7 +16,6 @@ from sqlmodel import Session
 from perfledger_service.errors import GitHubError
 from perfledger_service.github.open_pull_requests import OpenPullRequests
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.settings.retention import RetentionSettings
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.tracked_events import history_changes
 from perfledger_service.store.people.audit import add_audit_entry
@@ -42,11 +41,7 @@ from perfledger_service.store.retention.upload_removal import (
     superseded_spreads,
 )
 from perfledger_service.usecases.cost.upload_prices import MAX_CHECKS
-from perfledger_service.usecases.server.own_periods import (
-    check_projects,
-    own_periods,
-    read_own_periods,
-)
+from perfledger_service.usecases.server.retention_periods import check_projects, own_periods
 from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.storage.retention import (
     STORE_CLASSES,
@@ -70,6 +65,7 @@ _RECORD_CLASSES: tuple[RetentionClass, ...] = (
     RetentionClass.EVENTS,
     RetentionClass.JOBS,
     RetentionClass.AUDIT,
+    RetentionClass.CANARIES,
 )
 
 Key = TypeVar("Key", int, str, RecordKey)
@@ -106,22 +102,6 @@ class RetentionPlan:
         return (*dict.fromkeys(of_uploads), *self.records.get(kind, ()))
 
 
-def retention_policy(
-    settings: RetentionSettings, overrides: Mapping[RetentionClass, int] | None = None
-) -> RetentionPolicy:
-    """Return for how long each class is kept: by an override, else by its setting.
-
-    Raises SettingsError for periods of projects that are wrong.
-    """
-    stored = settings.model_dump()
-    days = {kind: stored[f"keep_{kind.replace('-', '_')}_days"] for kind in RetentionClass}
-    chosen = days | dict(overrides or {})
-    return RetentionPolicy(
-        {kind: count for kind, count in chosen.items() if count is not None},
-        read_own_periods(settings.keep_of_projects),
-    )
-
-
 def plan_removal(
     engine: Engine,
     policy: RetentionPolicy,
@@ -135,7 +115,7 @@ def plan_removal(
     with its own periods is not there.
     """
     cutoffs = _cutoffs(policy, now)
-    has_uploads = any(one.days.keys() & PART_OF_CLASS.keys() for one in policy.each)
+    has_uploads = any(one.days.keys() & PART_OF_CLASS.keys() for one in policy.policies)
     with read_session(engine) as session:
         all_projects = projects(session)
         check_projects(policy, (one.repository for one in all_projects))
@@ -378,9 +358,12 @@ def _cutoffs(policy: RetentionPolicy, now: datetime) -> dict[RetentionClass, dat
 
 def _last_cutoffs(policy: RetentionPolicy, now: datetime) -> dict[RetentionClass, datetime]:
     """Return the classes of which anything may go, and the time before which it was there."""
-    each = [_cutoffs(one, now) for one in policy.each]
+    policies = [_cutoffs(one, now) for one in policy.policies]
     times = (
-        (kind, [cutoffs[one] for cutoffs in each for one in removers_of(kind) if one in cutoffs])
+        (
+            kind,
+            [cutoffs[one] for cutoffs in policies for one in removers_of(kind) if one in cutoffs],
+        )
         for kind in STORE_CLASSES
     )
     return {kind: max(moments) for kind, moments in times if moments}

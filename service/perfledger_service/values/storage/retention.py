@@ -16,6 +16,7 @@ class RetentionClass(StrEnum):
     EVENTS = "events"
     JOBS = "jobs"
     AUDIT = "audit"
+    CANARIES = "canaries"  # of devices; those that a device is compared with stay
     WORKFLOWS = "workflows"  # the workflow engine's records of finished work
 
 
@@ -75,10 +76,10 @@ class RetentionPolicy:
     @property
     def is_for_ever(self) -> bool:
         """Return whether nothing of any project is ever removed."""
-        return not any(one.days for one in self.each)
+        return not any(one.days for one in self.policies)
 
     @property
-    def each(self) -> "tuple[RetentionPolicy, ...]":
+    def policies(self) -> "tuple[RetentionPolicy, ...]":
         """Return the policy of most projects, and that of each with periods of its own."""
         return RetentionPolicy(self.days), *map(self.of, self.projects)
 

@@ -1,9 +1,9 @@
-"""Tests that the periods of single projects are read as they are meant, or not at all."""
+"""Tests that periods are read as they are meant, or not at all."""
 
 import pytest
 
 from perfledger_service.errors import SettingsError
-from perfledger_service.usecases.server.own_periods import (
+from perfledger_service.usecases.server.retention_periods import (
     MOST_CHARACTERS,
     check_projects,
     own_periods,

@@ -1,9 +1,9 @@
-"""Reads the retention periods that projects have of their own."""
+"""Reads for how long data is kept from the settings, of all projects and of single ones."""
 
 from collections.abc import Iterable, Mapping
 
 from perfledger_service.errors import SettingsError
-from perfledger_service.settings.retention import FEWEST_DAYS, MOST_DAYS
+from perfledger_service.settings.retention import FEWEST_DAYS, MOST_DAYS, RetentionSettings
 from perfledger_service.values.storage.retention import (
     UPLOAD_CLASSES,
     OwnPeriod,
@@ -14,6 +14,22 @@ from perfledger_service.values.storage.retention import (
 SETTING = "PERFLEDGER_KEEP_OF_PROJECTS"
 FOR_EVER = "ever"
 MOST_CHARACTERS = 20_000  # of the setting: some hundred projects
+
+
+def retention_policy(
+    settings: RetentionSettings, overrides: Mapping[RetentionClass, int] | None = None
+) -> RetentionPolicy:
+    """Return for how long each class is kept: by an override, else by its setting.
+
+    Raises SettingsError for periods of projects that are wrong.
+    """
+    stored = settings.model_dump()
+    days = {kind: stored[f"keep_{kind.replace('-', '_')}_days"] for kind in RetentionClass}
+    chosen = days | dict(overrides or {})
+    return RetentionPolicy(
+        {kind: count for kind, count in chosen.items() if count is not None},
+        read_own_periods(settings.keep_of_projects),
+    )
 
 
 def read_own_periods(text: str) -> dict[str, dict[RetentionClass, int | None]]:
@@ -30,13 +46,13 @@ def read_own_periods(text: str) -> dict[str, dict[RetentionClass, int | None]]:
         owner, _, name = repository.partition("/")
         if not owner or not name or repository.lower() in projects:
             raise _invalid(entry)
-        own: dict[RetentionClass, int | None] = {}
+        days_of: dict[RetentionClass, int | None] = {}
         for period in periods.split(","):
             kind, _, days = period.partition("=")
-            if kind not in UPLOAD_CLASSES or kind in own:
+            if kind not in UPLOAD_CLASSES or kind in days_of:
                 raise _invalid(entry)
-            own[RetentionClass(kind)] = _days(days, entry)
-        projects[repository.lower()] = own
+            days_of[RetentionClass(kind)] = _days(days, entry)
+        projects[repository.lower()] = days_of
     return projects
 
 
@@ -60,8 +76,8 @@ def own_periods(
     """Return each period that a project has of its own."""
     return tuple(
         OwnPeriod(repository=repository, kind=kind, kept_days=days)
-        for repository, own in sorted(projects.items())
-        for kind, days in own.items()
+        for repository, periods in sorted(projects.items())
+        for kind, days in periods.items()
     )
 
 
