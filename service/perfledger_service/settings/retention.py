@@ -35,6 +35,9 @@ class RetentionSettings(BaseSettings):
     )
     keep_jobs_days: KeptDays = Field(None, description="finished jobs of the queue for runners")
     keep_audit_days: KeptDays = Field(None, description="entries of the audit log")
+    keep_canaries_days: KeptDays = Field(
+        None, description="canaries of devices, beyond those that they are compared with"
+    )
     keep_workflows_days: KeptDays = Field(
         None, description="the workflow engine's records of finished work"
     )

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, func
+from sqlalchemy import ColumnElement, and_, func
 from sqlmodel import Session, col, select
 
 from perfledger_baselines.judging.device_drift import DriftState
@@ -35,7 +35,10 @@ MOST_SIBLINGS = 200
 MOST_PAST = 12  # runs on the page
 MOST_DEVICES = 100  # on the page
 # Runs of a device that was as it should be, or of which that was not known yet.
-_ACCEPTED = (DriftState.STEADY, DriftState.UNKNOWN)
+IS_ACCEPTED: ColumnElement[bool] = and_(
+    col(CanaryRunRow.state).in_((DriftState.STEADY, DriftState.UNKNOWN)),
+    ~col(CanaryRunRow.is_disturbed),
+)
 
 RateKey = tuple[str, str, str]  # name, framework and setting of a canary
 
@@ -109,8 +112,7 @@ def own_rates(session: Session, device_id: int, *, epoch: str) -> Mapping[RateKe
     chosen = (
         *_since_release(session, device_id),
         col(CanaryRunRow.epoch) == epoch,
-        col(CanaryRunRow.state).in_(_ACCEPTED),
-        ~col(CanaryRunRow.is_disturbed),
+        IS_ACCEPTED,
     )
     query = select(CanaryRunRow.id).where(*chosen).order_by(col(CanaryRunRow.id))
     first_runs = session.exec(query.limit(MOST_EARLIER)).all()
@@ -213,7 +215,7 @@ def _newest_runs(
     """Return the numbers of each device's newest runs, the newest first."""
     conditions: list[ColumnElement[bool]] = [col(CanaryRunRow.device_id).in_(device_ids)]
     if is_accepted:
-        conditions += [col(CanaryRunRow.state).in_(_ACCEPTED), ~col(CanaryRunRow.is_disturbed)]
+        conditions.append(IS_ACCEPTED)
     newest_first = col(CanaryRunRow.id).desc()
     ranked = (
         select(

@@ -1,4 +1,4 @@
-"""Selects and removes old events, jobs and entries of the audit log."""
+"""Selects and removes old events, jobs, canaries and entries of the audit log."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -8,6 +8,10 @@ from sqlmodel import Session, col, select
 
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_service.store.comments.comment_tables import CommandJobRow
+from perfledger_service.store.devices.canary_removal import (
+    removable_canary_runs,
+    remove_canary_runs,
+)
 from perfledger_service.store.events.event_tables import EventNoteRow, TrackedEventRow
 from perfledger_service.store.events.tracked_events import MOST_TRACKED
 from perfledger_service.store.jobs.job_tables import RunnerJobRow
@@ -39,6 +43,8 @@ def removable_records(
             noted_at = col(AuditEntryRow.noted_at)
             entries = select(AuditEntryRow.id).where(noted_at < before).order_by(noted_at)
             return tuple(one for one in session.exec(entries) if one is not None)
+        case RetentionClass.CANARIES:
+            return removable_canary_runs(session, before=before)
         case _:
             return ()
 
@@ -59,6 +65,8 @@ def remove_records(
             session.exec(delete(RunnerJobRow).where(col(RunnerJobRow.id).in_(ids)))
         case RetentionClass.AUDIT:
             session.exec(delete(AuditEntryRow).where(col(AuditEntryRow.id).in_(ids)))
+        case RetentionClass.CANARIES:
+            remove_canary_runs(session, ids)
         case _:
             msg = f"{kind} has no records of its own"
             raise ValueError(msg)

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, exists, func, select as columns, true
 from sqlalchemy.orm import Mapped
 from sqlmodel import Session, col, select
 
+from perfledger_service.store.devices.device_tables import CanaryRunRow
 from perfledger_service.store.events.event_tables import TrackedEventRow
 from perfledger_service.store.jobs.job_tables import RunnerJobRow
 from perfledger_service.store.people.people_tables import AuditEntryRow
@@ -17,6 +18,7 @@ from perfledger_service.values.storage.retention import RetentionClass, StoredAm
 
 # About what a row takes beside its content, in its table and its indexes.
 ROW_BYTES = 150
+RATES_BYTES = 20 * ROW_BYTES + 1000  # about what the 20 rates of a run of canaries take
 IDS_AT_A_TIME = 500  # SQLite takes 32,766 in a statement, versions before 3.32 take 999
 
 
@@ -54,6 +56,8 @@ def _id_column(kind: RetentionClass) -> Mapped[int | None] | Mapped[str]:
             return col(RunnerJobRow.id)
         case RetentionClass.AUDIT:
             return col(AuditEntryRow.id)
+        case RetentionClass.CANARIES:
+            return col(CanaryRunRow.id)
         case _:
             return col(UploadRow.id)
 
@@ -66,6 +70,8 @@ def _arrival(kind: RetentionClass) -> Mapped[datetime]:
             return col(RunnerJobRow.created_at)
         case RetentionClass.AUDIT:
             return col(AuditEntryRow.noted_at)
+        case RetentionClass.CANARIES:
+            return col(CanaryRunRow.stored_at)
         case _:
             return col(UploadRow.created_at)
 
@@ -81,6 +87,9 @@ def _amount(session: Session, kind: RetentionClass, chosen: ColumnElement[bool])
         case RetentionClass.AUDIT:
             size = func.length(AuditEntryRow.detail)
             return _records(session, size, _arrival(kind), chosen)
+        case RetentionClass.CANARIES:
+            words = func.length(CanaryRunRow.reason) + func.length(CanaryRunRow.epoch)
+            return _records(session, words + RATES_BYTES, _arrival(kind), chosen)
         case RetentionClass.BUNDLES:
             return _bundles(session, chosen)
         case _:
