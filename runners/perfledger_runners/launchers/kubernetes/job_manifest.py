@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from perfledger_runners.launchers.launcher import LauncherError, Submission, SubmissionLimits
+from perfledger_runners.machine.host_identity import HOST_VARIABLE
 
 # An object in etcd may have 1.5 MB.
 MAX_MANIFEST_BYTES = 1_000_000
@@ -224,6 +225,7 @@ def _labels(name: str) -> dict[str, str]:
 
 
 def _variables(settings: KubernetesJobSettings) -> list[dict[str, object]]:
+    """Return the environment of the job: as configured, and by which node its host is known."""
     values: list[dict[str, object]] = [
         {"name": name, "value": literal_word(value)} for name, value in settings.environment.items()
     ]
@@ -231,7 +233,9 @@ def _variables(settings: KubernetesJobSettings) -> list[dict[str, object]]:
         {"name": name, "valueFrom": {"secretKeyRef": {"name": one.name, "key": one.key}}}
         for name, one in settings.secret_environment.items()
     ]
-    return [*values, *references]
+    names = {each["name"] for each in (*values, *references)}
+    node = {"name": HOST_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    return [*values, *references, *([] if HOST_VARIABLE in names else [node])]
 
 
 def _toleration(toleration: PodToleration) -> dict[str, str]:
