@@ -233,9 +233,11 @@ def _variables(settings: KubernetesJobSettings) -> list[dict[str, object]]:
         {"name": name, "valueFrom": {"secretKeyRef": {"name": one.name, "key": one.key}}}
         for name, one in settings.secret_environment.items()
     ]
-    names = {each["name"] for each in (*values, *references)}
-    node = {"name": HOST_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
-    return [*values, *references, *([] if HOST_VARIABLE in names else [node])]
+    variables = [*values, *references]
+    if HOST_VARIABLE not in {each["name"] for each in variables}:
+        node = {"fieldRef": {"fieldPath": "spec.nodeName"}}
+        variables.append({"name": HOST_VARIABLE, "valueFrom": node})
+    return variables
 
 
 def _toleration(toleration: PodToleration) -> dict[str, str]:
