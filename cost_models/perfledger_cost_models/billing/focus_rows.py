@@ -323,8 +323,8 @@ def _places(header: Sequence[str]) -> dict[str, int]:
     if not set(PROVIDER_COLUMNS) & set(header):
         missing.append(" or ".join(PROVIDER_COLUMNS))
     if missing:
-        others = [name for column, name in _OTHER_DATASETS.items() if column in places]
-        dataset = f" and is its dataset {others[0]}" if others else ""
+        datasets = [name for column, name in _OTHER_DATASETS.items() if column in places]
+        dataset = f" and is its dataset {datasets[0]}" if datasets else ""
         msg = (
             f"the bill lacks FOCUS's columns {missing}{dataset}: export Cost and Usage as FOCUS "
             "1.0 to 1.4"
