@@ -145,10 +145,9 @@ def select_points(
     )
 
 
-def is_attested(point: Any) -> bool:  # noqa: ANN401 - a row of columns has no type
+def is_attested(sender: str, place: int | None, *, is_claimed: bool) -> bool:
     """Return whether more than a bundle's word says whose commit a selected point is of."""
-    is_placed = point.place is not None or not point.is_claimed
-    return is_placed and point.sender != UploadSender.OTHER_RUN
+    return (place is not None or not is_claimed) and sender != UploadSender.OTHER_RUN
 
 
 def pack(samples: Sequence[float], sample_type: str) -> bytes:

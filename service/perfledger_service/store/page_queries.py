@@ -330,20 +330,21 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
     for row in sorted(oldest_first, key=_place_of_point):
         # By place: thousands of rows are read, and names take several times as long.
         (position, upload_id, side), figures = row[:3], row[3:7]
-        pull_request, measured_at, _, sha, _, committed_at, place, _ = row[7:]
+        pull_request, measured_at, sender, sha, is_claimed, committed_at, place, _ = row[7:]
         distance: int | None = None
         if place is not None:
             if place != last:
                 earlier, last = last, place
             distance = 0 if earlier is None else place - earlier
+        is_unattested = not is_attested(sender, place, is_claimed=is_claimed)
         point = (position, sha, _SIDES[side], pull_request, upload_id, *figures, measured_at)
-        points.append(SeriesPoint._make((*point, committed_at, distance, not is_attested(row))))
+        points.append(SeriesPoint._make((*point, committed_at, distance, is_unattested)))
     return tuple(points)
 
 
 def _place_of_point(row: Any) -> tuple[int, bool]:  # noqa: ANN401 - a row of columns has no type
     """Return a place on the branch: the head of a pull request is after its base."""
-    *_, place, base_place = row
+    place, base_place = row[-2:]
     return (base_place, True) if place is None else (place, False)
 
 

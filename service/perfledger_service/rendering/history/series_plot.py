@@ -6,7 +6,7 @@ dots apart, because they may never be merged.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, widened
 from perfledger_service.rendering.chart.marks import (
@@ -32,8 +32,7 @@ MAX_COLUMNS = 350
 _FIGURES = ("center", "low", "high")
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedCommit:
+class PlacedCommit(NamedTuple):
     """A commit and its place along the axis: whole numbers count the branch's commits."""
 
     x: float

@@ -133,5 +133,5 @@ def _point(row: Any) -> PointRead:  # noqa: ANN401 - a row of columns has no typ
         measured_at=row.measured_at,
         committed_at=row.committed_at,
         branch_place=row.place,
-        is_attested=is_attested(row),
+        is_attested=is_attested(row.sender, row.place, is_claimed=row.is_claimed),
     )
