@@ -154,10 +154,10 @@ def _paired_row(change: OperationChange, *, longest: float) -> PairedKernelRow:
     base_s, head_s = change.base_seconds, change.head_seconds
     side = change.head or change.base
     name = longest_operation(side).name
-    others = f" (+{len(side) - 1})" if len(side) > 1 else ""
+    more = f" (+{len(side) - 1})" if len(side) > 1 else ""
     return PairedKernelRow(
         name=name,
-        short=f"{short_name(name)}{others}",
+        short=f"{short_name(name)}{more}",
         base=number_format.seconds(base_s) if base_s else "",
         head=number_format.seconds(head_s) if head_s else "",
         delta=number_format.signed_seconds(head_s - base_s),
