@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+# Between the operators that run a kernel on base and on head, where they differ.
+OPERATOR_ARROW = " \N{RIGHTWARDS ARROW} "
+
 StepSeconds = tuple[float, ...]  # of one side of a pair: one value for each profiled step
 
 
@@ -11,8 +14,9 @@ class KernelTimes:
 
     On the host a kernel is an operator. `base[i]` and `head[i]` are the steps of pair i of the
     workload's; a side that does not run it took 0. `family` is the operator that runs it; where
-    that differs between the sides, both. `base_undisturbed[i]` are the seconds of a step in which
-    each call of the kernel is at its shortest, or its shortest steps where calls cannot be matched.
+    that differs between the sides, both with OPERATOR_ARROW between them. `base_undisturbed[i]` are
+    the seconds of a step in which each call of the kernel is at its shortest, or its shortest steps
+    where calls cannot be matched.
     """
 
     family: str

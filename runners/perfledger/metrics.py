@@ -140,3 +140,15 @@ OPTIONAL_METRICS = {
         KERNELS,
     )
 }
+# What the name of a kernel family's metric begins with.
+FAMILY_PREFIX = "kernel:"
+
+
+def family_metric(family: str) -> Metric:
+    """Return the metric of one kernel family of a workload's history: seconds of a step."""
+    return Metric(
+        name=f"{FAMILY_PREFIX}{family}",
+        unit="s",
+        worse=WorseDirection.HIGHER,
+        kind=MetricKind.KERNEL,
+    )

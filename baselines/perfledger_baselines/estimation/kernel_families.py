@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfledger.kernel_times import KernelTimes, StepSeconds, WorkloadKernels
+from perfledger.kernel_times import (
+    OPERATOR_ARROW,
+    KernelTimes,
+    StepSeconds,
+    WorkloadKernels,
+)
 from perfledger_baselines.estimation.arrays import FloatArray
 
 # Relative. Mean counts of windows with different numbers of steps are rounded.
@@ -15,6 +20,9 @@ SAME_COUNT = 0.01
 FEWEST_FAMILIES = 5
 # Of a family, over that of all others: no family is what all have in common.
 MOST_WEIGHT = 0.5
+# The families that a history has: those that take a share of a step, the longest of them.
+HISTORY_SHARE = 0.01
+MOST_IN_HISTORY = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +91,35 @@ def kernel_families(
         groups[kernel.family].append(kernel)
     families = [_family(name, group, places) for name, group in groups.items()]
     return tuple(sorted(families, key=lambda family: -family.total.most_seconds))
+
+
+def history_families(windows: WorkloadKernels) -> tuple[PairedSeconds, ...]:
+    """Return the longest families of a workload for its history, each under one operator's name.
+
+    The seconds are those of a step that runs it, with each call at its shortest. What another
+    operator runs on head than on base counts for each side under that side's.
+    """
+    places = range(len(windows.pairs))
+    base: defaultdict[str, FloatArray] = defaultdict(lambda: np.zeros(len(places)))
+    head: defaultdict[str, FloatArray] = defaultdict(lambda: np.zeros(len(places)))
+    for kernel in windows.kernels:
+        before, _, after = kernel.family.partition(OPERATOR_ARROW)
+        base[before] += kernel.base_undisturbed
+        head[after or before] += kernel.head_undisturbed
+    if not places:
+        return ()
+    steps = whole_steps(windows, places=places)
+    families = [
+        PairedSeconds(name=name, base=base[name], head=head[name])
+        for name in dict.fromkeys((*base, *head))
+    ]
+    long = [
+        one
+        for one in families
+        if one.base_seconds >= HISTORY_SHARE * steps.base_seconds
+        or one.head_seconds >= HISTORY_SHARE * steps.head_seconds
+    ]
+    return tuple(sorted(long, key=lambda one: (-one.most_seconds, one.name))[:MOST_IN_HISTORY])
 
 
 def common_ratios(families: Sequence[KernelFamily], *, pairs: int) -> FloatArray:

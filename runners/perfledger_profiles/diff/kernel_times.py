@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import ceil, fsum
 from statistics import fmean
 
-from perfledger.kernel_times import KernelTimes, StepSeconds
+from perfledger.kernel_times import OPERATOR_ARROW, KernelTimes, StepSeconds
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger_profiles.diff.grouping import longest_operation, name_of
 from perfledger_profiles.diff.matching import match
@@ -209,7 +209,7 @@ def _family_of(change: OperationChange) -> str:
     """Return the operator that most of the work belongs to; where it changed, both names."""
     sides = [side for side in (change.base, change.head) if side]
     names = [_operator(longest_operation(side)) for side in sides]
-    return " → ".join(dict.fromkeys(names))
+    return OPERATOR_ARROW.join(dict.fromkeys(names))
 
 
 def _name_of(change: OperationChange) -> str:

@@ -15,12 +15,23 @@ from sqlalchemy import ColumnElement, func, select as columns, update
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
-from perfledger.metrics import METRICS, OPTIONAL_METRICS, Metric, MetricKind, WorseDirection
+from perfledger.metrics import (
+    FAMILY_PREFIX,
+    METRICS,
+    OPTIONAL_METRICS,
+    Metric,
+    MetricKind,
+    WorseDirection,
+)
 from perfledger.records import Machine
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.planning.epochs import epoch_key
 from perfledger_service.store.fleet.machines import machines_by_hash
-from perfledger_service.store.imported_history import IS_IMPORTED, IS_IMPORTED_SERIES
+from perfledger_service.store.imported_history import (
+    IS_FAMILY_SERIES,
+    IS_IMPORTED,
+    IS_IMPORTED_SERIES,
+)
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED, MAX_SERIES
 from perfledger_service.store.tables import (
     BranchCommitRow,
@@ -140,11 +151,13 @@ def branch_series(
     upload_id: str | None = None,
     series_id: int | None = None,
     is_imported: bool | None = None,
+    families_of: str | None = None,
 ) -> tuple[BranchSeries, ...]:
     """Return a project's series over the newest commits of their kind: of checks, or of imports.
 
     Only those that an upload adds to, or one, by their ids; only imported ones, or only measured
-    ones.
+    ones. Kernel families are left out, but for those of the workload `families_of` alone, and where
+    the one series is such a family.
     """
     query = select(SeriesRow).where(col(SeriesRow.project_id) == project_id)
     if upload_id is not None:
@@ -152,7 +165,11 @@ def branch_series(
             col(ObservationRow.upload_id) == upload_id
         )
         query = query.where(col(SeriesRow.id).in_(of_upload))
-    if series_id is not None:
+    if families_of is not None:
+        query = query.where(IS_FAMILY_SERIES, col(SeriesRow.workload) == families_of)
+    elif series_id is None:
+        query = query.where(~IS_FAMILY_SERIES)
+    else:
         query = query.where(col(SeriesRow.id) == series_id)
     if is_imported is not None:
         query = query.where(IS_IMPORTED_SERIES if is_imported else ~IS_IMPORTED_SERIES)
@@ -296,5 +313,7 @@ def _device(machine: Machine, device_class: str) -> str:
 def _metric(row: SeriesRow) -> Metric:
     """Return a series' metric; one unknown to this version counts as a speed."""
     metric = (METRICS | OPTIONAL_METRICS).get(row.metric)
-    kind = MetricKind.SPEED if metric is None else metric.kind
+    is_family = row.metric.startswith(FAMILY_PREFIX) and not is_imported_class(row.device_class)
+    unknown = MetricKind.KERNEL if is_family else MetricKind.SPEED
+    kind = unknown if metric is None else metric.kind
     return Metric(name=row.metric, unit=row.unit, worse=WorseDirection(row.worse), kind=kind)

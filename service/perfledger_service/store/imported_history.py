@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 import msgspec
-from sqlalchemy import ColumnElement, delete
+from sqlalchemy import ColumnElement, and_, delete
 from sqlmodel import Session, col, func, select
 
+from perfledger.metrics import FAMILY_PREFIX
 from perfledger_service.store.tables import (
     EnvironmentRow,
     ObservationRow,
@@ -23,6 +24,10 @@ IMPORTED_ENVIRONMENTS = select(EnvironmentRow.hash).where(
 # Whether an upload is an import: neither a check of the project nor of a machine of its fleet.
 IS_IMPORTED: ColumnElement[bool] = col(UploadRow.environment_hash).in_(IMPORTED_ENVIRONMENTS)
 IS_IMPORTED_SERIES: ColumnElement[bool] = col(SeriesRow.device_class).startswith(IMPORTED_CLASS)
+# Whether a series is a kernel family of a workload, and not a metric by which it is judged.
+IS_FAMILY_SERIES: ColumnElement[bool] = and_(
+    col(SeriesRow.metric).startswith(FAMILY_PREFIX), ~IS_IMPORTED_SERIES
+)
 _REMOVABLE_SERIES_DECODER = msgspec.json.Decoder(RemovableSeries)
 
 

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.expected_classes import expected_classes, missing_classes
-from perfledger_service.store.imported_history import IS_IMPORTED
+from perfledger_service.store.imported_history import IS_FAMILY_SERIES, IS_IMPORTED
 from perfledger_service.store.observations import is_attested, select_points
 from perfledger_service.store.projects import project_named, projects
 from perfledger_service.store.retention.removals import removals_of
@@ -354,7 +354,11 @@ def _summaries(
     """Return the series of workloads with their newest believed values, in two queries."""
     rows = session.exec(
         select(SeriesRow)
-        .where(col(SeriesRow.project_id) == project_id, col(SeriesRow.workload).in_(workloads))
+        .where(
+            col(SeriesRow.project_id) == project_id,
+            col(SeriesRow.workload).in_(workloads),
+            ~IS_FAMILY_SERIES,
+        )
         .order_by(col(SeriesRow.workload), col(SeriesRow.device_class), col(SeriesRow.metric))
         .limit(MAX_SERIES)
     ).all()

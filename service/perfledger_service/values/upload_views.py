@@ -228,6 +228,44 @@ class SeriesHistory:
     searched: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyChange:
+    """A change of a kernel family: `added_s` are the seconds that it added to a step.
+
+    `is_moved` says that other families of the workload lost or took over as much.
+    """
+
+    change: SeriesChange
+    added_s: float
+    is_moved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyHistory:
+    """The seconds of one kernel family in a step, at some of a branch's measured commits.
+
+    `places` count all of them.
+    """
+
+    series_id: int
+    name: str  # untrusted
+    places: tuple[int, ...]
+    seconds: tuple[float, ...]
+    changes: tuple[FamilyChange, ...] = ()  # oldest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelHistory:
+    """The kernel families of a workload on one device class, the longest first.
+
+    `commits` are those at which any of them was measured, oldest first.
+    """
+
+    device_class: str
+    commits: tuple[str, ...]
+    families: tuple[FamilyHistory, ...]
+
+
 def commits_of(points: Sequence[SeriesPoint]) -> tuple[SeriesCommit, ...]:
     """Return one point for each commit, in the order of the given ones.
 

@@ -36,6 +36,7 @@ from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import bundle_content, upload_by_id
 from perfledger_service.usecases.events.triaged_events import workload_events
 from perfledger_service.usecases.fleet.capacity import capacity_view, fleet_version
+from perfledger_service.usecases.history.kernel_history import kernel_histories
 from perfledger_service.usecases.history.series_history import series_history
 from perfledger_service.usecases.pull_requests.compare_uploads import compare_uploads
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
@@ -191,7 +192,8 @@ def workload(reader: CurrentPageReader, owner: Name, name: Name, workload: str) 
         project = project_named(session, view.repository)
         events, commits = workload_events(session, project, view.text)
         acceptances = acceptances_of_project(session, project.id)
-    return workload_page(view, acceptances, events=events, commits=commits)
+        kernels = kernel_histories(session, project.id, view.text)
+    return workload_page(view, acceptances, events=events, commits=commits, kernels=kernels)
 
 
 @router.get("/{owner}/{name}/compare")

@@ -7,6 +7,7 @@ from perfledger_baselines.estimation import kernel_families as families_module
 from perfledger_baselines.estimation.kernel_families import (
     PairedSeconds,
     common_ratios,
+    history_families,
     kernel_families,
     median_step,
     sum_of,
@@ -201,3 +202,51 @@ def test_of_two_middle_families_the_faster_one_is_the_typical_one():
     (ratio,) = common_ratios(kernel_families(made, places=[0]), pairs=1)
 
     assert ratio == pytest.approx(0.5 + (count // 2 - 1) / 100)
+
+
+def steps_of(*kernels, seconds=1.0, pairs=1):
+    steps = ((seconds,),) * pairs
+    return WorkloadKernels(
+        workload="w",
+        pairs=tuple(range(pairs)),
+        base_steps=steps,
+        head_steps=steps,
+        kernels=kernels,
+    )
+
+
+def test_a_history_has_what_takes_a_hundredth_of_a_step_on_either_side_the_longest_first():
+    windows = steps_of(
+        kernel("short", ((0.009,),), ((0.009,),)),
+        kernel("new", ((0.0,),), ((0.02,),), counts=(0.0, 1.0)),
+        kernel("mm", ((0.3,),), ((0.2,),)),
+        kernel("mm", ((0.1,),), ((0.1,),), name="other"),
+    )
+
+    mm, new = history_families(windows)
+
+    assert (mm.name, new.name) == ("mm", "new")
+    assert (mm.base.tolist(), mm.head.tolist()) == ([0.4], [pytest.approx(0.3)])
+    assert (new.base.tolist(), new.head.tolist()) == ([0.0], [0.02])
+
+
+def test_work_that_another_operator_runs_now_is_each_sides_own_operators():
+    windows = steps_of(
+        kernel("attention → bmm", ((0.2,),), ((0.5,),)), kernel("bmm", ((0.1,),), ((0.1,),))
+    )
+
+    bmm, attention = history_families(windows)
+
+    assert (bmm.name, bmm.base.tolist(), bmm.head.tolist()) == ("bmm", [0.1], [0.6])
+    assert (attention.name, attention.base.tolist(), attention.head.tolist()) == (
+        "attention",
+        [0.2],
+        [0.0],
+    )
+
+
+def test_a_history_has_at_most_twenty_families_and_none_without_a_window():
+    many = [kernel(f"k{number}", ((0.02,),), ((0.02,),)) for number in range(25)]
+
+    assert len(history_families(steps_of(*many))) == 20
+    assert history_families(WorkloadKernels(workload="w", failure="the profiler ended")) == ()

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.history.kernel_history import kernel_section
 from perfledger_service.rendering.history.triage import triage_row
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.environment import render
@@ -11,6 +12,7 @@ from perfledger_service.rendering.layout.paging import Page
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.branch_views import TriagedEvent
 from perfledger_service.values.upload_views import (
+    KernelHistory,
     PullRequestsView,
     SeriesSummary,
     UploadView,
@@ -79,8 +81,9 @@ def workload_page(
     *,
     events: Sequence[TriagedEvent] = (),
     commits: Sequence[str] = (),
+    kernels: Sequence[KernelHistory] = (),
 ) -> str:
-    """Return the page of one workload: its metrics on each machine, events and accepted changes.
+    """Return the page of one workload: metrics and kernels by machine, events, accepted changes.
 
     `events` are the workload's and `acceptances` the project's, newest first. `commits` are those
     of the search that has the events.
@@ -92,6 +95,7 @@ def workload_page(
         machines=[(name, _sorted(series)) for name, series in by_machine],
         events=[triage_row(one, commits) for one in events[:MAX_EVENTS]],
         events_left_out=max(0, len(events) - MAX_EVENTS),
+        kernels={one.device_class: kernel_section(one) for one in kernels},
         acceptances=[one for one in acceptances if one.workload == view.text],
         **_words(),
     )

@@ -31,7 +31,7 @@ class SeriesChangeRow:
 def series_page(history: SeriesHistory, *, page: int = 1) -> str:
     """Return the page of one series, with one page of its commits, newest first."""
     series = history.series
-    label = vocabulary.metric_label(series.metric) or series.metric
+    label = vocabulary.series_label(series.metric)
     chart = series_chart(history)
     spoken = f"{label} over commits; the table below has the same numbers"
     return render(

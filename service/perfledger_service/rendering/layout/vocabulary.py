@@ -8,6 +8,7 @@ from perfledger.metrics import (
     CPU_ACTIVE,
     CPU_TIME,
     ENERGY_PER_STEP,
+    FAMILY_PREFIX,
     FLOPS_PER_STEP,
     KERNELS,
     MEMORY_OVER_TIME,
@@ -209,6 +210,12 @@ def tone(outcome: str, *, is_warning: bool = False) -> str:
 def metric_label(name: str) -> str | None:
     """Return the label of a metric, None for an unknown one."""
     return _LABELS.get(name)
+
+
+def series_label(metric: str) -> str:
+    """Return what a series shows; the name of a kernel family or an unknown metric is untrusted."""
+    family = metric.removeprefix(FAMILY_PREFIX)
+    return metric_label(metric) or (metric if family == metric else f"kernel family {family}")
 
 
 def metric_order(name: str) -> tuple[int, str]:

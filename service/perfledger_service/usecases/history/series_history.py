@@ -1,11 +1,12 @@
 """Builds the history of one series: its commits, its changes and those of its machine."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from sqlmodel import Session
 
+from perfledger_baselines.history.detection.changes import ChangePoint
 from perfledger_baselines.history.detection.detect import detect
-from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
+from perfledger_service.store.default_branch import branch_series, commits_of_branch
 from perfledger_service.store.page_queries import series_view
 from perfledger_service.store.projects import project_named
 from perfledger_service.values.upload_views import SeriesChange, SeriesHistory, commits_of
@@ -22,7 +23,8 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
     for series in branch_series(session, project.id, series_id=series_id):
         shas = [commits[position] for position in series.positions]
         searched += len(shas)
-        changes += _changes(series, shas)
+        findings = detect(series.values, times=series.times)
+        changes += [series_change(one, shas) for one in findings.changes]
         new_machines += [
             sha
             for sha, earlier, later in zip(
@@ -39,13 +41,13 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
     )
 
 
-def _changes(series: BranchSeries, shas: list[str]) -> Iterator[SeriesChange]:
-    for change in detect(series.values, times=series.times).changes:
-        yield SeriesChange(
-            sha=shas[change.index],
-            after_sha=shas[max(0, change.earliest - 1)],
-            last_sha=shas[change.latest],
-            change=change.change,
-            low=change.low,
-            high=change.high,
-        )
+def series_change(change: ChangePoint, commits: Sequence[str]) -> SeriesChange:
+    """Return a change of a series that was measured at these commits, oldest first."""
+    return SeriesChange(
+        sha=commits[change.index],
+        after_sha=commits[max(0, change.earliest - 1)],
+        last_sha=commits[change.latest],
+        change=change.change,
+        low=change.low,
+        high=change.high,
+    )

@@ -2,21 +2,15 @@
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from hashlib import sha256
-from itertools import chain
 
-import numpy as np
 from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import Metric, MetricKind
-from perfledger.records import Machine, Run, Side
-from perfledger_baselines.estimation.estimators import point_estimates
-from perfledger_baselines.estimation.typical_range import Range, typical_ranges
+from perfledger.records import Machine
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, decode_bundle, unpack
 from perfledger_service.errors import RefusedError, TooManyRequestsError, UsageError
@@ -29,7 +23,6 @@ from perfledger_service.store.expected_classes import add_expected_classes
 from perfledger_service.store.gate_checks import add_gate_check
 from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.observations import (
-    Observation,
     add_observations,
     new_observations,
 )
@@ -51,9 +44,9 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.events.pull_request_events import track_upload
 from perfledger_service.usecases.fleet.quarantine import devices_used
+from perfledger_service.usecases.history.bundle_observations import observations_in
 from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.run_values import medians
 from perfledger_service.usecases.jobs.quarantine_waits import ask_again
 from perfledger_service.usecases.jobs.runner_queue import answer_job
 from perfledger_service.usecases.pull_requests.actions_runs import sender_of
@@ -273,38 +266,6 @@ def is_waiting(upload: StoredUpload) -> bool:
     return upload.status is UploadStatus.RECEIVED or is_again
 
 
-def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
-    """Return the observations of each workload's metrics on each side of a bundle.
-
-    A check of a commit against itself has only base observations, since it is one commit.
-    """
-    places: dict[tuple[str, Side], list[int]] = {}
-    is_same = bundle.base.sha == bundle.head.sha
-    # A new commit's position is after its base's, whichever side was measured first.
-    for place, run in sorted(enumerate(bundle.runs), key=lambda item: item[1].side is Side.HEAD):
-        if not (is_same and run.side is Side.HEAD):
-            places.setdefault((run.workload, run.side), []).append(place)
-    sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
-    machines = bundle.machines()
-    estimate = medians if bundle.is_imported else point_estimates
-    estimates = [(metric, estimate(bundle.runs, metric)) for metric in bundle.metrics]
-    measured = [
-        (metric, runs)
-        for its_places in places.values()
-        for metric, values in estimates
-        if (
-            runs := _measured_runs(
-                metric, [(bundle.runs[place], values[place]) for place in its_places]
-            )
-        )
-    ]
-    ranges = typical_ranges([[value for _, value in runs] for _, runs in measured])
-    return tuple(
-        _observation(metric, runs, interval, sha=sha, machines=machines)
-        for (metric, runs), interval in zip(measured, ranges, strict=True)
-    )
-
-
 def _commit_dates(bundle: Bundle) -> dict[str, datetime]:
     """Return when a bundle's commits were committed, without those that git does not date."""
     return {
@@ -312,44 +273,6 @@ def _commit_dates(bundle: Bundle) -> dict[str, datetime]:
         for one in (bundle.base, bundle.head)
         if one.committed_at
     }
-
-
-def _measured_runs(
-    metric: Metric, estimates: Sequence[tuple[Run, float | None]]
-) -> list[tuple[Run, float]]:
-    """Return the runs with a metric; for a tail all or none, since slow runs may lack it."""
-    measured = [(run, value) for run, value in estimates if value is not None]
-    is_cut = metric.kind is MetricKind.TAIL and len(measured) < len(estimates)
-    return [] if is_cut else measured
-
-
-def _observation(
-    metric: Metric,
-    measured: Sequence[tuple[Run, float]],
-    interval: Range | None,
-    *,
-    sha: Mapping[Side, str],
-    machines: Mapping[tuple[str, Side], Machine],
-) -> Observation:
-    if interval is None:  # too few processes, or zeros: a center without a spread
-        center = float(np.median([value for _, value in measured]))
-        interval = center, center, center
-    low, center, high = interval
-    first, _ = measured[0]
-    return Observation(
-        workload=first.workload,
-        metric=metric,
-        device_class=machines[first.workload, first.side].device_class,
-        side=first.side,
-        sha=sha[first.side],
-        processes=len(measured),
-        center=center,
-        low=low,
-        high=high,
-        samples=tuple(
-            chain.from_iterable(run.samples.get(metric.name, (value,)) for run, value in measured)
-        ),
-    )
 
 
 def _needs_posting(upload: StoredUpload) -> bool:

@@ -17,6 +17,8 @@ from perfledger_service.rendering.check.project_lists import (
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.branch_views import EventView, TriagedEvent
 from perfledger_service.values.upload_views import (
+    FamilyHistory,
+    KernelHistory,
     PullRequestsView,
     SeriesSummary,
     UploadStatus,
@@ -142,3 +144,37 @@ def test_a_workload_lists_its_step_time_first_and_says_when_it_was_measured(work
 
     assert re.findall(r"/series/(\d)", page) == ["3", "2", "0", "1"]
     assert page.count("2026-11-20") == len(series)
+
+
+def test_the_kernel_families_of_a_workload_stand_below_its_metrics_on_the_same_machine():
+    series = tuple(
+        SeriesSummary(
+            id=number,
+            workload="gpt:step",
+            metric="step_time_p50",
+            unit="s",
+            device_class=device_class,
+            points=3,
+            last=0.01,
+            measured_at=NOON,
+        )
+        for number, device_class in enumerate(("cpu:Test CPU:1", "cuda:NVIDIA H100:1"))
+    )
+    view = WorkloadsView(
+        repository="acme/models", text="gpt:step", series=series, workloads=1, page=1
+    )
+    kernels = KernelHistory(
+        device_class="cuda:NVIDIA H100:1",
+        commits=("a" * 40, "b" * 40),
+        families=(
+            FamilyHistory(series_id=8, name="<b>mm</b>", places=(0, 1), seconds=(0.003, 0.003)),
+        ),
+    )
+
+    page = workload_page(view, (), kernels=(kernels,))
+
+    assert page.count("Kernel families</h3>") == 1
+    assert page.index("Test CPU") < page.index("NVIDIA H100") < page.index("Kernel families</h3>")
+    assert '<a href="/series/8">' in page
+    assert "<b>mm" not in page
+    assert "<svg" in page

@@ -211,3 +211,16 @@ def test_a_device_that_idles_because_the_step_became_faster_does_not_make_the_ch
     assert vocabulary.conclusion_mark(replace(report, verdicts=(idler,))) == vocabulary.mark(
         Outcome.REGRESSED
     )
+
+
+@pytest.mark.parametrize(
+    ("metric", "label"),
+    [
+        ("step_time_p50", "step time"),
+        ("kernel:aten::mm", "kernel family aten::mm"),
+        ("kernels", "kernels"),
+        ("their_metric", "their_metric"),
+    ],
+)
+def test_a_series_is_named_by_its_metric_or_its_kernel_family(metric, label):
+    assert vocabulary.series_label(metric) == label

@@ -1,0 +1,43 @@
+"""Tells work that moved between the kernel families of a workload from work that was added."""
+
+import math
+from collections.abc import Sequence
+
+from perfledger_baselines.history.commits.attribution import AttributedChange
+from perfledger_baselines.history.commits.grouping import cluster_changes
+
+# Of what the slower families gained: a net above it is no moved work, however uncertain it is, and
+# one below it is moved work, however certain.
+MOST_NET_SHARE, SMALL_NET_SHARE = 0.25, 0.05
+# Half a 95 % interval in standard deviations.
+_HALF_WIDTHS = 1.96
+
+
+def moved_changes(changes: Sequence[AttributedChange]) -> frozenset[AttributedChange]:
+    """Return the changes of a workload's kernel families on one machine class that only moved work.
+
+    Those are changes at one place of which some are slower and others faster, where what they add
+    together is not shown to differ from nothing and is a small share of what the slower ones
+    gained: work that was renamed, fused, split, or is done by another operator.
+    """
+    return frozenset(
+        change
+        for group in cluster_changes(changes, belongs=lambda _one, _other: True)
+        if _is_moved(group)
+        for change in group
+    )
+
+
+def _is_moved(group: Sequence[AttributedChange]) -> bool:
+    deltas = [one.change.after - one.change.before for one in group]
+    gained = math.fsum(delta for delta in deltas if delta > 0)
+    saved = -math.fsum(delta for delta in deltas if delta < 0)
+    doubt = _HALF_WIDTHS * math.hypot(*map(_spread, group))
+    most = max(min(MOST_NET_SHARE * gained, doubt), SMALL_NET_SHARE * gained)
+    return saved > 0 and abs(gained - saved) <= most
+
+
+def _spread(family: AttributedChange) -> float:
+    """Return the standard deviation of what a family gained; a level of nothing has none."""
+    width = (family.change.high - family.change.low) * family.change.before
+    return width / 2 / _HALF_WIDTHS if math.isfinite(width) else 0.0

@@ -1,0 +1,136 @@
+"""Renders the history of a workload's kernel families: areas over commits, and their changes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perfledger_service.rendering.chart.axis import linear_axis, places_axis
+from perfledger_service.rendering.chart.marks import SERIES_TONES, BandMark, Tone
+from perfledger_service.rendering.chart.picture import Chart, LegendKey
+from perfledger_service.rendering.chart.svg import embedded_svg
+from perfledger_service.rendering.layout import number_format, provenance_facts
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.values.upload_views import FamilyChange, FamilyHistory, KernelHistory
+
+# Areas of a chart; the rest is one more. More colours cannot be told apart.
+MAX_AREAS = 8
+MAX_CHANGES = 10  # of a device class
+_MAX_LABELS = 10
+_MAX_NAME = 40  # of a legend's entry
+_OPACITY = 0.75
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyChangeRow:
+    """A change of a kernel family as shown."""
+
+    series_id: int
+    name: str  # untrusted
+    commits: str  # a range of git
+    seconds: str
+    size: str  # "" from nothing
+    tone: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSection:
+    """The kernel families of a workload on one device class as shown."""
+
+    commits: int
+    svg: str  # "" of fewer than two commits
+    families: tuple[tuple[int, str, str], ...]  # id of the series, untrusted name, newest time
+    changes: tuple[FamilyChangeRow, ...]  # newest first
+
+
+def kernel_section(history: KernelHistory) -> KernelSection:
+    """Return the kernel families of a workload on one device class, the longest first."""
+    chart = kernel_chart(history)
+    spoken = "time of kernel families in a step over commits; the table below has the newest"
+    return KernelSection(
+        commits=len(history.commits),
+        svg="" if chart is None else embedded_svg(chart, label=spoken),
+        families=tuple(
+            (one.series_id, one.name, number_format.seconds(one.seconds[-1]))
+            for one in history.families
+        ),
+        changes=_newest_changes(history),
+    )
+
+
+def kernel_chart(history: KernelHistory) -> Chart | None:
+    """Return the families' seconds as areas on each other, None for fewer than two commits.
+
+    At a commit where a family was not recorded it is no part of the step.
+    """
+    commits = len(history.commits)
+    if commits < 2:  # noqa: PLR2004 - an area has two ends
+        return None
+    rows = [_row(one, commits) for one in history.families]
+    areas, rest = rows[:MAX_AREAS], rows[MAX_AREAS:]
+    names = [clean(one.name, limit=_MAX_NAME) for one in history.families[:MAX_AREAS]]
+    tones = list(SERIES_TONES[: len(areas)])
+    if rest:
+        areas.append([sum(column) for column in zip(*rest, strict=True)])
+        names.append(f"{len(rest)} others")
+        tones.append(Tone.MUTED)
+    bands: list[BandMark] = []
+    floor = [0.0] * commits
+    for row, tone in zip(areas, tones, strict=True):
+        top = [low + value for low, value in zip(floor, row, strict=True)]
+        points = tuple(zip(range(commits), floor, top, strict=True))
+        bands.append(BandMark(points=points, tone=tone, opacity=_OPACITY))
+        floor = top
+    labels = [provenance_facts.short_sha(sha)[:7] for sha in history.commits]
+    return Chart(
+        x=places_axis(labels, most=_MAX_LABELS),
+        y=linear_axis(0.0, max(floor) or 1.0, label=number_format.seconds),
+        marks=tuple(bands),
+        legend=tuple(
+            LegendKey(label=name, tone=tone, opacity=_OPACITY)
+            for name, tone in zip(names, tones, strict=True)
+        ),
+        height=220.0,
+    )
+
+
+def _row(family: FamilyHistory, commits: int) -> list[float]:
+    row = [0.0] * commits
+    for place, seconds in zip(family.places, family.seconds, strict=True):
+        row[place] = seconds
+    return row
+
+
+def _newest_changes(history: KernelHistory) -> tuple[FamilyChangeRow, ...]:
+    places = {sha: place for place, sha in enumerate(history.commits)}
+    changes = [(family, one) for family in history.families for one in family.changes]
+    changes.sort(key=lambda item: (-places[item[1].change.sha], -abs(item[1].added_s)))
+    return tuple(_change_rows(changes[:MAX_CHANGES]))
+
+
+def _change_rows(
+    changes: Sequence[tuple[FamilyHistory, FamilyChange]],
+) -> Iterator[FamilyChangeRow]:
+    for family, one in changes:
+        size, interval = number_format.change(one.change.change, one.change.low, one.change.high)
+        is_relative = size != number_format.NOT_KNOWN
+        first, last = (
+            provenance_facts.short_sha(sha)[:10]
+            for sha in (one.change.after_sha, one.change.last_sha)
+        )
+        sign = "+" if one.added_s > 0 else "-"
+        tone, word = _badge(one)
+        yield FamilyChangeRow(
+            series_id=family.series_id,
+            name=family.name,
+            commits=f"{first}..{last}",
+            seconds=f"{sign}{number_format.seconds(abs(one.added_s))}",
+            size=f"{size}, {interval}" if is_relative else "",
+            tone=tone,
+            word=word,
+        )
+
+
+def _badge(change: FamilyChange) -> tuple[str, str]:
+    if change.is_moved:
+        return "unchanged", "moved"
+    return ("regressed", "slower") if change.added_s > 0 else ("improved", "faster")

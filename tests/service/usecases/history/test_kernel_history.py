@@ -1,0 +1,116 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.metrics import KERNELS
+from perfledger.records import Revision
+from perfledger_service.store.database import read_session
+from perfledger_service.store.default_branch import branch_series
+from perfledger_service.store.page_queries import workload_view
+from perfledger_service.usecases.history.kernel_history import kernel_histories
+from perfledger_service.usecases.history.series_history import series_history
+from tests.baselines.judging.example_kernels import (
+    kernel,
+    on_base,
+    on_head,
+    scaled,
+    with_kernels,
+    workload,
+)
+from tests.service.conftest import METRICS, REPOSITORY
+
+WORKLOAD = "gpt:step"
+
+
+def commit(number):
+    return Revision(sha=f"{number:040x}")
+
+
+@pytest.fixture
+def measure(engine, judged_on_branch, make_bundle):
+    """Measure a commit of the default branch against its parent, kernels at these levels."""
+
+    def measure(number, before, after):
+        windows = workload(number, name=WORKLOAD, noise=0.002)
+        for family in before:
+            one = kernel(windows, family)
+            one = on_base(one, scaled(one.base, before[family]))
+            one = on_head(one, scaled(one.head, after[family]))
+            windows = with_kernels(windows, **{family: one})
+        bundle = make_bundle(
+            seed=number,
+            ratio=1.0,
+            base=commit(number - 1),
+            head=commit(number),
+            pull_request=None,
+            metrics=(*METRICS, KERNELS),
+            kernels=(windows,),
+        )
+        plan = replace(bundle.plan, kernel_pairs=12, kernel_share=0.2)
+        judged_on_branch(engine, replace(bundle, plan=plan), upload_id=f"{number:032x}")
+
+    return measure
+
+
+def histories(engine):
+    with read_session(engine) as session:
+        return kernel_histories(session, 1, WORKLOAD)
+
+
+def test_families_are_listed_with_the_longest_first(engine, measure):
+    measure(1, {"mm": 1.0}, {"mm": 1.0})
+
+    (history,) = histories(engine)
+
+    names = [one.name for one in history.families]
+    assert names == ["mm", "attention", "gelu", "layer_norm", "add"]
+    assert history.commits == (commit(0).sha, commit(1).sha)
+    assert history.families[0].places == (0, 1)
+    assert history.families[0].seconds == pytest.approx((0.005, 0.005), rel=0.02)
+
+
+def test_families_stand_apart_from_the_metrics_that_are_searched_and_listed(engine, measure):
+    measure(1, {"mm": 1.0}, {"mm": 1.0})
+
+    with read_session(engine) as session:
+        searched = {one.series.metric.name for one in branch_series(session, 1)}
+        listed = {one.metric for one in workload_view(session, REPOSITORY, WORKLOAD).series}
+        (family, *_) = histories(engine)[0].families
+        own = series_history(session, family.series_id)
+
+    assert searched == listed
+    assert not any(name.startswith("kernel:") for name in searched)
+    assert own.series.metric == "kernel:mm"
+    assert len(own.commits) == 2
+
+
+def test_a_workload_without_kernels_has_no_such_history(engine, judged_on_branch, make_bundle):
+    judged_on_branch(engine, make_bundle(pull_request=None), upload_id=f"{1:032x}")
+
+    assert histories(engine) == ()
+
+
+@pytest.mark.slow(ci_only=True)
+def test_what_was_added_is_told_from_what_moved(engine, measure):
+    levels = [{"layer_norm": 1.0, "gelu": 1.0, "add": 1.0}]
+    for number in range(1, 36):
+        slower = {"layer_norm": 1.2} if number == 12 else {}
+        moved = {"gelu": 0.5, "add": 2.5} if number == 24 else {}
+        levels.append(levels[-1] | slower | moved)
+    for number in range(1, 36):
+        measure(number, levels[number - 1], levels[number])
+
+    (history,) = histories(engine)
+
+    changes = {
+        (one.name, change.change.sha, change.is_moved)
+        for one in history.families
+        for change in one.changes
+    }
+    assert changes == {
+        ("layer_norm", commit(12).sha, False),
+        ("gelu", commit(24).sha, True),
+        ("add", commit(24).sha, True),
+    }
+    (added,) = (one.changes[0] for one in history.families if one.name == "layer_norm")
+    assert added.added_s == pytest.approx(0.2 * 0.0003, rel=0.1)
