@@ -191,7 +191,7 @@ def job_of(row: Mapping[str, str], line: int, times: TimeColumns) -> Job | SkipR
         if 0 < end < start:  # an end of 0 has not come yet
             return SkipReason.ENDS_BEFORE_START
         # Acme's durations of Kalos count the wait, too; those of preempted jobs are shorter.
-        run = end - start if run is None or 0 <= end - start < run else run
+        run = end - start if run is None or (end and 0 <= end - start < run) else run
     if run is None and start is None:
         wait = None  # of a job that may be waiting still
     submit = start if submit is None else submit

@@ -248,6 +248,6 @@ def test_a_job_runs_no_longer_than_from_its_start_to_its_end():
 
 
 def test_a_preempted_job_runs_for_less_than_from_its_start_to_its_end():
-    jobs = read_job_log("submit_time,start_time,end_time,duration,gpus\n0,10,100,30,1\n").jobs
+    text = "submit_time,start_time,end_time,duration,gpus\n0,10,100,30,1\n0,0,0,50,1\n"
 
-    assert jobs.run_ms.tolist() == [30_000]
+    assert read_job_log(text).jobs.run_ms.tolist() == [30_000, 50_000]  # 0 has not come yet
