@@ -20,7 +20,7 @@ from perfledger_service.store.confirmation_state import add_alerts, save_confirm
 from perfledger_service.store.database import write_session
 from perfledger_service.store.default_branch import claim_commits
 from perfledger_service.store.observations import add_observations
-from perfledger_service.usecases.pull_requests.uploads import observations_in
+from perfledger_service.usecases.history.bundle_observations import observations_in
 
 WORKLOAD = "gpt:step"
 MACHINE = "cpu:Test CPU:1"

@@ -20,7 +20,7 @@ SAME_COUNT = 0.01
 FEWEST_FAMILIES = 5
 # Of a family, over that of all others: no family is what all have in common.
 MOST_WEIGHT = 0.5
-# The families that a history has: those that take a share of a step, the longest of them.
+# Families of a history: those that take this share of a step, and so many of them, the longest.
 HISTORY_SHARE = 0.01
 MOST_IN_HISTORY = 20
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from perfledger_baselines.history.commits.attribution import AttributedChange
 from perfledger_baselines.history.commits.grouping import cluster_changes
 
-# Of what the slower families gained: a net above it is no moved work, however uncertain it is, and
-# one below it is moved work, however certain.
+# Of what the slower families gained: a net above the first is no moved work, however uncertain, and
+# one below the second is moved work, however certain.
 MOST_NET_SHARE, SMALL_NET_SHARE = 0.25, 0.05
 # Half a 95 % interval in standard deviations.
 _HALF_WIDTHS = 1.96

@@ -18,7 +18,6 @@ from perfledger_service.usecases.pull_requests.upload_reports import UploadRepor
 from perfledger_service.usecases.pull_requests.uploads import (
     fail_upload,
     judge_upload,
-    observations_in,
     receive_bundle,
     unfinished_work,
     work_on,
@@ -176,36 +175,3 @@ def test_works_of_one_pull_request_share_a_partition(engine, received, make_bund
         "octo/models#8",
         f"octo/models@{'b' * 40}",
     ]
-
-
-def test_the_center_of_many_processes_is_theirs_and_not_their_samples(make_bundle):
-    """One process with many samples weighs as much as one with few."""
-    bundle = make_bundle(pairs=4, samples=3, ratio=1.0)
-    first = replace(
-        bundle.runs[0], samples={**bundle.runs[0].samples, "step_time_p50": (0.02,) * 300}
-    )
-    found = observations_in(replace(bundle, runs=(first, *bundle.runs[1:])))
-
-    [base] = [one for one in found if one.side == "base" and one.metric.unit == "s"]
-    assert base.processes == 4
-    assert base.center == pytest.approx(0.01 * 2**0.25, rel=0.01)
-    assert len(base.samples) == 309
-
-
-def test_a_base_has_its_place_before_its_head_whichever_was_measured_first(make_bundle):
-    bundle = make_bundle(pairs=4)
-    head_first = tuple(sorted(bundle.runs, key=lambda run: run.side, reverse=True))
-
-    found = observations_in(replace(bundle, runs=head_first))
-
-    assert found[0].sha == bundle.base.sha
-
-
-def test_counts_of_zero_have_a_center(make_bundle):
-    bundle = make_bundle()
-    metric = bundle.metrics[0]
-    exact = replace(metric, name="flops_per_step", unit="FLOP", scale="exact", kind="work")
-    runs = tuple(replace(run, samples={exact.name: (0.0,)}) for run in bundle.runs)
-    found = observations_in(replace(bundle, metrics=(exact,), runs=runs))
-
-    assert {(one.low, one.center, one.high) for one in found} == {(0.0, 0.0, 0.0)}
