@@ -19,11 +19,7 @@ from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check import runner
-from perfledger_service.usecases.check.runner import (
-    JobCommands,
-    child_environment,
-    machines_here,
-)
+from perfledger_service.usecases.check.runner import JobCommands, machines_here
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job
 from perfledger_service.values.service_views.device_views import DeviceKey
@@ -352,17 +348,6 @@ def test_who_may_start_workflows_is_to_be_told(run, site, monkeypatch):
         run("runner", "--until-idle", *words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
 
 
-def test_a_child_does_not_learn_where_and_as_whom_to_upload():
-    private = ("UPLOAD_TOKEN", "UPLOAD_URL", "GITHUB_TOKEN")
-    environment = {f"PERFLEDGER_{name}": "x" for name in private} | {"PATH": "/bin"}
-
-    assert child_environment(environment) == {"PATH": "/bin"}
-
-
-def test_this_machine_measures_on_its_cores():
-    assert machines_here({})[-1].device_class.startswith("cpu:")
-
-
 @pytest.fixture
 def command_of(clone, site, tmp_path, now):
     """Return a function that returns the command for a job, without the Python that runs it."""
@@ -406,18 +391,3 @@ def test_a_run_of_the_default_branch_chooses_its_base_itself(command_of):
 
     assert "--head=HEAD" in words
     assert not any(word.startswith("--base") for word in words)
-
-
-def test_no_workload_of_a_bisection_is_taken_for_an_option(command_of):
-    values = {"kind": RunnerJobKind.BISECTION, "workloads": ("--build=x",), "metric": "cpu_time"}
-    assert command_of(**values, excluded_devices=("--build=x",)) == [
-        "history",
-        "bisect",
-        "--save-bundle=bundle.json",
-        "--metric=cpu_time",
-        "--exclude-device=--build=x",
-        "--",
-        "--build=x",
-        "BASE",
-        "HEAD",
-    ]

@@ -15,9 +15,9 @@ def refuse_excluded(
     That is known by the names of the machine's first devices, as many as a workload uses.
     """
     names = {name for spec in specs for name in _part(machine, spec).occupied_names}
-    found = sorted(names & set(excluded))
-    if found:
-        devices = ", ".join(map(clean, found))
+    excluded_names = sorted(names & set(excluded))
+    if excluded_names:
+        devices = ", ".join(map(clean, excluded_names))
         msg = f"{devices} is in quarantine or excluded: measure on another device of its class"
         raise ExcludedDeviceError(msg)
 
