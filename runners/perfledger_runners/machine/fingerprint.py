@@ -100,7 +100,7 @@ def read_machine(
     gpu = nvml and find_gpu(nvml, uuid=machine.uuid, environment=environment)
     if gpu is None:
         return machine, None
-    gpu_facts = gpu.facts(others=visible_uuids(nvml, environment))
+    gpu_facts = gpu.facts(visible=visible_uuids(nvml, environment))
     return fingerprint(facts, requested=requested, host=host, gpu=gpu_facts), gpu
 
 

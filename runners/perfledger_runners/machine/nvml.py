@@ -101,10 +101,10 @@ class Gpu:
         self._nvml = nvml
         self.handle = handle
 
-    def facts(self, *, others: Iterable[str] = ()) -> GpuFacts:
+    def facts(self, *, visible: Iterable[str] = ()) -> GpuFacts:
         """Return the facts that do not change during a check.
 
-        `others` are the ids of all GPUs that the workloads may use.
+        `visible` are the ids of all GPUs that the workloads may use.
         """
         memory = self._ask("nvmlDeviceGetMemoryInfo")
         condition = self.condition()
@@ -112,7 +112,7 @@ class Gpu:
         return GpuFacts(
             model=self._ask("nvmlDeviceGetName") or "",
             uuid=uuid,
-            more_uuids=tuple(each for each in others if each != uuid),
+            more_uuids=tuple(each for each in visible if each != uuid),
             parent_uuid=self._parent_uuid(),
             driver=_call(self._nvml, "nvmlSystemGetDriverVersion") or "",
             cuda=_cuda(_call(self._nvml, "nvmlSystemGetCudaDriverVersion")),

@@ -166,7 +166,7 @@ def test_a_gpu_that_the_driver_does_not_show_is_what_the_framework_tells():
 
 def test_a_machine_names_all_its_gpus_in_the_frameworks_order(fake_nvml):
     told = facts(kind="cuda", uuid="GPU-1", more_uuids=("GPU-0", "GPU-2"), count=3)
-    gpu = Gpu(fake_nvml(), "handle").facts(others=("GPU-0", "GPU-1", "GPU-2"))
+    gpu = Gpu(fake_nvml(), "handle").facts(visible=("GPU-0", "GPU-1", "GPU-2"))
 
     machine = fingerprint(told, requested="auto", host=HOST, gpu=gpu)
 

@@ -220,7 +220,7 @@ def test_a_slice_names_its_gpu(fake_nvml):
         "nvmlDeviceGetUUID": {"slice 7": "MIG-7", "whole": "GPU-1"},
     }
 
-    facts = Gpu(library, "slice 7").facts(others=["MIG-7"])
+    facts = Gpu(library, "slice 7").facts(visible=["MIG-7"])
 
     assert (facts.uuid, facts.more_uuids, facts.parent_uuid) == ("MIG-7", (), "GPU-1")
 
