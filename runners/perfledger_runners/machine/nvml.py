@@ -256,8 +256,8 @@ def visible_uuids(nvml: Any, environment: Mapping[str, str]) -> tuple[str, ...]:
     count = _call(nvml, "nvmlDeviceGetCount") or 0
     names = visible.split(",") if visible else map(str, range(count))
     handles = (_visible_handle(nvml, name.strip()) for name in names)
-    known = takewhile(lambda handle: handle is not None, handles)
-    return tuple(filter(None, (_call(nvml, "nvmlDeviceGetUUID", each) for each in known)))
+    devices = takewhile(lambda handle: handle is not None, handles)
+    return tuple(filter(None, (_call(nvml, "nvmlDeviceGetUUID", each) for each in devices)))
 
 
 def _visible_handle(nvml: Any, name: str) -> Any:  # noqa: ANN401 - see load_nvml
