@@ -27,9 +27,9 @@ def host_identity(
     (machine-id(5)): copies of one disk, as nodes of a cluster often are, have the same id. `name`
     is the kernel's by default.
     """
-    given = environment.get(HOST_VARIABLE, "").strip()
-    if given:
-        return _digest(given)
+    host_name = environment.get(HOST_VARIABLE, "").strip()
+    if host_name:
+        return _digest(host_name)
     machine_id = read_text(files.etc / "machine-id")
     if _is_container(environment, files) or not _MACHINE_ID.fullmatch(machine_id):
         return ""
