@@ -77,7 +77,7 @@ def python_path(
     path is below `root`, except folders `without` which a copy runs, and those that would hide a
     module of the standard library from other programs.
     """
-    own = [
+    entries = [
         entry
         for entry in dict.fromkeys(search_path)
         if (folder := Path(entry)).is_relative_to(root)
@@ -85,7 +85,7 @@ def python_path(
         and os.pathsep not in entry
         and _is_safe(folder)
     ]
-    return os.pathsep.join(filter(None, (*own, inherited)))
+    return os.pathsep.join(filter(None, (*entries, inherited)))
 
 
 def _is_installed(folder: Path) -> bool:

@@ -251,7 +251,7 @@ class ObservationRow(StoreRow, table=True):
 
 
 class PairSpreadRow(StoreRow, table=True):
-    """Log head - log base of an upload's pairs in a series, as little-endian floats of 4 bytes."""
+    """Differences of an upload's pairs in a series: log head - log base, little-endian floats."""
 
     __table_args__ = (UniqueConstraint("upload_id", "series_id"), Index(None, "series_id", "id"))
 

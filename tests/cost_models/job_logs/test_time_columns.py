@@ -12,8 +12,8 @@ def seconds(*texts):
     return [times.seconds(text, line, "start") for line, text in enumerate(texts, start=2)]
 
 
-def at(*parts):
-    return datetime(*parts, tzinfo=UTC).timestamp()
+def at(year, month, day, hour=0, minute=0, second=0):
+    return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
 
 
 @pytest.mark.parametrize(

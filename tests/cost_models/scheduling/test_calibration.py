@@ -55,6 +55,7 @@ def test_of_replays_that_are_not_calibrated_the_one_with_the_nearest_figures_is_
     # or less, and shortest-first with a tenth of the recorded mean wait was nearer job by job than
     # first come, first served with four fifths of it.
     exact = calibration_of(with_record(outcome, 1.0))
+    assert exact is not None
     first_come = replace(exact, wait_p95=BootstrapInterval(0.56, None, None), job_error=3.24)
     shortest_first = replace(exact, wait_mean=BootstrapInterval(0.1, None, None), job_error=2.27)
     no_waits = replace(exact, wait_mean=BootstrapInterval(0.0, None, None), job_error=2.0)
