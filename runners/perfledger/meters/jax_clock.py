@@ -61,7 +61,7 @@ class JaxClock:
             if not any(map(_is_value, leaves)):
                 raise TypeError(RETURN_ARRAYS)
             self.devices = max(len(_devices(leaf)) or 1 for leaf in leaves)
-            self.used = frozenset().union(*map(_devices, leaves))
+            self.used = frozenset[Any]().union(*map(_devices, leaves))
         return passed
 
 

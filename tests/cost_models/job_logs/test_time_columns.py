@@ -12,7 +12,8 @@ def seconds(*texts):
     return [times.seconds(text, line, "start") for line, text in enumerate(texts, start=2)]
 
 
-def at(year, month, day, hour=0, minute=0, second=0):
+def at(year, month, day, *clock):
+    hour, minute, second = (*clock, 0, 0, 0)[:3]
     return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
 
 

@@ -102,7 +102,9 @@ def _judged_run(session: Session, device_id: int, bundle: Bundle, *, now: dateti
     epoch = epoch_key(bundle.machine)
     rates = [_rate(each, bundle.machine) for each in bundle.canaries]
     is_identified = bundle.machine.is_identified
-    earlier = own_rates(session, device_id, epoch=epoch) if is_identified else {}
+    earlier: Mapping[RateKey, list[float]] = {}
+    if is_identified:
+        earlier = own_rates(session, device_id, epoch=epoch)
     siblings = sibling_rates(session, device_id)
     busy = [each for each in bundle.host_findings if each.level is FindingLevel.BUSY]
     before = newest_run(session, device_id)

@@ -54,7 +54,7 @@ def explain_waits(
 
     What another runner's request said of it stays: both would write it in turn.
     """
-    devices = frozenset().union(*map(request.devices_of, request.machine_classes))
+    devices = frozenset[tuple[str, str]]().union(*map(request.devices_of, request.machine_classes))
     is_here = ((each.device.device, each.device.name) in devices for each in closed)
     names = ", ".join(each.device.name for each in compress(closed, is_here))
     reason = f"{WAITS_FOR_ANOTHER}: {names} of {request.runner} is in quarantine"[:MAX_REASON]

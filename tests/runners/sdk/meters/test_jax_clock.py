@@ -26,10 +26,11 @@ class FakeArray:
         raise NotImplementedError
 
 
-class FakeDevice(SimpleNamespace):
+class FakeDevice:
     """A device, which is equal to no other one."""
 
-    __hash__ = object.__hash__
+    def __init__(self, **values):
+        self.__dict__.update(values)
 
 
 class FakeJax:
@@ -124,12 +125,18 @@ def test_before_the_first_step_it_is_one_device():
     assert (meter.devices(), meter.device_places()) == (1, ())
 
 
+class ThreeDevices(FakeJax):
+    """A JAX with three devices."""
+
+    def devices(self, platform=None):
+        return [*super().devices(platform), "second", "third"]
+
+
 def test_a_step_knows_the_places_of_its_devices():
-    jax = FakeJax()
+    jax = ThreeDevices()
     meter = JaxMeter(jax, Device.TPU)
-    jax.devices = lambda _platform=None: ["first", "second", "third"]
     array = FakeArray()
-    array.sharding = SimpleNamespace(device_set={"third", "first"})
+    array.sharding = SimpleNamespace(device_set={"third", jax.device})
     meter.clock.time(lambda: array)
 
     assert meter.device_places() == (0, 2)

@@ -55,13 +55,12 @@ def removable(any_engine, now):
 
 
 def test_the_first_runs_of_each_state_and_the_newest_stay(store, removable):
-    for number in range(1, 13):
-        last = store(number)
+    moments = [store(number) for number in range(1, 13)]
     for number in range(13, 25):
         store(number, machine=replace(GPU, kernel="newer"))
 
     assert removable() == (*range(7, 13), *range(19, 22))
-    assert removable(before=last) == (*range(7, 12),)
+    assert removable(before=moments[-1]) == (*range(7, 12),)
 
 
 def test_what_says_nothing_goes_but_the_newest_that_does_stays(store, removable):
@@ -75,8 +74,8 @@ def test_what_says_nothing_goes_but_the_newest_that_does_stays(store, removable)
 def test_runs_before_a_release_take_no_place_of_those_after_it(store, removable, any_engine, now):
     for number in range(1, 9):
         store(number)
-    for number in (9, 10):  # the second is the one that begins the quarantine
-        moment = store(number, speed=0.8)
+    store(9, speed=0.8)
+    moment = store(10, speed=0.8)  # which begins the quarantine
     with read_session(any_engine) as session:
         project = project_for(session, "octo/models", now=now)
     actor = Actor(name="alice")
@@ -94,7 +93,7 @@ def test_a_device_is_compared_with_the_same_after_the_removal(store, removable, 
 
     def compared():
         with read_session(any_engine) as session:
-            epoch = session.exec(select(CanaryRunRow.epoch)).first()
+            epoch = session.exec(select(CanaryRunRow.epoch).limit(1)).one()
             return [
                 (own_rates(session, one, epoch=epoch), sibling_rates(session, one))
                 for one in (1, 2)

@@ -98,11 +98,12 @@ def test_processors_of_two_hosts_are_two_devices_and_a_new_kernel_makes_none(can
     for machine in (one, other):
         for _ in range(6):
             canaries.store(machine=machine)
+    runs = []
     for _ in range(2):
         canaries.store(machine=replace(one, kernel="newer", cores=4))
-        run = canaries.store(machine=other, speed=0.9)
+        runs.append(canaries.store(machine=other, speed=0.9))
 
-    assert run.state is DriftState.DRIFTING
+    assert runs[-1].state is DriftState.DRIFTING
     (quarantine,) = canaries.quarantines()
     assert quarantine.device.name == "Xeon of host b2"
 
