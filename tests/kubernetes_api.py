@@ -217,6 +217,9 @@ class KubernetesApi:
         for each in container["env"]:
             if "value" in each:
                 variables[each["name"]] = expand(each["value"], variables)
+            elif "fieldRef" in each["valueFrom"]:
+                assert each["valueFrom"]["fieldRef"] == {"fieldPath": "spec.nodeName"}
+                variables[each["name"]] = NODE
             else:
                 reference = each["valueFrom"]["secretKeyRef"]
                 variables[each["name"]] = self.secrets[reference["name"], reference["key"]]

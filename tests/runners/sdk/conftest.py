@@ -84,10 +84,11 @@ def write(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
 
 @pytest.fixture
 def clean_process(tmp_path: Path) -> Iterator[None]:
-    """Forget the modules and workloads that a test imported, and where it went."""
+    """Forget the modules and workloads that a test imported, its paths, and where it went."""
     before, path, folder = set(sys.modules), list(sys.path), Path.cwd()
     finders = list(sys.meta_path)
     state, registered = random.getstate(), dict(REGISTERED_WORKLOADS)
+    python_path = os.environ.get("PYTHONPATH")
     REGISTERED_WORKLOADS.clear()
     yield
     new = [name for name in sys.modules if name not in before]
@@ -95,6 +96,9 @@ def clean_process(tmp_path: Path) -> Iterator[None]:
         del sys.modules[name]
     sys.path[:] = path
     sys.meta_path[:] = finders
+    os.environ.pop("PYTHONPATH", None)
+    if python_path is not None:
+        os.environ["PYTHONPATH"] = python_path
     os.chdir(folder)
     random.setstate(state)
     REGISTERED_WORKLOADS.clear()

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from perfledger.meters import process_memory
+from perfledger.meters import child_processes, process_memory
 
 # A process of its own: what earlier tests held and gave back is not in its peak.
 GROWTH = """
@@ -33,11 +33,12 @@ def test_a_reset_forgets_what_was_given_back():
     assert process_memory.peak_bytes() < high - 40_000_000
 
 
-def test_the_high_water_mark_is_read_in_bytes(tmp_path):
+def test_the_high_water_mark_is_read_in_bytes_and_child_processes_are_added(tmp_path, monkeypatch):
+    monkeypatch.setattr(child_processes, "memory_bytes", lambda: 4096)
     status = tmp_path / "status"
     status.write_text("Name:\tpython\nVmHWM:\t    8772 kB\nVmRSS:\t  1 kB\n")
 
-    assert process_memory.peak_bytes(status) == 8772 * 1024
+    assert process_memory.peak_bytes(status) == 8772 * 1024 + 4096
 
 
 @pytest.mark.parametrize("text", [None, "Name:\tpython\n"])

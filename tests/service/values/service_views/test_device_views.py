@@ -15,7 +15,7 @@ def test_a_device_has_its_id_or_the_kind_of_its_host():
     assert DeviceKey.from_machine(gpu) == DeviceKey(
         device="cuda", model="NVIDIA H100", name="GPU-0", has_id=True
     )
-    assert DeviceKey.from_machine(cpu).name == "Xeon, 8 cores"
+    assert DeviceKey.from_machine(cpu).name == "Xeon, 8 cores, unknown host"
     assert not DeviceKey.from_machine(cpu).has_id
     for machine in (gpu, cpu):
         start = DeviceKey.from_machine(machine).class_start
