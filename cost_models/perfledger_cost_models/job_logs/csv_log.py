@@ -185,13 +185,15 @@ def job_of(row: Mapping[str, str], line: int, times: TimeColumns) -> Job | SkipR
     wait = _amount(row, _WAIT, line)
     if submit is None and start is None:
         return SkipReason.NO_SUBMISSION
+    if start is not None and submit is not None and start <= 0 < submit:
+        start = None  # 0 or -1 stands for a job that has not started, and for one without an end
     if wait is None and submit is not None and start is not None:
         wait = start - submit
-    if start is not None and end is not None:
-        if 0 < end < start:  # an end of 0 has not come yet
+    if start is not None and end is not None and end > 0:
+        if end < start:
             return SkipReason.ENDS_BEFORE_START
         # Acme's durations of Kalos count the wait, too; those of preempted jobs are shorter.
-        run = end - start if run is None or (end and 0 <= end - start < run) else run
+        run = end - start if run is None else min(run, end - start)
     if run is None and start is None:
         wait = None  # of a job that may be waiting still
     submit = start if submit is None else submit

@@ -10,8 +10,7 @@ from perfledger_cost_models.usage.device_spans import MILLISECONDS_FROM
 
 EMPTY_CELLS = frozenset({"", "nan", "none", "null", "unknown", "nat"})
 # Dates without any separator: 20240131, 202401311230 and 20240131123059.
-_COMPACT_DATE = re.compile(r"(?:199\d|20\d\d|2100)(?:\d{4}|\d{8}|\d{10})")
-_COMPACT_FORMATS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+_COMPACT_DATE = re.compile(r"((?:199\d|20\d\d|2100)\d{4})(\d{4}(?:\d\d)?)?")
 
 
 class TimeColumns:
@@ -19,7 +18,8 @@ class TimeColumns:
 
     A number is seconds since 1970 or the log's beginning, from 1e11 on milliseconds: as seconds it
     would be the year 5138. A column whose first number but 0 is a date of 1990 to 2100 without
-    separators has such dates alone: as seconds they would be one month of 1970.
+    separators has such dates alone: as seconds they would be one month of 1970. With a time of day,
+    tables of floats write them as 20240131123059.0 or 2.0240131123059E13; 20240131.0 is seconds.
     """
 
     def __init__(self) -> None:
@@ -50,25 +50,28 @@ class TimeColumns:
     def _of_number(self, text: str, number: float, line: int, column: str) -> float:
         if number == 0:  # the log's beginning, or what has not come yet
             return 0.0
-        date = _compact_date(text)
+        date = _compact_date(str(int(number)) if number >= MILLISECONDS_FROM else text)
         first_date = self._first_dates.setdefault(column, "" if date is None else text)
         if not first_date:
             return number / (1000 if number >= MILLISECONDS_FROM else 1)
         if date is None:
+            is_day = float(first_date) < MILLISECONDS_FROM
+            which = "which may be a date or seconds" if is_day else "which is a date"
+            remedy = f"2026-11-01, or seconds as {first_date}.0" if is_day else "2026-11-01T00:00"
             msg = (
                 f"the job log, line {line}, {column}: {text[:40]!r} is a number, but the column "
-                f"begins with {first_date}, which may be a date or seconds. Write dates as "
-                f"2026-11-01, or seconds as {first_date}.0."
+                f"begins with {first_date[:40]}, {which}. Write dates as {remedy}."
             )
             raise JobLogError(msg)
         return date
 
 
 def _compact_date(text: str) -> float | None:
-    if not _COMPACT_DATE.fullmatch(text):
+    match = _COMPACT_DATE.fullmatch(text)
+    if match is None:
         return None
     with suppress(ValueError):
-        return _timestamp(datetime.strptime(text, _COMPACT_FORMATS[len(text)]))  # noqa: DTZ007
+        return _timestamp(datetime.fromisoformat(f"{match[1]}T{match[2] or '0000'}"))
     return None
 
 

@@ -251,3 +251,26 @@ def test_a_preempted_job_runs_for_less_than_from_its_start_to_its_end():
     text = "submit_time,start_time,end_time,duration,gpus\n0,10,100,30,1\n0,0,0,50,1\n"
 
     assert read_job_log(text).jobs.run_ms.tolist() == [30_000, 50_000]  # 0 has not come yet
+
+
+@pytest.mark.parametrize("none", ["0", "-1"])
+def test_a_job_whose_start_is_zero_or_below_never_started(none):
+    header = "submit_time,start_time,end_time,gpus\n"
+    cancelled, waiting = f"1706702400,{none},1706706000,8\n", f"1706702401,{none},{none},8\n"
+
+    log = read_job_log(header + cancelled + waiting)
+
+    assert log.jobs.run_ms.tolist() == [-1, -1]  # neither 54 years nor no time
+    assert log.left_out == ((SkipReason.NEVER_RAN, 2),)
+
+
+def test_a_job_whose_end_is_below_zero_is_running_still():
+    log = read_job_log("submit_time,start_time,end_time,gpus\n5,7,-1,1\n")
+
+    assert log.left_out == ((SkipReason.STILL_RUNNING, 1),)
+
+
+def test_a_job_may_start_at_the_beginning_of_the_log():
+    jobs = read_job_log("submit_time,start_time,end_time,gpus\n0,0,5,1\n").jobs
+
+    assert (jobs.run_ms.tolist(), jobs.wait_ms.tolist()) == ([5000], [0])

@@ -32,6 +32,9 @@ def test_a_number_from_ten_to_the_eleventh_on_is_milliseconds(text, number):
         (" 21001231 ", at(2100, 12, 31)),
         ("202401311230", at(2024, 1, 31, 12, 30)),
         ("20240131123059", at(2024, 1, 31, 12, 30, 59)),
+        ("20240131123059.0", at(2024, 1, 31, 12, 30, 59)),
+        ("2.0240131123059E13", at(2024, 1, 31, 12, 30, 59)),
+        ("202401311230.0", at(2024, 1, 31, 12, 30)),
     ],
 )
 def test_a_date_without_separators_is_that_day(text, moment):
@@ -55,6 +58,22 @@ def test_a_column_that_may_have_dates_or_seconds_asks_which(text):
         r" as 2026-11-01, or seconds as 20240131\.0",
     ):
         seconds("20240131", text)
+
+
+def test_a_column_of_dates_with_times_of_day_has_no_seconds():
+    with pytest.raises(
+        JobLogError, match=r"begins with 20240131123059, which is a date. Write dates as 2026-11-01"
+    ):
+        seconds("20240131123059", "60")
+
+
+def test_a_column_of_floats_beside_one_of_whole_numbers_has_the_same_dates():
+    jobs = read_job_log(
+        "start_time,end_time,gpus\n"
+        "20240131120000,20240131130000.0,8\n20240131120000,,4\n"  # without it pandas has no floats
+    ).jobs
+
+    assert jobs.run_ms.tolist() == [3_600_000, -1]
 
 
 def test_a_day_in_a_log_is_not_a_moment_of_1970():
