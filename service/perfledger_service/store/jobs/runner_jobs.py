@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind, RunnerJobState
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import is_storable
+from perfledger_service.store.devices.device_tables import QuarantinedUploadRow
 from perfledger_service.store.jobs.job_tables import RunnerJobRow
 from perfledger_service.store.tables import ProjectRow
 
@@ -189,6 +190,18 @@ def failed_ab_jobs(session: Session, project_id: int) -> tuple[StoredRunnerJob, 
     is_ab = col(RunnerJobRow.kind) == RunnerJobKind.AB
     has_failed = col(RunnerJobRow.state) == RunnerJobState.FAILED
     return _jobs(session, is_ab, has_failed, project_id=project_id)
+
+
+def ab_jobs_in_quarantine(
+    session: Session, project_id: int, quarantine_id: int
+) -> tuple[StoredRunnerJob, ...]:
+    """Return the A/B jobs of a project whose results were measured in a quarantine."""
+    is_ab = col(RunnerJobRow.kind) == RunnerJobKind.AB
+    uploads = select(QuarantinedUploadRow.upload_id).where(
+        col(QuarantinedUploadRow.quarantine_id) == quarantine_id
+    )
+    is_marked = col(RunnerJobRow.upload_id).in_(uploads)
+    return _jobs(session, is_ab, is_marked, project_id=project_id)
 
 
 def withdraw_waits(session: Session, project_id: int) -> None:

@@ -19,7 +19,12 @@ from perfledger_service.store.devices.quarantines import (
     quarantines_of_upload,
 )
 from perfledger_service.store.fleet.machines import project_machines
-from perfledger_service.store.jobs.runner_jobs import failed_ab_jobs, retire_key, withdraw_waits
+from perfledger_service.store.jobs.runner_jobs import (
+    ab_jobs_in_quarantine,
+    failed_ab_jobs,
+    retire_key,
+    withdraw_waits,
+)
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, project_named
 from perfledger_service.values.people.person import Actor, AuditAction
@@ -108,9 +113,11 @@ def release_device(
             raise ConflictError(msg)
         end_quarantine(session, quarantine.id, reason=words, released_by=actor.name, now=now)
         withdraw_waits(session, project.id)
-        for job in failed_ab_jobs(session, project.id):
-            if clean(name) in job.reason:  # each attempt found itself on this device
-                retire_key(session, job)
+        failed_here = (  # the last attempt found itself on this device
+            job for job in failed_ab_jobs(session, project.id) if clean(name) in job.reason
+        )
+        for job in (*failed_here, *ab_jobs_in_quarantine(session, project.id, quarantine.id)):
+            retire_key(session, job)
         add_audit_entry(
             session,
             AuditAction.RELEASE_DEVICE,

@@ -35,12 +35,15 @@ def excluded_devices(job: RunnerJob, closed: Sequence[Quarantine]) -> tuple[str,
 
 
 def ask_again(session: Session, job: StoredRunnerJob) -> None:
-    """Let an A/B run be queued once more if its result is of a device in quarantine: no evidence.
+    """Let an A/B run be queued once more if its device came into quarantine while it ran.
 
-    The caller holds the project's lock and commits.
+    Its result is no evidence. One that began on a device in quarantine would end there again: it
+    waits for the release. The caller holds the project's lock and commits.
     """
-    is_ab = job.kind is RunnerJobKind.AB and job.upload_id is not None
-    if is_ab and quarantines_of_upload(session, job.upload_id or ""):
+    if job.kind is not RunnerJobKind.AB or job.upload_id is None or job.taken_at is None:
+        return
+    quarantines = quarantines_of_upload(session, job.upload_id)
+    if quarantines and all(one.since > job.taken_at for one in quarantines):
         retire_key(session, job)
 
 

@@ -37,6 +37,7 @@ from perfledger_service.values.service_views.device_views import DeviceKey
 from tests.service.suspects import MACHINE, SHAS, a_candidate, a_request, store_suspect
 
 FRIDAY = datetime(2026, 11, 20, 12, tzinfo=UTC)
+QUARANTINED_AT = FRIDAY + timedelta(minutes=1)
 TOKEN = "pl_0123abcd_" + "s" * 43
 
 
@@ -250,7 +251,7 @@ def in_quarantine(engine, project):
     key = DeviceKey(device="cpu", model="Test CPU", name="Test CPU of host a1", has_id=True)
     with write_session(engine) as session:
         device = device_for(session, project.id, key)
-        add_quarantine(session, device, reason="its fan", set_by="alice", since=FRIDAY)
+        add_quarantine(session, device, reason="its fan", set_by="alice", since=QUARANTINED_AT)
         session.commit()
     return key
 
@@ -285,26 +286,50 @@ def test_a_requested_ab_run_says_that_it_waits_for_another_device(
     assert requests()[0].waits == ""
 
 
+@pytest.fixture
+def measure(engine, project, make_bundle):
+    """Take the queued A/B run at a time, bring its result later, and return its upload."""
+
+    def measure(job, *, at, number):
+        lease = str(number) * 32
+        request = JobRequest(runner="box", machine_classes=(MACHINE,), lease=lease, lease_s=60.0)
+        assert take_job(engine, project, request, now=at).id == job.id
+        bundle = make_bundle(pull_request=None, seed=number)
+        base, head = (
+            replace(one, sha=sha)
+            for one, sha in ((bundle.base, job.base_sha), (bundle.head, job.head_sha))
+        )
+        data = replace(bundle, base=base, head=head, id=lease).to_json().encode()
+        now = at + timedelta(minutes=2)
+        return partial(receive_bundle, engine, data, project=project, job_id=job.id, now=now)
+
+    return measure
+
+
 @pytest.mark.usefixtures("suspected", "in_quarantine")
-def test_an_ab_run_whose_device_came_into_quarantine_meanwhile_is_queued_again(
-    engine, project, jobs, make_bundle
-):
+def test_an_ab_run_whose_device_came_into_quarantine_meanwhile_is_queued_again(jobs, measure):
     (job,) = jobs()
-    request = JobRequest(runner="box", machine_classes=(MACHINE,), lease="4" * 32, lease_s=60.0)
-    take_job(engine, project, request, now=FRIDAY)
-    bundle = make_bundle(pull_request=None, seed=9)
-    base, head = (
-        replace(one, sha=sha)
-        for one, sha in ((bundle.base, job.base_sha), (bundle.head, job.head_sha))
-    )
-    data = replace(bundle, base=base, head=head, id="9" * 32).to_json().encode()
-    send = partial(receive_bundle, engine, data, project=project, job_id=job.id, now=FRIDAY)
+    send = measure(job, at=FRIDAY, number=9)
     first = send(upload_id="9" * 32)
     assert send(upload_id="8" * 32).id == first.id  # its answer was lost
 
     done, again = sorted(jobs(), key=lambda one: one.state)
     assert (done.id, done.state, again.state) == (job.id, "done", "queued")
     assert (again.base_sha, again.head_sha) == (job.base_sha, job.head_sha)
+
+
+@pytest.mark.usefixtures("suspected")
+def test_an_ab_run_that_was_begun_on_a_quarantined_device_is_not_repeated_until_its_release(
+    engine, project, jobs, measure, in_quarantine
+):
+    (job,) = jobs()
+    measure(job, at=QUARANTINED_AT, number=9)(upload_id="9" * 32)
+    assert [(one.id, one.state) for one in jobs()] == [(job.id, "done")]
+    actor = Actor(name="alice")
+    release_device(engine, project, in_quarantine.name, actor=actor, reason="mended", now=FRIDAY)
+
+    done, again = sorted(jobs(), key=lambda one: one.state)
+    assert (done.id, again.state) == (job.id, "queued")
 
 
 @pytest.mark.usefixtures("suspected")
