@@ -13,6 +13,8 @@ HOST_VARIABLE = "PERFLEDGER_HOST"
 CONTAINER_VARIABLES = (
     *("container", "KUBERNETES_SERVICE_HOST", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"),
 )
+# Docker's and Podman's, below the root: a container of theirs may have any file system.
+CONTAINER_FILES = (".dockerenv", "run/.containerenv")
 IMAGE_FILE_SYSTEMS = frozenset({"overlay", "fuse-overlayfs", "fuse.fuse-overlayfs", "squashfs"})
 ID_DIGITS = 12
 _MACHINE_ID = re.compile(r"[0-9a-f]{32}")
@@ -30,7 +32,7 @@ def host_identity(
     host_name = environment.get(HOST_VARIABLE, "").strip()
     if host_name:
         return _digest(host_name)
-    machine_id = read_text(files.etc / "machine-id")
+    machine_id = read_text(files.root / "etc/machine-id")
     if _is_container(environment, files) or not _MACHINE_ID.fullmatch(machine_id):
         return ""
     return _digest(f"{machine_id} {platform.node() if name is None else name}")
@@ -40,7 +42,8 @@ def _is_container(environment: Mapping[str, str], files: KernelFiles) -> bool:
     mounts = (line.split() for line in read_text(files.proc / "self/mounts").splitlines())
     kinds = [fields[2] for fields in mounts if fields[1:2] == ["/"] and len(fields) > 2]  # noqa: PLR2004
     is_image = bool(kinds) and kinds[-1] in IMAGE_FILE_SYSTEMS
-    return is_image or any(environment.get(each) for each in CONTAINER_VARIABLES)
+    is_marked = any((files.root / each).exists() for each in CONTAINER_FILES)
+    return is_image or is_marked or any(environment.get(each) for each in CONTAINER_VARIABLES)
 
 
 def _digest(text: str) -> str:

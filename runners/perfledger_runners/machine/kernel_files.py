@@ -1,4 +1,4 @@
-"""Reads text files below /proc, /sys and /etc; what cannot be read is "" or None."""
+"""Reads text files of the kernel and of the host's identity; what cannot be read is "" or None."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class KernelFiles:
 
     proc: Path = Path("/proc")
     sys: Path = Path("/sys")
-    etc: Path = Path("/etc")
+    root: Path = Path("/")
 
     @property
     def cores(self) -> Path:

@@ -12,13 +12,15 @@ MACHINE_ID = "0123456789abcdef" * 2
 def identity(tmp_path):
     """Identify a host by its files and its environment."""
 
-    def identity(*, machine_id=MACHINE_ID, mounts="/dev/sda1 / ext4 rw 0 0\n", name="a", **given):
-        proc, etc = tmp_path / "proc", tmp_path / "etc"
-        (proc / "self").mkdir(parents=True, exist_ok=True)
-        etc.mkdir(exist_ok=True)
-        (proc / "self/mounts").write_text(mounts)
-        (etc / "machine-id").write_text(machine_id)
-        return host_identity(given, files=KernelFiles(proc=proc, etc=etc), name=name)
+    def identity(
+        *, machine_id=MACHINE_ID, mounts="/dev/sda1 / ext4 rw 0 0\n", name="a", mark="", **given
+    ):
+        texts = {"proc/self/mounts": mounts, "etc/machine-id": machine_id}
+        for path, text in (texts | ({mark: ""} if mark else {})).items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        files = KernelFiles(proc=tmp_path / "proc", root=tmp_path)
+        return host_identity(given, files=files, name=name)
 
     return identity
 
@@ -46,6 +48,8 @@ def test_a_host_without_an_id_is_unknown(identity, machine_id):
         {"mounts": "proc /proc proc rw 0 0\nimage / squashfs ro 0 0\n"},
         {"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
         {"APPTAINER_CONTAINER": "/a.sif"},
+        {"mark": ".dockerenv", "mounts": "tank/docker/4f2c / zfs rw 0 0\n"},
+        {"mark": "run/.containerenv"},
     ],
 )
 def test_a_container_has_no_id_of_its_own_but_the_one_that_it_is_given(identity, container):
