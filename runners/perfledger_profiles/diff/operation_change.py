@@ -24,7 +24,6 @@ class MatchStage(StrEnum):
 
 # Smaller counts per step are not divided by: one call in a billion steps is none.
 _MIN_COUNT = 1e-9
-# Stages where both sides are the same operation and not a replacement.
 _ONE_WORK = frozenset({MatchStage.INPUT, MatchStage.SAME, MatchStage.NAME, MatchStage.CLOCK})
 
 
@@ -37,6 +36,11 @@ class OperationChange:
     stage: MatchStage = MatchStage.SAME
     label: str = ""  # what merged changes have in common
     between_seconds: float = 0.0  # the part of its delta in Python around its calls
+
+    @property
+    def is_one_work(self) -> bool:
+        """Return whether both sides are the same operation and not a replacement."""
+        return self.stage in _ONE_WORK
 
     @property
     def base_seconds(self) -> float:
@@ -112,7 +116,7 @@ class OperationChange:
             return ChangeKind.NEW
         if not self.head:
             return ChangeKind.GONE
-        if self.stage not in _ONE_WORK:
+        if not self.is_one_work:
             return ChangeKind.REPLACED
         if not (self.base_count and self.head_count):
             return ChangeKind.RATE

@@ -1,7 +1,8 @@
 """Lists a profile's kernels as rows with bars, or its operations if no device ran a kernel."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from perfledger.profile import Bucket, Kernel, Operation, OperationFamily, Profile
 from perfledger_profiles.diff.grouping import longest_operation
@@ -93,8 +94,9 @@ def kernel_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
 def paired_kernel_rows(base: Profile, head: Profile, *, most: int) -> tuple[PairedKernelRow, ...]:
     """Return both sides' kernels, those with the longest time of either side.
 
-    They are matched as operations are, so that another version's template path is no other kernel.
-    Without kernels on either side, return operations.
+    They are matched as operations are, so that another version's template path is no other kernel;
+    one that replaces others has a row of its own. Without kernels on either side these are
+    operations.
     """
     has_kernels = bool(base.kernels or head.kernels)
     before, after = (
@@ -102,7 +104,8 @@ def paired_kernel_rows(base: Profile, head: Profile, *, most: int) -> tuple[Pair
         for side in (base, head)
     )
     changes = sorted(
-        match(before, after), key=lambda change: -max(change.base_seconds, change.head_seconds)
+        chain.from_iterable(map(_without_replacements, match(before, after))),
+        key=lambda change: -max(change.base_seconds, change.head_seconds),
     )[:most]
     longest = max(
         (max(change.base_seconds, change.head_seconds) for change in changes), default=0.0
@@ -150,11 +153,22 @@ def _without_places(operations: Iterable[Operation]) -> Sequence[Operation]:
     return [*by_name.values()]
 
 
+def _without_replacements(change: OperationChange) -> Iterator[OperationChange]:
+    """Yield the change, and each operation alone where those of head replace those of base."""
+    if change.is_one_work:
+        yield change
+        return
+    for one in change.base:
+        yield replace(change, base=(one,), head=())
+    for one in change.head:
+        yield replace(change, base=(), head=(one,))
+
+
 def _paired_row(change: OperationChange, *, longest: float) -> PairedKernelRow:
     base_s, head_s = change.base_seconds, change.head_seconds
-    side = change.head or change.base
-    name = longest_operation(side).name
-    more = f" (+{len(side) - 1})" if len(side) > 1 else ""
+    name = longest_operation(change.head or change.base).name
+    others = max(len(change.base), len(change.head)) - 1
+    more = f" (+{others})" if others else ""
     return PairedKernelRow(
         name=name,
         short=f"{short_name(name)}{more}",

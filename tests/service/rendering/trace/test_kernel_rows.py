@@ -71,15 +71,28 @@ def test_a_kernel_whose_template_path_has_another_version_is_one_row(make):
 
 
 def test_kernels_that_cannot_be_told_apart_are_one_row_with_their_number(make):
-    base, head = make.profile(Side.BASE), make.profile(Side.HEAD)
-    base = replace(base, kernels=(replace(base.kernels[0], name="k<1>(int)"),))
-    head = replace(
-        head, kernels=tuple(replace(head.kernels[0], name=f"k<{n}>(int)") for n in (2, 3))
+    one, two = (
+        replace(
+            make.profile(),
+            kernels=tuple(replace(make.profile().kernels[0], name=f"k<{n}>(int)") for n in numbers),
+        )
+        for numbers in ((1,), (2, 3))
     )
 
-    (row,) = paired_kernel_rows(base, head, most=5)
+    (more,), (fewer,) = (paired_kernel_rows(*sides, most=5) for sides in ((one, two), (two, one)))
 
-    assert row.short == "k<2> (+1)"
+    assert (more.short, fewer.short) == ("k<2> (+1)", "k<1> (+1)")
+
+
+def test_a_kernel_that_replaces_others_has_no_time_of_theirs(make):
+    softmax = make.profile().kernels[1]
+    base = replace(make.profile(Side.BASE), kernels=(softmax,))
+    fused = replace(softmax, name="flash_fwd_kernel")
+    head = replace(make.profile(Side.HEAD), kernels=(fused,))
+
+    rows = {row.name: (row.base, row.head) for row in paired_kernel_rows(base, head, most=5)}
+
+    assert rows[softmax.name][1] == rows[fused.name][0] == ""
 
 
 def test_the_same_kernel_in_several_shapes_is_one_row(make):
