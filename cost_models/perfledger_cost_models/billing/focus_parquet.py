@@ -10,11 +10,10 @@ from typing import Any, cast
 
 from perfledger_cost_models.billing.focus import Bill, bill_of
 from perfledger_cost_models.billing.focus_rows import (
-    COLUMNS,
     MAX_ROWS,
-    OPTIONAL,
     BillError,
     bill_rows,
+    column_places,
 )
 
 MAX_BYTES = 2**30
@@ -53,7 +52,7 @@ def read_focus_parquet(data: bytes, *, team_tag: str = "") -> Bill:
 
 def _columns(file: Any) -> tuple[str, ...]:  # noqa: ANN401 - pyarrow has no types
     """Return the FOCUS columns of the file; raise BillError for a file that is too large."""
-    names = tuple(name for name in (*COLUMNS, *OPTIONAL) if name in file.schema_arrow.names)
+    names = tuple(column_places(file.schema_arrow.names))
     footer = file.metadata
     groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
     size = sum(

@@ -277,7 +277,7 @@ def bill_rows(
     Raises BillError for a table that is no FOCUS bill, a truncated row and a currency other than
     USD.
     """
-    places = _places(header)
+    places = column_places(header)
     last = max(places.values())
     missing = dict.fromkeys(OPTIONAL, "")
     for line, cells in rows:
@@ -302,22 +302,8 @@ def bill_rows(
         yield BillRow(row, line)
 
 
-def _checked_lines(lines: Iterable[str]) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        if number > MAX_ROWS or len(line) > MAX_LINE_CHARACTERS:
-            msg = f"the bill is too large at line {number + 1}: export shorter periods"
-            raise BillError(msg)
-        yield line.removeprefix("\ufeff") if number == 0 else line
-
-
-def _tags_of(text: str) -> dict[str, str]:
-    with suppress(msgspec.DecodeError, RecursionError):
-        tags = msgspec.json.decode(text, type=dict[str, object])
-        return {name: value for name, value in tags.items() if value and isinstance(value, str)}
-    return {}
-
-
-def _places(header: Sequence[str]) -> dict[str, int]:
+def column_places(header: Sequence[str]) -> Mapping[str, int]:
+    """Return the place of each column that is read; raise BillError for no or another dataset."""
     places = {name: index for index, name in enumerate(header)}
     missing = [name for name in COLUMNS if name not in places]
     if not set(PROVIDER_COLUMNS) & set(header):
@@ -336,3 +322,18 @@ def _places(header: Sequence[str]) -> dict[str, int]:
         msg = f"the bill has the column {twice[0]} twice, of which one would count: remove one"
         raise BillError(msg)
     return {name: places[name] for name in read}
+
+
+def _checked_lines(lines: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        if number > MAX_ROWS or len(line) > MAX_LINE_CHARACTERS:
+            msg = f"the bill is too large at line {number + 1}: export shorter periods"
+            raise BillError(msg)
+        yield line.removeprefix("\ufeff") if number == 0 else line
+
+
+def _tags_of(text: str) -> dict[str, str]:
+    with suppress(msgspec.DecodeError, RecursionError):
+        tags = msgspec.json.decode(text, type=dict[str, object])
+        return {name: value for name, value in tags.items() if value and isinstance(value, str)}
+    return {}

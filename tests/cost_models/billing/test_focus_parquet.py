@@ -185,8 +185,8 @@ def test_a_boolean_is_not_a_cost():
 
 def test_a_bill_of_more_rows_than_anybody_has_is_refused_by_its_footer():
     file = io.BytesIO()
-    many = arrow.repeat(arrow.scalar("USD"), MAX_ROWS + 1)
-    parquet.write_table(arrow.table({"BillingCurrency": many}), file)
+    many = arrow.nulls(MAX_ROWS + 1)
+    parquet.write_table(arrow.table(dict.fromkeys(ROW, many)), file)
 
     with pytest.raises(BillError, match="export shorter periods"):
         read_focus_parquet(file.getvalue())
@@ -202,3 +202,11 @@ class Huge(bytes):
 def test_a_file_that_is_too_large_is_not_even_opened():
     with pytest.raises(BillError, match="export shorter periods, below"):
         read_focus_parquet(Huge(b"PAR1"))
+
+
+def test_another_dataset_of_focus_is_refused_by_its_name():
+    file = io.BytesIO()
+    parquet.write_table(arrow.table({"ContractCommitmentCategory": ["Spend"]}), file)
+
+    with pytest.raises(BillError, match="is its dataset Contract Commitment: export Cost and Usag"):
+        read_focus_parquet(file.getvalue())
