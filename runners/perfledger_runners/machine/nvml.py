@@ -261,11 +261,20 @@ def visible_uuids(nvml: Any, environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _visible_handle(nvml: Any, name: str) -> Any:  # noqa: ANN401 - see load_nvml
-    """Return the GPU that an entry of CUDA_VISIBLE_DEVICES names: a number or a UUID."""
+    """Return the GPU that an entry of CUDA_VISIBLE_DEVICES names: by number or UUID prefix."""
     if name.startswith(("GPU-", "MIG-")):
-        return _call(nvml, "nvmlDeviceGetHandleByUUID", name)
+        return _call(nvml, "nvmlDeviceGetHandleByUUID", _whole_uuid(nvml, name))
     is_number = name.isascii() and name.isdecimal() and len(name) <= MAX_DIGITS
     return _call(nvml, "nvmlDeviceGetHandleByIndex", int(name)) if is_number else None
+
+
+def _whole_uuid(nvml: Any, start: str) -> str:  # noqa: ANN401 - see load_nvml
+    """Return the UUID of the only GPU whose UUID begins so, else `start` as it is."""
+    places = range(_call(nvml, "nvmlDeviceGetCount") or 0)
+    devices = (_call(nvml, "nvmlDeviceGetHandleByIndex", place) for place in places)
+    uuids = (_call(nvml, "nvmlDeviceGetUUID", each) for each in devices if each is not None)
+    matches = [uuid for uuid in uuids if uuid and uuid.startswith(start)]
+    return matches[0] if len(matches) == 1 else start
 
 
 def _call(nvml: Any, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - see load_nvml
@@ -275,7 +284,7 @@ def _call(nvml: Any, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - see l
         return None
     try:
         return function(*arguments)
-    except nvml.NVMLError:
+    except (nvml.NVMLError, UnicodeEncodeError):  # it encodes names, also of no UTF-8
         return None
 
 

@@ -126,6 +126,8 @@ class FakeNvml:
 
         def ask(*arguments):
             signature.bind(*arguments)
+            for text in filter(lambda each: isinstance(each, str), arguments):
+                text.encode()  # as convertStrBytes does
             if name in self.silent:
                 raise FakeError
             answer = self.answers[name]

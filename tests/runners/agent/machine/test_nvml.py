@@ -182,6 +182,8 @@ def test_a_gpu_before_hopper_has_no_meter(fake_nvml):
         ("GPU-7", "", "slice 7"),  # as a framework writes the id of a slice
         ("GPU-7", "MIG-8", "slice 8"),
         ("", "\u00b2", "by index 0"),
+        ("", "GPU-\udcff", "by index 0"),
+        ("", "MIG-\udcff", "by index 0"),
     ],
 )
 def test_the_gpu_is_the_one_that_the_workloads_see(fake_nvml, uuid, visible, handle):
@@ -210,6 +212,35 @@ def test_the_visible_gpus_are_those_that_cuda_would_use(fake_nvml, visible, expe
     }
 
     assert visible_uuids(library, {"CUDA_VISIBLE_DEVICES": visible}) == expected
+
+
+@pytest.mark.parametrize(
+    ("visible", "handle", "expected"),
+    [
+        ("GPU-b,GPU-a1", "by index 2", ("GPU-b7", "GPU-a1")),
+        ("GPU-b,GPU-a,1", "by index 2", ("GPU-b7",)),  # the second may be one of two
+        ("GPU-a1", "by index 0", ("GPU-a1",)),
+        ("GPU-\udcff", "by index 0", ()),
+    ],
+)
+def test_a_gpu_is_known_by_the_first_characters_of_its_uuid(fake_nvml, visible, handle, expected):
+    library = fake_nvml()
+    library.answers |= {
+        "nvmlDeviceGetCount": 3,
+        "nvmlDeviceGetHandleByIndex": {0: "by index 0", 1: "by index 1", 2: "by index 2"},
+        "nvmlDeviceGetHandleByUUID": {"GPU-a1": "by index 0", "GPU-b7": "by index 2"},
+        "nvmlDeviceGetUUID": {
+            "by index 0": "GPU-a1",
+            "by index 1": "GPU-a12",
+            "by index 2": "GPU-b7",
+        },
+    }
+    environment = {"CUDA_VISIBLE_DEVICES": visible}
+
+    gpu = find_gpu(library, uuid="", environment=environment)
+
+    assert gpu is not None
+    assert (gpu.handle, visible_uuids(library, environment)) == (handle, expected)
 
 
 def test_a_slice_names_its_gpu(fake_nvml):
