@@ -4,12 +4,14 @@ from collections.abc import Collection, Sequence
 
 from perfledger.bundle import Bundle
 from perfledger.kernel_times import StepSeconds, WorkloadKernels
-from perfledger.metrics import KERNELS
+from perfledger.metrics import FAMILY_PREFIX, KERNELS
 from perfledger_runners.bundles.value_checks import require
 
 MAX_KERNELS = 2000  # of a workload: two sides keep 400 and their sums
 MAX_KERNEL_PAIRS = 100
 MAX_KERNEL_STEPS = 2000  # of one side of a pair
+# Thirty years: no step is longer, and the sum of all kernels is far below what is stored.
+MAX_KERNEL_S = 1e9
 
 
 def check_kernel_plan(bundle: Bundle) -> None:
@@ -24,7 +26,12 @@ def check_kernel_plan(bundle: Bundle) -> None:
 
 
 def check_kernels(bundle: Bundle, ids: Collection[str]) -> None:
-    """Raise BundleError unless the kernel times are possible and complete."""
+    """Raise BundleError unless the kernel times are possible and complete.
+
+    No metric of a check is named as the series of kernel families are.
+    """
+    is_metric = not any(metric.name.startswith(FAMILY_PREFIX) for metric in bundle.metrics)
+    require(is_metric or bundle.is_imported, f"metrics: a name that begins with {FAMILY_PREFIX!r}")
     names = {each.workload for each in bundle.kernels}
     require(len(names) == len(bundle.kernels), "kernels: a duplicate workload")
     for index, each in enumerate(bundle.kernels):
@@ -54,9 +61,9 @@ def _check_workload(where: str, kernels: WorkloadKernels) -> None:
             undisturbed: Sequence[float] = getattr(kernel, f"{side}_undisturbed")
             is_whole = len(undisturbed) == len(kernels.pairs)
             require(is_whole, f"{where}.kernels: not one undisturbed time of {side} for each pair")
-            is_possible = all(
-                seconds >= 0 for seconds in (*undisturbed, *(one for pair in times for one in pair))
-            )
-            require(is_possible, f"{where}.kernels: a negative time on {side}")
+            all_seconds = (*undisturbed, *(one for pair in times for one in pair))
+            require(min(all_seconds, default=0) >= 0, f"{where}.kernels: a negative time on {side}")
+            is_short = max(all_seconds, default=0) <= MAX_KERNEL_S
+            require(is_short, f"{where}.kernels: a time above {MAX_KERNEL_S:.0e} s on {side}")
     is_count = all(min(one.base_count, one.head_count) >= 0 for one in kernels.kernels)
     require(is_count, f"{where}.kernels: a negative count")

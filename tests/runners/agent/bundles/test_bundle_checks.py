@@ -285,6 +285,13 @@ def imported(**changes):
     return Bundle(**fields | changes).to_json().encode()
 
 
+def test_another_tools_metric_may_be_named_as_a_kernel_family():
+    metric = replace(FOREIGN, name="kernel:mm")
+    run = replace(FOREIGN_RUN, samples={metric.name: FOREIGN_RUN.samples[FOREIGN.name]})
+
+    assert read_bundle(imported(metrics=(metric,), runs=(run,))).metrics == (metric,)
+
+
 def test_what_another_tool_measured_is_of_one_commit_and_says_so():
     assert read_bundle(imported()).is_imported
     assert not BUNDLE.is_imported

@@ -85,7 +85,10 @@ def test_an_older_bundle_without_kernels_is_read():
         (("kernels", 0, "head_steps"), [[1.0], [1.0] * 2001], "head_steps: more than"),
         (("kernels", 0, "kernels", 0, "base"), [[1e-3], [1e-3]], "one time of base for each"),
         (("kernels", 0, "kernels", 0, "head"), [[1e-3], [-1e-3]], "a negative time on head"),
+        (("kernels", 0, "kernels", 0, "base"), [[1e-3, 1e-3], [1.1e9]], "a time above .* on base"),
+        (("kernels", 0, "kernels", 0, "head_undisturbed"), [1e-3, 1e39], "a time above .* on head"),
         (("kernels", 0, "kernels", 0, "head_count"), -1, "a negative count"),
+        (("metrics", 0, "name"), "kernel:mm", "metrics: a name that begins with 'kernel:'"),
         (("kernels", 0, "failure"), "x" * 5000, "failure"),
     ],
 )
