@@ -23,6 +23,9 @@ MOST_WEIGHT = 0.5
 # Families of a history: those that take this share of a step, and so many of them, the longest.
 HISTORY_SHARE = 0.01
 MOST_IN_HISTORY = 20
+# With its prefix a family's name is no longer than that of a metric. Longer ones are the kernels of
+# templates, and those that begin alike are one family.
+MAX_FAMILY_NAME = 290
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,15 +100,15 @@ def history_families(windows: WorkloadKernels) -> tuple[PairedSeconds, ...]:
     """Return the longest families of a workload for its history, each under one operator's name.
 
     The seconds are those of a step that runs it, with each call at its shortest. What another
-    operator runs on head than on base counts for each side under that side's.
+    operator runs on head than on base counts for each side under that side's. Long names are cut.
     """
     places = range(len(windows.pairs))
     base: defaultdict[str, FloatArray] = defaultdict(lambda: np.zeros(len(places)))
     head: defaultdict[str, FloatArray] = defaultdict(lambda: np.zeros(len(places)))
     for kernel in windows.kernels:
         before, _, after = kernel.family.partition(OPERATOR_ARROW)
-        base[before] += kernel.base_undisturbed
-        head[after or before] += kernel.head_undisturbed
+        base[before[:MAX_FAMILY_NAME]] += kernel.base_undisturbed
+        head[(after or before)[:MAX_FAMILY_NAME]] += kernel.head_undisturbed
     if not places:
         return ()
     steps = whole_steps(windows, places=places)

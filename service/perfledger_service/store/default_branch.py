@@ -32,6 +32,7 @@ from perfledger_service.store.imported_history import (
     IS_IMPORTED,
     IS_IMPORTED_SERIES,
 )
+from perfledger_service.store.observations import select_points
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED, MAX_SERIES
 from perfledger_service.store.tables import (
     BranchCommitRow,
@@ -157,7 +158,7 @@ def branch_series(
 
     Only those that an upload adds to, or one, by their ids; only imported ones, or only measured
     ones. Kernel families are left out, but for those of the workload `families_of` alone, and where
-    the one series is such a family.
+    the one series is such a family. What only pull requests run is no family of the branch.
     """
     query = select(SeriesRow).where(col(SeriesRow.project_id) == project_id)
     if upload_id is not None:
@@ -166,7 +167,9 @@ def branch_series(
         )
         query = query.where(col(SeriesRow.id).in_(of_upload))
     if families_of is not None:
-        query = query.where(IS_FAMILY_SERIES, col(SeriesRow.workload) == families_of)
+        query = query.where(
+            IS_FAMILY_SERIES, col(SeriesRow.workload) == families_of, _is_on_branch(project_id)
+        )
     elif series_id is None:
         query = query.where(~IS_FAMILY_SERIES)
     else:
@@ -189,6 +192,19 @@ def branch_series(
             branch_position_of = {commit.position: commit.rank for commit in commits}
             series += _read_branch_series(session, rows_of_kind, branch_position_of)
     return tuple(sorted(series, key=lambda one: one.id))
+
+
+def _is_on_branch(project_id: int) -> ColumnElement[bool]:
+    """Return whether a selected series was measured on the branch, and not as nothing."""
+    points = select_points(
+        col(ObservationRow.series_id) == SeriesRow.id,
+        project_id,
+        col(BranchCommitRow.place).is_not(None),
+        col(ObservationRow.center) > 0,
+        _IS_COUNTED,
+        IS_BELIEVED,
+    )
+    return points.correlate(SeriesRow).exists()
 
 
 def searched_commits(session: Session, project_id: int, *, most: int) -> frozenset[str]:

@@ -232,12 +232,14 @@ class SeriesHistory:
 class FamilyChange:
     """A change of a kernel family: `added_s` are the seconds that it added to a step.
 
-    `is_moved` says that other families of the workload lost or took over as much.
+    `is_moved` says that other families of the workload lost or took over as much, and
+    `has_new_environment` that the machine changed at its commits, too.
     """
 
     change: SeriesChange
     added_s: float
     is_moved: bool
+    has_new_environment: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

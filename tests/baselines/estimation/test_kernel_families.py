@@ -5,6 +5,7 @@ from hypothesis import given, strategies as st
 from perfledger.kernel_times import KernelTimes, WorkloadKernels
 from perfledger_baselines.estimation import kernel_families as families_module
 from perfledger_baselines.estimation.kernel_families import (
+    MAX_FAMILY_NAME,
     PairedSeconds,
     common_ratios,
     history_families,
@@ -243,6 +244,19 @@ def test_work_that_another_operator_runs_now_is_each_sides_own_operators():
         [0.2],
         [0.0],
     )
+
+
+def test_families_whose_long_names_begin_alike_are_one_of_a_history():
+    name = "x" * MAX_FAMILY_NAME
+    windows = steps_of(
+        kernel(f"{name}<float>", ((0.2,),), ((0.2,),)),
+        kernel(f"{name}<half>", ((0.1,),), ((0.1,),)),
+    )
+
+    (family,) = history_families(windows)
+
+    assert family.name == name
+    assert family.base.tolist() == [pytest.approx(0.3)]
 
 
 def test_a_history_has_at_most_twenty_families_and_none_without_a_window():

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from perfledger_baselines.estimation.kernel_families import HISTORY_SHARE
 from perfledger_service.rendering.chart.axis import linear_axis, places_axis
 from perfledger_service.rendering.chart.marks import SERIES_TONES, BandMark, Tone
 from perfledger_service.rendering.chart.picture import Chart, LegendKey
@@ -30,6 +31,7 @@ class FamilyChangeRow:
     size: str  # "" from nothing
     tone: str
     word: str
+    has_new_environment: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class KernelSection:
     """The kernel families of a workload on one device class as shown."""
 
     commits: int
+    least_share: str  # of a step: shorter families are not recorded
     svg: str  # "" of fewer than two commits
     families: tuple[tuple[int, str, str], ...]  # id of the series, untrusted name, newest time
     changes: tuple[FamilyChangeRow, ...]  # newest first
@@ -48,6 +51,7 @@ def kernel_section(history: KernelHistory) -> KernelSection:
     spoken = "time of kernel families in a step over commits; the table below has the newest"
     return KernelSection(
         commits=len(history.commits),
+        least_share=number_format.share(HISTORY_SHARE),
         svg="" if chart is None else embedded_svg(chart, label=spoken),
         families=tuple(
             (one.series_id, one.name, number_format.seconds(one.seconds[-1]))
@@ -117,16 +121,16 @@ def _change_rows(
             provenance_facts.short_sha(sha)[:10]
             for sha in (one.change.after_sha, one.change.last_sha)
         )
-        sign = "+" if one.added_s > 0 else "-"
         tone, word = _badge(one)
         yield FamilyChangeRow(
             series_id=family.series_id,
             name=family.name,
             commits=f"{first}..{last}",
-            seconds=f"{sign}{number_format.seconds(abs(one.added_s))}",
+            seconds=number_format.signed_seconds(one.added_s),
             size=f"{size}, {interval}" if is_relative else "",
             tone=tone,
             word=word,
+            has_new_environment=one.has_new_environment,
         )
 
 

@@ -1,6 +1,7 @@
 """Builds the history of a workload's kernel families: their seconds, and the changes in them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from sqlmodel import Session
@@ -11,6 +12,7 @@ from perfledger_baselines.history.commits.attribution import (
     ObservedSeries,
     attributed_changes,
 )
+from perfledger_baselines.history.commits.family_gaps import short_times
 from perfledger_baselines.history.commits.grouping import group_changes
 from perfledger_baselines.history.commits.moved_cost import moved_changes
 from perfledger_baselines.history.detection.detect import detect_many
@@ -24,7 +26,9 @@ def kernel_histories(session: Session, project_id: int, workload: str) -> tuple[
 
     Their changes are those that are significant among all families of the device class.
     """
-    series = branch_series(session, project_id, families_of=workload)
+    series = [
+        one for one in branch_series(session, project_id, families_of=workload) if any(one.values)
+    ]
     if not series:
         return ()
     commits = commits_of_branch(session, project_id)
@@ -36,10 +40,18 @@ def kernel_histories(session: Session, project_id: int, workload: str) -> tuple[
 
 
 def _kernel_history(
-    device_class: str, series: Sequence[BranchSeries], commits: Sequence[str]
+    device_class: str, recorded: Sequence[BranchSeries], commits: Sequence[str]
 ) -> KernelHistory:
-    measured = sorted({position for one in series for position in one.positions})
+    conditions = {
+        position: (environment, device, time)
+        for one in recorded
+        for position, environment, device, time in zip(
+            one.positions, one.environments, one.devices, one.times, strict=True
+        )
+    }
+    measured = sorted(conditions)
     place_of = {position: place for place, position in enumerate(measured)}
+    series = [_with_short_times(one, conditions) for one in recorded]
     histories = detect_many([one.values for one in series], times=[one.times for one in series])
     observed = [
         ObservedSeries(
@@ -77,6 +89,24 @@ def _kernel_history(
     )
 
 
+def _with_short_times(
+    family: BranchSeries, conditions: Mapping[int, tuple[str, str, float]]
+) -> BranchSeries:
+    """Return a family with what it took where it was too short to be recorded."""
+    recorded = dict(zip(family.positions, family.values, strict=True))
+    values = recorded | short_times(recorded, conditions)
+    positions = tuple(sorted(values))
+    environments, devices, times = zip(*(conditions[one] for one in positions), strict=True)
+    return replace(
+        family,
+        positions=positions,
+        values=tuple(values[one] for one in positions),
+        environments=environments,
+        devices=devices,
+        times=times,
+    )
+
+
 def _family_changes(
     series: BranchSeries,
     changes: Sequence[AttributedChange],
@@ -89,6 +119,7 @@ def _family_changes(
             change=series_change(one.change, shas),
             added_s=one.change.after - one.change.before,
             is_moved=one in without_cost,
+            has_new_environment=one.has_new_environment,
         )
         for one in changes
     )

@@ -7,6 +7,7 @@ from perfledger_service.rendering.history.kernel_history import (
     kernel_chart,
     kernel_section,
 )
+from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.upload_views import (
     FamilyChange,
     FamilyHistory,
@@ -28,7 +29,7 @@ def family(name, *seconds, series_id=1, places=None, changes=()):
     )
 
 
-def changed(at, added_s, *, change=0.2, is_moved=False):
+def changed(at, added_s, *, change=0.2, is_moved=False, has_new_environment=False):
     return FamilyChange(
         change=SeriesChange(
             sha=COMMITS[at],
@@ -40,6 +41,7 @@ def changed(at, added_s, *, change=0.2, is_moved=False):
         ),
         added_s=added_s,
         is_moved=is_moved,
+        has_new_environment=has_new_environment,
     )
 
 
@@ -97,6 +99,24 @@ def test_changes_are_listed_newest_first_with_what_they_added():
     assert section.changes[2].size == ""
     assert section.changes[3].size.replace("\xa0", " ") == "+20.0 %, +19.0 to +21.0"
     assert section.changes[3].commits == "0000000000..0000000000"
+
+
+def test_a_change_says_whether_the_machine_changed_there_too():
+    section = kernel_section(
+        history(
+            family(
+                "mm",
+                *[1.0] * 4,
+                changes=(changed(1, 0.002, has_new_environment=True), changed(3, 0.001)),
+            )
+        )
+    )
+
+    page = render("html/kernels.html.j2", part=section, machine="cpu:Test CPU:1")
+
+    assert [row.has_new_environment for row in section.changes] == [False, True]
+    assert page.count("the machine changed there too") == 1
+    assert "less than 1.0\N{NO-BREAK SPACE}% of a step" in page
 
 
 def test_no_more_changes_are_listed_than_can_be_read():

@@ -4,6 +4,7 @@ import pytest
 
 from perfledger.metrics import KERNELS
 from perfledger.records import Revision
+from perfledger_service.store import default_branch
 from perfledger_service.store.database import read_session
 from perfledger_service.store.default_branch import branch_series
 from perfledger_service.store.page_queries import workload_view
@@ -88,6 +89,90 @@ def test_a_workload_without_kernels_has_no_such_history(engine, judged_on_branch
     judged_on_branch(engine, make_bundle(pull_request=None), upload_id=f"{1:032x}")
 
     assert histories(engine) == ()
+
+
+def test_what_only_pull_requests_run_is_no_family_and_crowds_none_out(
+    engine, measure, judged, make_bundle, monkeypatch
+):
+    windows = workload(7, name=WORKLOAD, shares={f"new{number}": 0.1 for number in range(8)})
+    windows = replace(
+        windows, kernels=tuple(on_base(one, scaled(one.base, 0.0)) for one in windows.kernels)
+    )
+    bundle = make_bundle(
+        base=replace(commit(0), depth=0),
+        head=Revision(sha="f" * 40),
+        metrics=(*METRICS, KERNELS),
+        kernels=(windows,),
+    )
+    plan = replace(bundle.plan, kernel_pairs=12, kernel_share=0.2)
+    judged(engine, replace(bundle, plan=plan), trust_runners=True)
+    assert histories(engine) == ()
+    monkeypatch.setattr(default_branch, "MAX_SERIES", 5)
+
+    measure(1, {}, {})
+
+    (history,) = histories(engine)
+    names = [one.name for one in history.families]
+    assert names == ["mm", "attention", "gelu", "layer_norm", "add"]
+
+
+def test_a_family_that_is_too_short_to_be_recorded_keeps_what_it_took_last(engine, measure):
+    shrunk, grown = {"gelu": 0.1, "add": 0.1}, {"gelu": 0.1, "add": 1.0}
+    measure(1, {"gelu": 1.0, "add": 0.1}, shrunk)
+    measure(2, shrunk, shrunk)
+    measure(3, shrunk, grown)
+
+    (history,) = histories(engine)
+
+    families = {one.name: one for one in history.families}
+    assert all(one.places == (0, 1, 2, 3) for one in families.values())
+    assert families["gelu"].seconds == pytest.approx((6e-4, 6e-5, 6e-5, 6e-5), rel=0.02)
+    assert families["add"].seconds == pytest.approx((2e-5, 2e-5, 2e-5, 2e-4), rel=0.02)
+
+
+def test_a_family_that_is_recorded_now_and_then_has_no_times_in_between(engine, measure):
+    measure(1, {"add": 0.51}, {"add": 0.51})
+    measure(2, {"add": 0.49}, {"add": 0.49})
+    measure(3, {"add": 0.49}, {"add": 0.49})
+    measure(4, {"add": 0.51}, {"add": 0.51})
+
+    (history,) = histories(engine)
+
+    (add,) = (one for one in history.families if one.name == "add")
+    assert add.places == (0, 1, 3, 4)
+
+
+@pytest.mark.slow(ci_only=True)
+def test_an_operator_that_takes_over_another_ones_work_moved_it(
+    engine, judged_on_branch, make_bundle
+):
+    operators = ["attention"] * 11 + ["attention → sdpa"] + ["sdpa"] * 12
+    for number, operator in enumerate(operators, 1):
+        windows = workload(number, name=WORKLOAD, noise=0.002)
+        renamed = replace(kernel(windows, "attention"), family=operator)
+        bundle = make_bundle(
+            seed=number,
+            ratio=1.0,
+            base=commit(number - 1),
+            head=commit(number),
+            pull_request=None,
+            metrics=(*METRICS, KERNELS),
+            kernels=(with_kernels(windows, attention=renamed),),
+        )
+        plan = replace(bundle.plan, kernel_pairs=12, kernel_share=0.2)
+        judged_on_branch(engine, replace(bundle, plan=plan), upload_id=f"{number:032x}")
+
+    (history,) = histories(engine)
+
+    changes = {
+        one.name: [(change.change.sha, change.is_moved) for change in one.changes]
+        for one in history.families
+    }
+    moved = [(commit(12).sha, True)]
+    assert {name: own for name, own in changes.items() if own} == {
+        "attention": moved,
+        "sdpa": moved,
+    }
 
 
 @pytest.mark.slow(ci_only=True)

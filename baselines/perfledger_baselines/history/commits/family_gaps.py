@@ -1,0 +1,25 @@
+"""Tells what a kernel family took at the commits at which it was too short to be recorded."""
+
+from bisect import bisect
+from collections.abc import Iterable, Mapping
+
+# Of a family's longest time. Around the share from which families are recorded noise alone leaves
+# out some commits, whose times are not known; a family that shrank so far is not among those.
+SHORT_SHARE = 0.5
+
+
+def short_times(recorded: Mapping[int, float], measured: Iterable[int]) -> dict[int, float]:
+    """Return a family's seconds at those measured commits that are not recorded but known.
+
+    A check records a family that either of its commits runs for long. Where the other one hardly
+    runs it, or not at all, neither do the commits beyond it. `recorded` has at least one commit.
+    """
+    positions = sorted(recorded)
+    short = SHORT_SHARE * max(recorded.values())
+    times: dict[int, float] = {}
+    for position in measured:
+        place = bisect(positions, position)
+        seconds = min(recorded[one] for one in positions[max(0, place - 1) : place + 1])
+        if position not in recorded and seconds < short:
+            times[position] = seconds
+    return times
