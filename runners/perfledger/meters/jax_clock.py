@@ -44,8 +44,8 @@ class JaxClock:
     def __init__(self, jax: Any) -> None:  # noqa: ANN401 - see load_jax
         self._wait = jax.block_until_ready
         self._leaves = jax.tree_util.tree_leaves
-        self.devices = 0  # of the first step's arrays; 0 until then
-        self.used = frozenset[Any]()  # the devices that these are on
+        self._is_first = True
+        self.used = frozenset[Any]()  # the devices that the first step's arrays are on
 
     def time(self, step: Callable[[], object]) -> float:
         """Run `step` once and return the seconds until its arrays are ready.
@@ -56,11 +56,11 @@ class JaxClock:
         start = perf_counter()
         result = self._wait(step())
         passed = perf_counter() - start
-        if not self.devices:
+        if self._is_first:
             leaves = self._leaves(result)
             if not any(map(_is_value, leaves)):
                 raise TypeError(RETURN_ARRAYS)
-            self.devices = max(len(_devices(leaf)) or 1 for leaf in leaves)
+            self._is_first = False
             self.used = frozenset[Any]().union(*map(_devices, leaves))
         return passed
 
@@ -111,8 +111,8 @@ class JaxMeter:
         return count_jax_work(self._jax, importlib.import_module("jax.extend.core"), set_up())
 
     def devices(self) -> int:
-        """Return the number of devices that the first step's arrays are sharded over."""
-        return max(1, self._arrays.devices)
+        """Return the number of devices that the first step's arrays are on."""
+        return max(1, len(self.device_places()))
 
     def device_places(self) -> tuple[int, ...]:
         """Return the places of the devices that the first step's arrays are on."""

@@ -108,17 +108,6 @@ def test_only_the_first_step_is_looked_at():
     assert clock.time(lambda: next(results)) > 0
 
 
-@pytest.mark.parametrize(("laid_out", "expected"), [((1, 4, 1), 4), ((), 1)])
-def test_a_step_computes_on_the_devices_that_its_arrays_lie_on(laid_out, expected):
-    meter = JaxMeter(FakeJax(), Device.TPU)
-    arrays = tuple(FakeArray() for _ in laid_out)
-    for array, devices in zip(arrays, laid_out, strict=True):
-        array.sharding = SimpleNamespace(device_set=set(range(devices)))
-    meter.clock.time(lambda: (*arrays, FakeArray()))
-
-    assert meter.devices() == expected
-
-
 def test_before_the_first_step_it_is_one_device():
     meter = JaxMeter(FakeJax(), Device.TPU)
 
@@ -132,14 +121,26 @@ class ThreeDevices(FakeJax):
         return [*super().devices(platform), "second", "third"]
 
 
-def test_a_step_knows_the_places_of_its_devices():
+@pytest.mark.parametrize(
+    ("arrays", "places"),
+    [
+        (({"first"}, {"first", "third"}, {"first"}), (0, 2)),
+        (({"first"}, {"third"}), (0, 2)),  # none is sharded
+        (({"third"}, {"a host's"}), (2,)),
+        ((), ()),
+    ],
+)
+def test_a_step_computes_on_the_devices_that_its_arrays_lie_on(arrays, places):
     jax = ThreeDevices()
     meter = JaxMeter(jax, Device.TPU)
-    array = FakeArray()
-    array.sharding = SimpleNamespace(device_set={"third", jax.device})
-    meter.clock.time(lambda: array)
+    leaves = [FakeArray() for _ in arrays]
+    for leaf, names in zip(leaves, arrays, strict=True):
+        devices = {jax.device if name == "first" else name for name in names}
+        leaf.sharding = SimpleNamespace(device_set=devices)
+    meter.clock.time(lambda: (*leaves, FakeArray()))
 
-    assert meter.device_places() == (0, 2)
+    assert meter.device_places() == places
+    assert meter.devices() == max(1, len(places))
 
 
 def peak(number):
