@@ -167,8 +167,8 @@ def _without_replacements(change: OperationChange) -> Iterator[OperationChange]:
 def _paired_row(change: OperationChange, *, longest: float) -> PairedKernelRow:
     base_s, head_s = change.base_seconds, change.head_seconds
     name = longest_operation(change.head or change.base).name
-    others = max(len(change.base), len(change.head)) - 1
-    more = f" (+{others})" if others else ""
+    count = max(len(change.base), len(change.head))
+    more = f" (+{count - 1})" if count > 1 else ""
     return PairedKernelRow(
         name=name,
         short=f"{short_name(name)}{more}",
