@@ -13,6 +13,14 @@ from perfledger_profiles.bottleneck.advice import (
     first_names,
     name_operations,
 )
+from perfledger_profiles.bottleneck.any_language_advice import (
+    ASYNCHRONOUS_COPIES,
+    BESIDE_COMPUTE,
+    FEWER_LAUNCHES,
+    FEWER_WAITS,
+    HOST_CODE,
+    PINNED_MEMORY,
+)
 from perfledger_profiles.bottleneck.classification import (
     OF_THE_DEVICE,
     Bottleneck,
@@ -88,11 +96,6 @@ RECORDED_PYTHON = Advice(
     "step: prepare data in workers, log and check rarely, gc.freeze() after warm-up",
     "if none of it stays in the step",
 )
-HOST_CODE = Advice(
-    "see which code of the host runs between its calls (NVTX ranges, or nsys profile "
-    "--sample=process-tree), then take it out of the step or overlap it with work on the device",
-    "if none of it stays in the step",
-)
 JAX_PYTHON = Advice(
     "see in the trace viewer what Python does there (jax.profiler records its calls at "
     "python_tracer_level=1), then take it out of the step: prepare data in a thread, log and check "
@@ -123,22 +126,21 @@ ZERO_GRAD = Advice(
     "release gradients instead of filling them: zero_grad(set_to_none=True)",
     "if nothing is filled",
 )
-_BESIDE_COMPUTE = "if as much of it as there is compute runs beside it"
 PINNED = Advice(
     "copy from pinned memory, so that copies are several times as fast and overlap compute: "
     "pin_memory=True and .to(device, non_blocking=True)",
-    f"{_BESIDE_COMPUTE}, at the rate that it has now",
+    f"{BESIDE_COMPUTE}, at the rate that it has now",
     is_beside_compute=True,
 )
 OVERLAP_COPIES = Advice(
     "copy the next batch on a separate stream while this one computes",
-    _BESIDE_COMPUTE,
+    BESIDE_COMPUTE,
     is_beside_compute=True,
 )
 OFFLOAD = Advice(
     "start the copies from host memory earlier and keep more of them in flight, or offload less: "
     "the device waits for them",
-    _BESIDE_COMPUTE,
+    BESIDE_COMPUTE,
     is_beside_compute=True,
 )
 COLLECTIVES = {
@@ -160,7 +162,7 @@ COLLECTIVES = {
     BottleneckDetail.NO_OVERLAP: Advice(
         "let collectives run beside compute: DDP with gradient_as_bucket_view and smaller buckets, "
         "FSDP with prefetching, XLA's latency-hiding scheduler",
-        _BESIDE_COMPUTE,
+        BESIDE_COMPUTE,
         is_beside_compute=True,
     ),
 }
@@ -172,9 +174,16 @@ SEND_LESS = Advice(
 ANY_COLLECTIVE = Advice(
     "overlap collectives with compute or send less: larger batches or accumulation, bfloat16 "
     "gradients",
-    _BESIDE_COMPUTE,
+    BESIDE_COMPUTE,
     is_beside_compute=True,
 )
+
+_ANY_LANGUAGE = {
+    GRAPHS: FEWER_LAUNCHES,
+    READ_BACK: FEWER_WAITS,
+    BLOCKING_COPIES: ASYNCHRONOUS_COPIES,
+    PINNED: PINNED_MEMORY,
+}
 
 # The parameter tensors of a small network; a fused optimizer needs a handful of launches.
 MANY_UPDATES = 64
@@ -226,13 +235,14 @@ def _warm_up(case: AdviceContext) -> Recommendation | None:
 
 def _read_back(case: AdviceContext) -> Recommendation | None:
     operations = case.select(lambda operation: host_kind(operation) is BottleneckDetail.SYNC)
-    return case.advise(READ_BACK, operations, "waits for the device")
+    return case.advise(_in_its_language(case, READ_BACK), operations, "waits for the device")
 
 
 def _blocking_copies(case: AdviceContext) -> Recommendation | None:
     kind = BottleneckDetail.BLOCKING_COPY
     operations = case.select(lambda operation: host_kind(operation) is kind)
-    return case.advise(BLOCKING_COPIES, operations, "waits inside blocking copies")
+    advice = _in_its_language(case, BLOCKING_COPIES)
+    return case.advise(advice, operations, "waits inside blocking copies")
 
 
 def _launch(case: AdviceContext) -> Recommendation | None:
@@ -246,7 +256,13 @@ def _launch(case: AdviceContext) -> Recommendation | None:
     trigger = f"{100 * share:.1f} % of the step is the host around {_launch_text(case, operations)}"
     if is_launch_bound(case.profile):
         trigger += ", most of them below 10 us or shorter than their launch"
-    return case.recommendation(JIT if case.is_jax else GRAPHS, trigger=trigger, share=share)
+    advice = JIT if case.is_jax else _in_its_language(case, GRAPHS)
+    return case.recommendation(advice, trigger=trigger, share=share)
+
+
+def _in_its_language(case: AdviceContext, advice: Advice) -> Advice:
+    """Return the advice for any language, unless the file shows torch's operators."""
+    return advice if may_be_python(case.profile) else _ANY_LANGUAGE[advice]
 
 
 def _launch_text(case: AdviceContext, operations: Iterable[Operation]) -> str:
@@ -306,7 +322,7 @@ def _pageable(case: AdviceContext) -> Recommendation | None:
         f"{100 * share:.1f} % of the step is exposed copies from or to memory that is not pinned "
         f"({name_operations(operations)})"
     )
-    return case.recommendation(PINNED, trigger=trigger, share=share)
+    return case.recommendation(_in_its_language(case, PINNED), trigger=trigger, share=share)
 
 
 def _exposed_copies(case: AdviceContext) -> Recommendation | None:

@@ -9,6 +9,11 @@ from perfledger.profile import (
     ProfileReading,
 )
 from perfledger_profiles.bottleneck import host_advice
+from perfledger_profiles.bottleneck.any_language_advice import (
+    FEWER_WAITS,
+    HOST_CODE,
+    PINNED_MEMORY,
+)
 from perfledger_profiles.bottleneck.classification import BottleneckDetail
 from perfledger_profiles.bottleneck.classifier import classify
 from perfledger_profiles.bottleneck.recommendations import recommendations
@@ -40,6 +45,23 @@ from tests.runners.profiles.bottleneck.example_steps import advice, kernel, op, 
 )
 def test_each_trigger_off_the_device_asks_for_its_advice(operation, text):
     assert texts(step(operation)) == [getattr(host_advice, text).text]
+
+
+@pytest.mark.parametrize("tool", ["nsys", "rocprof"])
+@pytest.mark.parametrize(
+    ("operation", "advice_text"),
+    [
+        (op("cudaDeviceSynchronize", 0.01, Bucket.SYNC), FEWER_WAITS.text),
+        (op("Memcpy HtoD (Pageable -> Device)", 0.01, Bucket.COPY), PINNED_MEMORY.text),
+        (op("(outside operations)", 0.15, Bucket.OTHER), HOST_CODE.text),
+    ],
+    ids=["wait", "copy", "host code"],
+)
+def test_a_program_that_may_be_in_any_language_is_not_told_torchs_words_alone(
+    operation, advice_text, tool
+):
+    assert texts(step(operation, tool=tool)) == [advice_text]
+    assert "nsys" not in advice_text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,33 @@
+"""Holds advice on the host for recordings of programs in any language, C++ as much as Python."""
+
+from perfledger_profiles.bottleneck.advice import Advice
+
+BESIDE_COMPUTE = "if as much of it as there is compute runs beside it"
+HOST_CODE = Advice(
+    "see which code of the host runs between its calls (NVTX or ROCTx ranges, or a sampling "
+    "profiler), then take it out of the step or overlap it with work on the device",
+    "if none of it stays in the step",
+)
+FEWER_LAUNCHES = Advice(
+    "reduce launches: CUDA or HIP graphs (in PyTorch torch.compile(mode='reduce-overhead')), and "
+    "small operations batched into larger ones",
+    "if the host's work around launches takes no time",
+)
+FEWER_WAITS = Advice(
+    "the host waits for the device in the step (synchronization, results that it reads; in PyTorch "
+    ".item(), .cpu(), nonzero): keep values on the device and read them once in many steps",
+    "if the host never waits",
+)
+ASYNCHRONOUS_COPIES = Advice(
+    "the host waits inside copies: pin the host's memory (cudaMallocHost or hipHostMalloc, in "
+    "PyTorch pin_memory=True), copy asynchronously (cudaMemcpyAsync or hipMemcpyAsync, "
+    "non_blocking=True), and read results once in many steps",
+    "if the host waits for no copy",
+)
+PINNED_MEMORY = Advice(
+    "copy from pinned memory, so that copies are several times as fast and overlap compute: "
+    "cudaMallocHost and cudaMemcpyAsync, hipHostMalloc and hipMemcpyAsync, or in PyTorch "
+    "pin_memory=True and .to(device, non_blocking=True)",
+    f"{BESIDE_COMPUTE}, at the rate that it has now",
+    is_beside_compute=True,
+)
