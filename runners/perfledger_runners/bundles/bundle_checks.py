@@ -29,6 +29,7 @@ from perfledger_runners.checkouts.workload_overlay import MAX_FILES
 from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS, MAX_LISTED_DEVICES
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
+    are_places,
     are_possible,
     are_possible_memories,
     fit_together,
@@ -263,7 +264,8 @@ def _check_devices(run: Run) -> None:
     require(run.devices >= 1, "devices: not positive")
     is_list = len(run.device_places) <= MAX_LISTED_DEVICES
     require(is_list, f"device_places: more than {MAX_LISTED_DEVICES}")
-    require(all(place >= 0 for place in run.device_places), "device_places: negative")
+    is_fine = are_places(run.device_places, devices=run.devices)
+    require(is_fine, "device_places: negative, or not one for each device")
 
 
 def _check_packages(packages: Collection[LoadedPackage]) -> None:

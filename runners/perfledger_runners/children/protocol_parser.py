@@ -35,6 +35,7 @@ from perfledger_runners.children.message_texts import Id, ShortText, Text
 from perfledger_runners.children.package_parser import PackageFiles
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
+    are_places,
     are_possible,
     are_possible_memories,
     fit_together,
@@ -331,9 +332,7 @@ def _check_run(message: RunMessage) -> None:
     if not is_utc(message.started_at):
         msg = f"a run that started at {message.started_at!r}, which is not a UTC time"
         raise GarbageError(msg)
-    if message.device is Device.IMPORTED:
-        msg = f"a run on {message.device!r}, which is no device"
-        raise GarbageError(msg)
+    _check_devices(message)
     for name, samples in message.samples.items():
         metric = METRICS.get(name)
         if metric is None or not is_possible(metric, samples):
@@ -347,6 +346,15 @@ def _check_run(message: RunMessage) -> None:
         raise GarbageError(msg)
     if not are_possible_memories(message.memory):
         msg = "a run with impossible readings of its memory"
+        raise GarbageError(msg)
+
+
+def _check_devices(message: RunMessage) -> None:
+    if message.device is Device.IMPORTED:
+        msg = f"a run on {message.device!r}, which is no device"
+        raise GarbageError(msg)
+    if not are_places(message.device_places, devices=message.devices):
+        msg = f"a run on {message.devices} devices with {len(message.device_places)} places"
         raise GarbageError(msg)
 
 

@@ -39,6 +39,11 @@ def are_possible(times: CoreTimes, *, readings: int) -> bool:
     return is_number and all(queued <= elapsed for queued, elapsed in waits)
 
 
+def are_places(places: Sequence[int], *, devices: int) -> bool:
+    """Return whether these are the places of so many devices, or of none, which is unknown."""
+    return not places or (len(set(places)) == len(places) == devices and min(places) >= 0)
+
+
 def fit_together(rank_times_s: Sequence[Sequence[float]], step_times_s: Sequence[float]) -> bool:
     """Return whether each step's time is its slowest rank's; times without ranks are fine."""
     if not rank_times_s or not step_times_s:

@@ -112,6 +112,8 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
         (EVIDENCE_PATH, {"tolerance": 1.0}, "not a share below 1"),
         (EVIDENCE_PATH, {"steps_per_reading": 0}, "not 1 to"),
         (EVIDENCE_PATH, {"empty_step_s": -1.0}, "negative"),
+        (("runs", 0), {"devices": 1, "device_places": [0, 3]}, "device_places: negative, or not"),
+        (("runs", 0), {"device_places": [-1]}, "device_places: negative"),
         (("laid_over", "files"), {"bench/w.py": "c"}, "laid_over.files: a hash"),
         (("plan",), {"margins": {"m:f": 1.0}}, "plan.margins: not between 0 and 1"),
         (("plan",), {"machine_classes": ["x"] * 33}, "plan.machine_classes: more than the limit"),

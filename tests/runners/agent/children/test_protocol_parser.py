@@ -136,6 +136,7 @@ def test_every_event_of_the_protocol_has_a_message():
         run_line(spans_s=[[-1.0, 1.0]]),
         run_line(left_out={"odd": -1}),
         run_line(device="imported"),
+        run_line(devices=1, device_places=[0, 3]),
         run_line(workload=""),
         run_line(workload="w" * 301),
         run_line(workload="w\x00"),

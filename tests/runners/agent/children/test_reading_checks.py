@@ -8,6 +8,7 @@ from perfledger.records import CoreTimes, MemoryReadings
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     MAX_STEPS,
+    are_places,
     are_possible,
     are_possible_memories,
     fit_together,
@@ -99,6 +100,22 @@ def test_the_largest_reading_is_that_of_a_four_byte_float(seconds, expected):
 )
 def test_a_step_takes_as_long_as_its_slowest_rank(ranks, steps, is_fine):
     assert fit_together(ranks, steps) is is_fine
+
+
+@pytest.mark.parametrize(
+    ("places", "devices", "is_fine"),
+    [
+        ((), 8, True),
+        ((0,), 1, True),
+        ((3, 1), 2, True),
+        ((0, 3), 1, False),  # a device that nobody would see
+        ((3,), 2, False),
+        ((3, 3), 2, False),
+        ((-1,), 1, False),
+    ],
+)
+def test_each_device_of_a_step_has_its_place_or_none_is_known(places, devices, is_fine):
+    assert are_places(places, devices=devices) is is_fine
 
 
 @pytest.mark.parametrize(
