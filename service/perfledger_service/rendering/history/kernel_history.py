@@ -64,18 +64,20 @@ def kernel_section(history: KernelHistory) -> KernelSection:
 def kernel_chart(history: KernelHistory) -> Chart | None:
     """Return the families' seconds as areas on each other, None for fewer than two commits.
 
-    At a commit where a family was not recorded it is no part of the step.
+    Those that were longest at any commit have an area each. At a commit where a family was not
+    recorded it is no part of the step.
     """
     commits = len(history.commits)
     if commits < 2:  # noqa: PLR2004 - an area has two ends
         return None
-    rows = [_row(one, commits) for one in history.families]
+    longest = sorted(history.families, key=lambda one: -max(one.seconds))
+    rows = [_row(one, commits) for one in longest]
     areas, rest = rows[:MAX_AREAS], rows[MAX_AREAS:]
-    names = [clean(one.name, limit=_MAX_NAME) for one in history.families[:MAX_AREAS]]
+    names = [clean(one.name, limit=_MAX_NAME) for one in longest[:MAX_AREAS]]
     tones = list(SERIES_TONES[: len(areas)])
     if rest:
         areas.append([sum(column) for column in zip(*rest, strict=True)])
-        names.append(f"{len(rest)} others")
+        names.append(number_format.quantity(len(rest), "other"))
         tones.append(Tone.MUTED)
     bands: list[BandMark] = []
     floor = [0.0] * commits

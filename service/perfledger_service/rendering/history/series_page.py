@@ -81,7 +81,8 @@ def change_rows(history: SeriesHistory) -> tuple[SeriesChangeRow, ...]:
 
 
 def _change_row(change: SeriesChange, worse: WorseDirection) -> SeriesChangeRow:
-    is_worse = (change.change > 0) is (worse is WorseDirection.HIGHER)
+    is_higher = not change.change < 0  # from nothing to something is no share of it
+    is_worse = is_higher is (worse is WorseDirection.HIGHER)
     size, interval = number_format.change(change.change, change.low, change.high)
     first, last = (
         provenance_facts.short_sha(sha)[:10] for sha in (change.after_sha, change.last_sha)

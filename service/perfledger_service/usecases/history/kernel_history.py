@@ -17,7 +17,7 @@ from perfledger_baselines.history.commits.grouping import group_changes
 from perfledger_baselines.history.commits.moved_cost import moved_changes
 from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
-from perfledger_service.usecases.history.series_history import series_change
+from perfledger_service.usecases.history.series_change import series_change
 from perfledger_service.values.upload_views import FamilyChange, FamilyHistory, KernelHistory
 
 

@@ -1,19 +1,30 @@
 """Builds the history of one series: its commits, its changes and those of its machine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from sqlmodel import Session
 
-from perfledger_baselines.history.detection.changes import ChangePoint
+from perfledger.metrics import FAMILY_PREFIX
 from perfledger_baselines.history.detection.detect import detect
 from perfledger_service.store.default_branch import branch_series, commits_of_branch
 from perfledger_service.store.page_queries import series_view
 from perfledger_service.store.projects import project_named
-from perfledger_service.values.upload_views import SeriesChange, SeriesHistory, commits_of
+from perfledger_service.usecases.history.kernel_history import kernel_histories
+from perfledger_service.usecases.history.series_change import series_change
+from perfledger_service.values.upload_views import (
+    FamilyHistory,
+    SeriesChange,
+    SeriesHistory,
+    SeriesView,
+    commits_of,
+)
 
 
 def series_history(session: Session, series_id: int) -> SeriesHistory:
-    """Return a series' history; raise NotFoundError for an unknown id."""
+    """Return a series' history; raise NotFoundError for an unknown id.
+
+    A kernel family has the changes that it has among the families of its workload.
+    """
     view = series_view(session, series_id)
     project = project_named(session, view.repository)
     commits = commits_of_branch(session, project.id)
@@ -32,6 +43,10 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
             )
             if earlier != later
         ]
+    for family in _families(session, project.id, view):
+        if family.series_id == series_id:
+            changes = [one.change for one in family.changes]
+            searched = len(family.places)
     return SeriesHistory(
         series=view,
         commits=commits_of(view.points),
@@ -41,13 +56,7 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
     )
 
 
-def series_change(change: ChangePoint, commits: Sequence[str]) -> SeriesChange:
-    """Return a change of a series that was measured at these commits, oldest first."""
-    return SeriesChange(
-        sha=commits[change.index],
-        after_sha=commits[max(0, change.earliest - 1)],
-        last_sha=commits[change.latest],
-        change=change.change,
-        low=change.low,
-        high=change.high,
-    )
+def _families(session: Session, project_id: int, series: SeriesView) -> Iterator[FamilyHistory]:
+    if series.metric.startswith(FAMILY_PREFIX):
+        for history in kernel_histories(session, project_id, series.workload):
+            yield from history.families

@@ -73,6 +73,15 @@ def test_more_families_than_colours_are_one_area():
     assert chart.marks[-1].points[0] == (0, MAX_AREAS, MAX_AREAS + 3)
 
 
+def test_a_family_that_is_gone_has_its_own_area():
+    many = [family(f"k{number}", 1.0, 1.0, 1.0, 1.0) for number in range(MAX_AREAS)]
+
+    chart = kernel_chart(history(*many, family("attention", 9.0, 9.0, 0.0, 0.0)))
+
+    assert chart.legend[0].label == "attention"
+    assert chart.legend[-1].label == "1 other"
+
+
 def test_one_commit_has_a_table_and_no_chart():
     section = kernel_section(history(family("mm", 0.003), commits=COMMITS[:1]))
 

@@ -8,6 +8,7 @@ from perfledger_service.rendering.history.series_page import (
     search_sentence,
     series_page,
 )
+from perfledger_service.rendering.layout import number_format
 
 
 def test_a_page_has_the_newest_commits_and_leads_to_the_older_ones(history):
@@ -31,6 +32,21 @@ def test_a_change_is_worse_or_better_by_the_metric(history, worse, word):
 
     assert (row.word, row.size) == (word, "+14.6\u00a0%")
     assert row.commits == "7b00000000..8b00000000"
+
+
+@pytest.mark.parametrize(
+    ("worse", "word"), [(WorseDirection.HIGHER, "worse"), (WorseDirection.LOWER, "better")]
+)
+def test_a_change_from_nothing_is_a_rise_without_a_size(history, worse, word):
+    nothing = float("nan")
+    changes = tuple(
+        replace(one, change=nothing, low=nothing, high=nothing) for one in history.changes
+    )
+    series = replace(history.series, worse=worse)
+
+    (row,) = change_rows(replace(history, series=series, changes=changes))
+
+    assert (row.word, row.size) == (word, number_format.NOT_KNOWN)
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,10 @@ def test_an_operator_that_takes_over_another_ones_work_moved_it(
         "attention": moved,
         "sdpa": moved,
     }
+    (sdpa,) = (one for one in history.families if one.name == "sdpa")
+    with read_session(engine) as session:
+        own = series_history(session, sdpa.series_id)
+    assert (own.changes, own.searched) == (tuple(one.change for one in sdpa.changes), 25)
 
 
 @pytest.mark.slow(ci_only=True)
