@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import compress
 
 from sqlmodel import Session
 
@@ -57,12 +56,20 @@ def explain_waits(
 
     What another runner's request said of it stays: both would write it in turn.
     """
-    devices = frozenset[tuple[str, str]]().union(*map(request.devices_of, request.machine_classes))
-    is_here = ((each.device.device, each.device.name) in devices for each in closed)
-    names = ", ".join(each.device.name for each in compress(closed, is_here))
-    reason = f"{WAITS_FOR_ANOTHER}: {names} of {request.runner} is in quarantine"[:MAX_REASON]
     for job in jobs:
         is_kept = request.can_run(job) and not request.can_run(job, closed)
         is_said = job.reason.startswith(WAITS_FOR_ANOTHER)
         if job.state is RunnerJobState.QUEUED and is_kept and not is_said:
-            save_progress(session, replace(job, reason=reason))
+            save_progress(session, replace(job, reason=_wait_reason(job, request, closed)))
+
+
+def _wait_reason(job: RunnerJob, request: JobRequest, closed: Sequence[Quarantine]) -> str:
+    """Say which devices of a runner's classes for a job are in quarantine."""
+    classes = filter(job.is_for, request.machine_classes)
+    devices = frozenset[tuple[str, str]]().union(*map(request.devices_of, classes))
+    names = [
+        each.device.name for each in closed if (each.device.device, each.device.name) in devices
+    ]
+    verb = "is" if len(names) == 1 else "are"
+    reason = f"{WAITS_FOR_ANOTHER}: {', '.join(names)} of {request.runner} {verb} in quarantine"
+    return reason[:MAX_REASON]

@@ -16,6 +16,7 @@ from perfledger_service.values.people.person import Actor
 from perfledger_service.values.service_views.device_views import DeviceKey
 
 GPU_CLASS, CPU_CLASS = "cuda:NVIDIA H100:1", "cpu:Xeon:1"
+BOTH = "cuda:NVIDIA H100:2"
 KEY = DeviceKey(device="cuda", model="NVIDIA H100", name="GPU-0", has_id=True)
 BOX = JobRequest(
     runner="box",
@@ -36,11 +37,19 @@ def project(engine, now):
 
 
 @pytest.fixture
-def quarantined(engine, project, now):
-    with write_session(engine) as session:
-        device = device_for(session, project.id, KEY)
-        add_quarantine(session, device, reason="its fan", set_by="alice", since=now)
-        session.commit()
+def quarantine(engine, project, now):
+    def quarantine(key):
+        with write_session(engine) as session:
+            device = device_for(session, project.id, key)
+            add_quarantine(session, device, reason="its fan", set_by="alice", since=now)
+            session.commit()
+
+    return quarantine
+
+
+@pytest.fixture
+def quarantined(quarantine):
+    quarantine(KEY)
 
 
 @pytest.fixture
@@ -79,6 +88,24 @@ def test_a_quarantined_device_gets_no_job_that_measures_code_and_another_does(
     assert waiting.reason == "waits for another runner: GPU-0 of box is in quarantine"
     taken = take(OTHER)
     assert (taken.id, taken.reason, taken.excluded_devices) == (job.id, "", ("GPU-0",))
+
+
+@pytest.mark.usefixtures("quarantined")
+def test_a_job_waits_for_the_devices_of_its_own_class_alone(
+    engine, project, quarantine, queued, take
+):
+    quarantine(replace(KEY, device="cpu", model="Xeon", name="Xeon of host a1"))
+    quarantine(replace(KEY, name="GPU-1"))
+    classes = (GPU_CLASS, CPU_CLASS, BOTH)
+    of_gpu, of_cpu, of_both = (queued(machine_class=each) for each in classes)
+    devices = {**BOX.devices, BOTH: ("GPU-0", "GPU-1")}
+
+    assert take(replace(BOX, machine_classes=classes, devices=devices)) is None
+    reasons = {job.id: job.reason for job in jobs_of_project(engine, project)}
+    start = "waits for another runner: "
+    assert reasons[of_gpu.id] == f"{start}GPU-0 of box is in quarantine"
+    assert reasons[of_cpu.id] == f"{start}Xeon of host a1 of box is in quarantine"
+    assert reasons[of_both.id] == f"{start}GPU-0, GPU-1 of box are in quarantine"
 
 
 @pytest.mark.usefixtures("quarantined")
