@@ -51,7 +51,7 @@ def calibration_sentence(calibration: ReplayCalibration | None) -> str:
     limit = number_format.margin(MAX_ERROR)
     if calibration.is_calibrated:
         return f"Calibrated: the replay with {calibration.policy} is within {limit} of the record."
-    return f"Not calibrated within {limit}: {' and '.join(_reasons(calibration))}."
+    return f"Not calibrated within {limit}: {'; '.join(_reasons(calibration))}."
 
 
 def calibration_ratios(
@@ -85,13 +85,13 @@ def _reasons(calibration: ReplayCalibration) -> Iterator[str]:
     if calibration.unplaceable > MAX_UNPLACEABLE:
         share = number_format.share(calibration.unplaceable)
         yield f"{share} of the jobs fit no node of the replay"
-    beyond = " and ".join(
-        f"the {name} is {ratio_text(ratio)} times the recorded"
+    beyond = ", ".join(
+        f"{ratio_text(ratio)} times the recorded {name}"
         for name, ratio in calibration_ratios(calibration)
         if ratio is not None and not is_near(ratio)
     )
     if beyond:
-        yield f"in the replay with {calibration.policy}, {beyond}"
+        yield f"the replay with {calibration.policy} has {beyond}"
 
 
 def calibration_table(calibrations: Iterable[ReplayCalibration]) -> tuple[Table, ...]:

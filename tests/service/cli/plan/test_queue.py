@@ -81,7 +81,7 @@ def test_a_replay_unlike_the_record_is_a_screening(run, unlike_log):
     words = ("queue", unlike_log, "--devices", 4, "--policy", "fifo", "--max-wait-minutes", 30)
     shown = " ".join(run(*words).split())
 
-    assert "Not calibrated within 30 %: in the replay with fifo, the mean wait is" in shown
+    assert "Not calibrated within 30 %: the replay with fifo has" in shown
     assert "Take the number of devices as a screening" in shown
 
 

@@ -46,9 +46,10 @@ def test_a_calibrated_replay_says_so(calibration):
 def test_each_figure_beyond_the_limit_is_named_with_its_interval(calibration):
     wait = BootstrapInterval(0.33, 0.21, 0.5)
 
-    assert plain(calibration_sentence(calibration(wait, unplaceable=0.2))) == (
-        "Not calibrated within 30 %: 20.0 % of the jobs fit no node of the replay and in the "
-        "replay with easy, the mean wait is 0.33 (0.21-0.5) times the recorded."
+    assert plain(calibration_sentence(calibration(wait, p95=wait, unplaceable=0.2))) == (
+        "Not calibrated within 30 %: 20.0 % of the jobs fit no node of the replay; the replay with "
+        "easy has 0.33 (0.21-0.5) times the recorded mean wait, 0.33 (0.21-0.5) times the recorded "
+        "P95 wait."
     )
 
 
