@@ -132,6 +132,8 @@ def test_a_workload_shows_its_newest_events_and_counts_what_is_left_out(workload
     assert 'href="/acme/models/events/8"' in page
     assert 'href="/acme/models/events/3"' not in page
     assert "3 older ones are on the page of the" in page
+    six = workload_page(workloads, (), events=[event_of(one) for one in range(6, 0, -1)])
+    assert "1 older one is on the page of the" in six
     assert "Events" not in workload_page(workloads, ())
 
 

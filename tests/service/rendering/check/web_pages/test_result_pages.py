@@ -62,7 +62,7 @@ def test_no_page_is_large_and_each_leads_to_the_next_without_a_script(page):
     assert max(len(one.encode()) for one in (first, second)) < MAX_BYTES
     assert "Results 1 to 100 of 150, those that need attention first" in first
     assert f'<a href="/runs/{1:032x}?page=2" rel="next">Further results</a>' in first
-    assert f'<a href="/runs/{1:032x}?page=1" rel="prev">Before</a>' in second
+    assert f'<a href="/runs/{1:032x}?page=1" rel="prev">Previous results</a>' in second
     assert page(99) == second
 
 
