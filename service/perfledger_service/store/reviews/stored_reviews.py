@@ -55,6 +55,13 @@ def reviews_of_project(session: Session, project_id: int) -> tuple[StoredReview,
     return _newest(session, col(ReviewRow.project_id) == project_id)
 
 
+def reviews_of_quarter(session: Session, project_id: int, quarter: str) -> tuple[StoredReview, ...]:
+    """Return a project's newest MAX_REVIEWS reviews of a quarter, the newest first."""
+    return _newest(
+        session, col(ReviewRow.project_id) == project_id, col(ReviewRow.quarter) == quarter
+    )
+
+
 def stored_review(session: Session, project_id: int, review_id: int) -> StoredReview:
     """Return a review of a project; raise NotFoundError for any other."""
     reviews = _newest(

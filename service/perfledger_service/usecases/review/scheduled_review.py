@@ -16,7 +16,7 @@ from perfledger_service.settings.review import ReviewSettings
 from perfledger_service.settings.service import price_settings
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import lock_project, project_named
-from perfledger_service.store.reviews.stored_reviews import review_document, reviews_of_project
+from perfledger_service.store.reviews.stored_reviews import review_document, reviews_of_quarter
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.notices.review_notices import queue_review_notices
 from perfledger_service.usecases.review.documents import is_installed, render_review
@@ -52,14 +52,15 @@ class ReviewSchedule:
 
 def review_schedule(settings: ReviewSettings) -> ReviewSchedule | None:
     """Return which reviews are made, None for none; raise SettingsError for half of it."""
-    if bool(settings.review_plan) != bool(settings.review_project):
+    needed = (settings.review_plan, settings.review_project)
+    if not any((*needed, settings.review_bill, settings.review_team_tag)):
+        return None
+    if not all(needed):
         msg = (
             "a scheduled review needs both PERFLEDGER_REVIEW_PLAN and PERFLEDGER_REVIEW_PROJECT: "
             "set both or neither"
         )
         raise SettingsError(msg)
-    if not settings.review_plan:
-        return None
     return ReviewSchedule(
         repository=settings.review_project,
         plan=Path(settings.review_plan),
@@ -151,16 +152,14 @@ def fail_review(
 
 def _is_stored(session: Session, project_id: int, quarter: Quarter) -> bool:
     """Return whether a project has a review of a quarter that was made after its end."""
-    return any(
-        one.quarter == quarter.name and one.made_on > quarter.last
-        for one in reviews_of_project(session, project_id)
-    )
+    reviews = reviews_of_quarter(session, project_id, quarter.name)
+    return any(one.made_on > quarter.last for one in reviews)
 
 
 def _previous_document(session: Session, project_id: int, quarter: Quarter) -> NamedBytes | None:
     """Return the JSON of the newest review of the quarter before, None without one."""
-    for one in reviews_of_project(session, project_id):
-        if one.quarter == quarter.before.name and ReviewFormat.JSON in one.documents:
+    for one in reviews_of_quarter(session, project_id, quarter.before.name):
+        if ReviewFormat.JSON in one.documents:
             content = review_document(session, one, ReviewFormat.JSON)
             return NamedBytes(f"review {one.id} of {one.quarter}", content)
     return None

@@ -13,7 +13,11 @@ from perfledger_service.settings.review import ReviewSettings
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.notices import notices_of, update_notice
 from perfledger_service.store.projects import project_named
-from perfledger_service.store.reviews.stored_reviews import reviews_of_project
+from perfledger_service.store.reviews.stored_reviews import (
+    MAX_REVIEWS,
+    add_review,
+    reviews_of_project,
+)
 from perfledger_service.usecases.notices.notice_messages import message_of
 from perfledger_service.usecases.notices.targets import set_target
 from perfledger_service.usecases.people.audit import audit_log
@@ -28,6 +32,7 @@ from perfledger_service.usecases.review.scheduled_review import (
 )
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeStatus, NoticeTarget
 from perfledger_service.values.people.person import Actor
+from perfledger_service.values.service_views.review_views import NewReview
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "review"
 QUARTER_END = datetime(2026, 10, 1, tzinfo=UTC)
@@ -129,7 +134,15 @@ def test_without_settings_no_review_is_made():
     assert review_schedule(ReviewSettings.model_validate({})) is None
 
 
-@pytest.mark.parametrize("half", [{"review_plan": "plan.toml"}, {"review_project": "octo/models"}])
+@pytest.mark.parametrize(
+    "half",
+    [
+        {"review_plan": "plan.toml"},
+        {"review_project": "octo/models"},
+        {"review_bill": "bill-{quarter}.csv"},
+        {"review_project": "octo/models", "review_team_tag": "team"},
+    ],
+)
 def test_half_of_the_settings_is_an_error_that_names_both(half):
     with pytest.raises(SettingsError, match="PERFLEDGER_REVIEW_PLAN and PERFLEDGER_REVIEW_PROJECT"):
         review_schedule(ReviewSettings.model_validate(half))
@@ -161,6 +174,20 @@ def test_a_quarter_is_due_some_days_after_its_end(engine, schedule, at, quarter)
     assert work is not None
     assert work.quarter == quarter
     assert work.id == f"review-{quarter}-{at:%Y-%m-%d}"
+
+
+def test_a_review_counts_however_many_of_the_running_quarter_there_are(engine, project, schedule):
+    of_end = NewReview(
+        quarter="2026Q3", made_on=REVIEW_DAY.date(), title="", sheet="", decision="", reason=""
+    )
+    with write_session(engine) as session:
+        add_review(session, project.id, of_end, {}, now=REVIEW_DAY)
+        for _ in range(MAX_REVIEWS):
+            running = replace(of_end, quarter="2026Q4")
+            add_review(session, project.id, running, {}, now=REVIEW_DAY)
+        session.commit()
+
+    assert due_review(engine, schedule, now=REVIEW_DAY) is None
 
 
 @pytest.mark.slow
