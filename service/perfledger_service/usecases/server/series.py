@@ -42,7 +42,7 @@ def remove_series(
     with write_session(engine) as session:
         project = project_named(session, repository)
         lock_project(session, project.id)
-        possible = [one for one in series_ids if one <= LARGEST_NUMBER]
+        possible = [one for one in series_ids if 0 < one <= LARGEST_NUMBER]
         removed = imported_series(session, project.id, possible)
         unknown_ids = sorted(set(series_ids) - {one.id for one in removed})
         if unknown_ids:
