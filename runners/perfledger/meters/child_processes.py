@@ -12,6 +12,7 @@ PROCESSES = Path("/proc")
 TASKS = "task/*/children"
 # torch starts some where its cache lacks a program: hundreds of megabytes that are not a step's.
 COMPILER = b"/torch/_inductor/compile_worker/"
+MEMORY_KINDS = ("Anon", "File", "Shmem")  # as the kernel tells resident memory apart
 ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER, include/uapi/linux/prctl.h
 
 
@@ -66,20 +67,33 @@ def kill_all() -> None:
 
 
 def memory_bytes() -> int:
-    """Return the resident memory of descendants now, of shared pages their share.
+    """Return the resident memory of descendants now, without what this process has of it itself.
 
-    Processes that compile for torch do not count.
+    A forked process shares its parent's memory until it writes. Processes that compile for torch do
+    not count.
     """
     if not has_children():
         return 0
-    return sum(map(_proportional_bytes, descendants()))
+    own, resident = _sizes("self", "smaps_rollup"), _sizes("self", "status")
+    children = [_sizes(str(each), "smaps_rollup") for each in descendants() if not _compiles(each)]
+    total = 0
+    for kind in MEMORY_KINDS:
+        share = f"Pss_{kind}"
+        shared = resident.get(f"Rss{kind}", 0) - own.get(share, 0)
+        total += max(0, sum(sizes.get(share, 0) for sizes in children) - max(0, shared))
+    return total
 
 
-def _proportional_bytes(process: int) -> int:
-    folder = PROCESSES / str(process)
+def _compiles(process: int) -> bool:
+    with suppress(OSError):
+        return COMPILER in (PROCESSES / str(process) / "cmdline").read_bytes()
+    return False
+
+
+def _sizes(process: str, name: str) -> dict[str, int]:
+    """Return the sizes in bytes that a file of the kernel lists of a process."""
     with suppress(OSError):  # it ended, or is another user's
-        if COMPILER in (folder / "cmdline").read_bytes():
-            return 0
-        lines = (folder / "smaps_rollup").read_text(encoding="ascii").splitlines()
-        return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
-    return 0
+        text = (PROCESSES / process / name).read_text(encoding="utf-8", errors="replace")
+        fields = (line.split() for line in text.splitlines() if line.endswith(" kB"))
+        return {each[0].rstrip(":"): int(each[1]) * 1024 for each in fields}
+    return {}

@@ -12,6 +12,31 @@ block[::4096] = b"x" * len(block[::4096])
 print("held", flush=True)
 input()
 """
+# Prints the memory of processes that share all of this one's, and then of one that wrote to it.
+FORKS = """
+import os
+from perfledger.meters import child_processes
+
+block = bytearray(b"x") * 60_000_000
+release, wait = os.pipe()[::-1]
+
+def fork(write):
+    ready, tell = os.pipe()
+    if os.fork() == 0:
+        if write:
+            block[::4096] = b"y" * len(block[::4096])
+        os.write(tell, b"1")
+        os.close(release)
+        os.read(wait, 1)
+        os._exit(0)
+    os.read(ready, 1)
+
+for _ in range(3):
+    fork(write=False)
+print(child_processes.memory_bytes())
+fork(write=True)
+print(child_processes.memory_bytes())
+"""
 # Prints whether a daemon that left its session and its parent is a descendant, and what ended it.
 DAEMON = """
 import os, sys
@@ -64,6 +89,17 @@ def test_the_memory_of_a_child_process_counts(child):
 def test_the_memory_of_a_process_that_compiles_for_torch_does_not_count(child):
     assert child in child_processes.descendants()
     assert child_processes.memory_bytes() < 60_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels list no memory")
+def test_memory_that_a_forked_process_shares_is_counted_once():
+    ended = subprocess.run(
+        [sys.executable, "-c", FORKS], capture_output=True, text=True, check=True
+    )
+    sharing, writing = map(int, ended.stdout.split())
+
+    assert sharing < 20_000_000
+    assert 55_000_000 < writing - sharing < 80_000_000
 
 
 def test_a_process_that_is_gone_uses_nothing():
