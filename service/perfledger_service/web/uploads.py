@@ -52,7 +52,10 @@ PROBLEMS: dict[int | str, dict[str, object]] = {
     400: {"model": Problem, "description": "the body is not a bundle that this version reads"},
     401: {"model": Problem, "description": "no valid project token, nor one of a run"},
     403: {"model": Problem, "description": "the token is for something else"},
-    409: {"model": Problem, "description": "the run's token came with another bundle"},
+    409: {
+        "model": Problem,
+        "description": "another bundle came with the run's token, or too many devices",
+    },
     413: {"model": Problem, "description": "more bytes than the limit"},
     429: {"model": Problem, "description": "more uploads within an hour than the limit"},
     502: {"model": Problem, "description": "GitHub's keys cannot be read: try again"},

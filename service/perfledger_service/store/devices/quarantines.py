@@ -7,7 +7,7 @@ from hashlib import sha256
 from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
-from perfledger_service.errors import TooManyRequestsError
+from perfledger_service.errors import ConflictError
 from perfledger_service.store.devices.device_tables import (
     ProjectDeviceRow,
     QuarantinedUploadRow,
@@ -22,15 +22,19 @@ MAX_DEVICES = 5000  # of a project: a bundle names its device, and none is forgo
 def device_for(session: Session, project_id: int, key: DeviceKey) -> int:
     """Return the number of a project's device, which is added if it is new.
 
-    The caller holds the project's lock. Raises TooManyRequestsError where there are too many.
+    The caller holds the project's lock. Raises ConflictError where there are too many: a runner
+    that is told to wait would bring its result again for ever.
     """
     device_id = find_device(session, project_id, key)
     if device_id is not None:
         return device_id
     of_project = select(func.count()).where(col(ProjectDeviceRow.project_id) == project_id)
     if session.exec(of_project).one() >= MAX_DEVICES:
-        msg = f"this project has canaries of {MAX_DEVICES} devices: the limit"
-        raise TooManyRequestsError(msg)
+        msg = (
+            f"this project has {MAX_DEVICES} devices, the limit, and this would be one more: give "
+            "a machine that is set up anew the PERFLEDGER_HOST of the one that it replaces"
+        )
+        raise ConflictError(msg)
     row = ProjectDeviceRow(
         project_id=project_id,
         key=_digest(key),

@@ -60,7 +60,8 @@ def store_canaries(
 ) -> CanaryRun:
     """Judge and store the canaries of a bundle, once; quarantine their device if it drifts.
 
-    The caller holds the project's lock and commits. Raises TooManyRequestsError.
+    The caller holds the project's lock and commits. Raises TooManyRequestsError, and ConflictError
+    where the project has too many devices.
     """
     earlier = stored_canaries(session, project, bundle)
     if earlier is not None:

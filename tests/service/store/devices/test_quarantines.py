@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from perfledger_service.errors import TooManyRequestsError
+from perfledger_service.errors import ConflictError
 from perfledger_service.store.database import write_session
 from perfledger_service.store.devices import quarantines
 from perfledger_service.store.devices.quarantines import (
@@ -55,7 +55,7 @@ def test_a_project_has_only_so_many_devices(session, project_id, monkeypatch):
     device_for(session, project_id, KEY)
 
     device_for(session, project_id, KEY)
-    with pytest.raises(TooManyRequestsError, match="1 devices: the limit"):
+    with pytest.raises(ConflictError, match="has 1 devices, the limit, and this"):
         device_for(session, project_id, replace(KEY, name="GPU-1"))
 
 

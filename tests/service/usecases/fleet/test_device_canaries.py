@@ -7,7 +7,7 @@ import pytest
 
 from perfledger.records import Device, FindingLevel, HostFinding, Machine
 from perfledger_baselines.judging.device_drift import DriftState
-from perfledger_service.errors import TooManyRequestsError
+from perfledger_service.errors import ConflictError, TooManyRequestsError
 from perfledger_service.rendering.layout.writers import plain_lines, to_json, to_terminal
 from perfledger_service.rendering.server.device import devices_document, reason_of
 from perfledger_service.store.database import read_session, write_session
@@ -310,5 +310,5 @@ def test_a_flood_of_canaries_and_of_devices_is_refused(canaries, monkeypatch):
         canaries.store()
 
     monkeypatch.setattr(quarantines, "MAX_DEVICES", 1)
-    with pytest.raises(TooManyRequestsError, match="canaries of 1 devices"):
+    with pytest.raises(ConflictError, match="1 devices, the limit"):  # a runner does not wait
         canaries.store(machine=gpu(1))
