@@ -27,9 +27,9 @@ def queue_review_notices(
 ) -> None:
     """Tell the readers of a project's weekly report once that a review is there, or its problem.
 
-    `problem` is "" for a review that is stored. After a problem only the stored review is told.
-    Nothing goes to the repository's issues: what a review lacks names own files and prices. The
-    caller holds the project's lock.
+    `problem` is "" for a review that is stored. After a problem only the stored review is told, or
+    the next problem where the first could not be sent. Nothing goes to the repository's issues:
+    what a review lacks names own files and prices. The caller holds the project's lock.
     """
     for target in targets_of(session, project_id):
         if target.is_weekly and target.channel is not NoticeChannel.ISSUE:
@@ -50,12 +50,13 @@ def _queue(
     if notice is None:
         first = new_notice(project_id, target, key, NoticeSubject.REVIEW, now=now)
         add_notice(session, replace(first, cause=problem))
-    elif notice.cause and not problem:
+    elif notice.cause and (not problem or notice.status is NoticeStatus.FAILED):
         # Another edition even where the first one is still queued: it may be on its way.
         update_notice(
             session,
             notice,
-            cause="",
+            cause=problem,
+            problem="",
             status=NoticeStatus.QUEUED,
             edition=notice.edition + 1,
             queued_at=now,

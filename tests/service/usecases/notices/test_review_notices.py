@@ -85,3 +85,20 @@ def test_a_review_is_told_where_its_problem_was_sent(any_engine, send_to, queue,
     queue()
 
     assert [(one.status, one.edition) for one in stored()] == [(NoticeStatus.QUEUED, 2)]
+
+
+def test_a_problem_that_could_not_be_sent_is_told_with_the_next_attempt(
+    any_engine, send_to, queue, stored, now
+):
+    send_to(MAIL)
+    queue("no bill")
+    [first] = stored()
+    with write_session(any_engine) as session:
+        update_notice(session, first, status=NoticeStatus.FAILED, problem="no mail server")
+        session.commit()
+
+    tomorrow = now + timedelta(days=1)
+    queue("no plan", at=tomorrow)
+    queue("no plan", at=tomorrow)
+
+    assert stored() == [replace(first, cause="no plan", edition=2, queued_at=tomorrow)]
