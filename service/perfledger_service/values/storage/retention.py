@@ -105,9 +105,9 @@ class StoredAmount:
     oldest: datetime | None = None
 
     def without(self, rest: "StoredAmount") -> "StoredAmount":
-        """Return what is no longer there: the oldest of it is the oldest of all."""
+        """Return what is no longer there; its oldest is unknown where one as old is left."""
         rows = self.rows - rest.rows
-        oldest = self.oldest if rows else None
+        oldest = self.oldest if rows and self.oldest != rest.oldest else None
         return StoredAmount(rows=rows, bytes=self.bytes - rest.bytes, oldest=oldest)
 
 

@@ -31,3 +31,11 @@ def test_what_is_left_has_the_rest_of_the_rows_and_bytes():
         rows=3, bytes=70, oldest=NOW
     )
     assert stored.without(stored) == StoredAmount()
+
+
+def test_the_oldest_of_what_went_is_unknown_where_an_older_one_is_left():
+    stored = StoredAmount(rows=5, bytes=100, oldest=NOW)
+
+    assert stored.without(StoredAmount(rows=2, bytes=30, oldest=NOW)).oldest is None
+    left = StoredAmount(rows=2, bytes=30, oldest=NOW + timedelta(days=1))
+    assert stored.without(left).oldest == NOW
