@@ -198,6 +198,7 @@ def measure_change(
         + changed_workload_notes(
             site.code.origin.changed,
             workload_plan.to_measure,
+            new=workload_plan.new,
             base=site.requests[Side.BASE],
             head=site.requests[Side.HEAD],
             base_revision=site.sides.base,

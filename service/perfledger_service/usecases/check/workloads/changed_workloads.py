@@ -1,9 +1,10 @@
 """Warns where the files of the workloads differ between the sides of a check."""
 
 import stat
-from collections.abc import Collection, Iterable
-from pathlib import Path, PurePosixPath
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
+from perfledger.process.discovery import import_roots, module_name
 from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Revision, WorkloadSpec
 from perfledger_runners.checkouts.checkout_difference import PROSE_SUFFIXES
@@ -17,25 +18,32 @@ def changed_workload_notes(
     changed: Iterable[str],
     workloads: Collection[WorkloadSpec],
     *,
+    new: Iterable[WorkloadSpec],
     base: ChildRequest,
     head: ChildRequest,
     base_revision: Revision,
 ) -> tuple[str, ...]:
     """Return the note on changed files of workloads: a smaller step would hide a slower product.
 
-    `changed` are the files that differ in git. Comments, layout and prose change no step.
+    `changed` are the files that differ in git. Comments, layout and prose change no step, nor do
+    files that head adds for `new` workloads.
     """
     if not workloads:
         return ()
     modules = {spec.module for spec in workloads}
+    new_modules = {spec.module for spec in new} - modules
+    top = Path(head.root).resolve()
+    roots = import_roots(top, head.import_paths) if head.suite is BenchmarkSuite.PERFLEDGER else ()
     # Tests lie in the same folders as benchmarks of pytest, and most changes have some.
     folders = () if head.suite is BenchmarkSuite.PYTEST else head.paths
-    files = [
-        clean_text(path)
-        for path in changed
-        if _is_part(path, modules, folders)
-        and not _is_alike(Path(base.root, path), Path(head.root, path))
-    ]
+    files: list[str] = []
+    for path in changed:
+        names = _module_names(top / path, top, roots)
+        is_part = any(folder != "." and is_below(path, folder) for folder in folders)
+        before, after = Path(base.root, path), Path(head.root, path)
+        is_added = bool(names & new_modules) and not _is_file(before)
+        if (is_part or names & modules) and not is_added and not _is_alike(before, after):
+            files.append(clean_text(path))
     if not files:
         return ()
     sha = base_revision.sha[:SHORT_SHA]
@@ -47,13 +55,17 @@ def changed_workload_notes(
     return (note,)
 
 
-def _is_part(path: str, modules: Collection[str], folders: Iterable[str]) -> bool:
-    pure = PurePosixPath(path)
-    parts = pure.with_suffix("").parts
-    is_module = pure.suffix == ".py" and any(
-        ".".join(parts[start:]) in modules for start in range(len(parts))
-    )
-    return is_module or any(folder != "." and is_below(path, folder) for folder in folders)
+def _module_names(file: Path, top: Path, roots: Sequence[Path]) -> frozenset[str]:
+    """Return the names that a module of this file may have.
+
+    Without `roots` a tool names modules from folders of its own: any end of the path may be one.
+    """
+    if file.suffix != ".py":
+        return frozenset()
+    if roots:
+        return frozenset(filter(None, (module_name(file, roots),)))
+    parts = file.relative_to(top).with_suffix("").parts
+    return frozenset(".".join(parts[start:]) for start in range(len(parts)))
 
 
 def _is_alike(base: Path, head: Path) -> bool:

@@ -15,7 +15,11 @@ STEP = "def step(rounds):\n    return sum(range(rounds))\n"
 def notes(tmp_path):
     """Return a function that writes files with the contents of both sides, None for no file."""
 
-    def notes_of(files, *, workloads=(SPEC,), paths=("bench",), suite=BenchmarkSuite.PERFLEDGER):
+    def notes_of(
+        files, *, workloads=(SPEC,), new=(), paths=("bench",), suite=BenchmarkSuite.PERFLEDGER
+    ):
+        for side in ("base", "head"):
+            (tmp_path / side).mkdir(exist_ok=True)
         for name, contents in files.items():
             for side, text in zip(("base", "head"), contents, strict=True):
                 path = tmp_path / side / name
@@ -27,7 +31,7 @@ def notes(tmp_path):
         )
         base, head = (replace(request, root=str(tmp_path / side)) for side in ("base", "head"))
         return changed_workload_notes(
-            sorted(files), workloads, base=base, head=head, base_revision=BASE
+            sorted(files), workloads, new=new, base=base, head=head, base_revision=BASE
         )
 
     return notes_of
@@ -66,6 +70,7 @@ def test_what_lies_beside_a_workload_may_change_its_step_too(notes, name, conten
         ("bench/README.md", ("eight", "four")),
         ("product/sums.py", ("SIZE = 8", "SIZE = 4")),
         ("benchmark.py", ("SIZE = 8", "SIZE = 4")),
+        ("other/bench/sums.py", ("SIZE = 8", "SIZE = 4")),
     ],
 )
 def test_comments_prose_and_the_product_are_no_warning(notes, name, contents):
@@ -92,6 +97,28 @@ def test_where_all_files_may_hold_workloads_only_their_own_count(notes):
     (note,) = notes(changed, paths=(".",))
 
     assert "(bench/sums.py)" in note
+
+
+def test_a_module_below_an_import_path_is_known_by_its_name(notes, tmp_path):
+    (tmp_path / "head/src").mkdir(parents=True)
+    spec = replace(SPEC, module="product.bench")
+
+    (note,) = notes(
+        {"src/product/bench/__init__.py": ("1", "2"), "a/product/bench.py": ("1", "2")},
+        workloads=(spec,),
+        paths=(".",),
+    )
+
+    assert "(src/product/bench/__init__.py)" in note
+
+
+@pytest.mark.parametrize(
+    ("contents", "count"), [((None, STEP), 0), ((STEP, STEP.replace("sum", "max")), 1)]
+)
+def test_a_file_that_head_adds_for_new_workloads_changes_no_other(notes, contents, count):
+    added = replace(SPEC, id="bench.products:step", module="bench.products")
+
+    assert len(notes({"bench/products.py": contents}, new=(added,))) == count
 
 
 def test_a_link_is_not_followed(notes, tmp_path):
