@@ -75,7 +75,7 @@ def machines_document(view: MachinesView) -> Document:
 
 
 def _devices_in_use(view: MachinesView) -> list[str]:
-    """Return the names of the devices that are in no quarantine."""
+    """Return the names of the devices that are known to be one each, and in no quarantine."""
     closed = {one.key.name for one in view.devices if one.quarantine}
     of_checks = [
         name
@@ -83,7 +83,8 @@ def _devices_in_use(view: MachinesView) -> list[str]:
         if one.newest.is_identified
         for name in one.newest.occupied_names
     ]
-    names = dict.fromkeys([*(one.key.name for one in view.devices), *of_checks])
+    of_canaries = (one.key.name for one in view.devices if one.key.has_id)
+    names = dict.fromkeys([*of_canaries, *of_checks])
     return [each for each in names if each not in closed]
 
 

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,6 +16,7 @@ from perfledger_service.rendering.server.machines_page import (
     machines_page,
 )
 from perfledger_service.values.fleet_views import MachinesView, MachineView, RunnerView
+from perfledger_service.values.service_views.device_views import DeviceKey, DeviceView
 
 SEEN = datetime(2026, 11, 20, 10, 3, tzinfo=UTC)
 EMPTY = MachinesView(repository="octo/models", machines=(), checks=0, runners=(), jobs=())
@@ -88,6 +90,19 @@ def test_what_is_unknown_is_a_dash_and_a_machine_without_an_id_says_so():
     assert NO_ID in page
     for label in ("Noise", "Held"):
         assert f'data-label="{label}" class="number">\N{EN DASH}</td>' in page
+
+
+def test_a_device_of_an_unknown_host_is_not_offered_for_a_quarantine_that_it_cannot_have():
+    keys = (
+        DeviceKey(device="cpu", model="Xeon", name="Xeon of host a1", has_id=True),
+        DeviceKey(device="cpu", model="Xeon", name="Xeon, 8 cores, unknown host", has_id=False),
+    )
+    devices = tuple(DeviceView(id=at, key=key, newest=None) for at, key in enumerate(keys))
+
+    page = machines_page(view(devices=devices), form_token="t")
+
+    offered = re.findall(r"<option[^>]*>([^<]*)</option>", page)
+    assert sorted(offered) == ["GPU-1", "Xeon of host a1"]
 
 
 def test_runners_and_jobs_are_listed(job):
