@@ -58,9 +58,7 @@ def _around_calls(change: OperationChange) -> str:
     if change.between_seconds * change.delta_seconds <= 0:
         return ""
     share = min(1.0, change.between_seconds / change.delta_seconds)
-    return (
-        f"{100 * share:.0f} % of it in Python around the calls" if share >= MIN_AROUND_SHARE else ""
-    )
+    return f"{100 * share:.0f} % of it between the calls" if share >= MIN_AROUND_SHARE else ""
 
 
 def join_names(operations: Sequence[Operation]) -> str:

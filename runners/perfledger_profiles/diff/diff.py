@@ -133,8 +133,10 @@ def _changes_to_list(evidence: ProfileComparison) -> list[OperationChange]:
     If no grouping explains enough, the one that explains most is taken.
     """
     step_s = max(evidence.base.step_seconds, evidence.head.step_seconds)
-    called = with_call_count_changes(evidence.changes)
-    alike = with_uniform_slowdown(called, floor_s=evidence.floor_seconds)
+    matches = evidence.changes
+    if evidence.base.is_host_known and evidence.head.is_host_known:
+        matches = with_call_count_changes(matches)
+    alike = with_uniform_slowdown(matches, floor_s=evidence.floor_seconds)
     best: tuple[float, list[OperationChange]] = (float("inf"), [])
     for changes in group_changes(alike, step_seconds=step_s):
         chosen, rest_s = _select(changes, evidence)

@@ -35,7 +35,7 @@ class OperationChange:
     head: tuple[Operation, ...]
     stage: MatchStage = MatchStage.SAME
     label: str = ""  # what merged changes have in common
-    between_seconds: float = 0.0  # the part of its delta in Python around its calls
+    between_seconds: float = 0.0  # the part of its delta between its calls
 
     @property
     def is_one_work(self) -> bool:

@@ -7,6 +7,7 @@ from math import prod
 
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger_profiles.bottleneck.device_advice import FLOAT64_SHAPES
+from perfledger_profiles.bottleneck.host_bound import may_be_python
 from perfledger_profiles.diff.cause import ChangeKind
 from perfledger_profiles.diff.grouping import longest_operation
 from perfledger_profiles.diff.matching import is_attention_part, is_fused_attention
@@ -134,6 +135,7 @@ _SEVERAL_LOADERS = re.compile(r"_MultiProcessingDataLoaderIter")
 _SIZES = re.compile(r"\[(\d+(?:,\d+)*)\]")
 _OPTIMIZER = re.compile(r"Optimizer\.step")
 _ZERO_GRAD = re.compile(r"Optimizer\.zero_grad|AccumulateGrad")
+_FILL = re.compile(r"aten::zero_|_foreach_zero_")
 _CHECKPOINT = re.compile(r"CheckpointFunction|checkpoint|Backward\d*(/[^/]+)*/aten::(linear|conv)")
 _ONE_HOT = re.compile(r"aten::one_hot|one_hot")
 _MASK = re.compile(r"aten::(nonzero|masked_select|index)\b")
@@ -260,9 +262,7 @@ def _is_optimizer_taken_apart(context: _ChangeContext) -> bool:
 
 
 def _is_setting_zero(context: _ChangeContext) -> bool:
-    return context.concerns(_ZERO_GRAD) and context.has_more(
-        re.compile(r"aten::zero_|_foreach_zero_")
-    )
+    return context.concerns(_ZERO_GRAD) and context.has_more(_FILL)
 
 
 def _is_recomputing(context: _ChangeContext) -> bool:
@@ -393,7 +393,7 @@ _EVIDENCE: tuple[tuple[str, Callable[[_ChangeContext], bool]], ...] = (
     (LOOP, _is_unbatched),
     (COPIES, _is_copying),
     (SMALL_CALLS, _is_many_calls),
-    (PYTHON, _is_outside),
+    (PYTHON, lambda one: one.head.is_host_known and may_be_python(one.head) and _is_outside(one)),
     (LAYOUT, _has_new_layout),
     (LARGER_INPUTS, _is_grown),
     (MORE_CALLS, _is_called_more),

@@ -1,5 +1,6 @@
 """Time between calls goes with the calls that were added, and nothing of the step is lost."""
 
+from dataclasses import replace
 from math import fsum
 
 import pytest
@@ -102,8 +103,28 @@ def test_a_cause_says_how_much_of_it_is_around_the_calls(make):
     assert (cause.name, cause.kind) == ("aten::mul_", ChangeKind.NEW)
     assert cause.delta_seconds == pytest.approx(460e-6)
     assert cause.count_effect_seconds == pytest.approx(460e-6)
-    assert cause.evidence == "78 % of it in Python around the calls"
+    assert cause.evidence == "78 % of it between the calls"
     assert cause.suggestion == SMALL_CALLS
+
+
+def test_idle_time_that_no_call_of_the_host_explains_is_that_of_no_call(make):
+    kept = make.operation("aten::mm", 1e-3, 4.0)
+    base, head = (
+        replace(make.profile(kept, *more), is_host_known=False)
+        for more in (
+            [make.operation(OUTSIDE_OPERATIONS, 40e-6, 4.0)],
+            [
+                make.operation("aten::mul_", 100e-6, 36.0),
+                make.operation(OUTSIDE_OPERATIONS, 400e-6, 40.0),
+            ],
+        )
+    )
+
+    causes = {cause.name: cause for cause in explain(base, head).causes}
+
+    assert causes["aten::mul_"].delta_seconds == pytest.approx(100e-6)
+    assert causes["aten::mul_"].evidence == ""
+    assert causes[OUTSIDE_OPERATIONS].delta_seconds == pytest.approx(360e-6)
 
 
 def test_a_cause_says_nothing_of_a_hundredth_around_the_calls(make):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from perfledger.profile import Bucket
@@ -229,6 +231,21 @@ def test_time_outside_of_operations_is_pythons_or_that_of_many_calls(make):
 
     assert advice(base, python) == {OUTSIDE_OPERATIONS: PYTHON}
     assert advice(base, calls) == {"aten::add": SMALL_CALLS}
+
+
+@pytest.mark.parametrize("facts", [{"is_host_known": False}, {"tool": "nsys"}])
+def test_time_outside_of_operations_is_not_pythons_where_the_file_does_not_show_python(make, facts):
+    base, head = (
+        replace(
+            make.profile(
+                make.operation("gemm", 9e-3), make.operation(OUTSIDE_OPERATIONS, seconds, 0.0)
+            ),
+            **facts,
+        )
+        for seconds in (1e-3, 8e-3)
+    )
+
+    assert advice(base, head) == {OUTSIDE_OPERATIONS: ""}
 
 
 def test_functions_dispatched_one_by_one_are_advised_into_one(make):
