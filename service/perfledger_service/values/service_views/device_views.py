@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from perfledger.records import Machine
+from perfledger.records import Device, Machine
 from perfledger_baselines.judging.device_drift import DriftState
 
 MIG_SLICE = " MIG "  # between a GPU's model and the size of its slice, in the driver's name of it
@@ -34,13 +34,19 @@ class DeviceKey:
 
     @classmethod
     def all_from_machine(cls, machine: Machine) -> tuple[Self, ...]:
-        """Return the keys of a machine's devices, and of the GPU that a MIG slice is a part of."""
+        """Return the keys of a machine's devices, of the GPU of a MIG slice, and of processors.
+
+        These are its host's, on which CPU workloads beside a GPU are measured.
+        """
         first = cls.from_machine(machine)
-        keys = tuple(replace(first, name=name) for name in machine.device_names)
-        if not machine.parent_uuid:
-            return keys
-        model = machine.model.partition(MIG_SLICE)[0]
-        return (*keys, replace(first, model=model, name=machine.parent_uuid))
+        keys = [replace(first, name=name) for name in machine.device_names]
+        if machine.parent_uuid:
+            model = machine.model.partition(MIG_SLICE)[0]
+            keys.append(replace(first, model=model, name=machine.parent_uuid))
+        processors = machine.part(Device.CPU, 1)
+        if machine.device is not Device.CPU and processors.is_identified:
+            keys.append(cls.from_machine(processors))
+        return tuple(keys)
 
     @property
     def class_start(self) -> str:
