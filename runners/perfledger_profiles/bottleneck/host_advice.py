@@ -178,13 +178,6 @@ ANY_COLLECTIVE = Advice(
     is_beside_compute=True,
 )
 
-_ANY_LANGUAGE = {
-    GRAPHS: FEWER_LAUNCHES,
-    READ_BACK: FEWER_WAITS,
-    BLOCKING_COPIES: ASYNCHRONOUS_COPIES,
-    PINNED: PINNED_MEMORY,
-}
-
 # The parameter tensors of a small network; a fused optimizer needs a handful of launches.
 MANY_UPDATES = 64
 # Smaller exposed copies are not worth a stream of their own.
@@ -235,13 +228,14 @@ def _warm_up(case: AdviceContext) -> Recommendation | None:
 
 def _read_back(case: AdviceContext) -> Recommendation | None:
     operations = case.select(lambda operation: host_kind(operation) is BottleneckDetail.SYNC)
-    return case.advise(_in_its_language(case, READ_BACK), operations, "waits for the device")
+    advice = READ_BACK if may_be_python(case.profile) else FEWER_WAITS
+    return case.advise(advice, operations, "waits for the device")
 
 
 def _blocking_copies(case: AdviceContext) -> Recommendation | None:
     kind = BottleneckDetail.BLOCKING_COPY
     operations = case.select(lambda operation: host_kind(operation) is kind)
-    advice = _in_its_language(case, BLOCKING_COPIES)
+    advice = BLOCKING_COPIES if may_be_python(case.profile) else ASYNCHRONOUS_COPIES
     return case.advise(advice, operations, "waits inside blocking copies")
 
 
@@ -256,13 +250,8 @@ def _launch(case: AdviceContext) -> Recommendation | None:
     trigger = f"{100 * share:.1f} % of the step is the host around {_launch_text(case, operations)}"
     if is_launch_bound(case.profile):
         trigger += ", most of them below 10 us or shorter than their launch"
-    advice = JIT if case.is_jax else _in_its_language(case, GRAPHS)
-    return case.recommendation(advice, trigger=trigger, share=share)
-
-
-def _in_its_language(case: AdviceContext, advice: Advice) -> Advice:
-    """Return the advice for any language, unless the file shows torch's operators."""
-    return advice if may_be_python(case.profile) else _ANY_LANGUAGE[advice]
+    advice = GRAPHS if is_python else FEWER_LAUNCHES
+    return case.recommendation(JIT if case.is_jax else advice, trigger=trigger, share=share)
 
 
 def _launch_text(case: AdviceContext, operations: Iterable[Operation]) -> str:
@@ -322,7 +311,8 @@ def _pageable(case: AdviceContext) -> Recommendation | None:
         f"{100 * share:.1f} % of the step is exposed copies from or to memory that is not pinned "
         f"({name_operations(operations)})"
     )
-    return case.recommendation(_in_its_language(case, PINNED), trigger=trigger, share=share)
+    advice = PINNED if may_be_python(case.profile) else PINNED_MEMORY
+    return case.recommendation(advice, trigger=trigger, share=share)
 
 
 def _exposed_copies(case: AdviceContext) -> Recommendation | None:
