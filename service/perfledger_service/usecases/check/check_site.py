@@ -104,7 +104,6 @@ class CheckoutFolder:
             notes = (
                 *fill_submodules(repository.root, root, sha),
                 *supply_version_files(repository.root, root, commits=self.side_commits),
-                *pointer_notes(root, tree.hashes),
             )
             if needs_build(settings, self.inputs):
                 self.progress.stage(f"building {name}")
@@ -116,7 +115,8 @@ class CheckoutFolder:
                 interpreter=self.interpreter,
                 environment=os.environ,
             ) as code:
-                yield Checkout(revision, code, notes)
+                # A build may get the content of large files.
+                yield Checkout(revision, code, (*notes, *pointer_notes(root, tree.hashes)))
 
     def site(self, base: Checkout, head: Checkout) -> CheckSite:
         """Return two checkouts as the sides of a check."""

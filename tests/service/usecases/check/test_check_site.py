@@ -61,3 +61,25 @@ def test_checkouts_are_removed_when_a_check_fails(repository):
 
     assert len(roots) == 2
     assert not any(root.exists() for root in roots)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("build", "words"), [("true", ["data.bin: in Git LFS"]), ("cp code.py data.bin", [])]
+)
+def test_large_files_that_a_build_gets_are_no_pointers(repository, build, words):
+    folder = repository.root
+    (folder / ".gitattributes").write_text("*.bin filter=lfs\n")
+    (folder / "data.bin").write_text("version https://git-lfs.github.com/spec/v1\n")
+    with (folder / "perfledger.toml").open("a") as file:
+        file.write(f'build = "{build}"\n')
+    off = ("-c", "filter.lfs.clean=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=0")
+    subprocess.run(["git", *off, "add", "-A"], cwd=folder, check=True)
+    subprocess.run(["git", *IDENTITY, *off, "commit", "-qm", "data"], cwd=folder, check=True)
+    sides = resolve_revisions(repository, base="HEAD", head="HEAD")
+    configuration = configuration_of(repository, sides, flags={})
+
+    with check_out_revisions(repository, sides, configuration, NoStages()) as site:
+        notes = [note.partition(",")[0] for note in site.notes]
+
+    assert notes == words
