@@ -1,6 +1,7 @@
 """Examines what a step returns: whether it is finite and ready, and what its own check says."""
 
 import inspect
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -104,7 +105,7 @@ def _leaf_state(leaf: object) -> ResultState:
 
 def _is_unfinished(leaf: object) -> bool:
     """Whether this stands for work that the step only began, or has not begun."""
-    if inspect.iscoroutine(leaf) or inspect.isgenerator(leaf):
+    if inspect.iscoroutine(leaf):
         with suppress(Exception):  # its own clean-up may fail
             leaf.close()  # else Python warns that it was never awaited
         return True
@@ -117,8 +118,8 @@ def _is_unfinished(leaf: object) -> bool:
 
 
 def _is_lazy(leaf: object) -> bool:
-    """Return whether whoever iterates this does the work; an open file is a result."""
-    return isinstance(leaf, Iterator) and not isinstance(leaf, IOBase)
+    """Return whether whoever iterates this does the work; a file or a counter is a result."""
+    return isinstance(leaf, Iterator) and not isinstance(leaf, IOBase | itertools.count)
 
 
 def _bounds(leaf: Foreign) -> tuple[float, ...]:

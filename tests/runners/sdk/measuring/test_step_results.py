@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from io import StringIO
+from itertools import count
 
 import numpy
 import pytest
@@ -83,6 +84,7 @@ class TorchFuture:
         ([1.0].count, ResultState.UNKNOWN),
         ((1.0, lambda: 1.0), ResultState.FINITE),
         (StringIO("text"), ResultState.UNKNOWN),
+        (Output(loss=1.0, logits=count()), ResultState.FINITE),
     ],
 )
 def test_what_a_result_says(result, state):
@@ -92,6 +94,13 @@ def test_what_a_result_says(result, state):
 @pytest.mark.parametrize("unfinished", [coroutine, generator, async_generator])
 def test_work_that_has_not_begun_is_not_ready(unfinished):
     assert result_state({"loss": 1.0, "later": unfinished()}) is ResultState.NOT_READY
+
+
+def test_a_generator_goes_on_after_it_was_examined():
+    batches = generator()
+
+    assert result_state((1.0, batches)) is ResultState.NOT_READY
+    assert list(batches) == [1.0]
 
 
 def test_what_is_awaited_later_is_not_ready():
