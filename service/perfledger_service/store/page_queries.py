@@ -81,13 +81,15 @@ def index_view(session: Session) -> IndexView:
 def workloads_view(
     session: Session, repository: str, *, text: str = "", page: int = 1
 ) -> WorkloadsView:
-    """Return one page of a project's workloads whose names hold a text, with their series."""
+    """Return a page of a project's workloads whose names hold a text; past the end, the last."""
     project = project_named(session, repository)
     is_listed = (
         col(SeriesRow.project_id) == project.id,
         col(SeriesRow.workload).contains(text, autoescape=True),
     )
-    total = session.exec(select(func.count(distinct(col(SeriesRow.workload)))).where(*is_listed))
+    count = select(func.count(distinct(col(SeriesRow.workload)))).where(*is_listed)
+    total = session.exec(count).one()
+    page = min(page, -(-total // WORKLOADS_PER_PAGE) or 1)
     of_page = (
         select(SeriesRow.workload)
         .where(*is_listed)
@@ -100,7 +102,7 @@ def workloads_view(
         repository=project.repository,
         text=text,
         series=_summaries(session, project.id, session.exec(of_page).all()),
-        workloads=total.one(),
+        workloads=total,
         page=page,
     )
 
@@ -118,14 +120,16 @@ def workload_view(session: Session, repository: str, workload: str) -> Workloads
 
 
 def pull_requests_view(session: Session, repository: str, *, page: int = 1) -> PullRequestsView:
-    """Return one page of a project's pull requests, last measured first."""
+    """Return a page of a project's pull requests, last measured first; past the end, the last."""
     project = project_named(session, repository)
     is_listed = (
         col(UploadRow.project_id) == project.id,
         col(UploadRow.pull_request).is_not(None),
         col(UploadRow.status) != UploadStatus.REFUSED,
     )
-    total = select(func.count(distinct(col(UploadRow.pull_request)))).where(*is_listed)
+    count = select(func.count(distinct(col(UploadRow.pull_request)))).where(*is_listed)
+    total = session.exec(count).one()
+    page = min(page, -(-total // PULL_REQUESTS_PER_PAGE) or 1)
     numbers = session.exec(
         select(UploadRow.pull_request)
         .where(*is_listed)
@@ -141,7 +145,7 @@ def pull_requests_view(session: Session, repository: str, *, page: int = 1) -> P
     return PullRequestsView(
         repository=project.repository,
         uploads=tuple(one for one in uploads if heads[one.pull_request] == one.head_sha),
-        pull_requests=session.exec(total).one(),
+        pull_requests=total,
         page=page,
     )
 

@@ -338,7 +338,8 @@ def test_pull_requests_are_listed_with_their_newest_head(any_engine, judged, mak
         beyond = pull_requests_view(session, "octo/models", page=2)
 
     assert {(one.pull_request, one.head_sha[0]) for one in view.uploads} == {(7, "c"), (8, "d")}
-    assert (view.pull_requests, beyond.pull_requests, beyond.uploads) == (2, 2, ())
+    assert view.pull_requests == 2
+    assert beyond == view
 
 
 @pytest.mark.slow(ci_only=True)

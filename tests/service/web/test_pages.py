@@ -48,6 +48,12 @@ def test_a_page_of_results_past_the_end_is_the_last_one(site, upload):
     assert site.get(f"{address}?page=0").status_code == 422
 
 
+@pytest.mark.usefixtures("upload")
+@pytest.mark.parametrize("address", ["/octo/models/pulls", "/octo/models/workloads"])
+def test_a_page_of_a_list_past_its_end_is_the_last_one(site, address):
+    assert site.get(f"{address}?page=1000000000").text == site.get(address).text
+
+
 def test_the_pull_requests_page_says_the_verdict(site, upload):
     page = site.get("/octo/models/pull/7").text
 
