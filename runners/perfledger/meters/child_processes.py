@@ -74,12 +74,12 @@ def memory_bytes() -> int:
     """
     if not has_children():
         return 0
-    own, resident = _sizes("self", "smaps_rollup"), _sizes("self", "status")
+    parent, resident = _sizes("self", "smaps_rollup"), _sizes("self", "status")
     children = [_sizes(str(each), "smaps_rollup") for each in descendants() if not _compiles(each)]
     total = 0
     for kind in MEMORY_KINDS:
         share = f"Pss_{kind}"
-        shared = resident.get(f"Rss{kind}", 0) - own.get(share, 0)
+        shared = resident.get(f"Rss{kind}", 0) - parent.get(share, 0)
         total += max(0, sum(sizes.get(share, 0) for sizes in children) - max(0, shared))
     return total
 

@@ -78,7 +78,8 @@ def test_an_event_is_decided_on_with_keys_alone(open_page):
     page.get_by_label("Owner").fill("alice")
     page.keyboard.press("Enter")
 
-    expect(page).to_have_url("/octo/models#event-1")
+    part = "part=to-decide&order=newest&page=1&decided=1"
+    expect(page).to_have_url(f"/octo/models?{part}#event-1")
     page.get_by_role("link", name="Expected 1").click()
     expect(page.locator("#event-1")).to_contain_text("Safer math; owner alice.")
     assert complaints == []
