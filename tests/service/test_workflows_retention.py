@@ -41,7 +41,7 @@ def workflow(engine_url, passes, calls):
     workflow.close()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_day_is_pruned_once_in_as_many_passes_as_it_takes(workflow, passes, calls):
     passes += [True, True, False, False]
     for _ in range(3):
@@ -69,7 +69,7 @@ def test_a_day_that_fails_leaves_the_next_one_alone(workflow, passes, calls):
     assert passes == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_records_of_ended_work_go_and_its_id_is_free_again(workflow, passes, calls):
     passes += [False, False]
     workflow.enqueue_retention(TODAY)

@@ -63,7 +63,7 @@ def test_two_looks_leave_what_theory_says():
     assert first + np.trapezoid(crossing, x) == pytest.approx(0.05, abs=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_random_walks_cross_with_the_chance_that_was_to_be_spent(alpha):
     rng = np.random.default_rng(7)
@@ -107,6 +107,7 @@ def test_far_out_looks_do_not_overlap_and_a_level_is_its_share(pairs, p_value):
     assert 0.25 <= overall(p_value, looks) / (p_value / shares[-1]) <= 1.01
 
 
+@pytest.mark.slow(ci_only=True)
 @given(st.integers(1, 40))
 def test_looking_never_makes_a_p_value_smaller(pairs):
     looks = looks_until(PLAN, pairs)

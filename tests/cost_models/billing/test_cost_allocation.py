@@ -202,6 +202,7 @@ def test_the_largest_amount_is_still_exact():
     assert sum(row.total_usd for row in rows) == MAX_USD
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("amount", ["-0.01", "0", "1234567.89"])
 def test_thousands_of_teams_share_any_amount_to_the_cent(amount):
     holders = [CostOwner(f"team {place}") for place in range(3000)]

@@ -90,6 +90,7 @@ def test_what_is_farther_off_is_less_certain():
     assert widths[-1] > widths[0]
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=30)
 @given(
     st.lists(st.floats(0, 1e9), min_size=12, max_size=40),

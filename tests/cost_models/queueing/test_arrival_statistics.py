@@ -18,6 +18,7 @@ def random_arrivals(count=5000, *, mean_s=60.0, seed=5):
     return np.cumsum(rng.exponential(mean_s, count)), rng.exponential(600, count)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_random_arrivals_of_single_devices_vary_as_random():
     found = arrivals_of(log_of(*random_arrivals(20_000)))
 

@@ -6,6 +6,7 @@ from perfledger_cost_models.review.option_details import expiry
 from perfledger_cost_models.review.review_document import UnknownFigure
 
 
+@pytest.mark.slow(ci_only=True)
 def test_owned_ways_have_a_break_even_and_a_resale(make_review, plan_text, all_options):
     review = make_review(plan_text + all_options)
     facts = {one.outcome.option.name: one for one in review.options}

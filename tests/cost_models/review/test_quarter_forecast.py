@@ -35,6 +35,7 @@ def test_a_quarter_stands_beside_the_past_and_its_forecast():
     assert quarter.year_before == sum(HOURS[12:15])
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_forecast_does_not_know_the_quarter():
     other = (*HOURS[:24], 5000.0, 5000.0, 5000.0)
     usual, jump = compared("2026Q3"), compared("2026Q3", other)

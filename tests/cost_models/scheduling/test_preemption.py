@@ -84,6 +84,7 @@ reserved = st.builds(
 )
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(deadline=None, max_examples=tries(120))
 @given(st.lists(anyone, min_size=1, max_size=30), mixes | moving, st.lists(reserved, max_size=2))
 def test_device_time_is_conserved_by_every_policy_with_reservations(rows, policy, reservations):

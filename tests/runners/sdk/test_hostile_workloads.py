@@ -147,7 +147,7 @@ def test_files_and_folders_named_like_ours_or_the_librarys_do_no_harm(write, run
     assert "imported by mistake" not in answer.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_workload_meets_no_arguments_and_no_descriptor_of_ours(write, run_child):
     text = (
         "import os, sys, perfledger\n"

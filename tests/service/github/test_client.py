@@ -171,6 +171,7 @@ def test_a_repository_has_a_number(github, at_github):
         github.repository_id("octo/unseen")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_open_pull_requests_are_listed_over_all_pages(github, at_github):
     for number in range(1, 132):
         at_github.open_pull(number, state="closed" if number == 5 else "open")

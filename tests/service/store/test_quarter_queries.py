@@ -99,6 +99,7 @@ def test_uploads_that_do_not_count_are_in_no_figure(check, quarter, status):
     assert stored.speeds == stored.changes == stored.newest == ()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_checks_are_counted_by_what_they_are_of(check, quarter):
     check(1)
     check(2)
@@ -107,6 +108,7 @@ def test_checks_are_counted_by_what_they_are_of(check, quarter):
     assert (quarter().of_branches, quarter().of_pull_requests) == (2, 1)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_speed_is_the_newest_commits_on_the_default_branch(check, quarter):
     check(1, ratio=3.0)
     newer = check(
@@ -164,6 +166,7 @@ def test_a_commit_against_itself_tests_the_gate_and_changes_nothing(check, quart
     assert quarter().of_branches == 1
 
 
+@pytest.mark.slow(ci_only=True)
 def test_each_repository_has_its_newest_bundle(check, quarter):
     check(1)
     newest = check(2, NOVEMBER + timedelta(hours=1), pull_request=7)

@@ -30,6 +30,7 @@ def first_version(engine):
     return FIRST_VERSION.format(blob=blob).split(";")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_migrations_make_exactly_the_tables(empty_url, empty_engine, differences):
     upgrade(empty_url)
 
@@ -53,6 +54,7 @@ def test_an_upgrade_may_be_repeated(empty_url, empty_engine):
     assert is_current(empty_engine)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_database_of_the_first_version_keeps_what_is_in_it(
     empty_url, empty_engine, upgrade_to, differences
 ):
@@ -69,6 +71,7 @@ def test_a_database_of_the_first_version_keeps_what_is_in_it(
     assert differences(empty_engine) == ()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_commits_of_a_database_of_the_second_version_are_claimed_to_be_on_the_branch(
     empty_url, empty_engine, upgrade_to, differences
 ):

@@ -180,6 +180,7 @@ def test_json_that_hurts_parsers_is_refused(site, text):
     assert len(answer.text) < 1000
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_bundle_of_ordinary_size_passes(site, make_bundle):
     bundle = make_bundle(workloads=tuple(f"gpt:step{number}" for number in range(100)))
 

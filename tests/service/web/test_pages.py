@@ -33,6 +33,7 @@ def pages_of(site, upload_id):
     }
 
 
+@pytest.mark.slow(ci_only=True)
 def test_every_page_is_there(site, upload):
     for path, answer in pages_of(site, upload["id"]).items():
         assert answer.status_code == 200, path

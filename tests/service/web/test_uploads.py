@@ -50,6 +50,7 @@ def test_a_replayed_upload_gets_the_same_answer(site, make_bundle):
     assert stored(site) == 1
 
 
+@pytest.mark.slow(ci_only=True)
 def test_ten_at_once_are_one_upload(site, make_bundle):
     answers = []
     barrier = threading.Barrier(10)

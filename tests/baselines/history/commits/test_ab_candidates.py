@@ -24,6 +24,7 @@ def watched(values, *, workload="m:f", every=1):
     )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_odd_end_is_a_candidate_of_the_newest_commit_against_one_surely_before(make):
     values = make.series(make.noise(60, seed=1), [(59, 0.06)])
 

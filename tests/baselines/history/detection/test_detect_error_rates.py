@@ -73,6 +73,7 @@ def test_coarse_readings_without_a_change_show_few(make, digit, sd):
     assert 1000 * false / (SERIES * COUNT) <= 1.0
 
 
+@pytest.mark.slow(ci_only=True)
 @noises
 def test_steps_of_five_noise_spreads_are_found_within_their_intervals(make, noise):
     batch = [make.series(noise(make, seed), [(120, 0.08)]) for seed in range(SERIES)]

@@ -59,6 +59,7 @@ def test_each_side_gets_the_commit_that_it_names(nested, tmp_path):
             assert (folder / "libs/outer/lib.txt").read_text() == text
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_submodule_that_is_not_here_stays_empty_and_is_named(nested, users_repository, tmp_path):
     clone = users_repository(tmp_path / "clone")
     clone.git("fetch", "--quiet", str(nested.root), "main")
@@ -93,6 +94,7 @@ def test_a_repository_without_submodules_has_nothing_to_say(theirs, tmp_path):
         assert fill_submodules(theirs.root, folder, sha) == ()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_files_of_submodules_have_their_places_and_hashes(nested):
     sha = nested.git("rev-parse", "HEAD")
     text = nested.git("rev-parse", "HEAD:libs/outer")
@@ -108,6 +110,7 @@ def test_the_files_of_submodules_have_their_places_and_hashes(nested):
     )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_files_of_a_submodule_that_is_not_here_are_missing(nested, users_repository, tmp_path):
     clone = users_repository(tmp_path / "clone")
     clone.git("fetch", "--quiet", str(nested.root), "main")

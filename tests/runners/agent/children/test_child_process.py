@@ -152,6 +152,7 @@ def test_the_end_of_what_was_printed_is_kept(outcome):
     assert not any("\x00" in log for log in logs)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_nothing_that_was_started_lives_on(harness, write_benchmarks, request_for, tmp_path):
     text = PREAMBLE + PAIR.format(name="daemonizes", body=ODDITY["daemonizes"])
     root = write_benchmarks(tmp_path / "checkout", odd=text)
@@ -167,6 +168,7 @@ def test_nothing_that_was_started_lives_on(harness, write_benchmarks, request_fo
     assert members(child.process_id, child.mark) == ()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_reader_that_loses_interest_ends_the_child(
     harness, hang, write_benchmarks, request_for, tmp_path
 ):
@@ -183,6 +185,7 @@ def test_a_reader_that_loses_interest_ends_the_child(
     assert not any(folder in command for folder in folders for command in commands)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_that_is_not_there_is_missing(harness, write_benchmarks, request_for, tmp_path):
     root = write_benchmarks(tmp_path / "checkout", odd=PREAMBLE)
     request = request_for(root, [workload_of("renamed"), workload_of("fine_first")])
@@ -266,6 +269,7 @@ def test_a_listing_that_hangs_has_the_time_that_starting_up_may_take(
     assert failures(messages)[""].detail == "no end within 1800 s while starting up"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_failure_that_names_a_withheld_variable_says_how_to_pass_it_on(
     harness, write_benchmarks, request_for, tmp_path
 ):
@@ -320,6 +324,7 @@ def test_no_child_is_started_when_the_budget_is_spent(harness, request_for, tmp_
     assert not list(harness.folder.glob("child-*"))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_hanging_step_ends_with_the_budget(
     harness, request_for, write_benchmarks, hang, tmp_path
 ):

@@ -240,7 +240,7 @@ def test_what_a_foreign_file_says_is_shown_only_if_it_is_a_process(tmp_path, tex
     assert line.said == ["waiting for another perfledger check on this machine"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_a_file_that_was_tidied_away_is_not_a_lock(tmp_path, hold):
     with hold("on ") as first:
         lock_file(tmp_path, HOST).unlink()

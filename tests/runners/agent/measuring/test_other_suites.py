@@ -83,6 +83,7 @@ def id_of(name):
     return f"benchmarks.w:{name}.{name}"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_is_left_out_is_listed_with_its_reason(
     harness, write_benchmarks, request_for, tmp_path
 ):
@@ -147,6 +148,7 @@ def test_an_asv_benchmark_is_measured_in_a_pair(pairs):
     assert {run.side for run in measured} == set(Side)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_benchmark_that_skips_itself_on_both_sides_is_skipped(pairs):
     skipped = id_of("time_never")
 
@@ -169,6 +171,7 @@ time_it.number = 2
 """
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_prepared_step_on_a_device_says_what_is_not_read_of_it(
     harness, write_benchmarks, request_for, tmp_path, fake_torch
 ):

@@ -174,7 +174,7 @@ def test_nothing_is_offered_when_the_budget_is_spent(in_turns):
     assert rule.offered == [{}]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_budget_ends_it_between_pairs(answering, sides):
     clock = Jumps(4.0)  # 8 s a pair
 
@@ -227,7 +227,7 @@ def test_no_budget_at_all_measures_nothing_and_says_so(answering, request_for, t
     assert (measured.runs, measured.order) == ((), ())
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_rest_goes_to_whom_the_rule_learns_most_from(answering, sides):
     rule = Undecided(B, B)
 
@@ -282,7 +282,7 @@ def test_only_what_there_is_time_and_a_place_for_is_offered(answering, sides):
     assert hurried.offered[0] == {}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_each_pair_of_the_rest_is_told_when_it_is_done(answering, sides):
     measure_pairs(
         answering,
@@ -299,7 +299,7 @@ def test_each_pair_of_the_rest_is_told_when_it_is_done(answering, sides):
     assert clock.done == [(1, 2, 40.0), (2, 2, 40.0), (2, 2, 40.0)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_what_the_rest_will_hardly_settle_is_given_up(answering, sides):
     rule = Undecided()
     rule.without_hope = frozenset({A})

@@ -101,7 +101,7 @@ def test_no_mutated_change_is_hidden(recorded, tmp_path):
     assert len(changes) >= 200
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_comments_layout_and_unread_prose_are_the_same_code(recorded, tmp_path):
     clean = write(tmp_path / "clean", REPOSITORY)
 
@@ -239,7 +239,7 @@ def test_a_workload_that_fails_or_ran_other_code_is_to_be_measured(checkouts):
     assert checkouts.differences(check_run=is_wrong) == {"w:step": "installed"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_without_time_a_workload_is_to_be_measured(checkouts):
     for root in (checkouts.base, checkouts.head):
         write(root, {"benchmarks/w.py": PLAIN.format("", "")})

@@ -40,6 +40,7 @@ def test_each_process_is_a_run(measured):
     assert all(min(run.samples[STEP_TIME.name]) > 0 for run in runs)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_first_failure_ends_it_with_the_frames_of_the_statement(measured):
     (failure,) = measured("halve(0)", "def halve(x):\n    return 1 / x")
 
@@ -51,6 +52,7 @@ def test_the_first_failure_ends_it_with_the_frames_of_the_statement(measured):
     assert "measure_workload" not in failure.log_tail
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_process_that_dies_is_a_failure(measured):
     (failure,) = measured("os.kill(os.getpid(), 9)", "import os")
 

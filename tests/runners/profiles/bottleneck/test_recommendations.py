@@ -84,7 +84,7 @@ def test_a_step_of_no_time_gets_no_advice():
     assert advice(replace(step(), step_seconds=0.0, operations=())) == ()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @given(
     st.lists(
         st.builds(

@@ -89,6 +89,7 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.slow(ci_only=True)
 @settings(max_examples=50)
 @given(EVENTS, st.lists(st.integers(1, 90), min_size=1, max_size=5))
 def test_buckets_sum_to_the_step_and_steps_to_the_profile(events, lengths):

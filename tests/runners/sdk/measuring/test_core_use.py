@@ -350,7 +350,7 @@ def one_shared_core():
         os.sched_setaffinity(0, usable)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("wait", [sleep, read_a_slow_pipe, wait_for_a_thread])
 def test_beside_load_a_step_that_waits_is_told_from_one_that_queues(wait):
     effort = MeasuringEffort(min_warmups=1, max_warmups=1, min_steps=4, max_seconds=0.2)

@@ -72,6 +72,7 @@ def test_an_operator_has_the_line_that_calls_it(recorded):
     assert lines["aten::sum", False] == "loss = attended.square().sum()"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_operator_of_the_backward_pass_has_the_line_of_its_forward_call(recorded):
     lines = recorded(MODEL)
 

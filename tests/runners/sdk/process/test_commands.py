@@ -144,6 +144,7 @@ def test_a_run_on_a_cpu_has_its_cpu_time_and_the_wait_for_a_core(write, send_com
     assert run["core_times"]["elapsed_s"][0] >= 0.02
 
 
+@pytest.mark.slow(ci_only=True)
 def test_workloads_run_in_the_order_asked_for_and_are_told_their_device(write, send_command):
     wanted = ("benchmarks.grid:grid[size=20]", "benchmarks.grid:grid[size=10]")
 
@@ -260,6 +261,7 @@ def test_a_closed_standard_error_is_no_reason_to_fail(write, send_command, monke
     assert answer.of("done")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_leaves_the_process_as_it_was(write, send_command):
     body = (
         "import os, random\nos.chdir('/')\nos.environ['LEFT'] = '1'\nrandom.seed(5)\n"
@@ -290,6 +292,7 @@ def test_what_a_file_sets_at_import_stays(write, send_command, monkeypatch):
     assert Path.cwd() == root
 
 
+@pytest.mark.slow(ci_only=True)
 def test_code_of_the_users_own_checkout_is_not_measured(write, send_command, tmp_path):
     write({"repository/src/mylib_w/__init__.py": "", "tree/benchmarks/a.py": ""})
     body = "import mylib_w\nreturn lambda: None"
@@ -305,6 +308,7 @@ def test_code_of_the_users_own_checkout_is_not_measured(write, send_command, tmp
     assert "module 'mylib_w' was imported from" in failed["detail"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_measured_revisions_own_copy_comes_before_an_editable_install(
     write, send_command, tmp_path
 ):

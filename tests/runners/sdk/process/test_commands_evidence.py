@@ -57,6 +57,7 @@ def test_a_run_says_what_its_step_returned(write, send_command, text, evidence):
     assert run["evidence"]["empty_step_s"] > 0
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_step_that_takes_longer_is_not_held_against_an_empty_one(write, send_command):
     answer = send_command(write({"benchmarks/busy.py": BUSY}), Command.MEASURE)
 

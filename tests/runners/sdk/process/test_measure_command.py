@@ -40,6 +40,7 @@ def work():
 """
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_workload_is_set_up_as_often_as_it_says_and_its_first_result_is_examined(
     write, send_command
 ):

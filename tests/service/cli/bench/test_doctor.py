@@ -186,7 +186,7 @@ def test_the_built_in_step_needs_none_of_the_repositorys_settings(tmp_path, monk
     assert all(each["change"] > 0.5 for metric in noise["metrics"] for each in metric["detectable"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_nothing_is_measured_if_only_the_machine_is_asked_for():
     document = json.loads(run("--pairs", "0", "--json"))

@@ -68,6 +68,7 @@ def test_a_given_spread_has_rows_for_the_usual_numbers():
     assert spread["sd"] == pytest.approx(0.01)
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("percent", ["1", "7.3", "8"])
 def test_the_pairs_needed_detect_the_change_that_they_were_computed_for(percent):
     spread = ("--spread-percent", percent)
@@ -119,6 +120,7 @@ def test_the_runs_of_a_history_give_the_spread_of_a_pair(tmp_path):
     assert spread["source"] == "from 200 runs, of which two make a pair"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_steps_of_a_history_are_no_spread(tmp_path):
     (spread,) = document(runs_file(tmp_path, step=1.5))["spreads"]
 
@@ -215,7 +217,7 @@ def test_the_table_fits_a_terminal_and_markdown_is_a_table(tmp_path, make_bundle
     assert "Kalibera and Jones" in laid_out
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(("tests", "is_shared"), [("1", False), ("2", True)])
 def test_one_test_shares_its_chance_of_a_false_change_with_no_other(tests, is_shared):
     shown = power("--spread-percent", "1", "--tests", tests)

@@ -262,7 +262,7 @@ def test_a_service_that_takes_no_bundle_costs_no_verdict(slowdown):
     assert slowdown.bundle.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_bundle_can_be_judged_again_from_its_file(slowdown, tmp_path):
     done = invoke(tmp_path, "report", str(slowdown.bundle), "--format", "markdown")
 

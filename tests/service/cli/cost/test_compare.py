@@ -75,6 +75,7 @@ def test_a_use_is_a_share_of_the_hours(run, use):
         run("cost", "compare", "--allocated-share", use)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_speeds_give_the_cost_of_a_million_tokens_on_all_accelerators(run):
     words = ("--throughput", "8xH100-80GB=32000", "--throughput", "TPU-v4=2000", "--unit", "tokens")
     document = json.loads(run("cost", "compare", *words, "--format", "json"))
@@ -242,6 +243,7 @@ def test_the_drawing_is_one_svg_that_loads_and_runs_nothing(run):
         assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "svg"])
 @pytest.mark.parametrize("command", ["compare", "tco"])
 def test_every_format_names_the_assumptions(run, command, form):
@@ -289,6 +291,7 @@ def test_an_option_without_effect_is_refused(run, words, lacks):
         run("cost", "compare", *words)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_unknown_figure_is_named_once(run):
     (unknown,) = json.loads(run("cost", "compare", "--format", "json"))["unknown"]
 

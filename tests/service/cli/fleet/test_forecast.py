@@ -64,6 +64,7 @@ def test_a_forecast_says_quantiles_and_how_earlier_ones_came_true(run, past):
     assert max(map(len, shown.splitlines())) <= 80
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_price_turns_hours_into_a_budget_and_its_last_day(run, past):
     at = (
         "--purchase-option",
@@ -81,6 +82,7 @@ def test_a_price_turns_hours_into_a_budget_and_its_last_day(run, past):
     assert "USD at AWS p5.48xlarge, on demand" in shown
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_forecast_is_written_as_json(run, past):
     words = (
         "--purchase-option",

@@ -69,7 +69,7 @@ def test_series_that_moved_at_one_commit_are_one_event(folder):
     assert shown["environment_changes"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_terminal_and_markdown_say_who_moved(folder):
     made = folder()
 

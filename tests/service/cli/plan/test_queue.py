@@ -58,6 +58,7 @@ def test_a_gang_log_has_no_formula(run, log):
     assert "No queueing formula: 33 % of the jobs take several devices, up to 4." in shown
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_devices_that_are_enough_come_from_replays(run, log):
     words = ("queue", log, "--devices", 4, "--max-wait-minutes", 30, "--format", "json")
     document = json.loads(run(*words))

@@ -134,7 +134,7 @@ def test_throughput_binds_where_the_promise_is_long(written, run):
     assert "(throughput)" in shown
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(("rate", "batch"), [(2000, 8), (20, 1)])
 def test_a_batch_is_chosen_where_enough_requests_come_to_fill_it(written, run, rate, batch):
     path = written("curve", "H100-80GB", *points(100.0), *points(80.0, batch=8))

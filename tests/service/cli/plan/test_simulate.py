@@ -215,6 +215,7 @@ def test_properties_that_all_jobs_share_have_a_note(run, log):
     assert "All jobs are of one team, so drf cannot share between teams." in shown
 
 
+@pytest.mark.slow(ci_only=True)
 def test_jobs_that_ask_for_no_device_are_counted(run, log):
     log.write_text(log.read_text() + "c,0,0,60,0\n")
 

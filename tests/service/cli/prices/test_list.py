@@ -80,6 +80,7 @@ def test_a_price_that_a_newer_one_replaces_is_superseded(run):
     assert "superseded" in run("prices", "list")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_list_is_written_into_a_file(run, tmp_path):
     run("prices", "list", "--output", tmp_path / "list.txt")
 

@@ -28,6 +28,7 @@ def device(run, database_url, engine, now):
     return device
 
 
+@pytest.mark.slow(ci_only=True)
 def test_devices_are_listed_with_their_canaries(device):
     shown = device("list")
 
@@ -39,6 +40,7 @@ def test_devices_are_listed_with_their_canaries(device):
     assert [one["own_runs"] for one in listed["canaries"]] == [5, 5]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_device_is_quarantined_and_released(device):
     assert device("quarantine", "GPU-0", "--reason", "its fan") == "GPU-0 is in quarantine\n"
     listed = json.loads(device("list", "--json"))["devices"][0]

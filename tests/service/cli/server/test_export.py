@@ -166,6 +166,7 @@ def fields_of(value):
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("file_format", list(READERS))
 @pytest.mark.parametrize("table", [SERIES, POINTS, RUNS, VERDICTS], ids=lambda table: table.name)
 def test_an_export_that_is_read_again_has_what_the_api_returns(
@@ -178,6 +179,7 @@ def test_an_export_that_is_read_again_has_what_the_api_returns(
     assert READERS[file_format](tmp_path / "out", table) == rows
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("file_format", list(READERS))
 @pytest.mark.usefixtures("measured")
 def test_an_event_is_exported_with_its_series(export, tmp_path, file_format):
@@ -194,6 +196,7 @@ def test_an_event_is_exported_with_its_series(export, tmp_path, file_format):
     ]
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("measured")
 def test_without_a_name_all_projects_are_exported(export, tmp_path):
     document = json.loads(export(tmp_path / "out", "--json"))
@@ -204,6 +207,7 @@ def test_without_a_name_all_projects_are_exported(export, tmp_path):
         assert {row["repository"] for row in rows} == {"octo/models", "octo/other"}
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("measured")
 def test_no_cell_is_a_formula(export, tmp_path):
     export(tmp_path / "out")
@@ -215,6 +219,7 @@ def test_no_cell_is_a_formula(export, tmp_path):
     assert not [one for one in cells if one.startswith(("=", "+", "@"))]
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("measured")
 def test_a_folder_is_its_owners_and_says_what_is_in_it(export, tmp_path):
     text = export(tmp_path / "out")
@@ -261,6 +266,7 @@ def test_a_folder_that_is_missing_is_named(export, tmp_path):
         export(tmp_path / "none" / "out")
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     ("error", "raised"),
     [(OSError(28, "No space left on device"), UsageError), (ValueError("a bug"), ValueError)],
@@ -281,6 +287,7 @@ def test_an_export_that_fails_leaves_nothing_behind(export, tmp_path, monkeypatc
     assert set(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("measured")
 def test_the_files_show_one_moment(export, engine, tmp_path, monkeypatch):
     def writing(file, table):

@@ -21,6 +21,7 @@ def server_notice(run, database_url, engine, now):
     return server_notice
 
 
+@pytest.mark.slow(ci_only=True)
 def test_targets_are_added_changed_listed_and_removed(server_notice):
     assert "No notices are sent." in server_notice("list", "octo/models")
     server_notice("add", "octo/models", "webhook", "chat", "--weekly")

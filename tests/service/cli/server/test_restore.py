@@ -53,6 +53,7 @@ def test_a_service_moves_to_postgresql(backup, restore, postgres_url, start_site
     engine.dispose()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_tables_of_the_workflow_must_not_be_there(backup, restore, tmp_path):
     (tmp_path / "new-jobs.db").touch()
     with pytest.raises(ConflictError, match=r"workflow's tables are there .*new-jobs.db"):
@@ -70,6 +71,7 @@ def test_a_backup_that_is_cut_off_leaves_no_database(backup, restore, tmp_path):
     assert not list(tmp_path.glob("new.db*"))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_failure_on_the_way_leaves_no_database(backup, restore, tmp_path, monkeypatch):
     def failing(url, *_, **__):
         engine = open_engine(url)
@@ -84,6 +86,7 @@ def test_a_failure_on_the_way_leaves_no_database(backup, restore, tmp_path, monk
     assert not list(tmp_path.glob("new.db*"))
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_database_that_is_in_use_stays(backup, restore, database_url, engine):
     with pytest.raises(ConflictError, match="the database is not empty"):
         restore(backup, url=database_url)
@@ -114,6 +117,7 @@ def test_a_server_that_does_not_answer_is_a_setting_to_change(backup, restore):
         restore(backup, url="postgresql+psycopg://nobody@127.0.0.1:9/none")
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("kind", [OperationalError, ProgrammingError])
 def test_a_user_who_may_not_fill_the_database_is_told_what_it_needs(
     backup, restore, monkeypatch, kind

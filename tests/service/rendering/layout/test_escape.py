@@ -109,7 +109,7 @@ def test_prose_shows_outside_code_only_plain_words_and_figures(text, names):
     assert "www." not in reader.outside
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @settings(max_examples=tries(500), deadline=None)
 @given(hostile)
 def test_nothing_in_a_log_ends_its_fence(text):

@@ -22,6 +22,7 @@ slices = st.lists(
 )
 
 
+@pytest.mark.slow(ci_only=True)
 @given(slices)
 @settings(max_examples=80)
 def test_calls_lie_within_the_call_around_them(found):

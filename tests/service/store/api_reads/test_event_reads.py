@@ -26,6 +26,7 @@ def test_a_page_begins_after_the_last_event_of_the_one_before(two_events):
     assert (first.last, second.last) == ((2,), None)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_only_events_of_the_project_and_of_the_states_are_on_a_page(two_events):
     engine, project = two_events
     with read_session(engine) as session:

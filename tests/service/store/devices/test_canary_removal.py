@@ -54,6 +54,7 @@ def removable(any_engine, now):
     return removable
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_first_runs_of_each_state_and_the_newest_stay(store, removable):
     moments = [store(number) for number in range(1, 13)]
     for number in range(13, 25):
@@ -71,6 +72,7 @@ def test_what_says_nothing_goes_but_the_newest_that_does_stays(store, removable)
     assert removable() == (2, 3, 4, 5)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_runs_before_a_release_take_no_place_of_those_after_it(store, removable, any_engine, now):
     for number in range(1, 9):
         store(number)
@@ -86,6 +88,7 @@ def test_runs_before_a_release_take_no_place_of_those_after_it(store, removable,
     assert removable() == (7, 8, 9, 17, 18)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_device_is_compared_with_the_same_after_the_removal(store, removable, any_engine):
     for number in range(1, 15):
         store(number)

@@ -121,6 +121,7 @@ def test_each_row_comes_back_on_either_database(
         pass
 
 
+@pytest.mark.slow(ci_only=True)
 def test_sessions_of_a_backup_that_has_them_are_not_restored(present_url, forged, load, rows_at):
     line = to_line([TEXT, 1, NOW, NOW, NOW])
 
@@ -240,6 +241,7 @@ def test_a_table_that_the_backup_lacks_is_missed(present_url, forged, load):
     assert tables_with_rows(present_url) == set()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_table_that_an_older_backup_lacks_is_missed(empty_url, old_engine, backup_of, load):
     path, _ = backup_of(old_engine, names={"project", "token"})
     with pytest.raises(UsageError, match="has other tables than schema 0010"):

@@ -29,6 +29,7 @@ def test_a_backup_that_was_cut_off_anywhere_is_refused(backup):
             verify_backup(backup)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_changed_byte_of_a_row_is_found(backup):
     with ZipFile(backup) as archive:
         members = [one for one in archive.infolist() if one.filename != "manifest.json"]

@@ -28,6 +28,7 @@ def test_every_table_is_in_a_backup(any_engine, fill, backup_of, watcher):
     )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_backup_is_of_one_moment(any_engine, backup_of, watcher, now, monkeypatch):
     with write_session(any_engine) as session:
         project_for(session, "octo/models", now=now)

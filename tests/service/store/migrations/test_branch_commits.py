@@ -68,6 +68,7 @@ def eighth_version(empty_engine, upgrade_to, alert, state):
             connection.execute(metadata.tables[table].insert(), values)
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("eighth_version")
 def test_what_bundles_said_of_the_branch_is_a_claim(empty_url, empty_engine, differences):
     upgrade(empty_url)
@@ -80,6 +81,7 @@ def test_what_bundles_said_of_the_branch_is_a_claim(empty_url, empty_engine, dif
     assert differences(empty_engine) == ()
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("eighth_version")
 def test_alerts_name_their_commits_and_what_was_suspected_is_searched_again(
     empty_url, empty_engine, alert

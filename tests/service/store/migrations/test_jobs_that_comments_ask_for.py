@@ -66,6 +66,7 @@ def seventeenth_version(empty_engine, upgrade_to):
                 connection.execute(metadata.tables[table].insert().values(**row))
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("seventeenth_version")
 def test_commands_and_jobs_are_as_they_were(empty_url, empty_engine, differences):
     upgrade(empty_url)

@@ -73,6 +73,7 @@ def sixth_version(empty_engine, upgrade_to):
                 connection.execute(metadata.tables[table].insert().values(**row))
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("sixth_version")
 def test_uploads_know_when_they_were_measured_and_posts_stay(empty_url, empty_engine, differences):
     upgrade(empty_url)

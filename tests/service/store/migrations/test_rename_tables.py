@@ -332,6 +332,7 @@ def test_the_store_reads_what_the_fifth_version_wrote(empty_url, empty_engine, a
     assert msgspec.msgpack.decode(content, type=Alert) == alert
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("fifth_version")
 def test_constraints_are_named_after_the_tables_of_the_sixth_version(empty_url, empty_engine):
     upgrade(empty_url)

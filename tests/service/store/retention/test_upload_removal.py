@@ -25,6 +25,7 @@ pytestmark = pytest.mark.slow
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
 
 
+@pytest.mark.slow(ci_only=True)
 def test_samples_go_alone_and_centers_stay(any_engine, history, prune, removed_parts, count):
     upload, _ = history({"ratio": 1.0}, {"ratio": 1.0})
     observations = count(ObservationRow, upload)

@@ -64,6 +64,7 @@ def interrupt(journal):
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_interrupted_check_goes_on_with_its_plan_and_what_it_spent(opened):
     with pytest.raises(KeyboardInterrupt) as raised:
         opened(interrupt)
@@ -79,6 +80,7 @@ def test_an_interrupted_check_goes_on_with_its_plan_and_what_it_spent(opened):
     assert raised.value.__notes__ == ["1 pair is saved"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_check_that_is_over_has_nothing_to_resume(opened):
     def use(journal):
         journal.begin(MACHINE, PLAN, (), SPECS).append(PAIR)
@@ -102,6 +104,7 @@ def test_a_signal_after_the_end_names_no_saved_pairs(opened):
     assert not hasattr(raised.value, "__notes__")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_other_settings_are_refused(opened):
     with pytest.raises(KeyboardInterrupt):
         opened(interrupt)
@@ -110,6 +113,7 @@ def test_other_settings_are_refused(opened):
         opened(interrupt, is_resumed=True, margin=0.2)
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     ("machine", "specs", "difference"),
     [

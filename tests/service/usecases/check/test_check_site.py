@@ -63,7 +63,7 @@ def test_checkouts_are_removed_when_a_check_fails(repository):
     assert not any(root.exists() for root in roots)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(
     ("build", "words"), [("true", ["data.bin: in Git LFS"]), ("cp code.py data.bin", [])]
 )

@@ -185,6 +185,7 @@ def test_who_is_named_approves_and_check_comment_and_page_say_so(asked, says, de
     assert "its cost is approved" in site.get("/octo/models/pull/7").text
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_command_that_the_comment_prints_is_enough(asked, says, desk):
     asked()
     printed = desk.comment.split("can comment `")[1].split("`")[0]
@@ -238,6 +239,7 @@ def test_what_is_no_approval_changes_nothing(asked, says, desk):
         )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_author_cannot_approve_unless_the_policy_says_so(asked, says, desk):
     asked()
     says("alice", YES, author="ALICE")
@@ -247,6 +249,7 @@ def test_the_author_cannot_approve_unless_the_policy_says_so(asked, says, desk):
     assert objection in desk.comment
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_author_approves_where_the_policy_says_so(asked, says, desk):
     asked(may_author_approve=True)
     says("alice", YES, author="alice")
@@ -254,6 +257,7 @@ def test_the_author_approves_where_the_policy_says_so(asked, says, desk):
     assert desk.check["conclusion"] == "success"
 
 
+@pytest.mark.slow(ci_only=True)
 def test_an_approval_of_less_than_the_change_may_cost_does_not_count(asked, says, desk):
     asked()
     says("alice", "/perfledger approve bbbbbbb 0.01: cheap")

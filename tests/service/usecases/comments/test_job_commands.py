@@ -170,6 +170,7 @@ def test_a_workload_that_the_result_lacks_is_answered_with_those_that_it_has(job
     assert jobs() == ()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_of_several_regressions_one_is_to_be_named(jobs, regressed, discussion):
     regressed("a:f", "b:f", upload_id="2" * 32, seed=1)
     discussion.say("alice", BISECT)
@@ -180,6 +181,7 @@ def test_of_several_regressions_one_is_to_be_named(jobs, regressed, discussion):
     assert [job.workloads for job in jobs()] == [("b:f",)]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_where_nothing_regressed_a_bisection_needs_a_name(regressed, discussion, jobs):
     regressed(upload_id="2" * 32, seed=1, ratio=1.0)
     discussion.say("alice", BISECT)
@@ -198,6 +200,7 @@ def test_a_bisection_is_not_of_a_commit_that_is_no_longer_the_head(jobs, discuss
     assert jobs() == ()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_more_memory_alone_is_what_a_bisection_searches_for(
     jobs, regressed, discussion, make_bundle
 ):
@@ -235,6 +238,7 @@ def fork(discussion):
     return discussion
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_fork_runs_only_the_commit_that_a_maintainer_allowed(jobs, fork):
     fork.say("alice", RERUN)
     assert f"`/perfledger allow {HEAD_SHA}`" in fork.answer

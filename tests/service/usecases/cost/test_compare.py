@@ -29,6 +29,7 @@ def options():
     return options
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_rented_tpu_breaks_even_where_as_dear_an_h100_would(options, tmp_path):
     dear = tmp_path / "dear.toml"
     dear.write_text(
@@ -46,6 +47,7 @@ def test_a_rented_tpu_breaks_even_where_as_dear_an_h100_would(options, tmp_path)
     )
 
 
+@pytest.mark.slow(ci_only=True)
 def test_hours_of_different_accelerators_are_not_held_against_each_other(options):
     found = options(*BOTH, "--allocated-share", "70")
 

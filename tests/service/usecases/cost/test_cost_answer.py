@@ -53,6 +53,7 @@ def test_the_cheapest_is_that_of_the_accelerator_that_can_be_owned_and_rented(co
     assert answer["runner_up"] == sorted(ranked, key=ranked.__getitem__)[1]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_another_accelerator_must_keep_the_ratio_of_the_hours(compare):
     answer, options = compare(*PLACES, "--allocated-share", "60")
 

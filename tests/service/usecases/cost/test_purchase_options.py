@@ -72,6 +72,7 @@ def test_a_use_that_nobody_said_is_named_as_a_guess(run, command, form):
     assert GUESSED_USE in unbroken(run(*command, "--format", form))
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("command", [ALL, ("cost", "tco")])
 def test_a_use_that_was_said_is_none(run, command):
     assert GUESSED_USE not in unbroken(run(*command, "--allocated-share", "40"))

@@ -5,6 +5,7 @@ import json
 import pytest
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_training_that_is_priced_has_its_energy_and_carbon_too(run, overrides):
     """LLaMA-65B once more, as a piece of work: 2048 A100s in servers of 8 with 400 W for each."""
     path = overrides(

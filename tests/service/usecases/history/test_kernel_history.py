@@ -116,6 +116,7 @@ def test_what_only_pull_requests_run_is_no_family_and_crowds_none_out(
     assert names == ["mm", "attention", "gelu", "layer_norm", "add"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_family_that_is_too_short_to_be_recorded_keeps_what_it_took_last(engine, measure):
     shrunk, grown = {"gelu": 0.1, "add": 0.1}, {"gelu": 0.1, "add": 1.0}
     measure(1, {"gelu": 1.0, "add": 0.1}, shrunk)
@@ -130,6 +131,7 @@ def test_a_family_that_is_too_short_to_be_recorded_keeps_what_it_took_last(engin
     assert families["add"].seconds == pytest.approx((2e-5, 2e-5, 2e-5, 2e-4), rel=0.02)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_family_that_is_recorded_now_and_then_has_no_times_in_between(engine, measure):
     measure(1, {"add": 0.51}, {"add": 0.51})
     measure(2, {"add": 0.49}, {"add": 0.49})

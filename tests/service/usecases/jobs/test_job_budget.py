@@ -69,6 +69,7 @@ def test_a_job_beyond_the_budget_waits_and_says_so(engine, project, take, limit)
     assert take(1).id == first.id  # what it holds it keeps
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_jobs_held_counts_until_the_week_ends(engine, project, take, limit, now):
     limit(device_minutes=20.0)
     job, at = take(1), now + timedelta(minutes=15)

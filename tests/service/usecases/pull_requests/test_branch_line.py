@@ -58,6 +58,7 @@ def test_dates_do_not_decide_the_order(history, commits):
     assert read == (BranchLine(tuple(line), is_newest=True),)
 
 
+@pytest.mark.slow(ci_only=True)
 def test_only_what_is_new_is_read(history, commits):
     line = [history.commit() for _ in range(30)]
     known = tuple(line[:28])

@@ -148,7 +148,7 @@ def test_what_untrusted_runners_say_is_in_no_baseline(branch):
     assert branch.view.search.watched == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_state_begins_anew_where_a_commit_comes_before_another(branch):
     branch.quiet()
     branch.check(COMMITS + 9, COMMITS + 10, level=1.1)

@@ -87,6 +87,7 @@ def site(engine, judged, make_bundle, at_github, github):
     return Site(engine, judged, make_bundle, (at_github, github))
 
 
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("place", range(3))
 def test_a_regression_on_one_class_is_red_whatever_arrives_last(site, place):
     order = [(A100, 1.0), (TPU, 1.0)]
@@ -106,6 +107,7 @@ def test_a_regression_on_one_class_is_red_whatever_arrives_last(site, place):
     ] == [True, True, True]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_class_that_is_measured_again_replaces_its_own_result_only(site):
     site.report(H100, 1.2)
     site.report(A100, 1.2)
@@ -169,6 +171,7 @@ def test_a_green_class_waits_for_the_planned_one_until_its_deadline(site):
     assert "no report arrived until its deadline" in site.comment.replace("`", "")
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_class_that_reports_after_its_deadline_counts(site):
     upload = site.report(H100, 1.0, plan=planned(*BOTH))
     site.post_at(upload.head, site.now + HOURS_6)

@@ -73,6 +73,7 @@ def test_without_a_history_two_pairs_decide_nothing(engine, judged, two_pairs):
     assert step_time(engine, upload).outcome is Outcome.UNDECIDED
 
 
+@pytest.mark.slow(ci_only=True)
 def test_one_pair_decides_nothing_whatever_is_known(engine, learn, judged, two_pairs):
     learn(engine)
     upload = judged(engine, two_pairs(ratio=2.0, pairs=1, **known(engine)))
@@ -128,6 +129,7 @@ def test_what_was_said_stays_whatever_is_learnt_later(engine, learn, judged, two
     assert "says nothing about H100-80GB" in now.change_prices[0].note
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_comment_says_why_two_pairs_were_enough(engine, learn, judged, two_pairs):
     learn(engine)
     upload = judged(engine, two_pairs(**known(engine)))
@@ -187,6 +189,7 @@ def test_a_check_that_asked_nobody_is_judged_without_a_history_on_both_sides(
     assert step_time(engine, upload).prior is None
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_test_whose_spread_the_runner_did_not_get_has_none_here(engine, learn, judged, two_pairs):
     """Such as that of a workload that was measured on two classes of devices before."""
     learn(engine)

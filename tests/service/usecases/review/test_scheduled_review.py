@@ -190,7 +190,7 @@ def test_a_review_counts_however_many_of_the_running_quarter_there_are(engine, p
     assert due_review(engine, schedule, now=REVIEW_DAY) is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("reader")
 def test_a_review_is_stored_and_told_once(attempt, stored, notices, text_of, late_replica):
     assert attempt()
@@ -206,7 +206,7 @@ def test_a_review_is_stored_and_told_once(attempt, stored, notices, text_of, lat
     assert review.decision not in text_of(notice)  # readers of a chat may not read own prices
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_the_audit_log_says_that_the_service_stored_it(attempt, stored, engine):
     attempt()
 
@@ -215,7 +215,7 @@ def test_the_audit_log_says_that_the_service_stored_it(attempt, stored, engine):
     assert [one.id for one in stored()] == [1]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("reader")
 def test_a_missing_bill_is_told_once_and_the_review_made_when_it_is_there(
     attempt, stored, notices, text_of, schedule
@@ -239,7 +239,7 @@ def test_a_missing_bill_is_told_once_and_the_review_made_when_it_is_there(
     assert len(stored()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("reader")
 def test_an_option_without_a_price_leaves_the_quarter_undecided(
     attempt, stored, notices, text_of, schedule
@@ -252,7 +252,7 @@ def test_an_option_without_a_price_leaves_the_quarter_undecided(
     assert "TPU v4" in text_of(notice)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("reader")
 def test_a_problem_that_is_not_sent_yet_becomes_the_stored_review(
     attempt, notices, schedule, engine
@@ -270,7 +270,7 @@ def test_a_problem_that_is_not_sent_yet_becomes_the_stored_review(
     assert (notice.status, notice.cause) == (NoticeStatus.QUEUED, "")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("project")
 def test_the_review_of_the_quarter_before_is_compared(attempt, stored, engine, schedule):
     attempt()

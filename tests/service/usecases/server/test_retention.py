@@ -38,6 +38,7 @@ def test_without_a_setting_nothing_is_removed(history, prune, removed_parts):
     assert rows_by_class(report)[RetentionClass.BUNDLES].stored.rows == 102
 
 
+@pytest.mark.slow(ci_only=True)
 def test_what_is_removed_is_in_the_audit_log(any_engine, history, prune):
     upload, _ = history({"ratio": 1.0}, {"ratio": 1.0})
     policy = RetentionPolicy({RetentionClass.SAMPLES: 90, RetentionClass.BUNDLES: 200})

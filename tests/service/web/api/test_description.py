@@ -111,6 +111,7 @@ def ask(site, description, method, path, operation):
     send()
 
 
+@pytest.mark.slow(ci_only=True)
 def test_every_error_of_the_api_is_described_as_a_problem_document(description):
     for _, path, operation in operations(description):
         for status in ("421", "422", "500"):
@@ -121,17 +122,20 @@ def test_every_error_of_the_api_is_described_as_a_problem_document(description):
     assert "HTTPValidationError" not in description["components"]["schemas"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_errors_outside_the_api_are_described_as_text(description):
     refused = description["paths"]["/webhooks/github"]["post"]["responses"]["401"]
 
     assert list(refused["content"]) == ["text/plain"]
 
 
+@pytest.mark.slow(ci_only=True)
 def test_every_answer_has_a_model(description):
     for _, path, operation in operations(description):
         [good] = [one for status, one in operation["responses"].items() if status[0] == "2"]
         assert good["content"]["application/json"]["schema"], path
 
 
+@pytest.mark.slow(ci_only=True)
 def test_the_description_is_the_same_each_time(measured, description):
     assert measured.get("/api/openapi.json").json() == description

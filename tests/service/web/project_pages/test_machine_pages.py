@@ -133,6 +133,7 @@ def test_a_forged_canary_of_another_project_changes_nothing(with_canaries, brows
     assert browser_of("vera").get(f"{PATH}?format=json").json()["devices"] == before
 
 
+@pytest.mark.slow(ci_only=True)
 def test_names_of_devices_are_text_of_the_page(people_site, browser_of):
     evil = "<script>alert(1)</script>"
     machine = replace(GPU, uuid=evil, model=evil)

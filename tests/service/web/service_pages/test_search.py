@@ -51,6 +51,7 @@ def test_a_percent_sign_and_an_underscore_are_only_themselves(found):
     assert found("%_") == {("workload", "octo/models", "100%_done:x")}
 
 
+@pytest.mark.slow(ci_only=True)
 def test_a_commit_is_found_by_its_start_and_leads_to_its_newest_check(site, found, make_bundle):
     first = site.get("/search?q=head&format=json").json()["hits"]
     head = make_bundle().head.sha
