@@ -77,7 +77,7 @@ def search_branch(
     hides a measured one or makes its changes less significant.
     """
     measured, imported = (
-        _observed_series(branch_series(session, project_id, is_imported=is_imported))
+        observed_series(branch_series(session, project_id, is_imported=is_imported))
         for is_imported in (False, True)
     )
     of_measured, of_imported = group_changes(measured), group_changes(imported)
@@ -97,7 +97,7 @@ def search_branch(
     return search, series
 
 
-def _observed_series(series: Sequence[BranchSeries]) -> tuple[ObservedSeries, ...]:
+def observed_series(series: Sequence[BranchSeries]) -> tuple[ObservedSeries, ...]:
     """Return the series of a branch with the changes that are detected in them."""
     times = [one.times for one in series]
     histories = detect_many([one.values for one in series], times=times)

@@ -7,16 +7,12 @@ from itertools import groupby
 from sqlmodel import Session
 
 from perfledger.metrics import FAMILY_PREFIX
-from perfledger_baselines.history.commits.attribution import (
-    AttributedChange,
-    ObservedSeries,
-    attributed_changes,
-)
+from perfledger_baselines.history.commits.attribution import AttributedChange, attributed_changes
 from perfledger_baselines.history.commits.family_gaps import short_times
 from perfledger_baselines.history.commits.grouping import group_changes
 from perfledger_baselines.history.commits.moved_cost import moved_changes
-from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
+from perfledger_service.usecases.history.branch_history import observed_series
 from perfledger_service.usecases.history.series_change import series_change
 from perfledger_service.values.upload_views import FamilyChange, FamilyHistory, KernelHistory
 
@@ -52,16 +48,7 @@ def _kernel_history(
     measured = sorted(conditions)
     place_of = {position: place for place, position in enumerate(measured)}
     series = [_with_short_times(one, conditions) for one in recorded]
-    histories = detect_many([one.values for one in series], times=[one.times for one in series])
-    observed = [
-        ObservedSeries(
-            series=one.series,
-            commits=one.positions,
-            changes=history.changes,
-            environments=one.environments,
-        )
-        for one, history in zip(series, histories, strict=True)
-    ]
+    observed = observed_series(series)
     changes = [attributed_changes(one) for one in observed]
     without_cost = moved_changes([one for group in changes for one in group])
     significant = {

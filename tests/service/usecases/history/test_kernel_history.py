@@ -28,16 +28,10 @@ def commit(number):
 
 
 @pytest.fixture
-def measure(engine, judged_on_branch, make_bundle):
-    """Measure a commit of the default branch against its parent, kernels at these levels."""
+def store(engine, judged_on_branch, make_bundle):
+    """Store the kernels of a commit of the default branch and of its parent."""
 
-    def measure(number, before, after):
-        windows = workload(number, name=WORKLOAD, noise=0.002)
-        for family in before:
-            one = kernel(windows, family)
-            one = on_base(one, scaled(one.base, before[family]))
-            one = on_head(one, scaled(one.head, after[family]))
-            windows = with_kernels(windows, **{family: one})
+    def store(number, windows):
         bundle = make_bundle(
             seed=number,
             ratio=1.0,
@@ -49,6 +43,22 @@ def measure(engine, judged_on_branch, make_bundle):
         )
         plan = replace(bundle.plan, kernel_pairs=12, kernel_share=0.2)
         judged_on_branch(engine, replace(bundle, plan=plan), upload_id=f"{number:032x}")
+
+    return store
+
+
+@pytest.fixture
+def measure(store):
+    """Measure a commit of the default branch against its parent, kernels at these levels."""
+
+    def measure(number, before, after):
+        windows = workload(number, name=WORKLOAD, noise=0.002)
+        for family in before:
+            one = kernel(windows, family)
+            one = on_base(one, scaled(one.base, before[family]))
+            one = on_head(one, scaled(one.head, after[family]))
+            windows = with_kernels(windows, **{family: one})
+        store(number, windows)
 
     return measure
 
@@ -145,24 +155,12 @@ def test_a_family_that_is_recorded_now_and_then_has_no_times_in_between(engine, 
 
 
 @pytest.mark.slow(ci_only=True)
-def test_an_operator_that_takes_over_another_ones_work_moved_it(
-    engine, judged_on_branch, make_bundle
-):
+def test_an_operator_that_takes_over_another_ones_work_moved_it(engine, store):
     operators = ["attention"] * 11 + ["attention → sdpa"] + ["sdpa"] * 12
     for number, operator in enumerate(operators, 1):
         windows = workload(number, name=WORKLOAD, noise=0.002)
         renamed = replace(kernel(windows, "attention"), family=operator)
-        bundle = make_bundle(
-            seed=number,
-            ratio=1.0,
-            base=commit(number - 1),
-            head=commit(number),
-            pull_request=None,
-            metrics=(*METRICS, KERNELS),
-            kernels=(with_kernels(windows, attention=renamed),),
-        )
-        plan = replace(bundle.plan, kernel_pairs=12, kernel_share=0.2)
-        judged_on_branch(engine, replace(bundle, plan=plan), upload_id=f"{number:032x}")
+        store(number, with_kernels(windows, attention=renamed))
 
     (history,) = histories(engine)
 
