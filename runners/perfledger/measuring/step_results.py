@@ -104,7 +104,7 @@ def _leaf_state(leaf: object) -> ResultState:
 
 
 def _is_unfinished(leaf: object) -> bool:
-    """Whether this stands for work that the step only began, or has not begun."""
+    """Return whether this stands for work that the step only began, or has not begun."""
     if inspect.iscoroutine(leaf):
         with suppress(Exception):  # its own clean-up may fail
             leaf.close()  # else Python warns that it was never awaited

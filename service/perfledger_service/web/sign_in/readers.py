@@ -130,7 +130,6 @@ def own_prices_reader(reader: CurrentPageReader, owner: ProjectPart, name: Proje
 
 CurrentOwnPricesProject = Annotated[Project, Depends(own_prices_reader)]
 CurrentAdmin = Annotated[PageReader, Depends(service_admin)]
-CurrentSignedIn = Annotated[PageReader, Depends(signed_in)]
 CurrentAdminProject = Annotated[Project, Depends(page_admin)]
 
 
