@@ -43,28 +43,28 @@ site: $(VENV)/.ready-dev
 	$(BIN)/python docs/build_site.py build/site
 
 bench: $(VENV)/.ready-dev
-	$(BIN)/python benchmarks/harness_overhead.py
-	$(BIN)/python benchmarks/help_start.py
-	$(BIN)/python benchmarks/upload.py
-	$(BIN)/python benchmarks/runner_queue.py
-	$(BIN)/python benchmarks/judge_error_rates.py
-	$(BIN)/python benchmarks/judge_peers.py
-	$(BIN)/python benchmarks/history_detectors.py
-	$(BIN)/python benchmarks/history_two_tiers.py
-	$(BIN)/python benchmarks/judge_error_rates.py --history
-	$(BIN)/python benchmarks/judge_kinds.py
-	$(BIN)/python benchmarks/share_scales.py
-	$(BIN)/python benchmarks/trace_reading.py
-	$(BIN)/python benchmarks/trace_fuzzing.py
-	$(BIN)/python benchmarks/planted_causes.py
-	$(BIN)/python benchmarks/projection.py
-	$(BIN)/python benchmarks/cost_comparison.py
-	$(BIN)/python benchmarks/queueing.py
-	$(BIN)/python benchmarks/scheduling.py
-	$(BIN)/python benchmarks/forecast.py
-	$(BIN)/python benchmarks/rightsizing.py --each 6
-	$(BIN)/python benchmarks/allocation.py
-	$(BIN)/python benchmarks/review_store.py
+	$(BIN)/python benchmarks/timing/harness_overhead.py
+	$(BIN)/python benchmarks/service/help_start.py
+	$(BIN)/python benchmarks/service/upload.py
+	$(BIN)/python benchmarks/checks/runner_queue.py
+	$(BIN)/python benchmarks/baselines/judge_error_rates.py
+	$(BIN)/python benchmarks/baselines/judge_peers.py
+	$(BIN)/python benchmarks/baselines/history_detectors.py
+	$(BIN)/python benchmarks/baselines/history_two_tiers.py
+	$(BIN)/python benchmarks/baselines/judge_error_rates.py --history
+	$(BIN)/python benchmarks/baselines/judge_kinds.py
+	$(BIN)/python benchmarks/baselines/share_scales.py
+	$(BIN)/python benchmarks/profiles/trace_reading.py
+	$(BIN)/python benchmarks/fuzzing/trace_fuzzing.py
+	$(BIN)/python benchmarks/profiles/planted_causes.py
+	$(BIN)/python benchmarks/cost_models/projection.py
+	$(BIN)/python benchmarks/cost_models/cost_comparison.py
+	$(BIN)/python benchmarks/cost_models/queueing.py
+	$(BIN)/python benchmarks/cost_models/scheduling.py
+	$(BIN)/python benchmarks/cost_models/forecast.py
+	$(BIN)/python benchmarks/cost_models/rightsizing.py --each 6
+	$(BIN)/python benchmarks/cost_models/allocation.py
+	$(BIN)/python benchmarks/service/review_store.py
 
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .

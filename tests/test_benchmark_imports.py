@@ -12,7 +12,7 @@ PRODUCT = ("service/perfledger_service", "runners/perfledger", "runners/perfledg
 BENCHMARKS = sorted(
     path
     for pattern in ("judge_*.py", "history_*.py", "simulated_checks.py", "*_gate.py")
-    for path in (ROOT / "benchmarks").glob(pattern)
+    for path in (ROOT / "benchmarks").rglob(pattern)
 )
 
 
@@ -64,10 +64,10 @@ def test_an_import_of_anything_else_is_noticed(tmp_path, product_imports):
 def test_the_figures_of_checks_come_from_the_stopping_rule_and_the_judge():
     """Each benchmark of whole checks measures through them, directly or by `simulated_checks`."""
     names = {path.stem: {name for _, name in judging_imports(path)} for path in BENCHMARKS}
+    sources = {path.stem: path.read_text() for path in BENCHMARKS}
 
     assert "GroupSequentialStopping" in names["simulated_checks"]
     for stem in ("judge_error_rates", "judge_peers", "history_two_tiers"):
-        source = (ROOT / "benchmarks" / f"{stem}.py").read_text()
-        assert "measured_check(" in source
+        assert "measured_check(" in sources[stem]
         assert names[stem] & {"judge_bundle", "judgement_of"}
     assert "judgement_of" in names["kernel_gate"]

@@ -9,8 +9,8 @@ from rich.console import Console
 
 @pytest.fixture(scope="session")
 def demo_runs(examples):
-    """benchmarks/demo_runs.py, which is no part of a package."""
-    path = examples.parent / "benchmarks" / "demo_runs.py"
+    """benchmarks/checks/demo_runs.py, which is no part of a package."""
+    path = examples.parent / "benchmarks" / "checks" / "demo_runs.py"
     spec = importlib.util.spec_from_file_location("demo_runs", path)
     assert spec is not None
     assert spec.loader is not None

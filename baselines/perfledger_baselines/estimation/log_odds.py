@@ -2,7 +2,7 @@
 
 Near 1 a share can only fall: the idle time is what varies, and the log of the share hides it. Its
 log-odds do not. Below NEAR_ONE both find the same; at .97 and .995 log-odds find up to .15 more of
-2 % falls, and their false calls stay within alpha (`benchmarks/share_scales.py`).
+2 % falls, and their false calls stay within alpha (`benchmarks/baselines/share_scales.py`).
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The judge's error rates on made-up differences; benchmarks/judge_error_rates.py has more."""
+"""Some error rates of the judge; benchmarks/baselines/judge_error_rates.py measures more."""
 
 import math
 

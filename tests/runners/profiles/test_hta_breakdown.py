@@ -1,4 +1,4 @@
-"""The rules of HolisticTraceAnalysis that benchmarks/hta_breakdown.py compares by."""
+"""The rules of HolisticTraceAnalysis in benchmarks/profiles/hta_breakdown.py."""
 
 import importlib
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def hta(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks" / "profiles")
     return importlib.import_module("hta_breakdown")
 
 

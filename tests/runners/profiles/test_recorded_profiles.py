@@ -171,7 +171,7 @@ def test_compiling_in_every_step_is_found(jax_profiles):
 @pytest.fixture(scope="module")
 def planted_rows(tmp_path_factory):
     """The benchmark's row of each planted change."""
-    benchmark = Path(__file__).parents[3] / "benchmarks" / "planted_causes.py"
+    benchmark = Path(__file__).parents[3] / "benchmarks" / "profiles" / "planted_causes.py"
     kinds = [kind for kind in PLANTED if find_spec(kind.partition(":")[0]) is not None]
     done = subprocess.run(
         [

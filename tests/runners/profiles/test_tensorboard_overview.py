@@ -1,4 +1,4 @@
-"""The rules of TensorBoard's plugin that benchmarks/tensorboard_overview.py compares by."""
+"""The rules of TensorBoard's plugin in benchmarks/profiles/tensorboard_overview.py."""
 
 import importlib
 from pathlib import Path
@@ -18,7 +18,7 @@ LAUNCH = {"block": [256, 1, 1], "registers per thread": 32, "shared memory": 0}
 @pytest.fixture
 def figures(monkeypatch):
     """Return the plugin's figures of a trace by name: seconds as microseconds, shares as shares."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks" / "profiles")
     tool = importlib.import_module("tensorboard_overview")
 
     def of(trace, subject=""):

@@ -1,4 +1,4 @@
-"""A smaller run of benchmarks/trace_fuzzing.py, in this process and with fixed random numbers."""
+"""A seeded, smaller run of benchmarks/fuzzing/trace_fuzzing.py, in this process."""
 
 import importlib
 from pathlib import Path
@@ -14,7 +14,7 @@ SEED = 4
 
 @pytest.fixture
 def fuzzing(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks" / "fuzzing")
     return importlib.import_module("trace_fuzzing")
 
 

@@ -95,7 +95,7 @@ def test_memory_grows_with_the_bytes_and_not_with_their_depth(shape):
 
 @pytest.fixture
 def fuzzing(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[4] / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parents[4] / "benchmarks" / "fuzzing")
     return importlib.import_module("upload_fuzzing")
 
 

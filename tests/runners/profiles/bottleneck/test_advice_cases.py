@@ -1,7 +1,7 @@
 """The advice on real recordings: each rule has two that it fits and two that only look like it.
 
 The files hold the figures of public recordings, whose source they name, and of our own, as
-benchmarks/advice_cases.py cuts them down.
+benchmarks/profiles/advice_cases.py cuts them down.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Some of the planted faults of benchmarks/faults.py, by the real command; it plants them all."""
+"""Real checks of some of the faults that benchmarks/checks/faults.py plants."""
 
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +19,7 @@ IN_CI = (
 
 @pytest.fixture
 def faults(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[4] / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parents[4] / "benchmarks" / "checks")
     return import_module("faults")
 
 

@@ -312,7 +312,7 @@ def test_of_killed_runners_no_result_is_lost_and_none_stored_twice():
     """Two runners, six jobs, three SIGKILL at seeded points: as the benchmark, but smaller."""
     words = ["--jobs", "6", "--kills", "3", "--seed", "7"]
     done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "runner_queue.py", *words],
+        [sys.executable, ROOT / "benchmarks" / "checks" / "runner_queue.py", *words],
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,298 @@
+"""Measures how well change points are detected in made-up histories.
+
+python benchmarks/baselines/history_detectors.py [--series 16] [--seed N] [--data DIR] [--peers]
+
+Each detector sees the same series: nine kinds of noise, and six held out that no rule was made for,
+three lengths, with one to three steps of 0.5 to 10 % or with none; and eight weeks with a daily and
+weekly cycle, without their times and with. A place counts within five commits. With --data,
+recorded noise instead (recorded_noise.py): each source, and all but each. No rule has a parameter
+per source. With --peers also Apache Otava, MongoDB's E-divisive and ruptures, where they are
+installed (`pip install apache-otava ruptures
+signal-processing-algorithms`): they are no dependency. Speed is a ratio in one run.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import math
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from made_up_series import HELD_OUT, NOISES, SIZES, Noise, Series, make_series, timed_pair
+from recorded_noise import MLPERF, recorded_pairs
+
+from perfledger_baselines.history.detection.detect import detect, detect_many
+
+LENGTHS = (100, 200, 400)
+REACH = 5
+SEED_SETS = 10
+SPEED_LENGTHS = (100, 1_000, 10_000, 100_000)
+
+Detector = Callable[[Sequence[float]], Sequence[int]]
+
+
+@dataclass
+class Tally:
+    """What a detector made of some series: steps found, claimed and there; alarms over nothing."""
+
+    right: int = 0
+    claimed: int = 0
+    true: int = 0
+    false: int = 0
+    points: int = 0
+
+    @property
+    def f1(self) -> float:
+        return 2 * self.right / max(1, self.claimed + self.true)
+
+    @property
+    def false_per_1000(self) -> float:
+        return 1000 * self.false / self.points
+
+    def add(self, find: "Detector", moved: Series, still: Sequence[float]) -> list[int]:
+        """Count what `find` claims in a series with steps and in one without; return its hits."""
+        found = find(moved.values.tolist())
+        hit = matched(moved.places, found)
+        self.right += len(hit)
+        self.claimed += len(found)
+        self.true += len(moved.places)
+        self.false += len(find(still))
+        self.points += len(still)
+        return hit
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    counts = [[getattr(tally, each.name) for each in fields(Tally)] for tally in tallies]
+    return Tally(*map(sum, zip(*counts, strict=True)))
+
+
+def ours(values: Sequence[float], *, times: Sequence[float] = ()) -> Sequence[int]:
+    return [change.index for change in detect(values, times=times).changes]
+
+
+def otava(values: Sequence[float]) -> Sequence[int]:
+    """Apache Otava's own defaults; 0.8.0 fails on some windows, and then a smaller one is tried."""
+    analysis: Any = importlib.import_module("otava.analysis")
+    for window in (50, 48, 45, 40):
+        try:
+            found, _ = analysis.compute_change_points(
+                list(values), window_len=window, max_pvalue=0.001, min_magnitude=0.0
+            )
+        except ValueError:
+            continue
+        return [int(change.index) for change in found]
+    return []
+
+
+def mongo(values: Sequence[float]) -> Sequence[int]:
+    """MongoDB's E-divisive, by signal-processing-algorithms, with its own defaults."""
+    package = "signal_processing_algorithms.energy_statistics"
+    search: Any = importlib.import_module(f"{package}.energy_statistics")
+    np.random.seed(1234)
+    return [int(place) for place in search.e_divisive(np.asarray(values), pvalue=0.05)]
+
+
+def kernel(values: Sequence[float]) -> Sequence[int]:
+    """Kernel change points by ruptures, with the penalty that people set by hand."""
+    ruptures: Any = importlib.import_module("ruptures")
+    levels = np.asarray(values, dtype=np.float64)
+    steps = np.diff(levels)
+    spread = 1.4826 * np.median(np.abs(steps - np.median(steps))) / math.sqrt(2) or 1.0
+    search = ruptures.KernelCPD(kernel="rbf", min_size=2).fit(levels / spread)
+    return [int(place) for place in search.predict(pen=math.log(len(levels)))[:-1]]
+
+
+QUADRATIC = frozenset({mongo, kernel})
+PEERS: tuple[tuple[str, str, Detector], ...] = (
+    ("Apache Otava, defaults", "otava", otava),
+    ("MongoDB, defaults", "signal_processing_algorithms", mongo),
+    ("kernel-RBF by hand (ruptures)", "ruptures", kernel),
+)
+
+
+def matched(truth: Sequence[int], found: Sequence[int]) -> list[int]:
+    """Return the true places that were found, each find counted once."""
+    left = sorted(set(found))
+    hit: list[int] = []
+    for place in truth:
+        near = min(left, key=lambda other: abs(other - place), default=None)
+        if near is not None and abs(near - place) <= REACH:
+            left.remove(near)
+            hit.append(place)
+    return hit
+
+
+def score(
+    name: str, find: Detector, noises: Mapping[str, Noise], *, count: int, seed: int
+) -> tuple[str, str]:
+    """Return a detector's lines of the two tables."""
+    of_size = {size: [0, 0] for size in SIZES}
+    tallies = {noise: Tally() for noise in noises}
+    for number, (noise, tally) in enumerate(tallies.items()):
+        for length in LENGTHS:
+            rng = np.random.default_rng([seed, number, length])
+            for _ in range(count):
+                moved = make_series(noise, length, rng, most_steps=3)
+                still = make_series(noise, length, rng, most_steps=0)
+                count_sizes(moved, tally.add(find, moved, still.values.tolist()), of_size)
+    every = total(tallies.values())
+    sizes = " / ".join(f"{hits / max(1, total):.2f}" for hits, total in of_size.values())
+    worst = max(tallies, key=lambda noise: tallies[noise].false_per_1000)
+    by_noise = " | ".join(f"{each.f1:.2f} / {each.false_per_1000:.1f}" for each in tallies.values())
+    line = (
+        f"| {name} | {every.f1:.3f} | {every.right / max(1, every.claimed):.2f} "
+        f"| {every.right / every.true:.2f} | {sizes} | {every.false_per_1000:.2f} "
+        f"| {tallies[worst].false_per_1000:.1f} ({worst}) |"
+    )
+    return line, f"| {name} | {by_noise} |"
+
+
+def score_recorded(find: Detector, folder: Path, *, seed: int, sets: int) -> dict[str, Tally]:
+    """Return a detector's tally on the recorded noise of each source."""
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for number in range(sets):
+        for source, moved, still in recorded_pairs(folder, seed=seed + number):
+            tallies[source].add(find, moved, still.tolist())
+    return tallies
+
+
+def print_recorded(detectors: dict[str, Detector], folder: Path, *, seed: int) -> None:
+    columns = {
+        name: score_recorded(find, folder, seed=seed, sets=SEED_SETS)
+        for name, find in detectors.items()
+    }
+    print("| F1 / precision / false per 1000 points | " + " | ".join(columns) + " |")
+    print("|---" * (len(columns) + 1) + "|")
+    sources = list(next(iter(columns.values())))
+    groups = {source: [source] for source in sources}
+    noises = [source for source in sources if source != MLPERF]
+    groups["all but MLPerf"] = noises
+    groups |= {
+        f"all but MLPerf and {source}": [other for other in noises if other != source]
+        for source in noises
+    }
+    for group, members in groups.items():
+        cells = [
+            f"{each.f1:.3f} / {each.right / max(1, each.claimed):.2f} / {each.false_per_1000:.2f}"
+            for each in (
+                total(tallies[member] for member in members) for tallies in columns.values()
+            )
+        ]
+        print(f"| {group} | " + " | ".join(cells) + " |", flush=True)
+
+
+def count_sizes(series: Series, hit: Sequence[int], of_size: dict[float, list[int]]) -> None:
+    for place, size in zip(series.places, series.sizes, strict=True):
+        of_size[abs(size)][0] += place in hit
+        of_size[abs(size)][1] += 1
+
+
+def seconds(find: Callable[[], object]) -> float:
+    """Return the best of three."""
+    best = math.inf
+    for _ in range(3):
+        began = time.perf_counter()
+        find()
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def stairs(length: int, *, seed: int) -> list[float]:
+    rng = np.random.default_rng([seed, length])
+    logs = 0.01 * rng.standard_normal(length)
+    for step in range(1, 6):
+        logs[step * length // 6 :] += 0.05 * (-1) ** step
+    return [float(value) for value in 100 * np.exp(logs)]
+
+
+def speed(detectors: dict[str, Detector], *, seed: int) -> None:
+    print("\n| milliseconds | " + " | ".join(f"{length:,}" for length in SPEED_LENGTHS) + " |")
+    print("|---" * (len(SPEED_LENGTHS) + 1) + "|")
+    first: dict[int, float] = {}
+    for name, find in detectors.items():
+        cells: list[str] = []
+        find(stairs(200, seed=seed))  # imports and compiles
+        for length in SPEED_LENGTHS:
+            values = stairs(length, seed=seed)
+            if find in QUADRATIC and length > 2_000:
+                cells.append("-")
+                continue
+            took = seconds(partial(find, values))
+            cells.append(f"{1000 * took:.1f} ({took / first.setdefault(length, took):.2g}x)")
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    many = [stairs(500, seed=seed + number) for number in range(2000)]
+    print(f"\ndetect_many, 2,000 series of 500: {seconds(partial(detect_many, many)):.2f} s")
+
+
+def print_timed(*, count: int, seed: int) -> None:
+    """Print what is found in 400 commits of a daily and weekly cycle, without times and with."""
+    print("| cycle of 1.5 % | 2 % found, false per 1000 | ... with times |")
+    print("|---|---|---|")
+    for number, shape in enumerate(("sine", "square")):
+        rng = np.random.default_rng([seed, number])
+        tallies = Tally(), Tally()
+        for _ in range(count):
+            moved, still, times = timed_pair(shape, 400, rng, size=0.02)
+            for tally, known in zip(tallies, ((), times.tolist()), strict=True):
+                tally.add(partial(ours, times=known), moved, still.tolist())
+        cells = (f"{tally.right / tally.true:.2f}, {tally.false_per_1000:.2f}" for tally in tallies)
+        print(f"| {shape} | " + " | ".join(cells) + " |", flush=True)
+
+
+def installed_peers() -> dict[str, Detector]:
+    """Return the peers that can be run here, and say which cannot."""
+    found: dict[str, Detector] = {}
+    for name, package, find in PEERS:
+        if importlib.util.find_spec(package) is None:
+            print(f"{name}: {package} is not installed", file=sys.stderr)
+        else:
+            found[name] = find
+    return found
+
+
+def print_made_up(
+    detectors: dict[str, Detector], noises: Mapping[str, Noise], *, count: int, seed: int
+) -> None:
+    sizes = " / ".join(f"{100 * size:g}" for size in SIZES)
+    print(
+        f"| detector | F1 | precision | recall | recall at {sizes} % "
+        "| false per 1000 points | ... worst noise |"
+    )
+    print("|---" * 7 + "|")
+    by_noise: list[str] = []
+    for name, find in detectors.items():
+        line, other = score(name, find, noises, count=count, seed=seed)
+        print(line, flush=True)
+        by_noise.append(other)
+    print("\n| F1 / false per 1000 points | " + " | ".join(noises) + " |")
+    print("|---" * (len(noises) + 1) + "|\n" + "\n".join(by_noise) + "\n", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--series", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--peers", action="store_true")
+    arguments = parser.parse_args()
+    detectors: dict[str, Detector] = {"perfledger": ours}
+    if arguments.peers:
+        detectors |= installed_peers()
+    if arguments.data is not None:
+        print_recorded(detectors, arguments.data, seed=arguments.seed)
+        return
+    for noises in (NOISES, HELD_OUT):
+        print_made_up(detectors, noises, count=arguments.series, seed=arguments.seed)
+    print_timed(count=4 * arguments.series, seed=arguments.seed)
+    speed(detectors, seed=arguments.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Kills runners of one queue at random points, and counts what became of its jobs.
+
+    python benchmarks/checks/runner_queue.py                # 2 runners, 100 jobs, 30 kills
+    python benchmarks/checks/runner_queue.py --jobs 6 --kills 3 --seed 7
+
+The service, the runners, git and the database are real. What a runner starts for a job is a child
+process that writes a made bundle after up to half a second, each attempt another one, instead of a
+check that takes minutes. A runner that is killed (SIGKILL) begins again at once. Exits with 1
+unless every job is done and has one stored result: its own.
+"""
+
+import argparse
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runner_queue_runner import CLASS, REPOSITORY, TOKEN
+from scratch_repository import commit, git
+from sqlmodel import select
+
+from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
+from perfledger_service.store.database import open_engine, read_session, write_session
+from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, newest_runner_jobs
+from perfledger_service.store.projects import project_for, project_named
+from perfledger_service.store.tables import BundleRow, UploadRow
+from perfledger_service.store.upgrade import upgrade
+from perfledger_service.usecases.jobs.runner_queue import queue_job
+from perfledger_service.usecases.pull_requests.project import add_project
+
+RUNNER = str(Path(__file__).with_name("runner_queue_runner.py"))
+LONGEST_LIFE_S = 1.0  # of a runner that has a job, until it is killed
+MOST_SECONDS = 1800.0  # then something hangs
+
+
+@dataclass(frozen=True)
+class Site:
+    """The folder of one trial: its database, its repository, its runners' state."""
+
+    folder: Path
+
+    @property
+    def database_url(self) -> str:
+        return f"sqlite:///{self.folder / 'perfledger.db'}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("PERFLEDGER_")}
+        return inherited | {"PERFLEDGER_DATABASE_URL": self.database_url}
+
+    def clone(self, name: str) -> Path:
+        return self.folder / f"clone-{name}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--jobs", type=int, default=100)
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--runners", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    draws = random.Random(given.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        is_good = run_trial(Site(Path(folder)), given.jobs, given.kills, given.runners, draws)
+    sys.exit(0 if is_good else 1)
+
+
+def run_trial(site: Site, jobs: int, kills: int, runners: int, draws: random.Random) -> bool:
+    """Run one trial and print what became of its jobs; return whether all is as it should be."""
+    names = [f"runner-{number}" for number in range(runners)]
+    prepare(site, names, jobs)
+    began = time.monotonic()
+    with served(site) as url:
+        processes = {name: start_runner(site, name, url) for name in names}
+        left = kills
+        while count_open(site) and time.monotonic() < began + MOST_SECONDS:
+            if not left:
+                time.sleep(0.2)
+                continue
+            name = draws.choice(names)
+            wait_for_work(site, name)
+            time.sleep(draws.uniform(0.0, LONGEST_LIFE_S))
+            processes[name].kill()
+            processes[name].wait()
+            processes[name] = start_runner(site, name, url)
+            left -= 1
+        for process in processes.values():
+            process.terminate()
+        for process in processes.values():
+            process.wait()
+    return report(site, jobs, kills - left, time.monotonic() - began)
+
+
+def prepare(site: Site, names: Sequence[str], jobs: int) -> None:
+    """Make a repository with a clone for each runner, and a queue of jobs."""
+    origin = site.folder / "origin"
+    origin.mkdir()
+    git(origin, "init", "--quiet", "--initial-branch", "main")
+    shas = []
+    for number in range(2):
+        commit(origin, {"step.py": f"STEP = {number}\n"}, f"change {number}")
+        shas.append(Repository.open(origin).resolve("HEAD").sha)
+    for name in names:
+        git(site.folder, "clone", "--quiet", str(origin), str(site.clone(name)))
+    upgrade(site.database_url)
+    engine, now = open_engine(site.database_url), datetime.now(UTC)
+    add_project(engine, REPOSITORY, token=TOKEN, now=now)
+    with write_session(engine) as session:
+        project = project_for(session, REPOSITORY, now=now)
+        for number in range(jobs):
+            job = NewRunnerJob(
+                key=f"trial:{number}",
+                kind=RunnerJobKind.RERUN,
+                machine_class=CLASS,
+                base_sha=shas[0],
+                head_sha=shas[1],
+                workloads=(workload_of(number),),
+            )
+            queue_job(session, project.id, job, now=now)
+        session.commit()
+    engine.dispose()
+
+
+def workload_of(number: int) -> str:
+    return f"made:step[job={number}]"
+
+
+@contextmanager
+def served(site: Site) -> Generator[str]:
+    """Run the service in a process of its own; yields its address."""
+    words = ["-m", "perfledger_service", "server", "run", "--port", "0"]
+    with (site.folder / "service.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, *words], stdout=subprocess.PIPE, stderr=log, env=site.environment
+        )
+    assert process.stdout is not None
+    try:
+        address = re.search(r"http://\S+", process.stdout.readline().decode())
+        assert address is not None
+        yield address[0]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        process.stdout.close()
+
+
+def start_runner(site: Site, name: str, url: str) -> "subprocess.Popen[bytes]":
+    words = [RUNNER, "runner", str(site.clone(name)), str(site.folder / "runners"), name, url]
+    with (site.folder / f"{name}.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, *words], stdout=log, stderr=log, env=site.environment
+        )
+
+
+def wait_for_work(site: Site, name: str) -> None:
+    """Wait until a runner has begun with a job since it was started, or there is none left."""
+    log = site.folder / f"{name}.log"
+    size = log.stat().st_size
+    while log.stat().st_size == size and count_open(site):
+        time.sleep(0.05)
+
+
+def count_open(site: Site) -> int:
+    engine = open_engine(site.database_url)
+    with read_session(engine) as session:
+        project = project_named(session, REPOSITORY)
+        jobs = newest_runner_jobs(session, project.id, limit=10_000)
+    engine.dispose()
+    return sum(job.state.is_open for job in jobs)
+
+
+def report(site: Site, count: int, kills: int, seconds: float) -> bool:
+    """Print what the database has, and return whether each job has one result: its own."""
+    engine = open_engine(site.database_url)
+    with read_session(engine) as session:
+        project = project_named(session, REPOSITORY)
+        jobs = newest_runner_jobs(session, project.id, limit=10_000)
+        bundles = {
+            row.id: session.get_one(BundleRow, row.bundle_sha256).content
+            for row in session.exec(select(UploadRow))
+        }
+    engine.dispose()
+    workloads = {key: read_bundle(data).workloads[0].id for key, data in bundles.items()}
+    done = [job for job in jobs if job.state is RunnerJobState.DONE]
+    own = sum(
+        job.upload_id is not None and (workloads[job.upload_id],) == job.workloads for job in done
+    )
+    attempts = sum(job.attempts for job in jobs)
+    print(
+        f"{count} jobs, {kills} kills in {seconds:.0f} s: {len(done)} done, {own} with its own "
+        f"result, {len(bundles)} results stored, {attempts} attempts"
+    )
+    log = "".join(path.read_text() for path in site.folder.glob("runner-*.log"))
+    if not (own == len(bundles) == count):
+        print(log)
+    return own == len(bundles) == count
+
+
+if __name__ == "__main__":
+    main()
