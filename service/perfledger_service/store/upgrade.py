@@ -16,16 +16,20 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from perfledger_service.errors import SettingsError
 from perfledger_service.store.database import WRITES, open_engine
+from perfledger_service.values.storage.schema_upgrade import SchemaUpgrade
 
 # Key of the PostgreSQL advisory lock that lets one process migrate at a time.
 _LOCK = 7176
 
 
-def upgrade(url: str) -> None:
+def upgrade(url: str) -> SchemaUpgrade:
     """Upgrade the database at a SQLAlchemy URL; concurrent upgrades run one after the other."""
     try:
         with changing_tables(url) as connection:
+            former_schema = MigrationContext.configure(connection).get_current_revision()
             command.upgrade(alembic_config(connection), "head")
+            schema = MigrationContext.configure(connection).get_current_revision()
+            return SchemaUpgrade(schema=schema or "", former_schema=former_schema)
     except (OperationalError, ProgrammingError) as error:
         msg = f"the database cannot be upgraded: {error.orig}"
         raise SettingsError(msg) from error

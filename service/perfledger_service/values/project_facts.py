@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from perfledger.records import Framework
 
@@ -40,3 +41,20 @@ class ProjectFacts:
     has_other_benchmarks: bool = False  # Python files in that folder without a workload
     has_environment: bool = False  # a .venv
     unignored_environments: tuple[str, ...] = ()  # that `git add` would add
+
+
+@dataclass(frozen=True, slots=True)
+class SetupFile:
+    """One file of the set-up; `is_new` is False if the user's own files at `path` were kept."""
+
+    path: str
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """The files of a set-up, and what the repository is made of."""
+
+    root: Path
+    facts: ProjectFacts
+    files: tuple[SetupFile, ...]

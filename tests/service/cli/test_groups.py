@@ -135,6 +135,13 @@ def test_every_command_that_has_formats_has_json_and_a_file():
     assert all("  --json " in text and "  --output " in text for text in formatted)
 
 
+def test_every_command_that_prints_a_result_has_json():
+    serving = {("server", "run"), ("runner",)}  # they run until they are ended
+    commands = [path for path in HELPS if "\nCommands:\n" not in help_of(path) and path]
+
+    assert {path for path in commands if "  --json " not in help_of(path)} - {()} == serving
+
+
 def test_a_word_that_is_nearly_a_command_is_answered_with_the_command():
     done = CliRunner().invoke(app, ["fleet", "forcast"])
 

@@ -4,12 +4,20 @@ import json
 import os
 import shlex
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind, RunnerJobState
 from perfledger_service.cli.app import app
+from perfledger_service.rendering.layout.writers import json_values
+from perfledger_service.rendering.server.device import quarantine_document
+from perfledger_service.rendering.server.job import cancelled_job_document
+from perfledger_service.rendering.server.person import ended_sessions_document, role_document
+from perfledger_service.rendering.server.project import revoked_token_document
+from perfledger_service.values.people.person import Role
 from tests.service.cli.golden_commands import GOLDEN
 from tests.service.git_history import GitHistory
 
@@ -37,6 +45,7 @@ COMMANDS = (
     "prices list",
     "prices check prices.csv",
     "prices diff packaged prices.csv",
+    "init",
 )
 OF_DATABASE = (
     "server project add octo/models",
@@ -49,8 +58,26 @@ OF_DATABASE = (
     "server event triage octo/models",
     "server import usage usage.csv",
     "server import list",
+    "server import remove 1",
+    "server db upgrade",
+    "server job schedule octo/models nightly",
+    "server job budget octo/models",
+    "server project actions octo/models --off",
+    "server project rename octo/models octo/kernels",
     "server backup ledger.zip",
     "server export exported",
+)
+
+
+CANCELLED = RunnerJob(
+    id="1" * 32,
+    repository="octo/models",
+    kind=RunnerJobKind.AB,
+    machine_class="*",
+    state=RunnerJobState.CANCELLED,
+    reason="by the operator",
+    created_at=datetime(2026, 11, 20, tzinfo=UTC),
+    due_at=datetime(2026, 11, 20, tzinfo=UTC),
 )
 
 
@@ -129,6 +156,21 @@ def test_documents_of_the_database_keep_the_keys_of_their_versions(run, database
 
     for command in OF_DATABASE:
         hold(json.loads(run(f"{command} --json")))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        cancelled_job_document("octo/models", CANCELLED),
+        quarantine_document("octo/models", "GPU-0", reason="its fan", is_quarantined=True),
+        revoked_token_document("pl_0a1b2c3d"),
+        role_document("alice", "octo/models", Role.VIEWER),
+        ended_sessions_document("alice", 2),
+    ],
+    ids=lambda document: document.name,
+)
+def test_a_decision_keeps_the_keys_of_its_version(document):
+    hold(json_values(document))
 
 
 def test_an_upload_keeps_the_keys_of_its_version(run, site, monkeypatch):

@@ -64,17 +64,18 @@ def review(
     allow_stale_prices: Annotated[
         bool, how("accept prices older than 180 days", flag="--allow-stale-prices")
     ] = False,
-    output: Annotated[Path, out("the folder that the review is written to", metavar="FOLDER")],
+    output: Annotated[Path, out("the folder to write the review to", metavar="FOLDER")],
     publish: Annotated[
         str,
         out(
-            "store the documents in the service, too, for the maintainers of this project",
+            "also store the documents in the service, for the maintainers of this project",
             metavar="OWNER/NAME",
         ),
     ] = "",
     format_: Annotated[
         list[ReviewFormat] | None, out("what to write; repeatable", flag="--format", default="all")
     ] = None,
+    json: Annotated[bool, out("short for --format json", flag="--json")] = False,
 ) -> None:
     """Write the procurement review of a quarter as HTML, PDF, XLSX, FOCUS CSV and JSON."""
     from rich.console import Console
@@ -86,7 +87,7 @@ def review(
 
     day = today() if as_of is None else as_of.date()
     request = _request(inputs, price_flags, day, is_stale_allowed=allow_stale_prices)
-    forms = tuple(format_ or ReviewFormat)
+    forms = (ReviewFormat.JSON,) if json else tuple(format_ or ReviewFormat)
     with TerminalProgress(Console(stderr=True)) as watcher, ExitStack() as stack:
         store = stack.enter_context(_review_store(publish)) if publish else None
         watcher.stage("reading measurements and payments")

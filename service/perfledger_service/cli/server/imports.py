@@ -5,8 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import LatencyMetric
 from perfledger_service.cli.option_groups import argument, how
@@ -19,7 +17,7 @@ if TYPE_CHECKING:  # these would make every help slow
 
 DEFAULT_SOURCE = "main"
 Source = Annotated[str, how("cluster, account or service that the file is from", metavar="NAME")]
-Files = Annotated[list[Path], argument("files of 64 MiB each at most", metavar="FILE")]
+Files = Annotated[list[Path], argument("files of at most 64 MiB each", metavar="FILE")]
 
 
 @command(
@@ -32,8 +30,8 @@ Files = Annotated[list[Path], argument("files of 64 MiB each at most", metavar="
 def import_usage(files: Files, *, source: Source = DEFAULT_SOURCE, output: DocumentOutput) -> None:
     """Import usage by job: sacct, Prometheus, Kubernetes, FOCUS bills in CSV.
 
-    For `--source` of fleet hours, allocate and forecast. Repeating it is safe. Files of one source
-    that cover the same time are rejected, because their hours would count twice.
+    `fleet hours`, `allocate` and `forecast` read it with `--source`. Repeating it is safe. Files of
+    one source that cover the same time are rejected, because their hours would count twice.
     """
     from perfledger_service.values.fleet_views import ImportKind
 
@@ -52,7 +50,7 @@ def import_activity(
 ) -> None:
     """Import the utilization of devices: Prometheus, sacct, CloudWatch, Cloud Monitoring, W&B.
 
-    For `--source` of fleet utilization. Repeating it is safe.
+    `fleet utilization` reads it with `--source`. Repeating it is safe.
     """
     from perfledger_service.values.fleet_views import ImportKind
 
@@ -69,7 +67,7 @@ def import_activity(
 def import_jobs(files: Files, *, source: Source = DEFAULT_SOURCE, output: DocumentOutput) -> None:
     """Import job logs: SWF, sacct, kubectl, Prometheus and others.
 
-    For `--source` of plan queue and simulate, which read the newest log of a source. Repeating it
+    `plan queue` and `simulate` read the newest log of a source with `--source`. Repeating it
     is safe.
     """
     from perfledger_service.values.fleet_views import ImportKind
@@ -96,8 +94,8 @@ def import_load(
 ) -> None:
     """Import load curves from perfledger or another tool.
 
-    For `--source` of plan rightsize, which prefers the newest curve of a replica. Repeating it is
-    safe.
+    `plan rightsize` reads it with `--source`, and prefers the newest curve of a replica. Repeating
+    it is safe.
     """
     from perfledger_service.usecases.inputs.imports import file_of_curves
     from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read_load_curves
@@ -124,6 +122,7 @@ def list_imports(*, output: DocumentOutput) -> None:
 @command(
     examples=(
         "perfledger server import remove 1",
+        "perfledger server import remove 1 --json",
         "PERFLEDGER_DATABASE_URL=sqlite:///ci.db perfledger server import remove 1",
     )
 )
@@ -131,8 +130,12 @@ def remove(
     number: Annotated[
         int, argument("its number in `perfledger server import list`", metavar="NUMBER")
     ],
+    *,
+    output: DocumentOutput,
 ) -> None:
     """Remove an imported file."""
+    from perfledger_service.rendering.server.imports import removed_import_document
+
     with open_store() as engine:
         from perfledger_service.store.database import write_session
         from perfledger_service.store.fleet.imports import remove_import
@@ -140,7 +143,7 @@ def remove(
         with write_session(engine) as session:
             remove_import(session, number)
             session.commit()
-    typer.echo(f"import {number} removed")
+    output.write_document(number, removed_import_document)
 
 
 def _read(files: Sequence[Path]) -> "list[NamedBytes]":

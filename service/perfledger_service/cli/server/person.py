@@ -1,10 +1,9 @@
 """Lists who signed in, grants them roles, and signs them out."""
 
 from datetime import UTC, datetime
+from functools import partial
 from getpass import getuser
 from typing import Annotated
-
-import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
@@ -22,7 +21,7 @@ Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar=
 def list_people(*, output: DocumentOutput) -> None:
     """List who signed in, and the roles that were granted to them.
 
-    Roles by a repository's permissions on GitHub are not listed: GitHub knows them.
+    Roles that come from a repository's permissions on GitHub are not listed.
     """
     from perfledger_service.rendering.server.person import people_document
 
@@ -37,57 +36,67 @@ def list_people(*, output: DocumentOutput) -> None:
 @command(
     examples=(
         "perfledger server person grant alice octo/models maintainer",
-        "perfledger server person grant proxy:bob octo/models viewer",
+        "perfledger server person grant proxy:bob octo/models viewer --json",
     )
 )
 def grant(
     name: Name,
     repository: Repository,
     role: Annotated[Role, argument("viewer, maintainer or admin", metavar="ROLE")],
+    *,
+    output: DocumentOutput,
 ) -> None:
     """Grant a role in a project to a person who signed in once.
 
-    A person has the greater of this role and the one by the repository's permissions on GitHub.
+    A person has this role or the one from the repository's permissions on GitHub, whichever is
+    higher.
     """
+    from perfledger_service.rendering.server.person import role_document
+
     with open_store() as engine:
         from perfledger_service.usecases.people.roles import grant_role
 
         actor = Actor(name=getuser())
         grant_role(engine, name, repository, role, actor=actor, now=datetime.now(UTC))
-    typer.echo(f"{name} is {role} of {repository}")
+    output.write_document(role, partial(role_document, name, repository))
 
 
 @command(
     examples=(
         "perfledger server person revoke alice octo/models",
-        "perfledger server person revoke proxy:bob octo/models",
+        "perfledger server person revoke proxy:bob octo/models --json",
     )
 )
-def revoke(name: Name, repository: Repository) -> None:
-    """Take back the role that was granted to a person in a project.
+def revoke(name: Name, repository: Repository, *, output: DocumentOutput) -> None:
+    """Revoke the role that was granted to a person in a project.
 
-    A role by the repository's permissions on GitHub is taken back there, within five minutes.
+    Revoke a role that comes from the repository's permissions on GitHub there; it ends within five
+    minutes.
     """
+    from perfledger_service.rendering.server.person import role_document
+
     with open_store() as engine:
         from perfledger_service.usecases.people.roles import revoke_role
 
         actor = Actor(name=getuser())
         revoke_role(engine, name, repository, actor=actor, now=datetime.now(UTC))
-    typer.echo(f"{name} has no granted role in {repository}")
+    output.write_document(None, partial(role_document, name, repository))
 
 
 @command(
     examples=(
         "perfledger server person sign-out alice",
-        "perfledger server person sign-out proxy:bob",
+        "perfledger server person sign-out proxy:bob --json",
     )
 )
-def sign_out(name: Name) -> None:
+def sign_out(name: Name, *, output: DocumentOutput) -> None:
     """End all sessions of a person, on every browser."""
+    from perfledger_service.rendering.server.person import ended_sessions_document
+
     with open_store() as engine:
         from perfledger_service.usecases.people.sign_in import sign_out_everywhere
 
         count = sign_out_everywhere(
             engine, name, actor=Actor(name=getuser()), now=datetime.now(UTC)
         )
-    typer.echo(f"{count} {'session' if count == 1 else 'sessions'} of {name} ended")
+    output.write_document(count, partial(ended_sessions_document, name))

@@ -1,14 +1,25 @@
-"""Writes the texts of the files that `perfledger init` adds to a repository."""
+"""Presents a repository's set-up, and writes the files that `perfledger init` adds to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from perfledger.records import Framework
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    fact,
+    name,
+    sentences,
+    table,
+    words,
+)
 from perfledger_service.rendering.layout.environment import render_file
 from perfledger_service.values.project_facts import (
     BenchmarkTool,
     EnvironmentManager,
     ProjectFacts,
+    Setup,
+    SetupFile,
 )
 
 MAX_PACKAGES = 3
@@ -29,14 +40,41 @@ class EnvironmentSetUp:
     own_python: str = "/path/to/python"
 
 
+_FILE_COLUMNS: tuple[Column[SetupFile], ...] = (
+    name("path", "file", lambda file: file.path),
+    words("state", "state", lambda file: "new" if file.is_new else "kept as it was"),
+    fact("is_new", lambda file: file.is_new),
+)
+
+
+def setup_document(setup: Setup) -> Document:
+    """Return what a repository is made of, its set-up's files, and what to do next."""
+    facts, notes = setup.facts, advice(setup.facts)
+    next_step = "Commit these files, change something and run: perfledger check"
+    return Document(
+        name="perfledger-set-up",
+        facts={
+            "framework": facts.framework,
+            "packages": facts.packages,
+            "environment": environment_set_up(facts).source,
+            "benchmark_tools": facts.benchmark_tools,
+            "notes": notes,
+        },
+        blocks=(
+            *sentences([summary(facts)], names=facts.packages),
+            table(_FILE_COLUMNS, setup.files, key="files"),
+            *sentences([*notes, next_step]),
+        ),
+    )
+
+
 def summary(facts: ProjectFacts) -> str:
     """Return in one line what the repository is made of."""
     framework = "plain Python" if facts.framework is Framework.HOST else str(facts.framework)
     packages = f"packages {_names(facts)}" if facts.packages else "no package"
     tools = f", benchmarks of {' and '.join(facts.benchmark_tools)}" * bool(facts.benchmark_tools)
-    return (
-        f"found {framework}, {packages}, environment from {environment_set_up(facts).source}{tools}"
-    )
+    environment = f"environment from {environment_set_up(facts).source}"
+    return f"Found {framework}, {packages}, {environment}{tools}."
 
 
 def advice(facts: ProjectFacts) -> tuple[str, ...]:

@@ -153,6 +153,13 @@ class Document:
         return tuple(block for block in self.blocks if isinstance(block, Table) and block.key)
 
 
+def fact_document(
+    document: str, facts: Mapping[str, object], sentence: str, *, names: Sequence[str] = ()
+) -> Document:
+    """Return the document of what a command did: facts for programs, one sentence for people."""
+    return Document(name=document, facts=facts, blocks=sentences([sentence], names=names))
+
+
 def table(
     columns: Sequence[Column[Row]],
     rows: Iterable[Row],

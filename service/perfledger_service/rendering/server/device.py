@@ -13,6 +13,7 @@ from perfledger_service.rendering.layout.document import (
     TextStyle,
     display,
     fact,
+    fact_document,
     figure,
     name,
     notes,
@@ -75,6 +76,24 @@ def devices_document(devices: DeviceList) -> Document:
             canaries_table(devices.devices),
             *notes([*left_out, WHAT_DRIFT_IS]),
         ),
+    )
+
+
+def quarantine_document(
+    repository: str, device: str, *, reason: str, is_quarantined: bool
+) -> Document:
+    """Return a device that was put in quarantine, or released from it."""
+    state = "is in quarantine" if is_quarantined else "is released"
+    return fact_document(
+        "perfledger-device-quarantine",
+        {
+            "repository": repository,
+            "device": device,
+            "is_quarantined": is_quarantined,
+            "reason": reason,
+        },
+        f"{device} {state}.",
+        names=(device,),
     )
 
 

@@ -8,6 +8,7 @@ from perfledger_service.rendering.layout.document import (
     Column,
     Document,
     fact,
+    fact_document,
     figure,
     name,
     sentences,
@@ -54,6 +55,13 @@ def imports_document(imports: Sequence[StoredImport]) -> Document:
     return Document(
         name="perfledger-imports",
         blocks=(table(_COLUMNS, imports, key="imports"), *sentences(empty)),
+    )
+
+
+def removed_import_document(number: int) -> Document:
+    """Return the number of an imported file that was removed."""
+    return fact_document(
+        "perfledger-removed-import", {"id": number}, f"Import {number} is removed."
     )
 
 

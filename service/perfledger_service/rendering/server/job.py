@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 
 from perfledger_runners.jobs.runner_job import RunnerJob
-from perfledger_service.rendering.layout.document import Column, Document, figure, name, table
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    fact_document,
+    figure,
+    name,
+    table,
+)
 
 _MAX_NAME = 60
 _MAX_REASON = 300
@@ -27,4 +35,54 @@ def jobs_document(repository: str, jobs: Sequence[RunnerJob]) -> Document:
         name="perfledger-jobs",
         facts={"repository": repository},
         blocks=(table(_JOB_COLUMNS, jobs, key="jobs"),),
+    )
+
+
+def schedule_document(
+    repository: str, *, kind: str, machine_class: str, hour: int | None
+) -> Document:
+    """Return when the runs of a kind and a machine class start; `hour` is None if they ended."""
+    runs = f"{kind} runs of {repository} on {machine_class}"
+    sentence = f"No more {runs}." if hour is None else f"{runs.capitalize()} at {hour:02}:00 UTC."
+    return fact_document(
+        "perfledger-job-schedule",
+        {"repository": repository, "kind": kind, "machine_class": machine_class, "hour": hour},
+        sentence,
+        names=(repository, machine_class),
+    )
+
+
+def budget_document(
+    repository: str,
+    *,
+    device_minutes: float | None,
+    usd: float | None,
+    usd_per_device_hour: float | None,
+) -> Document:
+    """Return the limits of a project's jobs in a week; None is no limit."""
+    limits = [
+        *([] if device_minutes is None else [f"{number_format.count(device_minutes)} minutes"]),
+        *([] if usd is None else [f"{number_format.count(usd)} USD"]),
+    ]
+    extent = f"limited to {' and '.join(limits)} a week" if limits else "not limited"
+    return fact_document(
+        "perfledger-job-budget",
+        {
+            "repository": repository,
+            "device_minutes": device_minutes,
+            "usd": usd,
+            "usd_per_device_hour": usd_per_device_hour,
+        },
+        f"Jobs of {repository} are {extent}.",
+        names=(repository,),
+    )
+
+
+def cancelled_job_document(repository: str, job: RunnerJob) -> Document:
+    """Return a job that was cancelled."""
+    return fact_document(
+        "perfledger-cancelled-job",
+        {"repository": repository, "id": job.id, "state": job.state, "reason": job.reason},
+        f"Job {job.id} is cancelled.",
+        names=(job.id,),
     )

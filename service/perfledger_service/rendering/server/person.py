@@ -6,11 +6,13 @@ from perfledger_service.rendering.layout.document import (
     Column,
     Document,
     fact,
+    fact_document,
     figure,
     name,
     table,
 )
-from perfledger_service.values.people.person import Person, ProjectRole
+from perfledger_service.rendering.layout.number_format import quantity
+from perfledger_service.values.people.person import Person, ProjectRole, Role
 
 _MAX_NAME = 200
 _PERSON_COLUMNS: tuple[Column[Person], ...] = (
@@ -35,4 +37,29 @@ def people_document(people: Sequence[Person], grants: Sequence[ProjectRole]) -> 
             table(_PERSON_COLUMNS, people, key="people"),
             table(_GRANT_COLUMNS, grants, key="grants"),
         ),
+    )
+
+
+def role_document(person: str, repository: str, role: Role | None) -> Document:
+    """Return the role that is granted to a person in a project; None: no longer any."""
+    sentence = (
+        f"{person} has no granted role in {repository}."
+        if role is None
+        else f"{person} is {role} of {repository}."
+    )
+    return fact_document(
+        "perfledger-granted-role",
+        {"person": person, "repository": repository, "role": role},
+        sentence,
+        names=(person, repository),
+    )
+
+
+def ended_sessions_document(person: str, sessions: int) -> Document:
+    """Return how many sessions of a person were ended."""
+    return fact_document(
+        "perfledger-ended-sessions",
+        {"person": person, "sessions": sessions},
+        f"{quantity(sessions, 'session')} of {person} ended.",
+        names=(person,),
     )

@@ -7,6 +7,7 @@ from perfledger_service.rendering.layout.document import (
     Column,
     Document,
     Preformatted,
+    fact_document,
     figure,
     name,
     table,
@@ -74,6 +75,43 @@ def new_token_document(repository: str, token: str) -> Document:
         name="perfledger-new-token",
         facts={"repository": repository, "token": token},
         blocks=(Preformatted(token),),
+    )
+
+
+def actions_document(repository: str, permission: ActionsPermissionRow | None) -> Document:
+    """Return whether the runs of a repository's GitHub Actions may upload; None: they may not."""
+    facts = {
+        "repository": repository,
+        "is_allowed": permission is not None,
+        "repository_id": permission and permission.repository_id,
+        "owner_id": permission and permission.owner_id,
+        "branch": permission and permission.branch,
+    }
+    names = [repository]
+    if permission is None:
+        sentence = f"Runs of {repository} may no longer upload."
+    else:
+        sentence = f"Runs of {repository} (number {permission.repository_id}) may upload."
+        if permission.branch:
+            names.append(permission.branch)
+            sentence += f" Those of {permission.branch} may enter the baseline."
+    return fact_document("perfledger-actions-permission", facts, sentence, names=names)
+
+
+def renamed_project_document(repository: str, new_name: str) -> Document:
+    """Return a project's former name and its new one."""
+    return fact_document(
+        "perfledger-renamed-project",
+        {"repository": new_name, "former_repository": repository},
+        f"{repository} is now {new_name}.",
+        names=(repository, new_name),
+    )
+
+
+def revoked_token_document(prefix: str) -> Document:
+    """Return the beginning of a token that is revoked."""
+    return fact_document(
+        "perfledger-revoked-token", {"prefix": prefix}, f"{prefix} is revoked.", names=(prefix,)
     )
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfledger_runners.checkouts.git import RepositoryError
@@ -16,30 +15,13 @@ from perfledger_service.rendering.check.init import (
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.inputs.project_facts import BENCHMARK_FOLDER, read_project_facts
 from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
-from perfledger_service.values.project_facts import ProjectFacts
+from perfledger_service.values.project_facts import ProjectFacts, Setup, SetupFile
 
 WORKFLOW = ".github/workflows/perfledger.yml"
 # Where the usual folder has benchmarks of other tools: they must not be imported, and a package of
 # that name inside it, as asv lays it out, would hide a folder beside it.
 OTHER_FOLDER = "workloads"
 USUAL_BRANCH = "main"
-
-
-@dataclass(frozen=True, slots=True)
-class SetupFile:
-    """One file of the set-up; `is_new` is False if the user's own files at `path` were kept."""
-
-    path: str
-    is_new: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
-    """The files of a set-up, and what the repository is made of."""
-
-    root: Path
-    facts: ProjectFacts
-    files: tuple[SetupFile, ...]
 
 
 def write_setup(folder: Path) -> Setup:
@@ -84,7 +66,7 @@ def _write_file(
     if existing_path or os.path.lexists(target):
         return SetupFile(path if os.path.lexists(target) else existing_path, is_new=False)
     if not target.resolve().is_relative_to(root.resolve()):
-        msg = f"{path} leads out of {root}: change the link, or `paths`, so that it does not"
+        msg = f"{path} points outside {root}: change the link, or `paths`, so that it does not"
         raise UsageError(msg)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -42,11 +42,11 @@ def test_devices_are_listed_with_their_canaries(device):
 
 @pytest.mark.slow(ci_only=True)
 def test_a_device_is_quarantined_and_released(device):
-    assert device("quarantine", "GPU-0", "--reason", "its fan") == "GPU-0 is in quarantine\n"
+    assert device("quarantine", "GPU-0", "--reason", "its fan") == "GPU-0 is in quarantine.\n"
     listed = json.loads(device("list", "--json"))["devices"][0]
     assert (listed["state"], listed["quarantine_reason"]) == ("quarantine", "its fan")
     assert "release it" not in listed["reason"]  # these canaries are from before it
-    assert device("release", "GPU-0", "--reason", "a new fan") == "GPU-0 is released\n"
+    assert device("release", "GPU-0", "--reason", "a new fan") == "GPU-0 is released.\n"
     assert json.loads(device("list", "--json"))["devices"][0]["state"] == "steady"
 
 

@@ -95,7 +95,7 @@ def test_files_before_a_rejected_one_are_reported(accounting, tmp_path, database
 def test_a_removed_import_is_gone(run, accounting):
     run("server", "import", "usage", accounting)
 
-    assert "import 1 removed" in run("server", "import", "remove", 1)
+    assert "Import 1 is removed." in run("server", "import", "remove", 1)
     assert "No files are imported yet; to import one: perfledger server import usage FILE" in run(
         "server", "import", "list"
     )

@@ -29,7 +29,7 @@ def test_jobs_are_listed_and_cancelled(run, database_url, job_id):
         return run("server", "job", *words, PERFLEDGER_DATABASE_URL=database_url)
 
     assert "queued" in server_job("list", "octo/models")
-    assert server_job("cancel", "octo/models", job_id) == f"job {job_id} is cancelled\n"
+    assert server_job("cancel", "octo/models", job_id) == f"Job {job_id} is cancelled.\n"
     (row,) = json.loads(server_job("list", "octo/models", "--json"))["jobs"]
     assert (row["id"], row["state"], row["head_sha"]) == (job_id, "cancelled", "b" * 40)
     assert row["reason"] == "by the operator"
@@ -41,11 +41,16 @@ def test_schedules_and_budgets_are_set(run, database_url, engine):
         return run("server", "job", *words, PERFLEDGER_DATABASE_URL=database_url)
 
     said = server_job("schedule", "octo/models", "nightly", "--hour", 4)
-    assert said == "nightly runs of octo/models on * at 04:00 UTC\n"
+    assert said == "Nightly runs of octo/models on * at 04:00 UTC.\n"
     said = server_job("budget", "octo/models", "--usd", 50, "--device-price", 2.5)
-    assert said == ("jobs of octo/models may hold any number of device-minutes a week, at 50 USD\n")
+    assert said == "Jobs of octo/models are limited to 50 USD a week.\n"
+    minutes = json.loads(server_job("budget", "octo/models", "--device-minutes", 600, "--json"))
+    assert (minutes["device_minutes"], minutes["usd"]) == (600.0, None)
+    assert server_job("budget", "octo/models") == "Jobs of octo/models are not limited.\n"
+    server_job("budget", "octo/models", "--usd", 50, "--device-price", 2.5)
     budget, (schedule,) = job_policy(engine, "octo/models")
     assert (budget.usd, budget.usd_per_device_hour, schedule.hour) == (50.0, 2.5, 4)
 
-    server_job("schedule", "octo/models", "nightly", "--off")
+    said = server_job("schedule", "octo/models", "nightly", "--off")
+    assert said == "No more nightly runs of octo/models on *.\n"
     assert job_policy(engine, "octo/models") == (budget, ())

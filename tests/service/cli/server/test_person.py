@@ -36,7 +36,7 @@ def alice(engine, server):
 @pytest.mark.usefixtures("alice")
 def test_a_role_is_granted_listed_and_taken_back(server):
     granted = server("person", "grant", "alice", "octo/models", "maintainer")
-    assert granted == "alice is maintainer of octo/models\n"
+    assert granted == "alice is maintainer of octo/models.\n"
 
     listed = json.loads(server("person", "list", "--json"))
     assert listed["people"] == [{"name": "alice", "provider": "github", "subject": "7"}]
@@ -44,7 +44,11 @@ def test_a_role_is_granted_listed_and_taken_back(server):
     assert (row["person"], row["repository"], row["role"]) == ("alice", "octo/models", "maintainer")
     assert "maintainer" in server("person", "list")
 
-    server("person", "revoke", "alice", "octo/models")
+    revoked = json.loads(server("person", "revoke", "alice", "octo/models", "--json"))
+    assert (revoked["person"], revoked["repository"], revoked["role"]) == (
+        *("alice", "octo/models"),
+        None,
+    )
     assert json.loads(server("person", "list", "--json"))["grants"] == []
     with pytest.raises(NotFoundError, match="was granted no role"):
         server("person", "revoke", "alice", "octo/models")
@@ -56,6 +60,6 @@ def test_who_has_not_signed_in_gets_no_role(server):
 
 
 def test_all_sessions_of_a_person_end(server, engine, alice):
-    assert server("person", "sign-out", "alice") == "1 session of alice ended\n"
+    assert server("person", "sign-out", "alice") == "1 session of alice ended.\n"
     assert session_of(engine, alice.secret, OPTIONS, now=datetime.now(UTC)) is None
-    assert server("person", "sign-out", "alice") == "0 sessions of alice ended\n"
+    assert server("person", "sign-out", "alice") == "0 sessions of alice ended.\n"

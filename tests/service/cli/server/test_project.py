@@ -47,11 +47,13 @@ def test_a_name_that_is_no_repository_is_refused(server):
 
 def test_runs_of_github_actions_are_let_in_listed_and_refused_again(server):
     numbers = ("--repository-id", "1296269", "--owner-id", "583231")
-    server("project", "actions", "octo/models", *numbers)
+    permission = json.loads(server("project", "actions", "octo/models", *numbers, "--json"))
+    assert (permission["is_allowed"], permission["repository_id"]) == (True, 1296269)
 
     (row,) = json.loads(server("project", "list", "--json"))["actions"]
     assert (row["repository_id"], row["owner_id"], row["branch"]) == (1296269, 583231, "main")
-    server("project", "actions", "octo/models", "--off")
+    off = server("project", "actions", "octo/models", "--off")
+    assert off == "Runs of octo/models may no longer upload.\n"
     assert json.loads(server("project", "list", "--json"))["actions"] == []
 
 
@@ -62,7 +64,8 @@ def test_runs_of_github_actions_need_both_numbers(server):
 
 def test_a_renamed_project_keeps_its_tokens(server):
     token = server("project", "add", "octo/models").strip()
-    server("project", "rename", "Octo/Models", "octo/kernels")
+    renamed = json.loads(server("project", "rename", "Octo/Models", "octo/kernels", "--json"))
+    assert renamed["former_repository"] == "Octo/Models"
 
     (row,) = json.loads(server("project", "list", "--json"))["tokens"]
     assert row["repository"] == "octo/kernels"

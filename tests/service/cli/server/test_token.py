@@ -12,7 +12,7 @@ def test_a_revoked_token_is_listed_with_its_day(run, database_url):
 
     prefix = server("project", "add", "octo/models")[: len("pl_0123abcd")]
 
-    assert server("token", "revoke", prefix) == f"{prefix} is revoked\n"
+    assert server("token", "revoke", prefix) == f"{prefix} is revoked.\n"
     (row,) = json.loads(server("project", "list", "--json"))["tokens"]
     assert row["revoked_on"] is not None
 

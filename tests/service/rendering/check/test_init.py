@@ -27,10 +27,10 @@ def test_the_summary_says_what_was_recognised():
     )
 
     assert summary(facts) == (
-        "found jax, packages a, b, c and 1 more, environment from uv.lock, "
-        "benchmarks of asv and pytest-benchmark"
+        "Found jax, packages a, b, c and 1 more, environment from uv.lock, "
+        "benchmarks of asv and pytest-benchmark."
     )
-    assert summary(ProjectFacts()).startswith("found plain Python, no package, ")
+    assert summary(ProjectFacts()).startswith("Found plain Python, no package, ")
 
 
 def test_without_an_environment_the_python_is_named():
