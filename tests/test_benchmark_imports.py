@@ -1,12 +1,15 @@
-"""Published figures come from what runs: benchmarks import only what the product itself calls."""
+"""Benchmarks import what stands beside them, and of the judge only what commands run."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PROGRAMS = sorted((ROOT / "benchmarks").rglob("*.py"))
+PAGES = ("service", "runners", "baselines", "cost_models", "examples", "benchmarks")
 PRODUCT = ("service/perfledger_service", "runners/perfledger", "runners/perfledger_runners")
 # Those whose tables are published as the rates of a check and of the history.
 BENCHMARKS = sorted(
@@ -71,3 +74,33 @@ def test_the_figures_of_checks_come_from_the_stopping_rule_and_the_judge():
         assert "measured_check(" in sources[stem]
         assert names[stem] & {"judge_bundle", "judgement_of"}
     assert "judgement_of" in names["kernel_gate"]
+
+
+def test_a_benchmark_imports_only_those_of_its_own_folder():
+    """`python benchmarks/FOLDER/NAME.py` puts its own folder on the path, and no other."""
+    folders = {path.stem: path.parent for path in PROGRAMS}
+    elsewhere = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in PROGRAMS
+        for name in re.findall(r"(?m)^(?:from|import) (\w+)", path.read_text())
+        if folders.get(name, path.parent) != path.parent
+    ]
+
+    assert len(folders) == len(PROGRAMS)
+    assert elsewhere == []
+
+
+def test_a_benchmark_that_a_page_or_the_makefile_names_is_there():
+    folders = "|".join(sorted({path.parent.name for path in PROGRAMS} - {"benchmarks"}))
+    pages = [
+        *(ROOT / "Makefile", *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")),
+        *(page for top in PAGES for page in (ROOT / top).rglob("*.md")),
+    ]
+    named = {
+        name
+        for page in pages
+        for name in re.findall(rf"benchmarks/(?:{folders})/\w+\.py", page.read_text())
+    }
+
+    assert "benchmarks/checks/faults.py" in named
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
