@@ -15,7 +15,7 @@ from perfledger.records import CanaryReading, Framework, Machine, Revision
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.store.jobs.job_policies import JobSchedule
 from perfledger_service.store.projects import Project
-from perfledger_service.usecases.jobs.job_policy import schedule_runs
+from perfledger_service.usecases.jobs.job import schedule_runs
 from perfledger_service.usecases.jobs.job_request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import take_job
 from perfledger_service.usecases.pull_requests.uploads import receive_bundle

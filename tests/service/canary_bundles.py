@@ -10,8 +10,8 @@ from perfledger.bundle import Bundle, Plan
 from perfledger.records import CanaryReading, Device, Framework, HostFinding, Machine, Revision
 from perfledger_service.store.database import write_session
 from perfledger_service.store.projects import project_named
+from perfledger_service.usecases.fleet.device import quarantine_device
 from perfledger_service.usecases.fleet.device_canaries import store_canaries
-from perfledger_service.usecases.fleet.quarantine import quarantine_device
 from perfledger_service.values.people.person import Actor
 
 GPU = Machine(

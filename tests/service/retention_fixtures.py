@@ -8,7 +8,7 @@ from sqlmodel import select
 
 from perfledger_service.store.database import read_session
 from perfledger_service.store.retention.removals import removals_of
-from perfledger_service.usecases.server.retention import run_retention
+from perfledger_service.usecases.server.prune import run_retention
 from tests.service.retention_history import (
     EVERYTHING,
     OPERATOR,

@@ -47,7 +47,7 @@ from perfledger_service.usecases.review.scheduled_review import (
     make_review,
     review_schedule,
 )
-from perfledger_service.usecases.server.retention import prune
+from perfledger_service.usecases.server.prune import prune
 from perfledger_service.usecases.server.retention_periods import retention_policy
 from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedUpload
 from perfledger_service.web.app import create_app

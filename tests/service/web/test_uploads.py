@@ -9,7 +9,7 @@ from sqlmodel import select
 from perfledger_service.store.database import read_session
 from perfledger_service.store.tables import UploadRow
 from perfledger_service.usecases.pull_requests import uploads as use_case
-from perfledger_service.usecases.pull_requests.projects import revoke_token
+from perfledger_service.usecases.pull_requests.project import revoke_token
 from perfledger_service.usecases.pull_requests.uploads import fail_upload
 
 TOKEN = "pl_0123abcd_" + "s" * 43

@@ -27,7 +27,7 @@ def list_devices(repository: Repository, *, output: DocumentOutput) -> None:
     from perfledger_service.rendering.server.device import devices_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.fleet.quarantine import devices_of_repository
+        from perfledger_service.usecases.fleet.device import devices_of_repository
 
         devices = devices_of_repository(engine, repository)
     output.write_document(devices, devices_document)
@@ -53,7 +53,7 @@ def quarantine(
 
     with open_store() as engine:
         from perfledger_service.usecases.events.event import project_of_name
-        from perfledger_service.usecases.fleet.quarantine import quarantine_device
+        from perfledger_service.usecases.fleet.device import quarantine_device
 
         quarantine_device(
             engine,
@@ -86,7 +86,7 @@ def release(
 
     with open_store() as engine:
         from perfledger_service.usecases.events.event import project_of_name
-        from perfledger_service.usecases.fleet.quarantine import release_device
+        from perfledger_service.usecases.fleet.device import release_device
 
         release_device(
             engine,

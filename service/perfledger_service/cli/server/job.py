@@ -35,7 +35,7 @@ def list_jobs(repository: Repository, *, output: DocumentOutput) -> None:
     from perfledger_service.rendering.server.job import jobs_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.jobs.job_policy import jobs_of_repository
+        from perfledger_service.usecases.jobs.job import jobs_of_repository
 
         jobs = jobs_of_repository(engine, repository)
     output.write_document(jobs, partial(jobs_document, repository))
@@ -69,7 +69,7 @@ def schedule(
     with open_store() as engine:
         from perfledger_runners.jobs.runner_job import RunnerJobKind
         from perfledger_service.store.jobs.job_policies import JobSchedule
-        from perfledger_service.usecases.jobs.job_policy import end_schedule, schedule_runs
+        from perfledger_service.usecases.jobs.job import end_schedule, schedule_runs
 
         job_kind = RunnerJobKind(kind)
         if off:
@@ -109,7 +109,7 @@ def budget(
     """
     with open_store() as engine:
         from perfledger_service.store.jobs.job_policies import JobBudget
-        from perfledger_service.usecases.jobs.job_policy import limit_jobs
+        from perfledger_service.usecases.jobs.job import limit_jobs
 
         limits = JobBudget(device_minutes=device_minutes, usd=usd, usd_per_device_hour=device_price)
         limit_jobs(engine, repository, limits)
@@ -135,7 +135,7 @@ def cancel(
 ) -> None:
     """Cancel a job; a runner that is measuring it stops at its next heartbeat."""
     with open_store() as engine:
-        from perfledger_service.usecases.jobs.job_policy import cancel_by_operator
+        from perfledger_service.usecases.jobs.job import cancel_by_operator
 
         cancel_by_operator(engine, repository, job, reason=reason, now=datetime.now(UTC))
     typer.echo(f"job {job} is cancelled")

@@ -46,13 +46,13 @@ def add(
     A later end of it follows in the same place. Of what is there already, nothing is sent. Adding a
     target again changes its options.
     """
-    from perfledger_service.rendering.notices.notice_list import notices_document
+    from perfledger_service.rendering.server.notice import notices_document
 
     target = NoticeTarget(
         channel=channel, address=address, is_early=early, is_weekly=weekly, hourly=hourly
     )
     with open_store() as engine:
-        from perfledger_service.usecases.notices.targets import set_target
+        from perfledger_service.usecases.notices.notice import set_target
 
         actor = Actor(name=getuser())
         overview = set_target(engine, repository, target, actor=actor, now=datetime.now(UTC))
@@ -69,10 +69,10 @@ def remove(
     repository: Repository, channel: Channel, address: Address = "", *, output: DocumentOutput
 ) -> None:
     """Send no more notices there, and forget which were sent."""
-    from perfledger_service.rendering.notices.notice_list import notices_document
+    from perfledger_service.rendering.server.notice import notices_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.notices.targets import end_target
+        from perfledger_service.usecases.notices.notice import end_target
 
         actor = Actor(name=getuser())
         now = datetime.now(UTC)
@@ -88,10 +88,10 @@ def remove(
 )
 def list_notices(repository: Repository, *, output: DocumentOutput) -> None:
     """List where notices go, the newest ones, and why one waits or failed."""
-    from perfledger_service.rendering.notices.notice_list import notices_document
+    from perfledger_service.rendering.server.notice import notices_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.notices.targets import notice_overview
+        from perfledger_service.usecases.notices.notice import notice_overview
 
         overview = notice_overview(engine, repository)
     output.write_document(overview, notices_document)

@@ -45,7 +45,7 @@ def add(
     from perfledger_service.rendering.server.project import new_token_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.projects import add_project, new_token
+        from perfledger_service.usecases.pull_requests.project import add_project, new_token
 
         token = new_token()
         add_project(
@@ -89,7 +89,7 @@ def actions(
         msg = "give --repository-id and --owner-id, or --off"
         raise UsageError(msg)
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.projects import (
+        from perfledger_service.usecases.pull_requests.project import (
             let_actions_upload,
             refuse_actions,
         )
@@ -127,7 +127,7 @@ def rename(
     An upload from GitHub Actions renames its project by itself.
     """
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.projects import rename_project
+        from perfledger_service.usecases.pull_requests.project import rename_project
 
         actor = Actor(name=getuser())
         rename_project(engine, repository, new_name, actor=actor, now=datetime.now(UTC))
@@ -149,7 +149,7 @@ def accepted(
     from perfledger_service.rendering.server.project import accepted_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.projects import list_acceptances
+        from perfledger_service.usecases.pull_requests.project import list_acceptances
 
         acceptances = list_acceptances(engine, repository)
     output.write_document(acceptances, partial(accepted_document, repository))
@@ -165,7 +165,7 @@ def list_projects(*, output: DocumentOutput) -> None:
     )
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.projects import (
+        from perfledger_service.usecases.pull_requests.project import (
             list_projects as stored_projects,
             list_tokens,
         )

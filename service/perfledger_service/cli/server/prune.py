@@ -45,7 +45,7 @@ def prune(
     overrides = kept_days(keep or ())
     with open_store() as engine:
         from perfledger_service.github.client import open_github
-        from perfledger_service.usecases.server.retention import run_retention
+        from perfledger_service.usecases.server.prune import run_retention
         from perfledger_service.usecases.server.retention_periods import retention_policy
 
         report = run_retention(

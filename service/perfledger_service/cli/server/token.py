@@ -25,7 +25,7 @@ def revoke(
 ) -> None:
     """Revoke a token, of a project or of a person."""
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.projects import revoke_token
+        from perfledger_service.usecases.pull_requests.project import revoke_token
 
         revoke_token(engine, prefix, actor=Actor(name=getuser()), now=datetime.now(UTC))
     typer.echo(f"{prefix} is revoked")

@@ -60,7 +60,7 @@ from perfledger_service.usecases.events.pull_request_events import (
 )
 from perfledger_service.usecases.pull_requests.acceptances import acceptable_workloads
 from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
-from perfledger_service.usecases.pull_requests.projects import project_of_delivery
+from perfledger_service.usecases.pull_requests.project import project_of_delivery
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST, work_on
 from perfledger_service.values.acceptance import Acceptance

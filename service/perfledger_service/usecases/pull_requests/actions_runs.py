@@ -10,7 +10,7 @@ from perfledger_service.errors import RefusedError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.store.database import read_session
 from perfledger_service.store.projects import Project, project_of_actions
-from perfledger_service.usecases.pull_requests.projects import give_name
+from perfledger_service.usecases.pull_requests.project import give_name
 from perfledger_service.values.upload_views import UploadSender
 
 # Runs of the branch itself. One by hand has the branch's code, but inputs of whoever starts it.

@@ -33,7 +33,7 @@ from perfledger_service.usecases.pull_requests.branch_places import (
     claimed_places,
     claimed_revisions,
 )
-from perfledger_service.usecases.pull_requests.projects import NO_TRUST, TRUST
+from perfledger_service.usecases.pull_requests.project import NO_TRUST, TRUST
 from perfledger_service.usecases.pull_requests.upload_reports import bundle_of
 from perfledger_service.values.branch_views import BranchOrder
 from perfledger_service.values.people.person import Actor, AuditAction

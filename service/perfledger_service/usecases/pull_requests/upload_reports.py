@@ -26,7 +26,7 @@ from perfledger_service.store.uploads import (
     uploads_of_head,
     verdicts_of,
 )
-from perfledger_service.usecases.fleet.quarantine import quarantine_sentence
+from perfledger_service.usecases.fleet.device import quarantine_sentence
 from perfledger_service.usecases.history.gate_health import gate_notes
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.pull_requests.acceptances import apply_acceptances, is_within

@@ -43,7 +43,7 @@ from perfledger_service.store.uploads import (
     upload_of_bundle,
 )
 from perfledger_service.usecases.events.pull_request_events import track_upload
-from perfledger_service.usecases.fleet.quarantine import devices_used
+from perfledger_service.usecases.fleet.device import devices_used
 from perfledger_service.usecases.history.bundle_observations import observations_in
 from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors

@@ -23,7 +23,7 @@ from perfledger_service.usecases.review.documents import is_installed, render_re
 from perfledger_service.usecases.review.publishing import project_of_review, store_review
 from perfledger_service.usecases.review.review import ReviewRequest, quarter_named, review
 from perfledger_service.usecases.review.review_format import ReviewFormat
-from perfledger_service.usecases.server.retention import SERVICE
+from perfledger_service.usecases.server.prune import SERVICE
 from perfledger_service.values.jobs.queued_work import QueuedReview
 
 # Uploads that runners kept while the service was away, and the quarter's bill, are there by then.

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.rendering.history.branch_page import EventOrder, branch_page
+from perfledger_service.rendering.history.event_pages import event_page
 from perfledger_service.rendering.layout.escape import path
-from perfledger_service.rendering.server.event_pages import event_page
 from perfledger_service.store.projects import Project, project_named
 from perfledger_service.usecases.events.event import (
     MAX_EVENT_ID,

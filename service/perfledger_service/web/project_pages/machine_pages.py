@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from perfledger_service.rendering.layout.escape import path
 from perfledger_service.rendering.server.machines_page import machines_document, machines_page
 from perfledger_service.store.projects import project_named
-from perfledger_service.usecases.fleet.quarantine import quarantine_device, release_device
+from perfledger_service.usecases.fleet.device import quarantine_device, release_device
 from perfledger_service.usecases.server.machines import machines_view
 from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState

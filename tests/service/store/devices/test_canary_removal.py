@@ -16,8 +16,8 @@ from perfledger_service.store.devices.canary_removal import (
 from perfledger_service.store.devices.canary_runs import own_rates, sibling_rates
 from perfledger_service.store.devices.device_tables import CanaryRateRow, CanaryRunRow
 from perfledger_service.store.projects import project_for
+from perfledger_service.usecases.fleet.device import release_device
 from perfledger_service.usecases.fleet.device_canaries import store_canaries
-from perfledger_service.usecases.fleet.quarantine import release_device
 from perfledger_service.values.people.person import Actor
 from tests.service.canary_bundles import GPU, a_canary_bundle
 

@@ -7,7 +7,7 @@ from perfledger_service.store.projects import project_for
 from perfledger_service.store.retention import stored_amounts
 from perfledger_service.store.retention.stored_amounts import amount_of
 from perfledger_service.store.tables import UploadRow
-from perfledger_service.usecases.server.retention import run_retention
+from perfledger_service.usecases.server.prune import run_retention
 from perfledger_service.values.storage.retention import (
     RetentionClass,
     RetentionPolicy,

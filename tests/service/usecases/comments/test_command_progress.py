@@ -11,7 +11,7 @@ from perfledger_service.store.database import read_session
 from perfledger_service.store.jobs.job_policies import JobBudget
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.comments import job_commands
-from perfledger_service.usecases.jobs.job_policy import limit_jobs
+from perfledger_service.usecases.jobs.job import limit_jobs
 from perfledger_service.usecases.jobs.runner_queue import (
     cancel_job,
     finish_without_bundle,

@@ -16,8 +16,8 @@ from perfledger_service.store.devices.canary_runs import device_views
 from perfledger_service.store.devices.quarantines import open_quarantines
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.fleet import device_canaries
+from perfledger_service.usecases.fleet.device import quarantine_device, release_device
 from perfledger_service.usecases.fleet.device_canaries import store_canaries
-from perfledger_service.usecases.fleet.quarantine import quarantine_device, release_device
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.device_views import DeviceList

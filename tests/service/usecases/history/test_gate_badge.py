@@ -20,9 +20,9 @@ from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.tracked_events import save_event
 from perfledger_service.store.projects import project_named
-from perfledger_service.usecases.fleet.quarantine import quarantine_device
+from perfledger_service.usecases.fleet.device import quarantine_device
 from perfledger_service.usecases.history.gate_badge import STALE_AFTER, gate_badge
-from perfledger_service.usecases.pull_requests.projects import add_project
+from perfledger_service.usecases.pull_requests.project import add_project
 from perfledger_service.values.branch_views import GateState
 from perfledger_service.values.people.person import Actor
 

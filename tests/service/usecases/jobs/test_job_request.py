@@ -9,7 +9,7 @@ from perfledger_service.store.database import write_session
 from perfledger_service.store.devices.quarantines import add_quarantine, device_for
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_for
-from perfledger_service.usecases.fleet.quarantine import release_device
+from perfledger_service.usecases.fleet.device import release_device
 from perfledger_service.usecases.jobs.job_request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job, take_job
 from perfledger_service.values.people.person import Actor

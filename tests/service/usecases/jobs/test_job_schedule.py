@@ -17,10 +17,10 @@ from perfledger_service.store.confirmation_state import save_confirmation_state
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices.quarantines import add_quarantine, device_for
 from perfledger_service.store.jobs.job_policies import JobSchedule
-from perfledger_service.usecases.fleet.quarantine import release_device
+from perfledger_service.usecases.fleet.device import release_device
 from perfledger_service.usecases.history.branch_history import requested_ab_runs
 from perfledger_service.usecases.jobs import runner_queue
-from perfledger_service.usecases.jobs.job_policy import schedule_runs
+from perfledger_service.usecases.jobs.job import schedule_runs
 from perfledger_service.usecases.jobs.job_request import JobRequest
 from perfledger_service.usecases.jobs.job_schedule import job_key, queue_due_jobs
 from perfledger_service.usecases.jobs.runner_queue import (
@@ -30,7 +30,7 @@ from perfledger_service.usecases.jobs.runner_queue import (
     jobs_of_project,
     take_job,
 )
-from perfledger_service.usecases.pull_requests.projects import add_project, list_projects
+from perfledger_service.usecases.pull_requests.project import add_project, list_projects
 from perfledger_service.usecases.pull_requests.uploads import receive_bundle
 from perfledger_service.values.people.person import Actor
 from perfledger_service.values.service_views.device_views import DeviceKey

@@ -17,7 +17,7 @@ from perfledger_service.store.default_branch import claim_commits
 from perfledger_service.store.events.tracked_events import save_event
 from perfledger_service.store.projects import project_for
 from perfledger_service.store.tables import RevisionRow
-from perfledger_service.usecases.notices.targets import set_target
+from perfledger_service.usecases.notices.notice import set_target
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor
 from tests.service.notice_servers import Certificates, Webhook, running_server

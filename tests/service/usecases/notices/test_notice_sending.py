@@ -14,6 +14,7 @@ from perfledger_service.notice_services.mail import MailSender, read_mail_server
 from perfledger_service.notice_services.webhook import WebhookSender
 from perfledger_service.store.database import read_session
 from perfledger_service.store.events.notices import notices_of
+from perfledger_service.usecases.notices.notice import end_target
 from perfledger_service.usecases.notices.notice_queue import queue_notices
 from perfledger_service.usecases.notices.notice_sending import (
     NoticeSenders,
@@ -21,7 +22,6 @@ from perfledger_service.usecases.notices.notice_sending import (
     record_sent,
     send_notice,
 )
-from perfledger_service.usecases.notices.targets import end_target
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeStatus, NoticeTarget
 from perfledger_service.values.people.person import Actor
 from tests.service.notice_servers import PASSWORD, USER, MailServerStandIn, running_server

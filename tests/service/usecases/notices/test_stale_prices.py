@@ -11,6 +11,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.notices import notices_of, update_notice
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.notices import stale_prices
+from perfledger_service.usecases.notices.notice import set_target
 from perfledger_service.usecases.notices.notice_messages import message_of
 from perfledger_service.usecases.notices.notice_queue import queue_notices
 from perfledger_service.usecases.notices.stale_prices import (
@@ -18,7 +19,6 @@ from perfledger_service.usecases.notices.stale_prices import (
     _key,
     queue_price_notices,
 )
-from perfledger_service.usecases.notices.targets import set_target
 from perfledger_service.values.notices.notice import (
     NoticeChannel,
     NoticeStatus,

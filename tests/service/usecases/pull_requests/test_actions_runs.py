@@ -10,7 +10,7 @@ from perfledger_service.errors import ConflictError, RefusedError, UsageError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.pull_requests.actions_runs import project_of_run, sender_of
-from perfledger_service.usecases.pull_requests.projects import let_actions_upload
+from perfledger_service.usecases.pull_requests.project import let_actions_upload
 from perfledger_service.values.upload_views import UploadSender
 
 PROJECT = Project(id=1, repository="octo/models", actions_branch="main")

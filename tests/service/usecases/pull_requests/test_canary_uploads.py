@@ -17,13 +17,13 @@ from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, runner_job
 from perfledger_service.store.tables import ObservationRow, PairSpreadRow, UploadRow, VerdictRow
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.fleet.quarantine import quarantine_device, release_device
+from perfledger_service.usecases.fleet.device import quarantine_device, release_device
 from perfledger_service.usecases.jobs.runner_queue import queue_job
 from perfledger_service.usecases.pull_requests.canary_uploads import (
     StoredCanaries,
     receive_canaries,
 )
-from perfledger_service.usecases.pull_requests.projects import add_project, project_of
+from perfledger_service.usecases.pull_requests.project import add_project, project_of
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import receive_bundle
 from perfledger_service.values.people.person import Actor

@@ -13,7 +13,7 @@ from perfledger_service.store.database import read_session
 from perfledger_service.store.tables import ObservationRow, UploadRow, VerdictRow
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.projects import project_of
+from perfledger_service.usecases.pull_requests.project import project_of
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import (
     fail_upload,

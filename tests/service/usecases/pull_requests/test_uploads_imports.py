@@ -28,10 +28,10 @@ from perfledger_service.usecases.events.event_search import search_project
 from perfledger_service.usecases.history.bundle_observations import observations_in
 from perfledger_service.usecases.history.imported_bundles import imported_history
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
+from perfledger_service.usecases.notices.notice import set_target
 from perfledger_service.usecases.notices.notice_queue import queue_notices
-from perfledger_service.usecases.notices.targets import set_target
 from perfledger_service.usecases.pull_requests import uploads
-from perfledger_service.usecases.pull_requests.projects import add_project
+from perfledger_service.usecases.pull_requests.project import add_project
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor
 from perfledger_service.values.service_views.search_view import SearchKind

@@ -1,7 +1,7 @@
 """The list of a project's notices."""
 
 from perfledger_service.rendering.layout.writers import to_markdown
-from perfledger_service.rendering.notices.notice_list import notices_document
+from perfledger_service.rendering.server.notice import notices_document
 from perfledger_service.values.notices.notice import (
     Notice,
     NoticeChannel,

@@ -9,14 +9,14 @@ from perfledger_service.errors import ConflictError, NotFoundError, UsageError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices.quarantines import open_quarantines
 from perfledger_service.store.projects import project_for, project_named
-from perfledger_service.usecases.fleet.device_canaries import store_canaries
-from perfledger_service.usecases.fleet.quarantine import (
+from perfledger_service.usecases.fleet.device import (
     MAX_WORDS,
     devices_of_repository,
     devices_used,
     quarantine_device,
     release_device,
 )
+from perfledger_service.usecases.fleet.device_canaries import store_canaries
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.device_views import DeviceKey

@@ -6,7 +6,7 @@ import pytest
 
 from perfledger_service.errors import ConflictError, UsageError
 from perfledger_service.store.events.notices import MOST_TARGETS
-from perfledger_service.usecases.notices.targets import notice_overview
+from perfledger_service.usecases.notices.notice import notice_overview
 from tests.service.usecases.notices.conftest import CHAT, REPOSITORY
 
 

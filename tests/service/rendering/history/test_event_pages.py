@@ -6,7 +6,7 @@ import pytest
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.tracked_event import ChangedSeries, TrackedEvent
-from perfledger_service.rendering.server.event_pages import event_page
+from perfledger_service.rendering.history.event_pages import event_page
 from perfledger_service.values.branch_views import (
     EventHistory,
     EventNote,

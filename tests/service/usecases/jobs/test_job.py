@@ -3,14 +3,14 @@ import pytest
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.store.jobs.job_policies import JobBudget, JobSchedule
-from perfledger_service.usecases.jobs.job_policy import (
+from perfledger_service.usecases.jobs.job import (
     cancel_by_operator,
     end_schedule,
     jobs_of_repository,
     limit_jobs,
     schedule_runs,
 )
-from perfledger_service.usecases.pull_requests.projects import add_project
+from perfledger_service.usecases.pull_requests.project import add_project
 from tests.service.job_policies import job_policy
 
 NIGHTLY = JobSchedule(kind=RunnerJobKind.NIGHTLY, machine_class="*", hour=2)

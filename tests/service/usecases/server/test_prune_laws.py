@@ -21,7 +21,7 @@ from perfledger_service.usecases.cost.upload_prices import UploadPrices
 from perfledger_service.usecases.fleet.capacity import measured_utilization
 from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.usecases.review.quarter_records import records_of_store
-from perfledger_service.usecases.server.retention import run_retention
+from perfledger_service.usecases.server.prune import run_retention
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy
 from tests.service.retention_history import OPERATOR, add_newer_checks, add_newer_commits, commits
 from tests.tries import tries

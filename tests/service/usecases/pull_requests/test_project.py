@@ -8,7 +8,7 @@ from sqlmodel import select
 from perfledger_service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from perfledger_service.store.database import read_session
 from perfledger_service.store.tables import TokenRow
-from perfledger_service.usecases.pull_requests.projects import (
+from perfledger_service.usecases.pull_requests.project import (
     REPOSITORY,
     TOKEN,
     add_project,
