@@ -5,7 +5,7 @@ import pytest
 
 from perfledger_cost_models.scheduling.cluster import equal_nodes
 from perfledger_cost_models.scheduling.free_devices import FreeDevices
-from tests.cost_models.scheduling.example_mix import MIX
+from tests.cost_models.example_job_mix import MIX
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies as st
 from perfledger_cost_models.scheduling.cluster import equal_nodes
 from perfledger_cost_models.scheduling.fragmentation import Fragmentation
 from perfledger_cost_models.scheduling.free_devices import FreeDevices, ResourceRequest
-from tests.cost_models.scheduling.example_mix import MIX
+from tests.cost_models.example_job_mix import MIX
 
 
 def by_definition(left, cpu):

@@ -5,7 +5,7 @@ from perfledger_cost_models.scheduling.free_devices import (
     NodeAllocation,
     resource_requests,
 )
-from tests.cost_models.scheduling.example_mix import MIX
+from tests.cost_models.example_job_mix import MIX
 
 
 def test_a_job_of_processors_alone_is_of_no_kind(free_devices):

@@ -17,7 +17,7 @@ from perfledger_cost_models.scheduling.policy import (
 from perfledger_cost_models.scheduling.policy_intervals import policy_intervals
 from perfledger_cost_models.scheduling.reservations import Reservation
 from perfledger_cost_models.scheduling.simulation import simulate
-from tests.cost_models.scheduling.example_mix import NODES, example_log
+from tests.cost_models.example_job_mix import NODES, example_log
 
 
 def replayed(rows, name="fifo", devices=4):

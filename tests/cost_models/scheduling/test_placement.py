@@ -11,7 +11,7 @@ from perfledger_cost_models.scheduling.free_devices import (
 )
 from perfledger_cost_models.scheduling.placement import JobPlacer
 from perfledger_cost_models.scheduling.policy import PlacementPolicy
-from tests.cost_models.scheduling.example_mix import MIX
+from tests.cost_models.example_job_mix import MIX
 
 
 def test_gradient_descent_completes_a_device_that_is_half_taken(free_devices):

@@ -14,7 +14,7 @@ from perfledger_profiles.timeline.step_windows import steps_of
 from perfledger_profiles.torch_profiler.kineto import read_kineto
 from tests.runners.profiles.conftest import Trace
 
-RECORDINGS = Path(__file__).parent.parent / "recordings"
+RECORDINGS = Path(__file__).parents[2] / "recordings"
 
 
 def calls(profile):
