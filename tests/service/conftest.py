@@ -36,11 +36,11 @@ from perfledger_service.usecases.pull_requests.uploads import judge_upload, rece
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.logs import configure_logging
-from tests.service.engine_files import EngineFiles
-from tests.service.prompt_server import serving
 from tests.service.recording_jobs import RecordingJobs
+from tests.service.servers.prompt_server import serving
 from tests.service.shared_engines import SharedEngines
 from tests.service.short_runs import short_runs
+from tests.service.workflows.engine_files import EngineFiles
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ from urllib3.exceptions import DecodeError, IncompleteRead, ProtocolError
 from perfledger_service.errors import GitHubError, RefusedError, SettingsError
 from perfledger_service.github import actions_tokens
 from perfledger_service.github.actions_tokens import ActionsTokens
-from tests.service.actions_issuer import AUDIENCE, Issuer, new_key, serving_issuer
+from tests.service.servers.actions_issuer import AUDIENCE, Issuer, new_key, serving_issuer
 
 
 class Clock:

@@ -13,7 +13,7 @@ from perfledger_service.github.signed_tokens import (
     sign_app_token,
     verified_claims,
 )
-from tests.service.actions_issuer import AUDIENCE, Issuer, new_key
+from tests.service.servers.actions_issuer import AUDIENCE, Issuer, new_key
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from perfledger_service.values.notices.notice import NoticeMessage
-from tests.service.notice_servers import Certificates, Webhook, running_server
+from tests.service.servers.notice_servers import Certificates, Webhook, running_server
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from perfledger_service.notice_services.mail import (
     is_address,
     read_mail_server,
 )
-from tests.service.notice_servers import PASSWORD, USER, MailServerStandIn, running_server
+from tests.service.servers.notice_servers import PASSWORD, USER, MailServerStandIn, running_server
 
 SENDER, TEAM = "perf@example.com", "team@example.com"
 

@@ -4,7 +4,7 @@ import pytest
 
 from perfledger_service.price_services.download import Downloader
 from perfledger_service.price_services.price_lists import PriceServiceUrls
-from tests.service.price_server import Progress, running
+from tests.service.servers.price_server import Progress, running
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from perfledger_service.price_services.price_lists import (
     google_address,
     google_pages,
 )
-from tests.service.price_server import ITEM, PLANS_PATH
+from tests.service.servers.price_server import ITEM, PLANS_PATH
 
 KEY = "AIza-not-a-real-key"
 INDEX = f"{PLANS_PATH}/current/region_index.json"

@@ -20,7 +20,7 @@ from perfledger_service.store.tables import RevisionRow
 from perfledger_service.usecases.notices.notice import set_target
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor
-from tests.service.notice_servers import Certificates, Webhook, running_server
+from tests.service.servers.notice_servers import Certificates, Webhook, running_server
 
 REPOSITORY = "octo/models"
 CHAT = NoticeTarget(channel=NoticeChannel.WEBHOOK, address="chat", is_early=True)

@@ -24,7 +24,7 @@ from perfledger_service.usecases.notices.notice_sending import (
 )
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeStatus, NoticeTarget
 from perfledger_service.values.people.person import Actor
-from tests.service.notice_servers import PASSWORD, USER, MailServerStandIn, running_server
+from tests.service.servers.notice_servers import PASSWORD, USER, MailServerStandIn, running_server
 from tests.service.usecases.notices.conftest import REPOSITORY, an_event, changed, sha
 
 SITE = "https://ledger.example"

@@ -14,7 +14,7 @@ from perfledger_service.price_services.price_lists import PriceServiceUrls
 from perfledger_service.settings.service import price_settings
 from perfledger_service.usecases.prices.fetch import fetch_prices
 from perfledger_service.usecases.prices.provider import Provider
-from tests.service.price_server import AWS, Progress, running
+from tests.service.servers.price_server import AWS, Progress, running
 
 TODAY = date(2026, 11, 22)
 KEY = "AIza-not-a-real-key"

@@ -8,7 +8,7 @@ import pytest
 
 from perfledger_service.values.jobs.queued_work import QueuedRetention
 from perfledger_service.workflows import UploadWorkflow
-from tests.service.engine_files import NO_STEPS
+from tests.service.workflows.engine_files import NO_STEPS
 
 PATIENCE_S = 600
 TODAY = QueuedRetention(due_at=datetime(2020, 11, 20, tzinfo=UTC))

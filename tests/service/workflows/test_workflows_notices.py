@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from perfledger_service.errors import INTERNAL, NoticeServiceError
 from perfledger_service.values.jobs.queued_work import QueuedNotice
 from perfledger_service.workflows import ATTEMPTS, MAX_LATER_ATTEMPTS, UploadWorkflow
-from tests.service.engine_files import NO_STEPS
+from tests.service.workflows.engine_files import NO_STEPS
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 from perfledger_service.errors import INTERNAL, UsageError
 from perfledger_service.values.jobs.queued_work import QueuedReview
 from perfledger_service.workflows import UploadWorkflow
-from tests.service.engine_files import NO_STEPS
+from tests.service.workflows.engine_files import NO_STEPS
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from perfledger_service.store.default_branch import branch_series, commits_of_br
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.pull_requests.project import add_project, let_actions_upload
 from perfledger_service.values.upload_views import UploadSender
-from tests.service.actions_issuer import AUDIENCE, Issuer, serving_issuer
+from tests.service.servers.actions_issuer import AUDIENCE, Issuer, serving_issuer
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
