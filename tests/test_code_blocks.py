@@ -15,7 +15,7 @@ import pytest
 import yaml
 from typer import Exit
 
-from tests.command_lines import parse
+from tests.product.command_lines import parse
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -2,7 +2,7 @@
 
 import ast
 
-from tests.product_modules import ROOT, product_modules
+from tests.product.modules import ROOT, product_modules
 
 # An imperative begins with none of these.
 NO_VERBS = {"A", "An", "The", "This", "These", "It", "What", "Whether", "Which", "How", "Where"}

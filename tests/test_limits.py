@@ -20,7 +20,7 @@ from textwrap import fill
 
 import pytest
 
-from tests.limit_pages import PAGES, TABLES
+from tests.product.limit_pages import PAGES, TABLES
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "reference" / "limits"

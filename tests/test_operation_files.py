@@ -17,7 +17,7 @@ from kubernetes_validate import ValidationError, validate
 
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.service import PriceSettings, ServiceSettings, UploadSettings
-from tests.command_lines import parse
+from tests.product.command_lines import parse
 
 ROOT = Path(__file__).parent.parent
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 
-from tests.product_modules import MODULES, ROOT, SOURCES, product_modules
+from tests.product.modules import MODULES, ROOT, SOURCES, product_modules
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
 MAX_GLOSSARY_LINES = 250

@@ -12,7 +12,7 @@ import yaml
 
 from tests.service.short_runs import PROGRAM
 
-GUIDE = Path(__file__).parent.parent / "docs" / "how-to" / "github-jobs.md"
+GUIDE = Path(__file__).parents[4] / "docs" / "how-to" / "github-jobs.md"
 DEFAULT_BRANCH = "${{ github.event.repository.default_branch }}"
 EXPRESSION = re.compile(r"\$\{\{ inputs\.(\w+) \}\}")
 
