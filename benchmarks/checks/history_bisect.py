@@ -28,7 +28,7 @@ from scratch_repository import commit, git
 
 from perfledger.metrics import METRICS
 from perfledger.records import Run, Side
-from perfledger_baselines.history.commits.commit_search import SearchEnd, SearchStatus
+from perfledger_baselines.history.commits.search import SearchEnd, SearchStatus
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.history.bisect import find_commit, new_search
 from perfledger_service.usecases.history.commit_pairs import CommitCheck, CommitPair, SkippedCommit

@@ -14,12 +14,6 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-from perfledger_cost_models.projection.projection_check import (
-    CheckedProjection,
-    checked_projections,
-    leave_one_out,
-    model_of,
-)
 from perfledger_cost_models.projection.projection_error import (
     PairClass,
     ProjectionResidual,
@@ -30,6 +24,12 @@ from perfledger_cost_models.projection.published_results import (
     packaged_ratios,
     ratios_of,
     read_results,
+)
+from perfledger_cost_models.projection.validation import (
+    CheckedProjection,
+    checked_projections,
+    leave_one_out,
+    model_of,
 )
 from perfledger_cost_models.projection.workload_descriptor import packaged_descriptors
 from perfledger_service.usecases.cost.device_efficiency import known_roofs

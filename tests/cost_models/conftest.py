@@ -10,9 +10,9 @@ import pytest
 
 from perfledger_cost_models.billing.focus import read_focus
 from perfledger_cost_models.procurement.plan import read_plan
-from perfledger_cost_models.review.build_review import ReviewInputs, build_review
+from perfledger_cost_models.review.build import ReviewInputs, build_review
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.quarter import quarter_of
-from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from tests.cost_models.procurement.example_models import CONFIRMED
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from perfledger_cost_models.prices.accelerator_names import ACCELERATORS, BYTES_PER_GB
-from perfledger_cost_models.prices.price_diff import newest_prices
+from perfledger_cost_models.prices.diff import newest_prices
 from perfledger_cost_models.prices.price_sheet import Price, PriceMissingError, PriceSheet
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hourly_rates import rate_of

@@ -59,8 +59,8 @@ from typing import Annotated
 import msgspec
 
 from perfledger_cost_models.csv_table import SourceConfidence
-from perfledger_cost_models.prices.price_check import CheckContext, check_prices
-from perfledger_cost_models.prices.price_layers import still_rejected, unpriced
+from perfledger_cost_models.prices.check import CheckContext, check_prices
+from perfledger_cost_models.prices.layers import still_rejected, unpriced
 from perfledger_cost_models.prices.price_sheet import (
     BILLED_TERM,
     MAX_ACCELERATORS,

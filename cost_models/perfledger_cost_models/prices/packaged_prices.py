@@ -3,7 +3,7 @@
 from functools import cache
 from importlib.resources import files
 
-from perfledger_cost_models.prices.price_check import check_sheet
+from perfledger_cost_models.prices.check import check_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 
 PACKAGED_SHEET = "packaged-2026-11-20"

@@ -5,7 +5,7 @@ from datetime import date
 from enum import StrEnum
 from typing import assert_never
 
-from perfledger_cost_models.prices.price_diff import newest_prices
+from perfledger_cost_models.prices.diff import newest_prices
 from perfledger_cost_models.prices.price_sheet import Price, PriceSheet, PricingModel
 
 

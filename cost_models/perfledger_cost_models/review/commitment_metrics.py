@@ -15,7 +15,7 @@ from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSh
 from perfledger_cost_models.procurement.cost_model import CostModel, PurchaseMode
 from perfledger_cost_models.procurement.owned_supply import SupplyYears
 from perfledger_cost_models.review.demand_and_spend import BILL_REMEDY, NO_BILL
-from perfledger_cost_models.review.review_document import (
+from perfledger_cost_models.review.document import (
     CommitmentMetrics,
     MarketRemark,
     UnknownFigure,

@@ -16,9 +16,9 @@ from perfledger_cost_models.billing.showback import (
     bill_days,
     bill_to_allocate,
 )
-from perfledger_cost_models.change.change_price import NO_TRANSFERS, price_changes
 from perfledger_cost_models.change.device_transfer import DeviceTransfers
 from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.change.price import NO_TRANSFERS, price_changes
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.price_feeds.feed_rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
@@ -32,14 +32,14 @@ from perfledger_cost_models.procurement.plan import (
     ProcurementPlanError,
 )
 from perfledger_cost_models.quote import ChangePrice
-from perfledger_cost_models.review.measured_changes import LandedChange, QuarterRecords
-from perfledger_cost_models.review.quarter import Quarter
-from perfledger_cost_models.review.review_document import (
+from perfledger_cost_models.review.document import (
     LandedChangePrice,
     TeamHours,
     UnknownFigure,
     WorkloadHours,
 )
+from perfledger_cost_models.review.measured_changes import LandedChange, QuarterRecords
+from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.units import DAYS_PER_YEAR, SECONDS_PER_DAY
 

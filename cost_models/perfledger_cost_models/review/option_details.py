@@ -25,7 +25,7 @@ from perfledger_cost_models.procurement.decision import (
     evaluate_at_modes,
 )
 from perfledger_cost_models.procurement.plan import CarbonFactors
-from perfledger_cost_models.review.review_document import OptionFacts, UnknownFigure
+from perfledger_cost_models.review.document import OptionFacts, UnknownFigure
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, break_even
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
 from perfledger_cost_models.tco.onprem import SERVERS, figures_of, yearly_cost

@@ -21,8 +21,8 @@ from perfledger_cost_models.review.demand_and_spend import (
     billed_hours,
     billed_usd,
 )
+from perfledger_cost_models.review.document import PreviousDecision, UnknownFigure
 from perfledger_cost_models.review.quarter import Quarter, QuarterError, quarter_of
-from perfledger_cost_models.review.review_document import PreviousDecision, UnknownFigure
 
 FORMAT = "perfledger-review"
 # 1: first version. 2: keys in the words of the glossary. Within a version keys are only ever added.

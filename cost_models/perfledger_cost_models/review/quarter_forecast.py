@@ -14,8 +14,8 @@ from perfledger_cost_models.forecasting.forecast import (
 )
 from perfledger_cost_models.forecasting.past_periods import UsageHistory
 from perfledger_cost_models.forecasting.sample_paths import MIN_PERIODS
+from perfledger_cost_models.review.document import QuarterForecast, UnknownFigure
 from perfledger_cost_models.review.quarter import MONTHS, Quarter
-from perfledger_cost_models.review.review_document import QuarterForecast, UnknownFigure
 from perfledger_cost_models.units import MONTHS_PER_YEAR
 
 NAME = "past against forecast against actual"

@@ -14,21 +14,21 @@ from perfledger_cost_models.procurement.cost_model import (
 )
 from perfledger_cost_models.procurement.decision import Band, PurchaseDecision, evaluate_at_modes
 from perfledger_cost_models.procurement.owned_supply import SupplyYears
-from perfledger_cost_models.projection.projection_check import ProjectionCheck
+from perfledger_cost_models.projection.validation import ProjectionCheck
 from perfledger_cost_models.review.demand_and_spend import BILL_REMEDY, NO_BILL, hours_by_mode
-from perfledger_cost_models.review.measured_changes import (
-    MeasuredSpeed,
-    ProjectedSpeed,
-    QuarterRecords,
-)
-from perfledger_cost_models.review.queue_waits import RecordedWaits
-from perfledger_cost_models.review.review_document import (
+from perfledger_cost_models.review.document import (
     MeasuredUnitCost,
     PerformanceSection,
     ReviewRisk,
     SupplySection,
     UnknownFigure,
 )
+from perfledger_cost_models.review.measured_changes import (
+    MeasuredSpeed,
+    ProjectedSpeed,
+    QuarterRecords,
+)
+from perfledger_cost_models.review.queue_waits import RecordedWaits
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.tco.unit_cost import usd_per_million_units
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from perfledger.metrics import Metric
 from perfledger.records import Revision
-from perfledger_baselines.history.commits.commit_search import SearchStatus
+from perfledger_baselines.history.commits.search import SearchStatus
 from perfledger_baselines.judging.verdict import Verdict
 from perfledger_service.values.check_options import NO_OPTIONS, CheckOptions
 from perfledger_service.values.report import ExitCode, Report

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from perfledger_cost_models.prices.price_check import SheetCheck
-from perfledger_cost_models.prices.price_diff import SheetDiff
+from perfledger_cost_models.prices.check import SheetCheck
+from perfledger_cost_models.prices.diff import SheetDiff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from perfledger_cost_models.prices.contract_prices import (
     read_overrides,
     with_contract,
 )
+from perfledger_cost_models.prices.layers import layer_sheets
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
-from perfledger_cost_models.prices.price_layers import layer_sheets
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, PriceSheet
 
 SHEET = packaged_sheet()

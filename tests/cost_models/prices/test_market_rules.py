@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perfledger_cost_models.prices.price_check import CheckContext, check_sheet
+from perfledger_cost_models.prices.check import CheckContext, check_sheet
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.quote import PriceLayer
 

@@ -1,11 +1,11 @@
 """The price sheet that ships with perfledger."""
 
+from perfledger_cost_models.prices.check import check_sheet
 from perfledger_cost_models.prices.packaged_prices import (
     PACKAGED_SHEET,
     packaged_sheet,
     packaged_text,
 )
-from perfledger_cost_models.prices.price_check import check_sheet
 
 
 def test_the_packaged_sheet_is_checked_like_any_other_and_loses_no_row():

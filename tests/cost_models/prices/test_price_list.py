@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from perfledger_cost_models.prices.check import CheckContext, check_sheet
 from perfledger_cost_models.prices.exchange_rates import read_exchange_rates
-from perfledger_cost_models.prices.price_check import CheckContext, check_sheet
 from perfledger_cost_models.prices.price_sheet import (
     COLUMNS,
     CURRENCY_COLUMN,

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.csv_table import SourceConfidence
+from perfledger_cost_models.prices.check import check_sheet
+from perfledger_cost_models.prices.layers import layer_sheets
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
-from perfledger_cost_models.prices.price_check import check_sheet
-from perfledger_cost_models.prices.price_layers import layer_sheets
 from perfledger_cost_models.prices.price_sheet import (
     PriceMissingError,
     PriceSheet,
 )
-from perfledger_cost_models.prices.price_sheet_writer import text_of
+from perfledger_cost_models.prices.sheet_writer import text_of
 from tests.cost_models.prices.example_rows import ROW, sheet_text
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.review.commitment_metrics import commitment_metrics, market_remarks
-from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.review.document import UnknownFigure
 
 USED = {"PricingCategory": "Committed", "CommitmentDiscountStatus": "Used"}
 UNUSED = {"PricingCategory": "Committed", "CommitmentDiscountStatus": "Unused"}

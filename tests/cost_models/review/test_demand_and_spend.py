@@ -17,12 +17,12 @@ from perfledger_cost_models.review.demand_and_spend import (
     team_hours,
     workload_hours,
 )
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.measured_changes import (
     LandedChange,
     QuarterRecords,
 )
 from perfledger_cost_models.review.quarter import Quarter
-from perfledger_cost_models.review.review_document import UnknownFigure
 
 FLEET = (FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=8000.0),)
 

@@ -2,8 +2,8 @@ from decimal import Decimal
 
 import pytest
 
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.option_details import expiry
-from perfledger_cost_models.review.review_document import UnknownFigure
 
 
 @pytest.mark.slow(ci_only=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from perfledger_cost_models.billing.budget_variance import BudgetVariance, ExpectedQuarter
+from perfledger_cost_models.review.document import PreviousDecision, UnknownFigure
 from perfledger_cost_models.review.previous_review import (
     FORMAT,
     MAX_BYTES,
@@ -15,7 +16,6 @@ from perfledger_cost_models.review.previous_review import (
     read_previous_review,
 )
 from perfledger_cost_models.review.quarter import quarter_of
-from perfledger_cost_models.review.review_document import PreviousDecision, UnknownFigure
 
 # Written before the keys were renamed, from a plan with two options.
 VERSION_1 = Path(__file__).parent / "review_version_1.json"

@@ -5,9 +5,9 @@ import pytest
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength, calendar_of
 from perfledger_cost_models.forecasting.forecast import ForecastQuantity, Forecasts, forecast_of
 from perfledger_cost_models.forecasting.past_periods import UsageHistory
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_cost_models.review.quarter_forecast import quarter_forecasts
-from perfledger_cost_models.review.review_document import UnknownFigure
 
 FIRST = date(2024, 7, 1)
 HOURS = tuple(1000.0 + 10 * month + 25 * (month % 3) for month in range(27))  # to 2026-09

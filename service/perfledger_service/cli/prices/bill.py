@@ -28,7 +28,7 @@ def bill(
     ] = None,
 ) -> None:
     """Show the accelerator-hours of a bill by team, and the effective price of an hour."""
-    from perfledger_cost_models.prices.price_sheet_writer import text_of
+    from perfledger_cost_models.prices.sheet_writer import text_of
     from perfledger_service.rendering.prices.bill import bill_document
     from perfledger_service.rendering.prices.rejected import rejected_lines
     from perfledger_service.usecases.inputs.bills import read_bill

@@ -19,7 +19,7 @@ from perfledger_service.usecases.review.review_format import ReviewFormat
 from perfledger_service.values.people.person import Actor
 
 if TYPE_CHECKING:  # this would make every help slow
-    from perfledger_cost_models.review.review_document import Review
+    from perfledger_cost_models.review.document import Review
     from perfledger_service.usecases.review.review import ReviewRequest
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Revision
-from perfledger_baselines.history.commits.commit_search import SearchStatus
+from perfledger_baselines.history.commits.search import SearchStatus
 from perfledger_cost_models.units import SECONDS_PER_DAY
 from perfledger_service.rendering.history.bisect_plot import bisection_text
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary

@@ -1,7 +1,7 @@
 """Presents the waits that a job log recorded, for a review."""
 
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.queue_waits import RecordedWaits, WaitFigures
-from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import duration, quantity

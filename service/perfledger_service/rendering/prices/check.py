@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from perfledger_cost_models.prices.price_check import PriceFinding, SheetCheck
+from perfledger_cost_models.prices.check import PriceFinding, SheetCheck
 from perfledger_cost_models.prices.priced_rows import FindingSeverity
 from perfledger_cost_models.prices.staleness import (
     MAX_AGE_DAYS,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from perfledger_cost_models.prices.price_diff import SheetDiff
+from perfledger_cost_models.prices.diff import SheetDiff
 from perfledger_cost_models.prices.price_sheet import Price
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (

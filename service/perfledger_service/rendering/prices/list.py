@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import date
 
-from perfledger_cost_models.prices.price_diff import newest_prices
+from perfledger_cost_models.prices.diff import newest_prices
 from perfledger_cost_models.prices.price_sheet import (
     UNKNOWN_CONFIDENCE,
     Price,

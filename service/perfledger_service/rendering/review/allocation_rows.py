@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from perfledger_cost_models.billing.allocated_hours import HeatMap
 from perfledger_cost_models.billing.cost_allocation import AllocationRow, BillPart
 from perfledger_cost_models.billing.showback import CostAllocation
-from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.fleet.allocate import allocation_sentences, team_label
 from perfledger_service.rendering.fleet.heat_map import heat_picture

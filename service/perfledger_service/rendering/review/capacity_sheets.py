@@ -1,8 +1,8 @@
 """Writes the capacity sheets of a review: devices, and the waits for them."""
 
 from perfledger_cost_models.job_logs.csv_log import DeviceUse
+from perfledger_cost_models.review.document import Review, SupplySection, UnknownFigure
 from perfledger_cost_models.review.queue_waits import RecordedWaits
-from perfledger_cost_models.review.review_document import Review, SupplySection, UnknownFigure
 from perfledger_cost_models.scheduling.job_outcomes import PolicySummary
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.units import SECONDS_PER_HOUR

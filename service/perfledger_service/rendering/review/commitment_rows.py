@@ -6,7 +6,7 @@ from decimal import Decimal
 from perfledger_cost_models.procurement.commitment_sweep import CommitmentSweep
 from perfledger_cost_models.procurement.cost_model import YEARS
 from perfledger_cost_models.quote import price_origin
-from perfledger_cost_models.review.review_document import (
+from perfledger_cost_models.review.document import (
     CommitmentMetrics,
     MarketRemark,
     Review,

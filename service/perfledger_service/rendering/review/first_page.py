@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from perfledger_cost_models.procurement.cost_model import YEARS
 from perfledger_cost_models.procurement.decision import MIN_CHANCE
-from perfledger_cost_models.review.review_document import Review, UnknownFigure
+from perfledger_cost_models.review.document import Review, UnknownFigure
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.review.rows import chance, day, plain_number, whole_usd

@@ -12,7 +12,7 @@ from perfledger_cost_models.forecasting.forecast import (
     Forecasts,
 )
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.review.review_document import QuarterForecast, UnknownFigure
+from perfledger_cost_models.review.document import QuarterForecast, UnknownFigure
 from perfledger_cost_models.units import USD
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.fleet.forecast import (

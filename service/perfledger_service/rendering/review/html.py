@@ -12,7 +12,7 @@ from perfledger_cost_models.procurement.cost_model import (
 )
 from perfledger_cost_models.procurement.decision import Band, evaluate_at_modes
 from perfledger_cost_models.quote import ChangePrice
-from perfledger_cost_models.review.review_document import (
+from perfledger_cost_models.review.document import (
     LandedChangePrice,
     MeasuredUnitCost,
     Review,

@@ -9,8 +9,7 @@ from typing import cast
 from perfledger_cost_models.billing.showback import CostAllocation
 from perfledger_cost_models.money import CENT, to_decimal
 from perfledger_cost_models.procurement.decision import OptionOutcome, evaluate_at_modes
-from perfledger_cost_models.review.previous_review import FORMAT, VERSION
-from perfledger_cost_models.review.review_document import (
+from perfledger_cost_models.review.document import (
     DemandSection,
     OptionFacts,
     PerformanceSection,
@@ -18,6 +17,7 @@ from perfledger_cost_models.review.review_document import (
     SupplySection,
     UnknownFigure,
 )
+from perfledger_cost_models.review.previous_review import FORMAT, VERSION
 from perfledger_service.rendering.cost.project import PROJECTED_MARK
 from perfledger_service.rendering.fleet.forecast import forecasts_record
 from perfledger_service.rendering.layout.document import attributes, field_names

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from perfledger_cost_models.procurement.commitment_sweep import CommitmentSweep
 from perfledger_cost_models.procurement.cost_model import PLAN_YEARS, YEARS
-from perfledger_cost_models.review.review_document import OptionFacts, Review, UnknownFigure
+from perfledger_cost_models.review.document import OptionFacts, Review, UnknownFigure
 from perfledger_cost_models.units import MILLION
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis
 from perfledger_service.rendering.chart.marks import (

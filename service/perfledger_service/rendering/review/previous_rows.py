@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from perfledger_cost_models.billing.budget_variance import BudgetVariance
-from perfledger_cost_models.review.review_document import PreviousDecision, UnknownFigure
+from perfledger_cost_models.review.document import PreviousDecision, UnknownFigure
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.review.rows import plain_number, whole_usd
 

@@ -8,9 +8,9 @@ from perfledger_cost_models.projection.projection import (
     ProjectedCost,
     Projection,
 )
-from perfledger_cost_models.projection.projection_check import ProjectionCheck
+from perfledger_cost_models.projection.validation import ProjectionCheck
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.measured_changes import ProjectedSpeed
-from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_service.rendering.layout import number_format
 
 

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from perfledger_cost_models.procurement.cost_model import ModelInput, PurchaseMode
 from perfledger_cost_models.procurement.decision import OptionOutcome, SwitchingValue
 from perfledger_cost_models.quote import dated, price_origin
-from perfledger_cost_models.review.review_document import OptionFacts, Review, UnknownFigure
+from perfledger_cost_models.review.document import OptionFacts, Review, UnknownFigure
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean

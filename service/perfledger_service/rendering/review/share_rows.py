@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from perfledger_cost_models.procurement.hour_shares import HourShare, ShareStatement
-from perfledger_cost_models.review.review_document import Review
+from perfledger_cost_models.review.document import Review
 from perfledger_service.rendering.layout import number_format
 
 DEFINITIONS: Mapping[HourShare, str] = {

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from perfledger_cost_models.procurement.cost_model import CostModel, PurchaseOption
-from perfledger_cost_models.review.review_document import Review
+from perfledger_cost_models.review.document import Review
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.xlsx_workbook import CellStyle, Workbook
 

@@ -14,8 +14,8 @@ from perfledger_cost_models.procurement.cost_model import PLAN_YEARS, YEARS
 from perfledger_cost_models.procurement.decision import evaluate_at_modes
 from perfledger_cost_models.procurement.option_formulas import NEED_WORTH
 from perfledger_cost_models.projection.projection import MissingProjection, Projection
+from perfledger_cost_models.review.document import Review, UnknownFigure
 from perfledger_cost_models.review.measured_changes import ProjectedSpeed
-from perfledger_cost_models.review.review_document import Review, UnknownFigure
 from perfledger_cost_models.units import USD
 from perfledger_service.rendering.cost.project import PROJECTED_MARK
 from perfledger_service.rendering.fleet.allocate import allocation_sentences, team_label

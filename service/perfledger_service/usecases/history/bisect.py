@@ -11,7 +11,8 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import METRICS, Metric
 from perfledger.records import Revision, Run
 from perfledger_baselines.estimation.pairing import estimate_pairs
-from perfledger_baselines.history.commits.commit_search import (
+from perfledger_baselines.history.commits.pair_distribution import center_error, likely_center
+from perfledger_baselines.history.commits.search import (
     SURE,
     CommitSearch,
     Comparison,
@@ -22,7 +23,6 @@ from perfledger_baselines.history.commits.commit_search import (
     pairs_needed,
     unexplained_change,
 )
-from perfledger_baselines.history.commits.pair_distribution import center_error, likely_center
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import planned_looks
 from perfledger_runners.checkouts.commit_range import commit_range

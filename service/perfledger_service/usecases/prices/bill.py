@@ -1,8 +1,8 @@
 """Writes the effective prices of a bill as a price sheet."""
 
 from perfledger_cost_models.billing.focus import Bill, paid_prices
+from perfledger_cost_models.prices.check import CheckContext, check_prices
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
-from perfledger_cost_models.prices.price_check import CheckContext, check_prices
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_service.errors import UsageError

@@ -14,12 +14,12 @@ from perfledger_cost_models.price_feeds.aws_savings_plans import OFFER_CODE, rea
 from perfledger_cost_models.price_feeds.azure import MAX_PAGE_BYTES, read_azure
 from perfledger_cost_models.price_feeds.feed_rows import BulkPrices, FeedOrigin
 from perfledger_cost_models.price_feeds.google import read_google
+from perfledger_cost_models.prices.check import CheckContext, check_sheet
+from perfledger_cost_models.prices.diff import sheet_diff
+from perfledger_cost_models.prices.layers import layer_sheets
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
-from perfledger_cost_models.prices.price_check import CheckContext, check_sheet
-from perfledger_cost_models.prices.price_diff import sheet_diff
-from perfledger_cost_models.prices.price_layers import layer_sheets
 from perfledger_cost_models.prices.price_sheet import Price, PriceSheet, PricingModel
-from perfledger_cost_models.prices.price_sheet_writer import text_of
+from perfledger_cost_models.prices.sheet_writer import text_of
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import read_bytes, read_head

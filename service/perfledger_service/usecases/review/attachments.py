@@ -4,7 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from perfledger_cost_models.procurement.plan import ProcurementPlan
-from perfledger_cost_models.review.review_document import ReviewAttachment, ReviewSource
+from perfledger_cost_models.review.document import ReviewAttachment, ReviewSource
 from perfledger_service.usecases.inputs.files import read_bytes
 
 MAX_ATTACHMENT_BYTES = 32 * 2**20  # a quote with pictures has a tenth of it

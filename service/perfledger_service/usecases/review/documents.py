@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import assert_never
 
 from perfledger_cost_models.billing.showback import CostAllocation
-from perfledger_cost_models.review.review_document import Review
+from perfledger_cost_models.review.document import Review
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.fleet.allocation_focus import allocation_focus
 from perfledger_service.rendering.review.first_page import first_page

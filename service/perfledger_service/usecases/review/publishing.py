@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from perfledger_cost_models.review.review_document import Review
+from perfledger_cost_models.review.document import Review
 from perfledger_service.errors import TooLargeError
 from perfledger_service.rendering.review.first_page import first_page
 from perfledger_service.store.database import read_session, write_session

@@ -9,13 +9,13 @@ from perfledger.bundle import Bundle
 from perfledger.records import Side
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.procurement.plan import ProcurementPlan
-from perfledger_cost_models.projection.projection_check import (
+from perfledger_cost_models.projection.published_results import packaged_ratios
+from perfledger_cost_models.projection.validation import (
     ProjectionCheck,
     check_of,
     leave_one_out,
     model_of,
 )
-from perfledger_cost_models.projection.published_results import packaged_ratios
 from perfledger_cost_models.projection.workload_descriptor import packaged_descriptors
 from perfledger_cost_models.review.measured_changes import MeasuredSpeed, ProjectedSpeed
 from perfledger_service.errors import NotFoundError, UsageError

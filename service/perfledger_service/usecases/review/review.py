@@ -23,8 +23,9 @@ from perfledger_cost_models.procurement.plan import (
     UsageFiles,
     read_plan,
 )
-from perfledger_cost_models.projection.projection_check import ProjectionCheck
-from perfledger_cost_models.review.build_review import ReviewInputs, build_review
+from perfledger_cost_models.projection.validation import ProjectionCheck
+from perfledger_cost_models.review.build import ReviewInputs, build_review
+from perfledger_cost_models.review.document import Review, ReviewSource, UnknownFigure
 from perfledger_cost_models.review.measured_changes import QuarterRecords
 from perfledger_cost_models.review.measured_shares import busy_share
 from perfledger_cost_models.review.previous_review import (
@@ -34,7 +35,6 @@ from perfledger_cost_models.review.previous_review import (
 )
 from perfledger_cost_models.review.quarter import Quarter, quarter_of
 from perfledger_cost_models.review.queue_waits import RecordedWaits, recorded_waits
-from perfledger_cost_models.review.review_document import Review, ReviewSource, UnknownFigure
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.tco.hardware_inputs import (
     packaged_hardware_inputs,

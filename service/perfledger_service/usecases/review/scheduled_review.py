@@ -9,8 +9,8 @@ import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
+from perfledger_cost_models.review.document import Review
 from perfledger_cost_models.review.quarter import Quarter, quarter_at
-from perfledger_cost_models.review.review_document import Review
 from perfledger_service.errors import NotFoundError, SettingsError, UsageError
 from perfledger_service.settings.review import ReviewSettings
 from perfledger_service.settings.service import price_settings

@@ -7,7 +7,7 @@ import pytest
 
 from perfledger.metrics import CPU_TIME, STEP_TIME
 from perfledger.records import Revision
-from perfledger_baselines.history.commits.commit_search import SearchStatus
+from perfledger_baselines.history.commits.search import SearchStatus
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_service.rendering.history.bisect import (
     bisection_document,

@@ -7,7 +7,7 @@ import pytest
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Revision
-from perfledger_baselines.history.commits.commit_search import SearchStatus
+from perfledger_baselines.history.commits.search import SearchStatus
 from perfledger_service.rendering.history.bisect_plot import WIDTH, bisection_svg, bisection_text
 from perfledger_service.values.commit_bisection import (
     BisectedCommit,

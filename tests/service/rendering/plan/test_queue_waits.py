@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.queue_waits import RecordedWaits, WaitFigures
-from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_service.rendering.layout.number_format import NOTHING
 from perfledger_service.rendering.plan.queue_waits import wait_rows, wait_sentence
 

@@ -14,9 +14,9 @@ from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger.step_work import BYTES, FLOPS, Count, CountedWork, StepWork
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.procurement.plan import read_plan
-from perfledger_cost_models.review.build_review import ReviewInputs, build_review
+from perfledger_cost_models.review.build import ReviewInputs, build_review
+from perfledger_cost_models.review.document import Review, UnknownFigure
 from perfledger_cost_models.review.quarter import quarter_of
-from perfledger_cost_models.review.review_document import Review, UnknownFigure
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_runners.bundles.bundle_files import write_bundle
 from perfledger_service.rendering.review.xlsx import review_xlsx

@@ -8,7 +8,7 @@ import pytest
 from perfledger_cost_models.billing.allocated_hours import HeatMap, WeeklyHours
 from perfledger_cost_models.billing.cost_allocation import AllocationRow
 from perfledger_cost_models.billing.showback import CostAllocation
-from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_service.rendering.review.allocation_rows import allocation_tables
 from perfledger_service.rendering.review.rows import MAX_ROWS
 

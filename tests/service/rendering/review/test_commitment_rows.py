@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
-from perfledger_cost_models.review.review_document import (
+from perfledger_cost_models.review.document import (
     CommitmentMetrics,
     MarketRemark,
     UnknownFigure,

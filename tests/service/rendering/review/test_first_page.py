@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_service.rendering.review.first_page import (
     first_page,
     outlook_sentence,

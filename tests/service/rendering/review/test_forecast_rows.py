@@ -6,7 +6,7 @@ import pytest
 
 from perfledger_cost_models.forecasting.calendar_periods import PeriodCalendar, PeriodLength
 from perfledger_cost_models.forecasting.forecast import Forecast, ForecastQuantity, Forecasts
-from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_service.rendering.review.forecast_rows import (
     forecast_tables,
     named_periods,

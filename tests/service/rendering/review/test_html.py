@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from perfledger_cost_models.billing.budget_variance import BudgetVariance
-from perfledger_cost_models.review.review_document import (
+from perfledger_cost_models.review.document import (
     PreviousDecision,
     TeamHours,
     UnknownFigure,

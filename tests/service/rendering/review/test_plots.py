@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger_cost_models.energy.energy import CarbonEmissions
-from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_service.rendering.chart.marks import BandMark, BarMark, LineMark, Tone
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.review.plots import (

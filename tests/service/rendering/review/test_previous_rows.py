@@ -3,7 +3,7 @@ from decimal import Decimal
 import pytest
 
 from perfledger_cost_models.billing.budget_variance import BudgetVariance, ExpectedQuarter
-from perfledger_cost_models.review.review_document import PreviousDecision, UnknownFigure
+from perfledger_cost_models.review.document import PreviousDecision, UnknownFigure
 from perfledger_service.rendering.layout.number_format import NOTHING
 from perfledger_service.rendering.review.previous_rows import previous_quarter_text
 

@@ -2,9 +2,9 @@ from dataclasses import replace
 from datetime import date
 
 from perfledger_cost_models.projection.projection import Projection
-from perfledger_cost_models.projection.projection_check import ProjectionCheck
+from perfledger_cost_models.projection.validation import ProjectionCheck
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.measured_changes import ProjectedSpeed
-from perfledger_cost_models.review.review_document import UnknownFigure
 from perfledger_service.rendering.layout.number_format import NOTHING
 from perfledger_service.rendering.review.projection_rows import (
     projection_check_sentence,

@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 from perfledger_cost_models.procurement.decision import evaluate
-from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_service.rendering.review.xlsx import review_xlsx
 
 CHANGED = {

@@ -6,9 +6,9 @@ from statistics import median
 import pytest
 
 from perfledger_cost_models.projection.projection import Projection, project
-from perfledger_cost_models.projection.projection_check import leave_one_out, model_of
 from perfledger_cost_models.projection.projection_error import PairClass, calibrate, residuals_of
 from perfledger_cost_models.projection.published_results import packaged_ratios
+from perfledger_cost_models.projection.validation import leave_one_out, model_of
 from perfledger_cost_models.projection.workload_descriptor import packaged_descriptors
 from perfledger_profiles.hardware.device_peaks import known_hardware
 from perfledger_service.usecases.cost.device_efficiency import known_roofs, roofs_of

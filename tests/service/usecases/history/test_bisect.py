@@ -7,8 +7,8 @@ import pytest
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Revision, Run, Side
-from perfledger_baselines.history.commits.commit_search import SURE, SearchStatus
 from perfledger_baselines.history.commits.pair_distribution import center_error
+from perfledger_baselines.history.commits.search import SURE, SearchStatus
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.history.bisect import (
     MOST_CHECKS,

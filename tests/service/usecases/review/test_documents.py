@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.review.documents import write_review
 from perfledger_service.usecases.review.review_format import ReviewFormat

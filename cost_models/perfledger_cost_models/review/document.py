@@ -18,7 +18,7 @@ from perfledger_cost_models.procurement.cost_model import CostModel, InputBasis,
 from perfledger_cost_models.procurement.decision import Band, OptionOutcome, PurchaseDecision
 from perfledger_cost_models.procurement.hour_shares import ShareStatement
 from perfledger_cost_models.procurement.owned_supply import SupplyYears
-from perfledger_cost_models.projection.projection_check import ProjectionCheck
+from perfledger_cost_models.projection.validation import ProjectionCheck
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_cost_models.review.measured_changes import (
     LandedChange,

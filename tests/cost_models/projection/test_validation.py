@@ -4,13 +4,13 @@ from math import exp
 import msgspec
 import pytest
 
-from perfledger_cost_models.projection.projection_check import (
+from perfledger_cost_models.projection.published_results import PublishedRatio
+from perfledger_cost_models.projection.roofline import DeviceRoofs
+from perfledger_cost_models.projection.validation import (
     check_of,
     leave_one_out,
     model_of,
 )
-from perfledger_cost_models.projection.published_results import PublishedRatio
-from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.projection.workload_descriptor import (
     ArithmeticWork,
     MemoryTraffic,

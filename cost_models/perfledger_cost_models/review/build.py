@@ -10,8 +10,8 @@ import msgspec
 from perfledger_cost_models.billing.budget_variance import ExpectedQuarter
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.billing.showback import LabelledUsage
-from perfledger_cost_models.change.change_price import NO_TRANSFERS
 from perfledger_cost_models.change.device_transfer import DeviceTransfers
+from perfledger_cost_models.change.price import NO_TRANSFERS
 from perfledger_cost_models.draws import DRAWS, SEED
 from perfledger_cost_models.forecasting.forecast import Forecasts
 from perfledger_cost_models.money import to_decimal
@@ -50,7 +50,7 @@ from perfledger_cost_models.procurement.plan import (
     own_hardware_inputs,
 )
 from perfledger_cost_models.procurement.purchase_options import purchase_options
-from perfledger_cost_models.projection.projection_check import ProjectionCheck
+from perfledger_cost_models.projection.validation import ProjectionCheck
 from perfledger_cost_models.review.commitment_metrics import commitment_metrics, market_remarks
 from perfledger_cost_models.review.demand_and_spend import (
     allocation_of,
@@ -60,6 +60,15 @@ from perfledger_cost_models.review.demand_and_spend import (
     hours_kind,
     team_hours,
     workload_hours,
+)
+from perfledger_cost_models.review.document import (
+    DemandSection,
+    OptionFacts,
+    PreviousDecision,
+    Review,
+    ReviewAttachment,
+    ReviewSource,
+    UnknownFigure,
 )
 from perfledger_cost_models.review.measured_changes import (
     QuarterRecords,
@@ -72,15 +81,6 @@ from perfledger_cost_models.review.previous_review import PreviousReview, previo
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.review.quarter_forecast import quarter_forecasts
 from perfledger_cost_models.review.queue_waits import RecordedWaits
-from perfledger_cost_models.review.review_document import (
-    DemandSection,
-    OptionFacts,
-    PreviousDecision,
-    Review,
-    ReviewAttachment,
-    ReviewSource,
-    UnknownFigure,
-)
 from perfledger_cost_models.review.sections import performance_of, risks_of, supply_of
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet

@@ -11,6 +11,7 @@ from datetime import date
 from decimal import Decimal
 
 from perfledger_cost_models.csv_table import PriceSheetError, SheetRow, iso_date, read_rows
+from perfledger_cost_models.prices.diff import newest_prices
 from perfledger_cost_models.prices.exchange_rates import ExchangeRateTable
 from perfledger_cost_models.prices.history_rules import ONE_DAY
 from perfledger_cost_models.prices.plausibility_rules import (
@@ -18,7 +19,6 @@ from perfledger_cost_models.prices.plausibility_rules import (
     RULES_OF_OWN_PRICES,
     RULES_WITH_HISTORY,
 )
-from perfledger_cost_models.prices.price_diff import newest_prices
 from perfledger_cost_models.prices.price_list import is_unknown, read_price, read_unknown
 from perfledger_cost_models.prices.price_sheet import (
     COLUMNS,

@@ -4,10 +4,10 @@ from decimal import Decimal
 
 from hypothesis import given, strategies as st
 
+from perfledger_cost_models.prices.check import check_sheet
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
-from perfledger_cost_models.prices.price_check import check_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet
-from perfledger_cost_models.prices.price_sheet_writer import text_of
+from perfledger_cost_models.prices.sheet_writer import text_of
 
 
 def test_the_packaged_sheet_reads_back_as_it_was():

@@ -10,7 +10,7 @@ from scipy.stats import norm, t as student
 
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger_baselines.estimation.pairing import Pair
-from perfledger_baselines.history.commits.commit_search import (
+from perfledger_baselines.history.commits.search import (
     SURE,
     CommitSearch,
     Comparison,
