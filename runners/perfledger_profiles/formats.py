@@ -293,7 +293,8 @@ def _reader(format_: ProfileFormat, path: Path, choice: DeviceChoice) -> PathRea
         return partial(PATH_READERS[format_], choice=choice)
     if not choice.is_any:
         msg = (
-            f"{path.name} has no timeline of devices to choose from: leave --device and --rank out"
+            f"{path.name} has no timeline of devices to choose from: leave out "
+            "--device-number and --rank"
         )
         raise ProfileError(msg)
     return partial(_read_bytes, READERS[format_])

@@ -40,7 +40,7 @@ _COPIES = (
     ("memset", re.compile(r"memset", re.IGNORECASE)),
 )
 
-_NO_CHOICE = "sums have no timeline of devices to choose from: leave --device and --rank out"
+_NO_CHOICE = "sums have no timeline of devices to choose from: leave out --device-number and --rank"
 _NO_TIMELINE = (
     "sums have no timeline to export: record a trace (nsys stats -r cuda_gpu_trace) instead"
 )

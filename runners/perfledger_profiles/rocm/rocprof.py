@@ -47,7 +47,9 @@ _DIRECTIONS = {
 # Statistics of calls and of domains have the columns of those of kernels.
 _API = re.compile(r"((?:__)?hip[A-Z]|hsa_|roctx|rccl|nccl(?!.*Kernel)).*|[A-Z]+(_[A-Z]+)+")
 _AGENT = "Agent "
-_NO_CHOICE = "statistics have no timeline of devices to choose from: leave --device and --rank out"
+_NO_CHOICE = (
+    "statistics have no timeline of devices to choose from: leave out --device-number and --rank"
+)
 _NO_KERNELS = (
     "these statistics are of calls or domains, without kernels or copies: give those of kernels "
     "(*_kernel_stats.csv), or a trace"

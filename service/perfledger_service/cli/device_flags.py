@@ -7,7 +7,12 @@ from perfledger_service.cli.option_groups import what
 
 Device = Annotated[
     int | None,
-    what("only this device of the recording, by its number", metavar="NUMBER", minimum=0),
+    what(
+        "only the device of this number in the recording",
+        metavar="NUMBER",
+        flag="--device-number",
+        minimum=0,
+    ),
 ]
 Rank = Annotated[
     int | None,
@@ -16,5 +21,5 @@ Rank = Annotated[
 
 
 def choice_of(device: int | None, rank: int | None) -> DeviceChoice:
-    """Return the choice of --device and --rank."""
+    """Return the choice of --device-number and --rank."""
     return DeviceChoice(device=device, rank=rank)

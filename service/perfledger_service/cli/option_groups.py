@@ -1,5 +1,6 @@
 """Declares arguments and options under the three headings of a help text."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 
@@ -18,13 +19,23 @@ class OptionGroup(StrEnum):
     OUTPUT = "Output"
 
 
-def argument(help_text: str, *, metavar: str, default: bool | str = False) -> ArgumentInfo:
+def argument(
+    help_text: str,
+    *,
+    metavar: str,
+    default: bool | str = False,
+    parser: Callable[[str], str] | None = None,
+) -> ArgumentInfo:
     """Declare a positional argument, which is always under "What".
 
-    `default` is shown as its default value.
+    `default` is shown as its default value; `parser` checks a value.
     """
     info: ArgumentInfo = typer.Argument(
-        help=help_text, metavar=metavar, rich_help_panel=OptionGroup.WHAT, show_default=default
+        help=help_text,
+        metavar=metavar,
+        rich_help_panel=OptionGroup.WHAT,
+        show_default=default,
+        parser=parser,
     )
     return info
 
@@ -38,11 +49,12 @@ def _option(
     environment: str | None = None,
     minimum: float | None = None,
     default: bool | str = True,
+    parser: Callable[[str], str] | None = None,
 ) -> OptionInfo:
     """Declare an option.
 
     A choice has no metavar. A flag is declared by its name, so that it has no opposite. `default`
-    is shown instead of the default value.
+    is shown instead of the default value; `parser` checks a value.
     """
     info: OptionInfo = typer.Option(
         *(() if flag is None else (flag,)),
@@ -54,6 +66,7 @@ def _option(
         formats=[_DAY_FORMAT] if metavar == DAY else None,
         show_default=default,
         rich_help_panel=group,
+        parser=parser,
     )
     return info
 

@@ -4,9 +4,13 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
+from typing import Annotated
 
+from perfledger_service.cli.option_groups import argument
 from perfledger_service.errors import UsageError
 from perfledger_service.values.storage.retention import STORE_CLASSES, RetentionClass
+
+REPOSITORY = "OWNER/NAME"  # the metavar of what `repository_name` reads
 
 
 class TrustedWord(StrEnum):
@@ -14,6 +18,23 @@ class TrustedWord(StrEnum):
 
     GITHUB = "github"
     RUNNERS = "runners"
+
+
+def repository_name(text: str) -> str:
+    """Return a repository's name, "" for none; raises UsageError for another form."""
+    from perfledger_runners.checkouts.repository_name import is_repository_name
+
+    if text and not is_repository_name(text):
+        msg = f"{text[:200]!r} is not a repository: give {REPOSITORY}, such as octo/models"
+        raise UsageError(msg)
+    return text
+
+
+# The project that a command is about.
+Repository = Annotated[
+    str,
+    argument("the repository, as GitHub writes it", metavar=REPOSITORY, parser=repository_name),
+]
 
 
 def usd(text: str, option: str) -> Decimal:

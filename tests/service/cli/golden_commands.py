@@ -15,13 +15,13 @@ COMMANDS = {
         ("svg",),
     ),
     "history_detect_other_tool": ("history detect data.js", TEXTS),
-    "history_import": ("history import data.js --project octo/models --dry-run", TEXTS),
+    "history_import": ("history import data.js --repository octo/models --dry-run", TEXTS),
     "trace_summary": ("trace summary trace.json", (*PICTURES, "speedscope")),
     "trace_summary_ranks": ("trace summary rank0.json rank1.json", TEXTS),
     "trace_diff": ("trace diff base.json head.json --base-repeat base2.json", PICTURES),
     "trace_whatif": ("trace whatif trace.json --speedup input=2", TEXTS),
     "trace_mfu": (
-        "trace mfu trace.json --units-per-step 8192 --parameters 7e9 --device h100-sxm5-80gb",
+        "trace mfu trace.json --units-per-step 8192 --parameters 7e9 --accelerator h100-sxm5-80gb",
         TEXTS,
     ),
     "cost_energy": (
@@ -33,7 +33,7 @@ COMMANDS = {
         TEXTS,
     ),
     "cost_project": (
-        "cost project training/bert --source-device A100-80GB --units-per-second 1200",
+        "cost project training/bert --source-accelerator A100-80GB --units-per-second 1200",
         PICTURES,
     ),
     "cost_change": ("cost change bundle.json --config fleet.toml", PICTURES),
@@ -67,7 +67,7 @@ COMMANDS = {
         "fleet faults --faults 3 --devices 512 --days 365 --fleet-devices 2048",
         TEXTS,
     ),
-    "plan_elastic": ("plan elastic jobs.csv --speeds speeds.csv --devices A100-80GB=8", TEXTS),
+    "plan_elastic": ("plan elastic jobs.csv --speeds speeds.csv --capacity A100-80GB=8", TEXTS),
     "plan_queue_rates": (
         "plan queue --devices 16 --arrivals-per-hour 10 --service-minutes 60 --max-wait-minutes 5",
         TEXTS,
@@ -78,7 +78,7 @@ COMMANDS = {
         "cost payments p5.48xlarge/savings_plan/1y_all_upfront --devices 16 --start 2027-01-01",
         TEXTS,
     ),
-    "cost_projected_bundle": ("cost project bundle.json --target-device H100-80GB", TEXTS),
+    "cost_projected_bundle": ("cost project bundle.json --target-accelerator H100-80GB", TEXTS),
     "cost_tco": ("cost tco", PICTURES),
     "cost_compare_two": ("cost compare --at p4d,p5 --allocated-share 60", ("table", "json")),
     "report": ("report bundle.json", ("table", "markdown", "json")),
@@ -106,7 +106,7 @@ COMMANDS = {
         ("table", "json", "svg"),
     ),
     "small_project": (
-        "cost project training/bert --source-device A100-80GB --units-per-second 0.5",
+        "cost project training/bert --source-accelerator A100-80GB --units-per-second 0.5",
         ("table", "json"),
     ),
     "small_queue": (

@@ -98,7 +98,7 @@ IN_CI = (
     "v1.0 main --workloads-from .",
     "bench load benchmarks.example:square_roots",
     "bench load benchmarks.example:square_roots --concurrency 1,2,4 --json",
-    "--devices A100-80GB=8 --devices H100-80GB=4 --json",
+    "--capacity A100-80GB=8 --capacity H100-80GB=4 --json",
     "perfledger server restore backup.zip --json",
     "perfledger check",
     "perfledger check -k 'example and not slow' --budget 2m",

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from functools import cache
 
 from typer.testing import CliRunner
@@ -133,6 +134,16 @@ def test_every_command_that_has_formats_has_json_and_a_file():
 
     assert len(formatted) > 30
     assert all("  --json " in text and "  --output " in text for text in formatted)
+
+
+def test_an_option_takes_the_same_kind_of_value_in_every_command():
+    values = {"--device-price", "--output", "--request-rate", "--step-seconds", "--workload"}
+    metavars = defaultdict(set)
+    for path in HELPS:
+        for option, metavar in re.findall(r"^  (--\S+) ([A-Z|=/]+)\b", help_of(path), re.MULTILINE):
+            metavars[option].add(metavar)
+
+    assert {option for option, each in metavars.items() if len(each) > 1} == values
 
 
 def test_every_command_that_prints_a_result_has_json():

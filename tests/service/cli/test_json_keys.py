@@ -39,7 +39,7 @@ COMMANDS = (
     "cost payments p5.48xlarge/savings_plan/1y_all_upfront --devices 16 --start 2027-01-01",
     "cost api --input-usd 0.60 --output-usd 2.40 --at on-prem,p5",
     "fleet faults --faults 419 --devices 16384 --days 54",
-    "cost project training/bert --source-device A100-80GB --units-per-second 1200",
+    "cost project training/bert --source-accelerator A100-80GB --units-per-second 1200",
     "cost change bundle.json --config fleet.toml",
     "plan rightsize curve.json --p99 80ms --request-rate 120",
     "prices list",

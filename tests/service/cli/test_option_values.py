@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_service.cli.option_values import parse_moment, today, usd
+from perfledger_service.cli.option_values import parse_moment, repository_name, today, usd
 from perfledger_service.errors import UsageError
 
 
@@ -16,6 +16,34 @@ def test_an_amount_is_read(text, amount):
 def test_what_is_no_amount_names_its_option(text):
     with pytest.raises(UsageError, match=r"--amount-usd is .*: give USD as a number"):
         usd(text, "--amount-usd")
+
+
+@pytest.mark.parametrize("text", ["octo/models", "Octo/.github", ""])
+def test_a_repository_is_owner_and_name(text):
+    assert repository_name(text) == text
+
+
+@pytest.mark.parametrize("text", ["models", "github.com/octo/models", "https://github.com/octo/x"])
+def test_another_form_of_a_repository_is_an_error_with_an_example(text):
+    with pytest.raises(
+        UsageError, match="is not a repository: give OWNER/NAME, such as octo/models"
+    ):
+        repository_name(text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("server", "job", "list", "models"),
+        ("server", "audit", "--repository", "models"),
+        ("server", "export", "folder", "--repository", "models"),
+        ("check", "--repository", "https://github.com/octo/models"),
+        ("history", "import", "data.js", "--repository", "models"),
+    ],
+)
+def test_every_command_takes_the_same_form_of_a_repository(run, words):
+    with pytest.raises(UsageError, match="is not a repository: give OWNER/NAME"):
+        run(*words)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import typer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, out, what
+from perfledger_service.cli.option_values import REPOSITORY, repository_name
 from perfledger_service.cli.output import DocumentOutput
 
 
@@ -37,7 +38,13 @@ def builtin(
     *,
     canary_flags: CanaryFlags,
     repository: Annotated[
-        str, what("owner/name in the bundle", metavar="REPOSITORY", default="that of origin")
+        str,
+        what(
+            "the repository that the bundle names",
+            metavar=REPOSITORY,
+            default="that of origin",
+            parser=repository_name,
+        ),
     ] = "",
     save_bundle: Annotated[
         Path | None, out("also write a bundle for `perfledger upload` to this file", metavar="FILE")
@@ -47,8 +54,8 @@ def builtin(
     """Measure built-in workloads, and compare them with what the device should reach.
 
     They run in torch and JAX, with the repository's Python: matrix products, attention, copies,
-    all-reduce, model blocks, a data loader. A service that the bundle is uploaded to compares the
-    device with its own history and with its siblings. Exits with 1 if one is slow, with 3 if none
+    all-reduce, model blocks, a data loader. Upload the bundle, and the service compares the
+    device with its own history and its siblings. Exits with 1 if one is slow, with 3 if none
     could be measured.
     """
     from rich.console import Console

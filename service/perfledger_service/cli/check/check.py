@@ -13,6 +13,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger_service.cli.command import command
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import how, out, what
+from perfledger_service.cli.option_values import REPOSITORY, repository_name
 from perfledger_service.cli.output import Format, Formats, Output, check_writable
 from perfledger_service.cli.service_target import UploadUrl
 from perfledger_service.cli.workload_flags import AsvSuite, Expression, PytestSuite, suite_of
@@ -45,13 +46,21 @@ class ChangeFlags:
     ] = None
     workloads_from: Annotated[
         str,
-        what("use the workloads of this revision or folder on both sides", metavar="REVISION|DIR"),
+        what(
+            "use the workloads of this revision or folder on both sides", metavar="REVISION|FOLDER"
+        ),
     ] = ""
     k: Expression = ""
     asv: AsvSuite = False
     pytest: PytestSuite = False
     repository: Annotated[
-        str, what("owner/name on GitHub", metavar="NAME", environment="GITHUB_REPOSITORY")
+        str,
+        what(
+            "the repository on GitHub",
+            metavar=REPOSITORY,
+            environment="GITHUB_REPOSITORY",
+            parser=repository_name,
+        ),
     ] = ""
     pull_request: Annotated[
         int | None,
@@ -176,7 +185,7 @@ def check(
     if output.output is not None:
         check_writable(output.output)
     if save and save_bundle is not None:
-        msg = "--save and --save-bundle are two places: give one of them"
+        msg = "--save and --save-bundle cannot be combined: give one of them"
         raise UsageError(msg)
     also = named_bundle_path(save, os.environ) if save else save_bundle
     prepare_spool(os.environ, also=also)

@@ -34,13 +34,13 @@ def api(
         ),
     ] = "on-prem,p5",
     devices_per_replica: Annotated[
-        int, what("devices that serve one copy of the model", metavar="N")
+        int, what("devices that serve one copy of the model", metavar="COUNT")
     ] = 1,
     ownership: OwnershipFlags,
     price_flags: PriceFlags,
     output: DocumentOutput,
 ) -> None:
-    """Compute the tokens per second from which a model on own or rented devices beats an API."""
+    """Compute from how many tokens per second your own or rented devices beat an API."""
     from perfledger_service.rendering.cost.api import api_document
     from perfledger_service.usecases.cost.api import ApiComparison, api_break_evens, api_price
     from perfledger_service.usecases.cost.places import places_of

@@ -27,12 +27,12 @@ def payments(
         str, argument("a commitment: p5.48xlarge/savings_plan/1y_all_upfront", metavar="OPTION")
     ],
     *,
-    devices: Annotated[int, what("accelerators committed to", metavar="N")],
+    devices: Annotated[int, what("accelerators committed to", metavar="COUNT")],
     start: Annotated[datetime, what("first day of the term", metavar=DAY)],
     price_flags: PriceFlags,
     output: DocumentOutput,
 ) -> None:
-    """Schedule what a commitment pays once and hourly, month by month over its term."""
+    """List a commitment's payments, upfront and hourly, for each month of its term."""
     from perfledger_service.rendering.cost.payments import payments_document
     from perfledger_service.usecases.cost.payments import scheduled_payments
 

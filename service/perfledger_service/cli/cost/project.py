@@ -19,8 +19,8 @@ class SubjectFlags:
     """The options that complete the workload of a file."""
 
     workload: Annotated[str, what("which workload, if there are several", metavar="NAME")] = ""
-    source_device: Annotated[
-        str, what("the device that it runs on; a bundle already names it", metavar="DEVICE")
+    source_accelerator: Annotated[
+        str, what("the accelerator that it runs on; a bundle names it", metavar="NAME")
     ] = ""
     units_per_second: Annotated[
         float | None, what("speed of one source device; a bundle already has it", metavar="RATE")
@@ -39,9 +39,9 @@ class SubjectFlags:
         from perfledger_service.usecases.cost.work_rates import PEAK_DTYPE
 
         if not is_declared(file):
-            if self.source_device or self.units_per_second is not None:
+            if self.source_accelerator or self.units_per_second is not None:
                 msg = (
-                    f"{file} has its own device and speed: leave out --source-device and "
+                    f"{file} has its own device and speed: leave out --source-accelerator and "
                     "--units-per-second"
                 )
                 raise UsageError(msg)
@@ -52,16 +52,16 @@ class SubjectFlags:
         return declared_subject(
             file,
             name=self.workload,
-            source=self.source_device,
+            source=self.source_accelerator,
             units_per_second=self.units_per_second,
         )
 
 
 @command(
     examples=(
-        "perfledger cost project bundle.json --target-device H100-80GB",
+        "perfledger cost project bundle.json --target-accelerator H100-80GB",
         (
-            "perfledger cost project training/bert --source-device A100-80GB "
+            "perfledger cost project training/bert --source-accelerator A100-80GB "
             "--units-per-second 1200 --json"
         ),
     )
@@ -75,9 +75,9 @@ def project(
     ],
     *,
     subject: SubjectFlags,
-    target_device: Annotated[
+    target_accelerator: Annotated[
         list[str] | None,
-        what("A100-80GB, h100-sxm5-80gb, TPU-v4, ...; repeatable", metavar="DEVICE"),
+        what("A100-80GB, h100-sxm5-80gb, TPU-v4, ...; repeatable", metavar="NAME"),
     ] = None,
     power_limit: Annotated[
         float | None, what("power limit of the targets", metavar="WATTS", default="their own")
@@ -95,7 +95,7 @@ def project(
     output.write_document(
         project_costs(
             subject.of(workload_source),
-            targets=target_device or (),
+            targets=target_accelerator or (),
             today=today(),
             power_limit_w=power_limit,
         ),

@@ -35,7 +35,10 @@ def bisect(
         str, what("the metric that changed: step_time_p50, cpu_time, peak_memory", metavar="NAME")
     ] = "step_time_p50",
     workloads_from: Annotated[
-        str, what("use the workloads of this revision or folder on all commits", metavar="REVISION")
+        str,
+        what(
+            "use the workloads of this revision or folder on all commits", metavar="REVISION|FOLDER"
+        ),
     ] = "",
     asv: AsvSuite = False,
     pytest: PytestSuite = False,
@@ -65,7 +68,7 @@ def bisect(
     """Find the commit that changed a workload, by measuring a few commits in pairs.
 
     It bisects the first-parent commits from GOOD to BAD, allows for noise, and skips commits that
-    do not build or run. The commit found is checked against its parent, with causes.
+    do not build or run. The commit that it finds is checked against its parent, with causes.
 
     Exit codes: 0 one commit was found, 2 usage or configuration, 3 several commits remain, 4
     internal, 5 GOOD and BAD do not differ, 6 an excluded device.

@@ -8,15 +8,16 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.history.tool_options import CloneFolder, OneMachine, ToolName
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.option_values import REPOSITORY, repository_name
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.service_target import UploadUrl, service_at
 
 
 @command(
     examples=(
-        "perfledger history import data.js --project octo/models --dry-run",
-        "perfledger history import data.js --project octo/models --dry-run --json",
-        "perfledger history import data.js --project octo/models",
+        "perfledger history import data.js --repository octo/models --dry-run",
+        "perfledger history import data.js --repository octo/models --dry-run --json",
+        "perfledger history import data.js --repository octo/models",
     )
 )
 def import_history(
@@ -24,9 +25,12 @@ def import_history(
         list[Path], argument("files or folders of one tool's history", metavar="FILE")
     ],
     *,
-    project: Annotated[str, what("the repository that the commits are of", metavar="OWNER/NAME")],
+    repository: Annotated[
+        str,
+        what("the repository of the commits", metavar=REPOSITORY, parser=repository_name),
+    ],
     worse: Annotated[
-        WorseDirection | None, what("what is worse where the history does not tell it")
+        WorseDirection | None, what("which direction is worse, if the history does not say")
     ] = None,
     source: ToolName = None,
     clone: CloneFolder = None,
@@ -40,8 +44,8 @@ def import_history(
     """Import another tool's history into the service.
 
     Each commit is uploaded once: repeating the command, with more commits or after a failure, adds
-    what is missing. What is imported is a series of its own, of the tool and its machine. It is
-    searched for changes, and is never a baseline, judged or priced.
+    what is missing. Imported results are separate series, one per tool and machine. They are
+    searched for changes, but are never a baseline, judged or priced.
     """
     from rich.console import Console
 
@@ -58,7 +62,7 @@ def import_history(
     with interruptible(), TableBar(Console(stderr=True)) as watcher:
         history, read = read_import(
             files,
-            repository=project,
+            repository=repository,
             watcher=watcher,
             format_=None if source is None else format_named(source),
             clone=clone,
@@ -67,5 +71,5 @@ def import_history(
         )
         if target is not None:
             upload_history(history, target, watcher=watcher)
-    summary = summarize_import(history, read, repository=project, is_dry_run=is_dry_run)
+    summary = summarize_import(history, read, repository=repository, is_dry_run=is_dry_run)
     output.write_document(summary, import_document)

@@ -14,10 +14,10 @@ from perfledger_service.cli.price_flags import PriceFlags
 
 @command(
     examples=(
-        "perfledger plan elastic jobs.csv --speeds speeds.csv --devices A100-80GB=8",
+        "perfledger plan elastic jobs.csv --speeds speeds.csv --capacity A100-80GB=8",
         (
-            "perfledger plan elastic jobs.csv --speeds speeds.csv --devices A100-80GB=8 "
-            "--devices H100-80GB=4 --json"
+            "perfledger plan elastic jobs.csv --speeds speeds.csv --capacity A100-80GB=8 "
+            "--capacity H100-80GB=4 --json"
         ),
     )
 )
@@ -30,7 +30,7 @@ def elastic(
         Path,
         what("CSV of speeds: device_class, devices, speed and optionally team", metavar="FILE"),
     ],
-    devices: Annotated[
+    capacity: Annotated[
         list[str], what("devices of a class: A100-80GB=16; repeatable", metavar="CLASS=COUNT")
     ],
     recorded_on: Annotated[
@@ -57,7 +57,7 @@ def elastic(
         compare_elastic(
             log_of(log, source),
             ElasticCluster(
-                devices=devices,
+                devices=capacity,
                 speeds=speeds,
                 recorded_on=recorded_on,
                 restart_s=restart_seconds,

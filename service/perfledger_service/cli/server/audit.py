@@ -4,6 +4,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import what
+from perfledger_service.cli.option_values import REPOSITORY, repository_name
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 
@@ -17,7 +18,9 @@ from perfledger_service.cli.server_modules import open_store
 )
 def audit(
     *,
-    repository: Annotated[str, what("only what is about this project", metavar="OWNER/NAME")] = "",
+    repository: Annotated[
+        str, what("only entries about this project", metavar=REPOSITORY, parser=repository_name)
+    ] = "",
     most: Annotated[int, what("number of entries to list", metavar="COUNT", minimum=1)] = 200,
     output: DocumentOutput,
 ) -> None:

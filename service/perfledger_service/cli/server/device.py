@@ -4,15 +4,13 @@ from datetime import UTC, datetime
 from getpass import getuser
 from typing import Annotated
 
-import typer
-
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how
+from perfledger_service.cli.option_values import Repository
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.values.people.person import Actor
 
-Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
 DeviceName = Annotated[str, argument("its name, as `list` prints it", metavar="DEVICE")]
 
 
@@ -36,20 +34,21 @@ def list_devices(repository: Repository, *, output: DocumentOutput) -> None:
 @command(
     examples=(
         "perfledger server device quarantine octo/models GPU-1 --reason 'its fan is broken'",
-        "perfledger server device quarantine octo/models GPU-1 --reason 'see ticket 12'",
+        "perfledger server device quarantine octo/models GPU-1 --reason 'see ticket 12' --json",
     )
 )
 def quarantine(
     repository: Repository,
     device: DeviceName,
     *,
-    reason: Annotated[str, how("why it is not to be measured on", metavar="TEXT")] = "",
+    reason: Annotated[str, how("why the device must not be measured on", metavar="TEXT")] = "",
+    output: DocumentOutput,
 ) -> None:
-    """Put a device in quarantine: its runner gets no job but canaries until it is released.
+    """Put a device in quarantine, so that its runner gets only canaries until its release.
 
-    What is measured on it anyway is marked, and the history does not take it.
+    Other measurements on the device are marked and left out of the history.
     """
-    from perfledger_service.rendering.layout.escape import clean
+    from perfledger_service.rendering.server.device import quarantine_document
 
     with open_store() as engine:
         from perfledger_service.usecases.events.event import project_of_name
@@ -63,26 +62,30 @@ def quarantine(
             reason=reason,
             now=datetime.now(UTC),
         )
-    typer.echo(f"{clean(device)} is in quarantine")
+    output.write_document(
+        device,
+        lambda name: quarantine_document(repository, name, reason=reason, is_quarantined=True),
+    )
 
 
 @command(
     examples=(
         "perfledger server device release octo/models GPU-2 --reason 'its fan is replaced'",
-        "perfledger server device release octo/models GPU-2 --reason 'a false alarm'",
+        "perfledger server device release octo/models GPU-2 --reason 'a false alarm' --json",
     )
 )
 def release(
     repository: Repository,
     device: DeviceName,
     *,
-    reason: Annotated[str, how("why it may be measured on again", metavar="TEXT")] = "",
+    reason: Annotated[str, how("why the device may be measured on again", metavar="TEXT")] = "",
+    output: DocumentOutput,
 ) -> None:
-    """Release a device from quarantine; its own history begins anew.
+    """Release a device from quarantine, and start its history again.
 
     If it is still slower than its siblings, its next two runs of canaries quarantine it again.
     """
-    from perfledger_service.rendering.layout.escape import clean
+    from perfledger_service.rendering.server.device import quarantine_document
 
     with open_store() as engine:
         from perfledger_service.usecases.events.event import project_of_name
@@ -96,4 +99,7 @@ def release(
             reason=reason,
             now=datetime.now(UTC),
         )
-    typer.echo(f"{clean(device)} is released")
+    output.write_document(
+        device,
+        lambda name: quarantine_document(repository, name, reason=reason, is_quarantined=False),
+    )

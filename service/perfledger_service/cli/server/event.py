@@ -7,11 +7,11 @@ from typing import Annotated
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import DAY, argument, how, what
+from perfledger_service.cli.option_values import Repository
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.values.people.person import Actor
 
-Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
 EventId = Annotated[int, argument("its number, as `list` prints it", metavar="EVENT")]
 
 
@@ -34,8 +34,8 @@ def list_events(
 ) -> None:
     """List the changes found in a project's history and on its pull requests.
 
-    Changes at one place are one event. The running service searches a history again within half a
-    minute after it changed.
+    Changes at one place count as one event. The running service searches a history again within
+    half a minute after it changed.
     """
     from perfledger_service.rendering.server.event import events_document
 
@@ -83,7 +83,9 @@ def set_event(
     ],
     *,
     reason: Annotated[str, how("the reason for this state", metavar="TEXT")] = "",
-    owner: Annotated[str, how("who answers for it; required for expected", metavar="NAME")] = "",
+    owner: Annotated[
+        str, how("who is responsible for it; required for expected", metavar="NAME")
+    ] = "",
     until: Annotated[
         datetime | None,
         how("the last day on which it is expected", metavar=DAY, default="no last day"),
@@ -92,8 +94,8 @@ def set_event(
 ) -> None:
     """Set the state of an event, with a reason.
 
-    An expected event is open again after its last day, or once it changed by more than it did when
-    it was set. No one sets an event to fixed: a later change that undoes it does.
+    An expected event reopens after its last day, or if its change grows. An event becomes fixed
+    only when a later change undoes it.
     """
     from perfledger_service.rendering.server.event import event_document
 

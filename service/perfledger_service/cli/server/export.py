@@ -7,6 +7,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.option_values import REPOSITORY, repository_name
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.values.storage.project_export import ExportFormat
@@ -15,8 +16,8 @@ from perfledger_service.values.storage.project_export import ExportFormat
 @command(
     examples=(
         "perfledger server export ledger-2026-11-28",
-        "perfledger server export exported --project octo/models --files parquet",
-        "perfledger server export exported --project octo/models --json",
+        "perfledger server export exported --repository octo/models --files parquet",
+        "perfledger server export exported --repository octo/models --json",
     )
 )
 def export(
@@ -24,17 +25,18 @@ def export(
         Path, argument("a new folder, which only its owner may read", metavar="FOLDER")
     ],
     *,
-    project: Annotated[
+    repository: Annotated[
         list[str] | None,
-        what("only this project, as owner/name; repeatable", metavar="REPOSITORY"),
+        what("only this project; repeatable", metavar=REPOSITORY, parser=repository_name),
     ] = None,
     files: Annotated[ExportFormat, how("format of the files")] = ExportFormat.CSV,
     output: DocumentOutput,
 ) -> None:
     """Export series, points, runs, verdicts and events to files for other programs.
 
-    The files show the database at one moment; the service may run meanwhile. datapackage.json
-    describes their columns. Raw samples and profiles are not among them: a backup has everything.
+    The files are a consistent snapshot, and the service may keep running. datapackage.json
+    describes their columns. Raw samples and profiles are not included: a backup contains
+    everything.
     """
     from rich.console import Console
 
@@ -48,7 +50,7 @@ def export(
             result = export_projects(
                 engine,
                 folder,
-                repositories=project or (),
+                repositories=repository or (),
                 file_format=files,
                 watcher=watcher,
                 now=datetime.now(UTC),

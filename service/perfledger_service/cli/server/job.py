@@ -5,14 +5,11 @@ from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.option_values import Repository
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
-
-Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
 
 
 class RunKind(StrEnum):
@@ -58,14 +55,17 @@ def schedule(
     machine_class: Annotated[str, what("pattern of the machine class", metavar="CLASS")] = "*",
     hour: Annotated[int, how("the hour of the day, UTC", metavar="HOUR", minimum=0)] = 2,
     off: Annotated[bool, how("stop these runs on this class", flag="--off")] = False,
+    output: DocumentOutput,
 ) -> None:
     """Measure the default branch, or the devices, regularly on a machine class.
 
-    A run is queued within half a minute of its hour. Of missed runs only the newest is queued, at
-    once, and none while an earlier one is still waiting. A canary measures the newest commit
-    against itself, and builtin the canaries of `bench builtin`, by which a device that drifts is
-    quarantined.
+    A run is queued within half a minute of its hour. If runs were missed, one is queued
+    immediately, unless an earlier one is still waiting. A canary run measures the newest commit
+    against itself. A builtin run measures the canaries of `bench builtin`, which put drifting
+    devices in quarantine.
     """
+    from perfledger_service.rendering.server.job import schedule_document
+
     with open_store() as engine:
         from perfledger_runners.jobs.runner_job import RunnerJobKind
         from perfledger_service.store.jobs.job_policies import JobSchedule
@@ -74,18 +74,22 @@ def schedule(
         job_kind = RunnerJobKind(kind)
         if off:
             end_schedule(engine, repository, job_kind, machine_class)
-            typer.echo(f"no more {kind} runs of {repository} on {machine_class}")
-            return
-        runs = JobSchedule(kind=job_kind, machine_class=machine_class, hour=hour)
-        schedule_runs(engine, repository, runs)
-    typer.echo(f"{kind} runs of {repository} on {machine_class} at {hour:02}:00 UTC")
+        else:
+            runs = JobSchedule(kind=job_kind, machine_class=machine_class, hour=hour)
+            schedule_runs(engine, repository, runs)
+    output.write_document(
+        None if off else hour,
+        lambda start: schedule_document(
+            repository, kind=kind, machine_class=machine_class, hour=start
+        ),
+    )
 
 
 @command(
     examples=(
         "perfledger server job budget octo/models --device-minutes 600",
         "perfledger server job budget octo/models --usd 50 --device-price 2.99",
-        "perfledger server job budget octo/models",
+        "perfledger server job budget octo/models --json",
     )
 )
 def budget(
@@ -101,21 +105,30 @@ def budget(
     device_price: Annotated[
         float | None, how("USD per device-hour", metavar="USD", minimum=0, default="unknown")
     ] = None,
+    output: DocumentOutput,
 ) -> None:
     """Limit the device time and cost of a project's jobs per week (Monday to Sunday, UTC).
 
     A job over the limit waits, and `server job list` says why. A job that has not ended counts as
     ten minutes.
     """
+    from perfledger_service.rendering.server.job import budget_document
+
     with open_store() as engine:
         from perfledger_service.store.jobs.job_policies import JobBudget
         from perfledger_service.usecases.jobs.job import limit_jobs
 
         limits = JobBudget(device_minutes=device_minutes, usd=usd, usd_per_device_hour=device_price)
         limit_jobs(engine, repository, limits)
-    minutes = "any number of" if device_minutes is None else f"{device_minutes:g}"
-    cost = "any cost" if usd is None else f"{usd:g} USD"
-    typer.echo(f"jobs of {repository} may hold {minutes} device-minutes a week, at {cost}")
+    output.write_document(
+        limits,
+        lambda each: budget_document(
+            repository,
+            device_minutes=each.device_minutes,
+            usd=each.usd,
+            usd_per_device_hour=each.usd_per_device_hour,
+        ),
+    )
 
 
 @command(
@@ -132,10 +145,15 @@ def cancel(
     job: Annotated[str, argument("the job's id, from `server job list --json`", metavar="JOB")],
     *,
     reason: Annotated[str, how("the reason to show", metavar="TEXT")] = "by the operator",
+    output: DocumentOutput,
 ) -> None:
     """Cancel a job; a runner that is measuring it stops at its next heartbeat."""
+    from perfledger_service.rendering.server.job import cancelled_job_document
+
     with open_store() as engine:
         from perfledger_service.usecases.jobs.job import cancel_by_operator
 
-        cancel_by_operator(engine, repository, job, reason=reason, now=datetime.now(UTC))
-    typer.echo(f"job {job} is cancelled")
+        cancelled = cancel_by_operator(
+            engine, repository, job, reason=reason, now=datetime.now(UTC)
+        )
+    output.write_document(cancelled, partial(cancelled_job_document, repository))

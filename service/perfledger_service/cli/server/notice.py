@@ -6,15 +6,15 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.option_values import Repository
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor
 
-Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
 Channel = Annotated[NoticeChannel, argument("webhook, mail or issue", metavar="CHANNEL")]
 Address = Annotated[
-    str, argument("a webhook's name in the settings, or an address of mail", metavar="ADDRESS")
+    str, argument("a webhook's name in the settings, or an email address", metavar="ADDRESS")
 ]
 
 
@@ -37,13 +37,13 @@ def add(
         bool, what("also the triage report, on Mondays at 08:00 UTC", flag="--weekly")
     ] = False,
     hourly: Annotated[
-        int, how("events an hour at most; the others are counted", metavar="COUNT", minimum=1)
+        int, how("most events an hour; any others are only counted", metavar="COUNT", minimum=1)
     ] = 10,
     output: DocumentOutput,
 ) -> None:
-    """Send a notice of each new regression of the default branch there.
+    """Send a notice of each new regression of the default branch to a target.
 
-    A later end of it follows in the same place. Of what is there already, nothing is sent. Adding a
+    When a regression ends, a second notice follows. Existing regressions are not sent. Adding a
     target again changes its options.
     """
     from perfledger_service.rendering.server.notice import notices_document
@@ -68,7 +68,7 @@ def add(
 def remove(
     repository: Repository, channel: Channel, address: Address = "", *, output: DocumentOutput
 ) -> None:
-    """Send no more notices there, and forget which were sent."""
+    """Stop sending notices to a target, and forget which were sent."""
     from perfledger_service.rendering.server.notice import notices_document
 
     with open_store() as engine:
@@ -87,7 +87,7 @@ def remove(
     )
 )
 def list_notices(repository: Repository, *, output: DocumentOutput) -> None:
-    """List where notices go, the newest ones, and why one waits or failed."""
+    """List targets of notices, the newest notices, and why one is waiting or failed."""
     from perfledger_service.rendering.server.notice import notices_document
 
     with open_store() as engine:

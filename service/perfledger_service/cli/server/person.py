@@ -7,6 +7,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
+from perfledger_service.cli.option_values import Repository
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.values.people.person import Actor, Role
@@ -14,7 +15,6 @@ from perfledger_service.values.people.person import Actor, Role
 Name = Annotated[
     str, argument("login on GitHub, or proxy: and the name that the proxy sends", metavar="PERSON")
 ]
-Repository = Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")]
 
 
 @command(examples=("perfledger server person list", "perfledger server person list --json"))

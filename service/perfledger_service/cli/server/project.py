@@ -5,11 +5,14 @@ from functools import partial
 from getpass import getuser
 from typing import Annotated
 
-import typer
-
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how
-from perfledger_service.cli.option_values import TrustedWord
+from perfledger_service.cli.option_values import (
+    REPOSITORY,
+    Repository,
+    TrustedWord,
+    repository_name,
+)
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.errors import UsageError
@@ -25,10 +28,10 @@ from perfledger_service.values.token_scope import TokenScope
     )
 )
 def add(
-    repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
+    repository: Repository,
     *,
     trust: Annotated[
-        TrustedWord, how("who says which commits are on the default branch")
+        TrustedWord, how("who decides which commits are on the default branch")
     ] = TrustedWord.GITHUB,
     scope: Annotated[TokenScope, how("what the token may do")] = TokenScope.UPLOAD,
     days: Annotated[
@@ -65,11 +68,11 @@ def add(
     examples=(
         "perfledger server project actions octo/models --repository-id 1296269 --owner-id 583231",
         "perfledger server project actions octo/models --repository-id 7 --owner-id 8 --branch ''",
-        "perfledger server project actions octo/models --off",
+        "perfledger server project actions octo/models --off --json",
     )
 )
 def actions(
-    repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
+    repository: Repository,
     *,
     repository_id: Annotated[
         int | None,
@@ -83,11 +86,14 @@ def actions(
         str, how("the branch whose runs may enter the baseline", metavar="NAME")
     ] = "main",
     off: Annotated[bool, how("stop accepting uploads from its runs", flag="--off")] = False,
+    output: DocumentOutput,
 ) -> None:
     """Allow a repository's GitHub Actions runs to upload without the project's token."""
     if not off and (repository_id is None or owner_id is None):
         msg = "give --repository-id and --owner-id, or --off"
         raise UsageError(msg)
+    from perfledger_service.rendering.server.project import ActionsPermissionRow, actions_document
+
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.project import (
             let_actions_upload,
@@ -97,7 +103,7 @@ def actions(
         actor = Actor(name=getuser())
         if repository_id is None or owner_id is None or off:
             refuse_actions(engine, repository, actor=actor, now=datetime.now(UTC))
-            typer.echo(f"runs of {repository} may no longer upload")
+            output.write_document(None, partial(actions_document, repository))
             return
         let_actions_upload(
             engine,
@@ -108,30 +114,40 @@ def actions(
             actor=actor,
             now=datetime.now(UTC),
         )
-    believed = f"; those of {branch} may enter the baseline" if branch else ""
-    typer.echo(f"runs of {repository} (number {repository_id}) may upload{believed}")
+    permission = ActionsPermissionRow(
+        repository=repository, repository_id=repository_id, owner_id=owner_id, branch=branch
+    )
+    output.write_document(permission, partial(actions_document, repository))
 
 
 @command(
     examples=(
         "perfledger server project rename octo/models octo/kernels",
-        "perfledger server project rename octo/models acme/models",
+        "perfledger server project rename octo/models acme/models --json",
     )
 )
 def rename(
-    repository: Annotated[str, argument("its current name here: owner/name", metavar="REPOSITORY")],
-    new_name: Annotated[str, argument("its new name on GitHub: owner/name", metavar="NAME")],
+    repository: Annotated[
+        str, argument("its current name here", metavar=REPOSITORY, parser=repository_name)
+    ],
+    new_name: Annotated[
+        str, argument("its new name on GitHub", metavar=REPOSITORY, parser=repository_name)
+    ],
+    *,
+    output: DocumentOutput,
 ) -> None:
     """Rename a project whose repository was renamed or transferred on GitHub.
 
     An upload from GitHub Actions renames its project by itself.
     """
+    from perfledger_service.rendering.server.project import renamed_project_document
+
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.project import rename_project
 
         actor = Actor(name=getuser())
         rename_project(engine, repository, new_name, actor=actor, now=datetime.now(UTC))
-    typer.echo(f"{repository} is now {new_name}")
+    output.write_document(new_name, partial(renamed_project_document, repository))
 
 
 @command(
@@ -141,7 +157,7 @@ def rename(
     )
 )
 def accepted(
-    repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
+    repository: Repository,
     *,
     output: DocumentOutput,
 ) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from perfledger_service.cli.command import command
-from perfledger_service.cli.option_groups import argument, how
-from perfledger_service.cli.option_values import TrustedWord
+from perfledger_service.cli.option_groups import how
+from perfledger_service.cli.option_values import Repository, TrustedWord
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.values.people.person import Actor
@@ -20,17 +20,17 @@ from perfledger_service.values.people.person import Actor
     )
 )
 def reorder(
-    repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
+    repository: Repository,
     *,
     clone: Annotated[
         Path | None, how("a full clone whose default branch gives the order", metavar="FOLDER")
     ] = None,
     trust: Annotated[
-        TrustedWord | None, how("who says which commits are on the branch, from now on")
+        TrustedWord | None, how("who decides from now on which commits are on the branch")
     ] = None,
     output: DocumentOutput,
 ) -> None:
-    """Reorder a project's measured commits as they are on its default branch.
+    """Put a project's measured commits into the order of its default branch.
 
     The order comes from GitHub, from the runners if the project trusts them, or from --clone. A
     commit that is not on the branch becomes unattested and leaves the baseline, whatever its bundle

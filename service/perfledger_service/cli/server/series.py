@@ -6,6 +6,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how
+from perfledger_service.cli.option_values import Repository
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.values.people.person import Actor
@@ -18,9 +19,9 @@ from perfledger_service.values.people.person import Actor
     )
 )
 def remove(
-    repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
+    repository: Repository,
     series: Annotated[
-        list[int], argument("their numbers, as in the addresses of their pages", metavar="SERIES")
+        list[int], argument("their numbers, from the addresses of their pages", metavar="SERIES")
     ],
     *,
     is_dry_run: Annotated[
@@ -28,10 +29,10 @@ def remove(
     ] = False,
     output: DocumentOutput,
 ) -> None:
-    """Remove imported series with their points, such as those of a wrong direction.
+    """Remove imported series and their points, such as those with a wrong direction.
 
-    Their events are found no longer, and the audit log says who removed them. What checks measured
-    is never removed so. The same file, imported with another --worse, makes other series.
+    Their events disappear, and the audit log records who removed them. This never removes what
+    checks measured. Importing the same file with another --worse creates new series.
     """
     from perfledger_service.rendering.server.series import series_removal_document
 

@@ -104,7 +104,10 @@ class StepFlags:
 @command(
     examples=(
         "perfledger trace mfu trace.json --units-per-step 8192 --parameters 7e9",
-        "perfledger trace mfu --step-seconds 0.31 --device h100-sxm5-80gb --model-flops 1.2e14",
+        (
+            "perfledger trace mfu --step-seconds 0.31 --accelerator h100-sxm5-80gb "
+            "--model-flops 1.2e14"
+        ),
     )
 )
 def mfu(
@@ -116,8 +119,8 @@ def mfu(
     step_seconds: Annotated[
         float | None, what("seconds per step, instead of a file", metavar="SECONDS")
     ] = None,
-    device: Annotated[
-        str, what("the device, such as h100-sxm5-80gb, or its full name", metavar="DEVICE")
+    accelerator: Annotated[
+        str, what("the accelerator, such as h100-sxm5-80gb, or its full name", metavar="NAME")
     ] = "",
     step: StepFlags,
     transformer: TransformerFlags,
@@ -130,7 +133,7 @@ def mfu(
     """Compute MFU, HFU, FLOP/s, work per joule and scaling efficiency of a step.
 
     FLOPs per token of a transformer are 6N + 12LHQT, forward 2N + 4LHQT (PaLM, appendix B). Peaks
-    are dense, from the hardware table. Figures without the input they need are left out.
+    are dense, from the hardware table. Figures whose inputs are missing are left out.
     """
     from perfledger_profiles.parsing.units import MEGA
     from perfledger_service.rendering.trace.mfu import step_metrics_document
@@ -144,7 +147,7 @@ def mfu(
         lambda seconds: step.facts(seconds, model_flops=flops),
         file=file,
         seconds=step_seconds,
-        device=device,
+        device=accelerator,
         dtype=dtype,
         clock_hz=None if clock_mhz is None else clock_mhz * MEGA,
     )

@@ -37,8 +37,9 @@ def summary(
 ) -> None:
     """Show where the time of a step goes, what it is bound by and what to do about it.
 
-    A recording of several devices is broken down per device; --device and --rank choose one. With
-    one file per rank of a job, also show which rank the others wait for, how often and how long.
+    A recording of several devices is broken down per device; --device-number and --rank
+    choose one. With one file per rank of a job, also show which rank the others wait for, how often
+    and how long.
     Each file is read in a separate process with limits on memory and time. Exits with 2 for a
     file that cannot be read, else with 0.
     """
@@ -51,7 +52,10 @@ def summary(
         return
     if output.chosen is Format.SPEEDSCOPE:
         if not choice_of(device, rank).is_any:
-            msg = "--format speedscope writes the whole recording: leave --device and --rank out"
+            msg = (
+                "--format speedscope writes the whole recording: leave out --device-number and "
+                "--rank"
+            )
             raise UsageError(msg)
         _export(files[0], output.output)
         return

@@ -180,7 +180,7 @@ def _devices_blocks(profile: Profile) -> Iterator[Block]:
     elif profile.devices:
         yield heading("Devices, per step")
         yield table(_DEVICE_COLUMNS, device_rows(profile.devices))
-        yield from notes(["All else is the mean of the devices: --device shows one."])
+        yield from notes(["All else is the mean of the devices: --device-number shows one."])
 
 
 def _bottleneck_blocks(view: TraceView) -> Iterator[Block]:

@@ -36,7 +36,7 @@ def declared_subject(
     Raises NotFoundError and UsageError.
     """
     if not source:
-        msg = f"name the device of {workload} with --source-device: {known_devices()}"
+        msg = f"name the device of {workload} with --source-accelerator: {known_devices()}"
         raise UsageError(msg)
     if units_per_second is not None and not 0 < units_per_second <= MAX_AMOUNT:
         msg = f"{units_per_second} units a second: give a number above 0 and up to {MAX_AMOUNT:g}"

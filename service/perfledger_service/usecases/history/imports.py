@@ -8,9 +8,9 @@ from typing import Protocol
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFormat
 from perfledger_profiles.benchmark_histories.history_formats import MAX_RESULTS
-from perfledger_runners.bundles.bundle_checks import REPOSITORY
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.bundles.upload import NoReceiptError, UploadError, upload_content
+from perfledger_runners.checkouts.repository_name import is_repository_name
 from perfledger_service.errors import PerfledgerError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.history.imported_bundles import (
@@ -56,8 +56,8 @@ def read_import(
     Every bundle is checked as the service will check it. Raises NotFoundError, TooLargeError and
     UsageError.
     """
-    if not repository or not REPOSITORY.fullmatch(repository):
-        msg = f"{clean(repository)!r} is no project: give the repository as OWNER/NAME"
+    if not is_repository_name(repository):
+        msg = f"{clean(repository)!r} is not a project: give the repository as OWNER/NAME"
         raise UsageError(msg)
     read = _read_all(paths, format_=format_, clone=clone, is_one_machine=is_one_machine)
     history = imported_history(read, repository=repository, worse=worse)
@@ -125,7 +125,7 @@ def _read_all(
         read = read_tool_results(path, format_=format_, line=line, is_one_machine=is_one_machine)
         if read is None:
             msg = (
-                f"{display_name(path)} is no history of another tool that is known: name the tool "
+                f"{display_name(path)} is not recognised as another tool's history: name the tool "
                 "with --from"
             )
             raise UsageError(msg)

@@ -54,7 +54,7 @@ def compare_elastic(
     """Replay a job log under every elastic policy; raises UsageError and NotFoundError."""
     devices = dict(map(_class_of, cluster.devices))
     if len(devices) < len(cluster.devices):
-        msg = "--devices names a class twice: give the sum"
+        msg = "--capacity names a class twice: give the sum"
         raise UsageError(msg)
     recorded_on = cluster.recorded_on or next(iter(devices))
     speeds = read_speeds(
@@ -91,7 +91,7 @@ def _jobs_outside_the_table(log: JobLog) -> int:
 def _class_of(text: str) -> tuple[str, int]:
     match = _CLASS_COUNT.fullmatch(text)
     if match is None or int(match["count"]) > MAX_DEVICES:
-        msg = f"--devices {text[:80]!r}: give CLASS=COUNT, such as A100-80GB=16"
+        msg = f"--capacity {text[:80]!r}: give CLASS=COUNT, such as A100-80GB=16"
         raise UsageError(msg)
     return match["name"], int(match["count"])
 

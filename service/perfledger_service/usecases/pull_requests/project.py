@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
+from perfledger_runners.checkouts.repository_name import is_repository_name
 from perfledger_service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.database import read_session, write_if_free, write_session
@@ -38,8 +39,6 @@ from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.token_scope import TokenScope
 
 TOKEN = re.compile(r"(pl_[0-9a-f]{8})_[\w-]{43}", re.ASCII)
-# Owners have at most 39 characters and repositories 100; neither is a path's "." or "..".
-REPOSITORY = re.compile(r"(?!\.{1,2}/)[\w.-]{1,39}/(?!\.{1,2}$)[\w.-]{1,100}", re.ASCII)
 # Below these the service has pages of its own, which would hide a project's.
 RESERVED_OWNERS = frozenset(
     {"account", "admin", "api", "healthz", "runs", "series", "sign-in", "static", "webhooks"}
@@ -287,8 +286,8 @@ def _record(
 
 
 def _check_name(repository: str) -> None:
-    if not REPOSITORY.fullmatch(repository):
-        msg = f"{repository[:200]!r} is not owner/name, as GitHub writes it"
+    if not is_repository_name(repository):
+        msg = f"{repository[:200]!r} is not a repository: give OWNER/NAME, such as octo/models"
         raise UsageError(msg)
     owner = repository.partition("/")[0].lower()
     if owner in RESERVED_OWNERS:

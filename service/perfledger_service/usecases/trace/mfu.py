@@ -106,7 +106,7 @@ class _TimedStep:
 def _doubts(hardware: HardwareSpec | None, figures: Sequence[StepMetric]) -> Iterator[str]:
     """Yield why there is no MFU, or that a figure is impossible."""
     if hardware is None:
-        yield "without a known device there is no peak, and no MFU: name one with --device"
+        yield "without a known device there is no peak, and no MFU: name one with --accelerator"
     elif hardware.unreachable_reason:
         yield "for an MFU give its clock with --clock-mhz"
     if any(one.name in _SHARES and one.value > 1 for one in figures):

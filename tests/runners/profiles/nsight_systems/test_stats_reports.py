@@ -169,7 +169,7 @@ def test_a_device_of_a_trace_may_be_chosen_and_one_of_sums_may_not():
     chosen = read_nsys_stats(text, workload="m:f", side=Side.HEAD, choice=choice)
 
     assert chosen.step_seconds == pytest.approx(2.5e-6)
-    with pytest.raises(ProfileError, match="leave --device and --rank out"):
+    with pytest.raises(ProfileError, match="leave out --device-number and --rank"):
         read_nsys_stats(KERNELS.encode(), workload="m:f", side=Side.HEAD, choice=choice)
 
 

@@ -11,13 +11,7 @@ from typer.testing import CliRunner
 
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Device, Machine, Side
-from perfledger.step_work import (
-    BYTES,
-    FLOPS,
-    Count,
-    CountedWork,
-    StepWork,
-)
+from perfledger.step_work import BYTES, FLOPS, Count, CountedWork, StepWork
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.usecases.cost.project import MAX_DECLARED_BYTES
@@ -37,6 +31,7 @@ dtypes = ["bfloat16"]
 flops = 1.8e9
 source = "6 N"
 """
+ON_A100 = ("--source-accelerator", "A100-80GB")
 
 
 def counted(*, flops=1e12):
@@ -94,7 +89,7 @@ def bundle_file(make_bundle, tmp_path):
 
 
 def test_a_benchmark_is_projected_with_its_interval_and_its_sources(run):
-    shown = run("training/bert", "--source-device", "A100-80GB")
+    shown = run("training/bert", *ON_A100)
 
     assert "training/bert, projected from A100-80GB, not measured" in shown
     assert "H100-80GB" in shown
@@ -108,7 +103,7 @@ def test_a_benchmark_is_projected_with_its_interval_and_its_sources(run):
 def test_with_a_speed_every_option_has_a_price(run):
     document = json.loads(
         run(
-            *("training/bert", "--source-device", "A100-80GB", "--target-device", "h100-sxm5-80gb"),
+            *("training/bert", *ON_A100, "--target-accelerator", "h100-sxm5-80gb"),
             *("--units-per-second", 400, "--format", "json"),
         )
     )
@@ -129,13 +124,7 @@ def test_with_a_speed_every_option_has_a_price(run):
 
 def test_an_accelerator_beside_the_standard_ones_has_its_prices_on_demand(run):
     shown = run(
-        "training/resnet",
-        "--source-device",
-        "A100-80GB",
-        "--target-device",
-        "L4",
-        "--units-per-second",
-        3000,
+        "training/resnet", *ON_A100, "--target-accelerator", "L4", "--units-per-second", 3000
     )
 
     assert "on demand" in shown
@@ -144,10 +133,7 @@ def test_an_accelerator_beside_the_standard_ones_has_its_prices_on_demand(run):
 def test_a_device_may_be_called_as_it_calls_itself(run):
     names = ("h100-sxm5-80gb", "H100-80GB", "nvidia h100 80gb hbm3")
 
-    found = {
-        run("training/resnet", "--source-device", "A100-80GB", "--target-device", name)
-        for name in names
-    }
+    found = {run("training/resnet", *ON_A100, "--target-accelerator", name) for name in names}
 
     assert len(found) == 1
 
@@ -156,9 +142,8 @@ def test_a_device_without_a_peak_has_no_value_and_says_why(run):
     document = json.loads(
         run(
             "inference/resnet50",
-            "--source-device",
-            "A100-80GB",
-            "--target-device",
+            *ON_A100,
+            "--target-accelerator",
             "v100-pcie-16gb",
             "--format",
             "json",
@@ -172,7 +157,7 @@ def test_a_device_without_a_peak_has_no_value_and_says_why(run):
 
 
 def test_a_declared_workload_is_projected(run, declared):
-    shown = run(declared("gpt:step"), "--source-device", "A100-80GB", "--units-per-second", "1e5")
+    shown = run(declared("gpt:step"), *ON_A100, "--units-per-second", "1e5")
 
     assert "gpt:step, projected from A100-80GB" in shown
     assert "Declared on A100-80GB: 100,000 tokens a second" in shown
@@ -185,14 +170,14 @@ def test_one_of_several_workloads_must_be_chosen(run, declared):
     with pytest.raises(
         NotFoundError, match=r"choose a workload of workloads\.toml with --workload: a, b"
     ):
-        run(path, "--source-device", "A100-80GB")
-    assert "b, projected" in run(path, "--source-device", "A100-80GB", "--workload", "b")
+        run(path, *ON_A100)
+    assert "b, projected" in run(path, *ON_A100, "--workload", "b")
 
 
 def test_csv_has_a_row_for_each_option_and_no_formula(run, declared):
     path = declared("=cmd()")
 
-    shown = run(path, "--source-device", "A100-80GB", "--units-per-second", 100, "--format", "csv")
+    shown = run(path, *ON_A100, "--units-per-second", 100, "--format", "csv")
 
     rows = list(csv.DictReader(StringIO(shown)))
     assert {row["provenance"] for row in rows} == {"projected"}
@@ -204,21 +189,15 @@ def test_csv_has_a_row_for_each_option_and_no_formula(run, declared):
 
 def test_a_table_says_why_there_is_no_figure(run):
     shown = " ".join(
-        run(
-            "inference/resnet50",
-            "--source-device",
-            "A100-80GB",
-            "--target-device",
-            "v100-pcie-16gb",
-        ).split()
+        run("inference/resnet50", *ON_A100, "--target-accelerator", "v100-pcie-16gb").split()
     )
 
     assert "v100-pcie-16gb not known v100-pcie-16gb has no published peak for int8" in shown
 
 
 def test_every_figure_of_a_workload_is_shown_with_its_source(run):
-    messages = " ".join(run("training/dlrm_dcnv2", "--source-device", "A100-80GB").split())
-    waiting = " ".join(run("training/rnnt", "--source-device", "A100-80GB").split())
+    messages = " ".join(run("training/dlrm_dcnv2", *ON_A100).split())
+    waiting = " ".join(run("training/rnnt", *ON_A100).split())
 
     assert "of all_to_all over 8: 26 pooled rows" in messages
     assert "that are the same on every device (assumed): 1435 steps" in waiting
@@ -226,13 +205,7 @@ def test_every_figure_of_a_workload_is_shown_with_its_source(run):
 
 def test_csv_says_why_there_is_no_figure(run):
     shown = run(
-        "inference/resnet50",
-        "--source-device",
-        "A100-80GB",
-        "--target-device",
-        "v100-pcie-16gb",
-        "--format",
-        "csv",
+        "inference/resnet50", *ON_A100, "--target-accelerator", "v100-pcie-16gb", "--format", "csv"
     )
 
     (row,) = csv.DictReader(StringIO(shown))
@@ -243,7 +216,7 @@ def test_csv_says_why_there_is_no_figure(run):
 def test_the_picture_is_well_formed_and_escapes_names(run, declared, tmp_path):
     output = tmp_path / "projection.svg"
 
-    run(declared("<script>"), "--source-device", "A100-80GB", "--format", "svg", "--output", output)
+    run(declared("<script>"), *ON_A100, "--format", "svg", "--output", output)
 
     drawn = output.read_text()
     assert "<script>" not in drawn
@@ -253,13 +226,7 @@ def test_the_picture_is_well_formed_and_escapes_names(run, declared, tmp_path):
 
 def test_the_picture_names_devices_that_are_not_known(run):
     drawn = run(
-        "inference/resnet50",
-        "--source-device",
-        "A100-80GB",
-        "--target-device",
-        "v100-pcie-16gb",
-        "--format",
-        "svg",
+        "inference/resnet50", *ON_A100, "--target-accelerator", "v100-pcie-16gb", "--format", "svg"
     )
 
     assert "unknown: v100-pcie-16gb" in drawn
@@ -302,7 +269,7 @@ def test_a_profile_of_the_base_does_not_describe_the_head(run, bundle_file):
 
 def test_the_type_that_a_bundle_computes_in_is_given(run, bundle_file):
     document = json.loads(
-        run(bundle_file(), "--dtype", "tf32", "--target-device", "TPU-v4", "--format", "json")
+        run(bundle_file(), "--dtype", "tf32", "--target-accelerator", "TPU-v4", "--format", "json")
     )
 
     assert document["devices"][0]["reason"] == "tpu-v4 has no published peak for tf32"
@@ -329,21 +296,18 @@ def test_a_bundle_that_cannot_be_projected_says_why(run, bundle_file, values, pr
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("training/bert",), "--source-device"),
-        (("training/bert", "--source-device", "Z80"), "a100-sxm4-80gb"),
-        (
-            ("training/bert", "--source-device", "A100-80GB", "--target-device", "Z80"),
-            "a100-sxm4-80gb",
-        ),
-        (("training/bert", "--source-device", "A100-80GB", "--units-per-second", "0"), "above 0"),
-        (("training/bert", "--source-device", "A100-80GB", "--units-per-second", "nan"), "above 0"),
-        (("training/bert", "--source-device", "A100-80GB", "--dtype", "int8"), "for bundles"),
-        (("bundle.json", "--source-device", "A100-80GB"), "has its own device"),
+        (("training/bert",), "--source-accelerator"),
+        (("training/bert", "--source-accelerator", "Z80"), "a100-sxm4-80gb"),
+        (("training/bert", *ON_A100, "--target-accelerator", "Z80"), "a100-sxm4-80gb"),
+        (("training/bert", *ON_A100, "--units-per-second", "0"), "above 0"),
+        (("training/bert", *ON_A100, "--units-per-second", "nan"), "above 0"),
+        (("training/bert", *ON_A100, "--dtype", "int8"), "for bundles"),
+        (("bundle.json", *ON_A100), "has its own device"),
         (
             ("nothing.json",),
             "nothing.json is neither a file nor a packaged benchmark: choose from training/bert",
         ),
-        (("nothing.toml", "--source-device", "A100-80GB"), "nothing.toml"),
+        (("nothing.toml", *ON_A100), "nothing.toml"),
     ],
 )
 def test_a_usage_error_names_the_choices(run, words, problem):
@@ -357,7 +321,7 @@ def test_a_file_that_is_too_large_is_not_read(run, tmp_path):
         file.truncate(MAX_DECLARED_BYTES + 1)
 
     with pytest.raises(TooLargeError, match="split"):
-        run(path, "--source-device", "A100-80GB")
+        run(path, *ON_A100)
 
 
 def test_a_file_that_is_not_text_is_an_error(run, tmp_path):
@@ -365,11 +329,11 @@ def test_a_file_that_is_not_text_is_an_error(run, tmp_path):
     path.write_bytes(b"\xff")
 
     with pytest.raises(UsageError, match="is not UTF-8 text"):
-        run(path, "--source-device", "A100-80GB")
+        run(path, *ON_A100)
 
 
 def test_less_power_is_a_slower_device_that_no_result_checks(run):
-    words = ("training/bert", "--source-device", "A100-80GB", "--target-device", "H100-80GB")
+    words = ("training/bert", *ON_A100, "--target-accelerator", "H100-80GB")
 
     (own,) = json.loads(run(*words, "--json"))["devices"]
     (limited,) = json.loads(run(*words, "--power-limit", "350", "--json"))["devices"]
@@ -391,7 +355,7 @@ def test_less_power_is_a_slower_device_that_no_result_checks(run):
     ],
 )
 def test_a_power_limit_is_below_the_boards_power_and_not_far(run, device, watts, problem):
-    words = ("training/bert", "--source-device", "A100-80GB", "--target-device", device)
+    words = ("training/bert", *ON_A100, "--target-accelerator", device)
 
     with pytest.raises(UsageError, match=problem):
         run(*words, "--power-limit", watts)

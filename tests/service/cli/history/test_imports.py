@@ -19,7 +19,7 @@ def data(tmp_path):
 
 def test_a_dry_run_needs_no_service_and_shows_series_points_and_commits(run, data, monkeypatch):
     monkeypatch.delenv("PERFLEDGER_UPLOAD_URL", raising=False)
-    words = ("history", "import", data, "--project", "octo/models", "--dry-run")
+    words = ("history", "import", data, "--repository", "octo/models", "--dry-run")
 
     text, document = run(*words), json.loads(run(*words, "--json"))
 
@@ -33,7 +33,7 @@ def test_a_dry_run_needs_no_service_and_shows_series_points_and_commits(run, dat
 
 @pytest.mark.slow
 def test_an_import_stores_each_commit_once(run, site, data):
-    words = ("history", "import", data, "--project", "octo/models", "--upload-url", site.url)
+    words = ("history", "import", data, "--repository", "octo/models", "--upload-url", site.url)
 
     first = run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
     second = run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
@@ -47,7 +47,7 @@ def test_without_a_service_the_command_says_what_to_set(run, data, monkeypatch):
     monkeypatch.delenv("PERFLEDGER_UPLOAD_URL", raising=False)
 
     with pytest.raises(UsageError, match="--upload-url or set PERFLEDGER_UPLOAD_URL"):
-        run("history", "import", data, "--project", "octo/models")
+        run("history", "import", data, "--repository", "octo/models")
 
 
 def test_names_in_the_files_cannot_write_to_the_terminal(run, tmp_path):
@@ -56,7 +56,7 @@ def test_names_in_the_files_cannot_write_to_the_terminal(run, tmp_path):
     path = tmp_path / "data.json"
     path.write_text(json.dumps(samples.ACTION | {"entries": {"B": [hostile]}}))
 
-    text = run("history", "import", path, "--project", "octo/models", "--dry-run")
+    text = run("history", "import", path, "--repository", "octo/models", "--dry-run")
 
     assert "\x1b" not in text
     assert "1 result with a name that is empty, too long or has control" in text

@@ -21,7 +21,7 @@ def run(run, log, tmp_path):
 
 @pytest.mark.slow(ci_only=True)
 def test_policies_are_compared_in_time_and_device_hours(run):
-    shown = run("--devices", "A100-80GB=4", "--devices", "H100-80GB=2")
+    shown = run("--capacity", "A100-80GB=4", "--capacity", "H100-80GB=2")
 
     assert "84 jobs on 4 A100-80GB, 2 H100-80GB" in shown
     assert "With sia a job ends" in shown
@@ -30,7 +30,7 @@ def test_policies_are_compared_in_time_and_device_hours(run):
 
 @pytest.mark.slow(ci_only=True)
 def test_what_jobs_held_is_priced_where_every_class_has_a_price(run):
-    words = ("--devices", "A100-80GB=4", "--devices", "H100-80GB=2", "--json")
+    words = ("--capacity", "A100-80GB=4", "--capacity", "H100-80GB=2", "--json")
 
     some = json.loads(run(*words, "--purchase-option", "p5.48xlarge/on_demand"))["policies"]
     both = json.loads(
@@ -52,14 +52,14 @@ def test_what_jobs_held_is_priced_where_every_class_has_a_price(run):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--devices", "A100-80GB"), "CLASS=COUNT"),
-        (("--devices", "A100-80GB=0"), "CLASS=COUNT"),
-        (("--devices", "B200=4"), "no speed on 'B200'"),
-        (("--devices", "A100-80GB=4", "--devices", "A100-80GB=4"), "twice"),
-        (("--devices", "A100-80GB=4", "--recorded-on", "T4"), "no speed on 'T4'"),
-        (("--devices", "A100-80GB=4", "--restart-seconds", "-1"), "restart of -1 s"),
+        (("--capacity", "A100-80GB"), "CLASS=COUNT"),
+        (("--capacity", "A100-80GB=0"), "CLASS=COUNT"),
+        (("--capacity", "B200=4"), "no speed on 'B200'"),
+        (("--capacity", "A100-80GB=4", "--capacity", "A100-80GB=4"), "twice"),
+        (("--capacity", "A100-80GB=4", "--recorded-on", "T4"), "no speed on 'T4'"),
+        (("--capacity", "A100-80GB=4", "--restart-seconds", "-1"), "restart of -1 s"),
         (
-            ("--devices", "A100-80GB=4", "--purchase-option", "p5.48xlarge/on_demand"),
+            ("--capacity", "A100-80GB=4", "--purchase-option", "p5.48xlarge/on_demand"),
             "price of H100-80GB",
         ),
     ],
@@ -71,7 +71,7 @@ def test_what_cannot_be_is_refused_with_its_name(run, words, problem):
 
 def test_an_option_without_a_price_is_not_found(run):
     with pytest.raises(NotFoundError, match="no-such"):
-        run("--devices", "A100-80GB=4", "--purchase-option", "no-such/on_demand")
+        run("--capacity", "A100-80GB=4", "--purchase-option", "no-such/on_demand")
 
 
 def test_a_job_that_was_left_out_counts_once(run, tmp_path):
@@ -82,6 +82,6 @@ def test_a_job_that_was_left_out_counts_once(run, tmp_path):
     log.write_text("\n".join(("JobID|Submit|Start|End|AllocTRES", *rows)) + "\n")
     run = partial(run.func, *run.args[:2], log, *run.args[3:])
 
-    shown = " ".join(run("--devices", "A100-80GB=4").split())
+    shown = " ".join(run("--capacity", "A100-80GB=4").split())
 
     assert "Left out: 1 job without a run time, whole devices or a speed." in shown

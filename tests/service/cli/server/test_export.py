@@ -172,7 +172,7 @@ def fields_of(value):
 def test_an_export_that_is_read_again_has_what_the_api_returns(
     export, stored_rows, tmp_path, *, file_format, table
 ):
-    export(tmp_path / "out", "--project", "Octo/Models", "--files", file_format)
+    export(tmp_path / "out", "--repository", "Octo/Models", "--files", file_format)
     rows = stored_rows(table)
 
     assert len(rows) > 1
@@ -256,7 +256,7 @@ def test_what_is_there_stays_as_it_is(export, tmp_path):
 def test_a_project_that_is_not_there_leaves_nothing_behind(export, tmp_path):
     before = set(tmp_path.iterdir())
     with pytest.raises(NotFoundError, match="octo/nothing"):
-        export(tmp_path / "out", "--project", "octo/nothing")
+        export(tmp_path / "out", "--repository", "octo/nothing")
 
     assert set(tmp_path.iterdir()) == before
 

@@ -41,7 +41,7 @@ def test_a_project_may_have_several_tokens(server):
 
 
 def test_a_name_that_is_no_repository_is_refused(server):
-    with pytest.raises(UsageError, match="owner/name"):
+    with pytest.raises(UsageError, match="is not a repository: give OWNER/NAME"):
         server("project", "add", "models")
 
 

@@ -44,7 +44,7 @@ def test_a_transformers_mfu_is_palms(figures):
             "1e5",
             "--devices",
             "1024",
-            "--device",
+            "--accelerator",
             "a100-sxm4-80gb",
             *GPT3,
         )
@@ -65,7 +65,7 @@ def test_recomputed_work_is_in_hfu_only(figures):
             "3e14",
             "--recomputed-flops",
             "1e14",
-            "--device",
+            "--accelerator",
             "a100-sxm4-80gb",
         )
     )
@@ -75,7 +75,7 @@ def test_recomputed_work_is_in_hfu_only(figures):
 
 
 def test_a_utilization_above_one_has_a_warning(mfu):
-    step = ("--step-seconds", "1", "--device", "a100-sxm4-80gb", "--format", "json")
+    step = ("--step-seconds", "1", "--accelerator", "a100-sxm4-80gb", "--format", "json")
 
     above, below = (json.loads(mfu(*step, "--model-flops", flops)) for flops in ("4e14", "3e14"))
 
@@ -98,7 +98,9 @@ def test_a_figure_follows_from_the_given_values(figures, arguments, name, value)
 
 
 def test_figures_are_shown_with_their_formulas(mfu):
-    shown = mfu("--step-seconds", "0.5", "--model-flops", "78e12", "--device", "a100-sxm4-80gb")
+    shown = mfu(
+        "--step-seconds", "0.5", "--model-flops", "78e12", "--accelerator", "a100-sxm4-80gb"
+    )
 
     assert "a step of 500 ms (as given) on 1 x a100-sxm4-80gb, 312 TFLOP/s each" in shown
     assert "MFU" in shown
@@ -120,7 +122,7 @@ def test_a_device_below_its_peak_has_a_note(mfu, device, limit):
         "1",
         "--model-flops",
         "1e12",
-        "--device",
+        "--accelerator",
         device,
         "--dtype",
         "float16",
@@ -143,7 +145,8 @@ def test_a_board_that_is_held_back_has_the_peak_of_the_clock_that_it_reached(mfu
     )
 
     unknown, known = (
-        json.loads(mfu(*step, "--device", "t4", *clock)) for clock in ((), ("--clock-mhz", "795"))
+        json.loads(mfu(*step, "--accelerator", "t4", *clock))
+        for clock in ((), ("--clock-mhz", "795"))
     )
 
     assert unknown["peak_flops_per_second"] is None
@@ -182,24 +185,33 @@ def test_markdown_has_a_row_a_figure(mfu):
             "either --model-flops",
         ),
         (
-            ("--step-seconds", "1", "--device", "H9000"),
+            ("--step-seconds", "1", "--accelerator", "H9000"),
             "no device is named 'H9000'.*similar name.*choose from",
         ),
         (
-            ("--step-seconds", "1", "--device", "H100"),
+            ("--step-seconds", "1", "--accelerator", "H100"),
             "may be h100-sxm5-80gb or h100-pcie-80gb or h100-nvl",
         ),
         (
-            ("--step-seconds", "1", "--device", "NVIDIA H100 80GB HBM3 MIG 3g.40gb"),
+            ("--step-seconds", "1", "--accelerator", "NVIDIA H100 80GB HBM3 MIG 3g.40gb"),
             "multiprocessors",
         ),
         (
-            ("--step-seconds", "1", "--device", "h100-nvl", "--clock-mhz", "900"),
+            ("--step-seconds", "1", "--accelerator", "h100-nvl", "--clock-mhz", "900"),
             "slowed by their power limit",
         ),
-        (("--step-seconds", "1", "--device", "t4", "--clock-mhz", "0"), "give a value above 0"),
-        (("--step-seconds", "1", "--device", "a100-sxm4-80gb", "--dtype", "int3"), "no dense peak"),
-        (("--step-seconds", "1", "--device", "t4"), "no dense peak of t4 is known for 'bfloat16'"),
+        (
+            ("--step-seconds", "1", "--accelerator", "t4", "--clock-mhz", "0"),
+            "give a value above 0",
+        ),
+        (
+            ("--step-seconds", "1", "--accelerator", "a100-sxm4-80gb", "--dtype", "int3"),
+            "no dense peak",
+        ),
+        (
+            ("--step-seconds", "1", "--accelerator", "t4"),
+            "no dense peak of t4 is known for 'bfloat16'",
+        ),
     ],
 )
 def test_a_usage_error_says_why(mfu, arguments, complaint):

@@ -190,7 +190,9 @@ def test_the_table_has_each_device_their_mean_and_their_spread(tmp_path):
     assert "slowest" in "".join(rows)
 
 
-@pytest.mark.parametrize("choice", [["--device", "1"], ["--rank", "0", "--device", "1"]])
+@pytest.mark.parametrize(
+    "choice", [["--device-number", "1"], ["--rank", "0", "--device-number", "1"]]
+)
 def test_one_device_is_chosen(tmp_path, choice):
     document = json.loads(run(tmp_path, *choice, "--json").stdout)
 
@@ -200,9 +202,9 @@ def test_one_device_is_chosen(tmp_path, choice):
 
 def test_a_device_that_was_not_recorded_is_an_error_that_names_those_that_were(tmp_path):
     with pytest.raises(UsageError, match="choose from device 0 of rank 0, device 1 of rank 0"):
-        run(tmp_path, "--device", "7")
+        run(tmp_path, "--device-number", "7")
 
 
 def test_the_whole_recording_is_exported_without_a_choice(tmp_path):
-    with pytest.raises(UsageError, match="leave --device and --rank out"):
-        run(tmp_path, "--format", "speedscope", "--device", "1")
+    with pytest.raises(UsageError, match="leave out --device-number and --rank"):
+        run(tmp_path, "--format", "speedscope", "--device-number", "1")

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
+from perfledger_runners.checkouts.repository_name import is_repository_name
 from perfledger_service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from perfledger_service.store.database import read_session
 from perfledger_service.store.tables import TokenRow
 from perfledger_service.usecases.pull_requests.project import (
-    REPOSITORY,
     TOKEN,
     add_project,
     give_name,
@@ -85,7 +85,7 @@ def test_revoking_what_is_not_there_says_so(engine, now):
     "name", ["", "octo", "octo/", "/models", "a/b/c", "../..", "a/..", "./b", "a b/c", "ü/b"]
 )
 def test_a_name_that_is_none_is_refused(engine, now, name):
-    with pytest.raises(UsageError, match="is not owner/name"):
+    with pytest.raises(UsageError, match="is not a repository: give OWNER/NAME"):
         add_project(engine, name, token=new_token(), now=now)
 
     assert list_tokens(engine) == ()
@@ -106,7 +106,7 @@ def test_a_name_that_the_services_own_pages_would_hide_is_refused(engine, now, n
 
 @pytest.mark.parametrize("name", ["octo/models", "Octo-Org/a.b_c-1", ".github/.github"])
 def test_names_as_github_has_them_are_taken(name):
-    assert REPOSITORY.fullmatch(name)
+    assert is_repository_name(name)
 
 
 def test_a_token_of_another_shape_is_not_stored(engine, now):
@@ -149,7 +149,7 @@ def test_a_repositorys_number_is_that_of_one_project(any_engine, now):
 
     with pytest.raises(ConflictError, match="repository 7 is that of another project"):
         let_actions_upload(any_engine, "octo/other", **numbers)
-    with pytest.raises(UsageError, match="not owner/name"):
+    with pytest.raises(UsageError, match="is not a repository"):
         let_actions_upload(any_engine, "models", **numbers)
 
 
