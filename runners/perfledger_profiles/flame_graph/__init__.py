@@ -1,0 +1,1 @@
+"""Owns flame graphs: two steps as trees of operations, and as files for other viewers."""
