@@ -37,9 +37,9 @@ def utilization(
     ] = False,
     period: PeriodFlags,
     group_by: Annotated[OwnerLevel, how("what to group by")] = OwnerLevel.TEAM,
-    signal: Annotated[Signal | None, how("signal that means use", default="gpu_util")] = None,
+    signal: Annotated[Signal | None, how("signal of use", default="gpu_util")] = None,
     target_utilization: Annotated[
-        float, how("target from 0 to 1: shows the hours that reaching it frees", metavar="SHARE")
+        float, how("target from 0 to 1: shows how many hours it would free", metavar="SHARE")
     ] = DEFAULT_TARGET,
     purchase_option: Annotated[
         str | None,

@@ -12,7 +12,7 @@ import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, out, what
-from perfledger_service.cli.option_values import today
+from perfledger_service.cli.option_values import REPOSITORY, repository_name, today
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.cli.server_modules import open_store, server_modules
 from perfledger_service.usecases.review.review_format import ReviewFormat
@@ -69,7 +69,8 @@ def review(
         str,
         out(
             "also store the documents in the service, for the maintainers of this project",
-            metavar="OWNER/NAME",
+            metavar=REPOSITORY,
+            parser=repository_name,
         ),
     ] = "",
     format_: Annotated[
