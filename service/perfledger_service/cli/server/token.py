@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 from getpass import getuser
 from typing import Annotated
 
-import typer
-
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
+from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.values.people.person import Actor
 
@@ -15,6 +14,7 @@ from perfledger_service.values.people.person import Actor
 @command(
     examples=(
         "perfledger server token revoke pl_0a1b2c3d",
+        "perfledger server token revoke pl_0a1b2c3d --json",
         "PERFLEDGER_DATABASE_URL=sqlite:///ci.db perfledger server token revoke pl_0a1b2c3d",
     )
 )
@@ -22,10 +22,14 @@ def revoke(
     prefix: Annotated[
         str, argument("beginning of the token: pl_ and 8 characters", metavar="PREFIX")
     ],
+    *,
+    output: DocumentOutput,
 ) -> None:
-    """Revoke a token, of a project or of a person."""
+    """Revoke the token of a project or of a person."""
+    from perfledger_service.rendering.server.project import revoked_token_document
+
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.project import revoke_token
 
         revoke_token(engine, prefix, actor=Actor(name=getuser()), now=datetime.now(UTC))
-    typer.echo(f"{prefix} is revoked")
+    output.write_document(prefix, revoked_token_document)
