@@ -17,12 +17,10 @@ GET  /_stand_in/state     everything, and the requests so far
 """
 
 import argparse
-import base64
 import json
 import re
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -31,6 +29,7 @@ from pathlib import Path
 from socket import socket
 from urllib.parse import parse_qs, urlsplit
 
+from github_apps import APP_ROUTES, SLUG, check_jwt
 from github_issues import (
     add_reaction,
     create_issue,
@@ -45,34 +44,16 @@ from github_oauth import authorize, exchange, get_user, set_browser
 from github_state import Answer, Document, Reply, State, refuse
 from github_workflows import WORKFLOW_ROUTES
 
-SLUG = "perfledger"
 LOGIN = f"{SLUG}[bot]"
 MAX_BODY_BYTES = 4_000_000
 MAX_TEXT, MAX_COMMENT = 65_535, 65_536
 MAX_ANNOTATIONS = 50
-JWT_SECONDS = 600
+FORM_TYPE = "application/x-www-form-urlencoded"
+# Of these a browser or the request's body says who asks.
+OPEN_PATHS = ("/login/", "/storage/", "/settings/", "/organizations/", "/app-manifests/")
 CONCLUSIONS = frozenset(
     ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
 )
-
-
-def get_app(_state: State, request: "Handler") -> Reply:
-    check_jwt(request)
-    return 200, {"id": 1, "slug": SLUG, "name": SLUG}
-
-
-def get_installation(state: State, request: "Handler", name: str) -> Reply:
-    check_jwt(request)
-    state.repository(name)
-    return 200, {"id": 41, "app_slug": SLUG, **state.installation(name)}
-
-
-def create_token(state: State, request: "Handler", _installation: str) -> Reply:
-    check_jwt(request)
-    if set(request.document.get("permissions", {})) - state.granted:
-        refuse(422, "The permissions requested are not granted to this installation.")
-    end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
-    return 201, {"token": "ghs_standInInstallationToken0000000000000", "expires_at": end}
 
 
 def list_deliveries(state: State, request: "Handler") -> Reply:
@@ -184,12 +165,9 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", r"/user", lambda state, request: get_user(state, request, LOGIN)),
     ("GET", r"/login/oauth/authorize", authorize),
     ("POST", r"/login/oauth/access_token", exchange),
-    ("GET", r"/app", get_app),
     ("GET", r"/app/hook/deliveries", list_deliveries),
     ("POST", r"/app/hook/deliveries/(\d+)/attempts", repeat_delivery),
-    ("POST", r"/app/installations/(\d+)/access_tokens", create_token),
     ("GET", REPOSITORY, lambda state, _, name: (200, {"id": 1} | state.repository(name))),
-    ("GET", REPOSITORY + r"/installation", get_installation),
     ("GET", REPOSITORY + r"/pulls", lambda state, _, name: (200, state.open_pulls(name))),
     ("GET", REPOSITORY + r"/pulls/(\d+)", get_pull),
     ("GET", REPOSITORY + r"/issues", list_issues),
@@ -213,6 +191,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("POST", r"/_stand_in/faults", add_fault),
     ("POST", r"/_stand_in/late", handle_late),
     ("GET", r"/_stand_in/state", lambda state, _request: (200, state.document())),
+    *APP_ROUTES,
     *WORKFLOW_ROUTES,
 )
 
@@ -236,18 +215,6 @@ def valid_check(request: "Handler") -> Document:
     if len(output.get("annotations", [])) > MAX_ANNOTATIONS:
         refuse(422, f"Invalid request. No more than {MAX_ANNOTATIONS} items are allowed.")
     return document
-
-
-def check_jwt(request: "Handler") -> None:
-    """Refuse a JWT like GitHub does, except for its signature, whose key is unknown here."""
-    try:
-        _, payload, _ = request.credential.split(".")
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        is_fine = isinstance(claims["iss"], str) and claims["exp"] - claims["iat"] <= JWT_SECONDS
-    except (ValueError, KeyError):
-        is_fine = False
-    if not is_fine:
-        refuse(401, "A JSON web token could not be decoded")
 
 
 def body_of(document: object) -> bytes:
@@ -307,18 +274,24 @@ class Handler(BaseHTTPRequestHandler):
         if not path.startswith("/_stand_in/"):
             version = self.headers.get("X-GitHub-Api-Version", "")
             state.requests.append({"method": self.command, "path": path, "api_version": version})
-            if not path.startswith(("/login/", "/storage/")) and (
+            if not path.startswith(OPEN_PATHS) and (
                 not self.credential or self.credential == "wrong"
             ):
                 refuse(401, "Requires authentication")
         try:
-            self.document: Document = json.loads(data) if data else {}
+            self.document: Document = self.read_document(data)
         except ValueError:
             refuse(400, "Problems parsing JSON")
         for method, pattern, handler in ROUTES:
             if method == self.command and (match := re.fullmatch(pattern, path)):
                 return handler(state, self, *match.groups())
         return refuse(404, "Not Found")
+
+    def read_document(self, data: bytes) -> Document:
+        """Return a JSON body, or a form's fields."""
+        if self.headers.get("Content-Type") == FORM_TYPE:
+            return {name: values[0] for name, values in parse_qs(data.decode()).items()}
+        return json.loads(data) if data else {}
 
     def page(self, items: Sequence[Document], path: str) -> tuple[Sequence[Document], str]:
         """Return the requested page of a list, and GitHub's Link header for it."""

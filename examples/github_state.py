@@ -59,6 +59,7 @@ class State:
         self.accounts: dict[str, int] = {}  # numbers by login
         self.browser: Document = {}  # who is signed in there
         self.codes: dict[str, dict[str, str]] = {}
+        self.registrations: dict[str, Document] = {}  # manifests by code
         self.user_tokens: dict[str, str] = {}  # logins
         self.late: list[Callable[[], object]] = []
         self.workflows: dict[str, Document] = {}  # by repository and file

@@ -129,6 +129,7 @@ ROOT = Group(
         "server": Group(
             "Operate the service.",
             {
+                "app": "server.app:app",
                 "run": "server.run:run",
                 "retry": "server.retry:retry",
                 "db": Group("Manage the database.", {"upgrade": "server.db:upgrade"}),

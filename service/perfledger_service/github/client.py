@@ -9,7 +9,7 @@ from requests import Response
 from perfledger_service.errors import GitHubError, SettingsError
 from perfledger_service.github.account_permissions import AccountPermission
 from perfledger_service.github.api import GitHubApi
-from perfledger_service.github.app_installations import GitHubInstallations
+from perfledger_service.github.app.installations import GitHubInstallations
 from perfledger_service.github.authentication import (
     AppAuthentication,
     Authentication,

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from perfledger_service.errors import RefusedError
 from perfledger_service.github.account_permissions import AccountPermissions
 from perfledger_service.github.actions_tokens import ActionsRun, ActionsTokens
-from perfledger_service.github.app_installations import AppInstallations
+from perfledger_service.github.app.installations import AppInstallations
 from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries

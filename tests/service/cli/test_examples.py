@@ -75,8 +75,8 @@ def commands(group=ROOT, path=()):
 
 
 COMMANDS = dict(commands())
-ONLY_PROCESS = {"server run"}  # runs until it is interrupted
-OF_DEVICE = {"bench builtin"}  # minutes in torch and JAX; its own tests measure one canary
+# They run until a signal or a browser comes; minutes in torch and JAX. Each has tests of its own.
+OTHERS = {"server run", "server app", "bench builtin"}
 OF_REPOSITORY = {"init", "config show", "bench list", "bench load", "bench doctor"}
 OF_COMMITS = {"check", "history bisect"}  # their verdicts are measured
 FEW_PAIRS, NO_PAIRS = "--pairs 5 --budget 10h", "--pairs 0"
@@ -244,8 +244,7 @@ def repository(tmp_path, monkeypatch):
 
 def ordinary():
     """Return the commands that need nothing but files."""
-    others = OF_REPOSITORY | OF_COMMITS | OF_SERVICE | OF_REPOSITORY_AND_SERVICE | ONLY_PROCESS
-    others |= OF_DEVICE
+    others = OF_REPOSITORY | OF_COMMITS | OF_SERVICE | OF_REPOSITORY_AND_SERVICE | OTHERS
     return [name for name in COMMANDS if name not in others]
 
 

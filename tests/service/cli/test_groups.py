@@ -179,4 +179,4 @@ def test_a_group_shows_examples_of_its_first_commands():
 
 
 def test_commands_are_found_at_every_depth():
-    assert len(list(commands_of(ROOT))) == len({id(each) for each in commands_of(ROOT)}) == 87
+    assert len(list(commands_of(ROOT))) == len({id(each) for each in commands_of(ROOT)}) == 88

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger_service.errors import GitHubError, NotFoundError
-from perfledger_service.github.app_installations import AppInstallations
+from perfledger_service.github.app.installations import AppInstallations
 from perfledger_service.github.authentication import PERMISSIONS
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.store.database import write_session

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict
 
 from perfledger_service.rendering.layout.escape import path
-from perfledger_service.rendering.server.machines_page import machines_document, machines_page
+from perfledger_service.rendering.server.pages.machines import machines_document, machines_page
 from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.fleet.device import quarantine_device, release_device
 from perfledger_service.usecases.server.machines import machines_view

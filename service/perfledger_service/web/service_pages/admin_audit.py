@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
 
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.server.admin_pages import audit_log_page
 from perfledger_service.rendering.server.audit import audit_document
+from perfledger_service.rendering.server.pages.admin import audit_log_page
 from perfledger_service.usecases.people.audit import audit_view
 from perfledger_service.values.people.person import AuditAction
 from perfledger_service.values.service_views.admin_views import AuditFilter

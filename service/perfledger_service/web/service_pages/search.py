@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
 
-from perfledger_service.rendering.server.search_page import search_document, search_page
+from perfledger_service.rendering.server.pages.search import search_document, search_page
 from perfledger_service.usecases.server.search import search
 from perfledger_service.web.pages import MAX_NAME, PageFormat, data_response
 from perfledger_service.web.sign_in.readers import CurrentPageReader

@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.server.account_page import account_page, no_account_page
+from perfledger_service.rendering.server.pages.account import account_page, no_account_page
 from perfledger_service.store.projects import projects
 from perfledger_service.usecases.people.tokens import (
     MAX_PERSONAL_DAYS,

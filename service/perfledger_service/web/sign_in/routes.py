@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from perfledger_service.errors import NotFoundError, RefusedError
-from perfledger_service.rendering.server.account_page import signed_out_page
+from perfledger_service.rendering.server.pages.account import signed_out_page
 from perfledger_service.usecases.people.sign_in import (
     ProvenAccount,
     SignInOptions,

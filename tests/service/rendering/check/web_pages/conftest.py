@@ -29,7 +29,7 @@ from perfledger_service.rendering.check.project_lists import (
 from perfledger_service.rendering.cost.costs_page import costs_page
 from perfledger_service.rendering.history.series_page import series_page
 from perfledger_service.rendering.history.series_plot import series_data
-from perfledger_service.rendering.server.machines_page import machines_page
+from perfledger_service.rendering.server.pages.machines import machines_page
 from perfledger_service.settings.service import PriceSettings
 from perfledger_service.usecases.cost.what_if import what_if
 from perfledger_service.usecases.inputs.price_books import read_price_books

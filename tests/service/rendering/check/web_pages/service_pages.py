@@ -7,14 +7,14 @@ from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_service.rendering.layout.paging import Page
 from perfledger_service.rendering.prices.prices_page import prices_page
 from perfledger_service.rendering.review.stored import review_page, reviews_page
-from perfledger_service.rendering.server.admin_pages import (
+from perfledger_service.rendering.server.pages.admin import (
     audit_log_page,
     github_page,
     projects_page,
     tokens_page,
     waiting_page,
 )
-from perfledger_service.rendering.server.search_page import search_page
+from perfledger_service.rendering.server.pages.search import search_page
 from perfledger_service.values.people.person import AuditAction, AuditEntry
 from perfledger_service.values.service_views.admin_views import (
     AppInstallation,

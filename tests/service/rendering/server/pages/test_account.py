@@ -1,6 +1,6 @@
 from datetime import UTC, datetime
 
-from perfledger_service.rendering.server.account_page import account_page, signed_out_page
+from perfledger_service.rendering.server.pages.account import account_page, signed_out_page
 from perfledger_service.values.people.person import (
     AccountView,
     Person,

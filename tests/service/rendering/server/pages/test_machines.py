@@ -10,7 +10,7 @@ import pytest
 from perfledger.records import Device, Machine
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_service.rendering.layout.writers import to_csv, to_json
-from perfledger_service.rendering.server.machines_page import (
+from perfledger_service.rendering.server.pages.machines import (
     NO_ID,
     machines_document,
     machines_page,

@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger_service.rendering.server.search_page import search_document
+from perfledger_service.rendering.server.pages.search import search_document
 from perfledger_service.values.service_views.search_view import SearchHit, SearchKind, SearchView
 
 

@@ -1,4 +1,4 @@
-from perfledger_service.rendering.server.error_page import error_page
+from perfledger_service.rendering.server.pages.error import error_page
 
 
 def test_the_page_says_what_failed_and_leads_back_to_the_project():

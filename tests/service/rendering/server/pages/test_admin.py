@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from perfledger_service.rendering.server.admin_pages import why_job_waits, why_upload_waits
+from perfledger_service.rendering.server.pages.admin import why_job_waits, why_upload_waits
 from perfledger_service.values.upload_views import UploadStatus
 from tests.service.rendering.check.web_pages.service_pages import waiting_view
 

@@ -1,0 +1,1 @@
+"""Owns the GitHub App: its registration, and where it is installed."""

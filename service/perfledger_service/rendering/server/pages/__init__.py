@@ -1,0 +1,1 @@
+"""Owns the pages of the service: accounts, administration, errors, machines and search."""
