@@ -8,6 +8,7 @@ import typer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
 from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.errors import UsageError
 
 
 @command(examples=("perfledger config show", "perfledger config show --json"))
@@ -30,6 +31,9 @@ def config_show(
     from perfledger_service.settings.sources import check_settings, origins_of
     from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
 
+    if not folder.is_dir():
+        msg = f"{folder} is not a folder: give the folder of a repository"
+        raise UsageError(msg)
     name, values = configured_table(root_of(folder)) or ("", None)
     _, check = check_settings(flags={}, table=values, table_name=name)
     groups = (

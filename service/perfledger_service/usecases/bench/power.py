@@ -30,7 +30,8 @@ from perfledger_baselines.significance.spread_prior import (
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check.step_count import beginnings, best_steps
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.history_sources import display_name, read_bundle_or_series
+from perfledger_service.usecases.inputs.files import shown_path
+from perfledger_service.usecases.inputs.history_sources import read_bundle_or_series
 from perfledger_service.usecases.inputs.table_columns import quote_text
 from perfledger_service.values.measured_series import MeasuredSeries
 from perfledger_service.values.power_views import PowerView, SpreadView
@@ -86,13 +87,13 @@ def power_of_file(path: Path, request: PowerRequest, *, column: str | None = Non
     Raises NotFoundError, TooLargeError and UsageError.
     """
     if path.is_dir():
-        msg = f"{display_name(path)} is a folder: give one bundle, or a CSV or JSON file"
+        msg = f"{shown_path(path)} is a folder: give one bundle, or a CSV or JSON file"
         raise UsageError(msg)
     measurements = read_bundle_or_series(path, column=column)
     if isinstance(measurements, MeasuredSeries):
         return _view([_spread_of_runs(measurements, request)], request)
     if column is not None:
-        msg = f"{display_name(path)} is a bundle: --column chooses a column of a CSV or JSON file"
+        msg = f"{shown_path(path)} is a bundle: --column chooses a column of a CSV or JSON file"
         raise UsageError(msg)
     request = replace(request, floor=measurements.plan.floor)
     return _view(_spreads_of_bundle(measurements, request), request)

@@ -20,6 +20,7 @@ from perfledger_service.usecases.check.baseline_folder import (
     BaselinePreferences,
 )
 from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.files import shown_path
 from perfledger_service.usecases.inputs.history_sources import (
     bundles_in,
     display_name,
@@ -51,12 +52,12 @@ def compare(
     does not say. Raises NotFoundError, TooLargeError and UsageError.
     """
     if head.is_dir():
-        msg = f"B is the folder {display_name(head)}: give a bundle as B, and a folder only as A"
+        msg = f"B is the folder {shown_path(head)}: give a bundle as B, and a folder only as A"
         raise UsageError(msg)
     if preferences != NO_PREFERENCES and not base.is_dir():
         msg = (
             "--baseline and --accepted-commit choose among checks: give a folder as A, not "
-            f"{display_name(base)}"
+            f"{shown_path(base)}"
         )
         raise UsageError(msg)
     before = BaselineFolder(bundles_in(base), preferences) if base.is_dir() else _read(base, metric)
@@ -80,7 +81,7 @@ def compare(
                 else _assumption_text(compared_metric)
             )
         case _:
-            names = f"{display_name(base)} and {display_name(head)}"
+            names = f"{shown_path(base)} and {shown_path(head)}"
             msg = (
                 f"{names} are of two kinds: compare a bundle with a bundle, or a table with a table"
             )

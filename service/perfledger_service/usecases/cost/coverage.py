@@ -20,7 +20,7 @@ from perfledger_cost_models.usage.csv_with_header import CsvRow, read_rows
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import read_text
+from perfledger_service.usecases.inputs.files import errors_about, read_text
 
 # A year of hours of a hundred instance types.
 MAX_ROWS = 1_000_000
@@ -59,7 +59,7 @@ def usage_hours(
     if file is None:
         return _with_idle((counts,), all_hours)
     hours: dict[str, dict[str, Decimal]] = {}
-    with translate_errors():
+    with errors_about(file):
         text = read_text(file, most_bytes=MAX_USAGE_BYTES)
         for row in read_rows(text, file.name, most_rows=MAX_ROWS):
             hour, sku, quantity = _cells(row)

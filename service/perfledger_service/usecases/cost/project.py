@@ -20,8 +20,7 @@ from perfledger_service.usecases.cost.projection import (
     measured_work,
 )
 from perfledger_service.usecases.inputs import bundle_files
-from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import read_text
+from perfledger_service.usecases.inputs.files import errors_about, read_text
 
 DECLARED_SUFFIX = ".toml"
 # UTF-8 takes at most four bytes a character.
@@ -73,7 +72,7 @@ def _declared_descriptor(workload: str, name: str) -> WorkloadDescriptor:
         if each.name == workload:
             return each
     path = Path(workload)
-    with translate_errors():
+    with errors_about(path):
         descriptors = read_descriptors(read_text(path, most_bytes=MAX_DECLARED_BYTES), path.name)
     matches = [each for each in descriptors if name in ("", each.name)]
     if len(matches) == 1:
@@ -89,4 +88,4 @@ def _spec(bundle: Bundle, name: str, path: Path) -> WorkloadSpec:
 
 
 def _which_workload_message(path: Path, names: Sequence[str]) -> str:
-    return f"choose a workload of {path.name} with --workload: {', '.join(names) or 'it has none'}"
+    return f"choose a workload of {path} with --workload: {', '.join(names) or 'it has none'}"

@@ -28,7 +28,7 @@ from perfledger_service.errors import UsageError
 from perfledger_service.usecases.fleet.hours import read_usages
 from perfledger_service.usecases.inputs.bills import read_bill
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import NamedBytes, read_text
+from perfledger_service.usecases.inputs.files import NamedBytes, errors_about, read_text
 
 MAX_DEVICES = 10_000_000
 HOW_TO_PAY = "give the cost to allocate: --bill FILE, or --amount-usd USD and --devices N"
@@ -116,4 +116,5 @@ def _bill_of_amount(
 def _read_quota_file(path: Path | None) -> Mapping[CostOwner, Decimal]:
     if path is None:
         return {}
-    return read_quotas(read_text(path, most_bytes=4 * MAX_CHARACTERS), path.name)
+    with errors_about(path):
+        return read_quotas(read_text(path, most_bytes=4 * MAX_CHARACTERS), path.name)

@@ -27,7 +27,7 @@ from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.fleet.hours import read_usages
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import NamedBytes
+from perfledger_service.usecases.inputs.files import NamedBytes, errors_about
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
 # The horizons of a half-year's and a quarter's budget.
@@ -95,9 +95,13 @@ def _history(files: Sequence[NamedBytes], step: PeriodLength | None) -> UsageHis
     for file in files:
         if is_history_table(file.text.partition("\n")[0]):
             if len(files) > 1 or step is not None:
-                msg = f"{file.name} is a table of periods: give it alone, and without --period"
+                msg = (
+                    f"{file.path or file.name} is a table of periods: give it alone, and without "
+                    "--period"
+                )
                 raise UsageError(msg)
-            return read_history(file.text, file.name)
+            with errors_about(file):
+                return read_history(file.text, file.name)
     usages = read_usages(files)
     costs = [
         cost

@@ -13,7 +13,7 @@ from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import MAX_CONFIG_BYTES, check_settings, file_table
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import NamedBytes, read_bytes
+from perfledger_service.usecases.inputs.files import NamedBytes, errors_about, read_bytes
 from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
 
 HOW_TO_CLAIM = (
@@ -39,7 +39,9 @@ def fleet_of(
     """
     settings = settings_at(configuration)
     if not settings.usage:
-        raise SettingsError(HOW_TO_CLAIM)
+        where = "" if configuration is None else f"{configuration}: "
+        msg = f"{where}{HOW_TO_CLAIM}"
+        raise SettingsError(msg)
     claims = [UsageMatcher(entry.match, entry.workload, entry.where) for entry in settings.usage]
     between = None if period is None else (period.start, period.end)
     with translate_errors():
@@ -51,10 +53,15 @@ def read_usages(files: Sequence[NamedBytes]) -> tuple[DeviceUsage, ...]:
     if len({file.data for file in files}) < len(files):
         msg = "one of the files is given twice, so its hours would count twice: leave it out once"
         raise UsageError(msg)
+    usages = tuple(_read_usage_of(file) for file in files)
     with translate_errors():
-        usages = tuple(read_usage(file.data, file.name) for file in files)
         check_runs_differ(usages)
-        return usages
+    return usages
+
+
+def _read_usage_of(file: NamedBytes) -> DeviceUsage:
+    with errors_about(file):
+        return read_usage(file.data, file.name)
 
 
 def pricing_at(configuration: Path | None) -> PricingConfig:
@@ -71,5 +78,7 @@ def settings_at(configuration: Path | None) -> CheckSettings:
         name, table = configured_table(root_of(Path())) or ("", None)
     else:
         name = configuration.name
-        table = file_table(name, read_bytes(configuration, most_bytes=MAX_CONFIG_BYTES))
+        with errors_about(configuration):
+            table = file_table(name, read_bytes(configuration, most_bytes=MAX_CONFIG_BYTES))
+            return check_settings(flags={}, table=table, table_name=name)[0]
     return check_settings(flags={}, table=table, table_name=name)[0]

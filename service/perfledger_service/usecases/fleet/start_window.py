@@ -15,7 +15,7 @@ from perfledger_cost_models.energy.hourly_csv import (
 )
 from perfledger_cost_models.energy.start_objective import StartObjective
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import read_text
+from perfledger_service.usecases.inputs.files import errors_about, read_text
 
 
 def find_start_window(
@@ -33,8 +33,9 @@ def find_start_window(
     The default period is the file's own; the default objective is cost, if the file has prices.
     Raises NotFoundError, TooLargeError and UsageError.
     """
-    with translate_errors():
+    with errors_about(path):
         series = read_hourly_series(read_text(path, most_bytes=MAX_SERIES_BYTES), path.name)
+    with translate_errors():
         job = DeferrableJob(
             hours=hours,
             earliest_s=series.start_s if earliest is None else earliest.timestamp(),

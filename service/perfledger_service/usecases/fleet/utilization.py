@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
 from perfledger_cost_models.tco.hourly_rates import rate_of
-from perfledger_cost_models.telemetry.activity_samples import clip_export
+from perfledger_cost_models.telemetry.activity_samples import ActivityExport, clip_export
 from perfledger_cost_models.telemetry.mig_candidates import MigSlice
 from perfledger_cost_models.telemetry.readers import read_activity
 from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
@@ -22,7 +22,7 @@ from perfledger_profiles.parsing.units import GIGA
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.fleet.hours import UsagePeriod
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import NamedBytes
+from perfledger_service.usecases.inputs.files import NamedBytes, errors_about
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
 # Compute and memory slices of the MIG profiles that all boards have ("Supported MIG Profiles" in
@@ -50,7 +50,7 @@ def utilization_at(
     """
     with translate_errors():
         rate = None if option is None else rate_of(current_sheet(today=today), option, today=today)
-        exports = [read_activity(file.data, file.name) for file in files]
+        exports = [read_activity_file(file) for file in files]
         if period is not None:
             between = (period.start.timestamp(), period.end.timestamp())
             exports = [clip_export(export, *between) for export in exports]
@@ -62,6 +62,12 @@ def utilization_at(
         return utilization_report(
             exports, level=level, signal=signal, target=target, parts=mig_parts(models), rate=rate
         )
+
+
+def read_activity_file(file: NamedBytes) -> ActivityExport:
+    """Read a file of device activity; raise UsageError."""
+    with errors_about(file):
+        return read_activity(file.data, file.name)
 
 
 def mig_parts(models: Iterable[str]) -> Mapping[str, tuple[MigSlice, ...]]:

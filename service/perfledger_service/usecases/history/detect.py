@@ -15,8 +15,8 @@ from perfledger_service.usecases.inputs.benchmark_histories import (
     read_benchmark_histories,
 )
 from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.files import shown_path
 from perfledger_service.usecases.inputs.history_sources import (
-    display_name,
     read_histories,
     select_series,
 )
@@ -53,10 +53,10 @@ def search(
             path, format_=format_, clone=clone, is_one_machine=is_one_machine
         )
     if histories:
-        histories = select_series(histories, column, source=f"{display_name(path)} has")
+        histories = select_series(histories, column, source=f"{shown_path(path)} has")
     elif is_other_tools:
         msg = (
-            f"{display_name(path)} is not read as another tool's history: leave out the options "
+            f"{shown_path(path)} is not read as another tool's history: leave out the options "
             "of columns, or --clone, --from and --one-machine"
         )
         raise UsageError(msg)

@@ -8,7 +8,7 @@ from typing import Protocol
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFormat
 from perfledger_profiles.benchmark_histories.history_formats import MAX_RESULTS
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.upload import NoReceiptError, UploadError, upload_content
 from perfledger_runners.checkouts.repository_name import is_repository_name
 from perfledger_service.errors import PerfledgerError, TooLargeError, UsageError
@@ -24,7 +24,7 @@ from perfledger_service.usecases.inputs.benchmark_histories import (
     read_tool_results,
 )
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.history_sources import display_name
+from perfledger_service.usecases.inputs.files import shown_path
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.values.measured_series import HistoryImport
 
@@ -125,7 +125,7 @@ def _read_all(
         read = read_tool_results(path, format_=format_, line=line, is_one_machine=is_one_machine)
         if read is None:
             msg = (
-                f"{display_name(path)} is not recognised as another tool's history: name the tool "
+                f"{shown_path(path)} is not recognised as another tool's history: name the tool "
                 "with --from"
             )
             raise UsageError(msg)

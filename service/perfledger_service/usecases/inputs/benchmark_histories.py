@@ -28,12 +28,12 @@ from perfledger_profiles.benchmark_histories.history_text import (
     HistoryText,
     parse_history,
 )
-from perfledger_runners.bundles.bundle_files import GZIP_MAGIC
+from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs.clones import branch_of_clone
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import read_head, read_named
+from perfledger_service.usecases.inputs.files import errors_about, read_head, read_named
 from perfledger_service.usecases.inputs.history_sources import SHA_DIGITS
 from perfledger_service.values.measured_series import MeasuredSeries
 
@@ -85,7 +85,7 @@ def format_named(name: str) -> HistoryFormat:
         return HistoryFormat(name)
     except ValueError as error:
         names = ", ".join(HistoryFormat)
-        msg = f"{clean(name)!r} is no tool whose history is read: choose from {names}"
+        msg = f"{clean(name)!r} is not a tool whose history can be read: choose from {names}"
         raise UsageError(msg) from error
 
 
@@ -128,7 +128,7 @@ def read_tool_results(
     With a clone's line, results have the commit of their file's name where the file names none.
     Raises NotFoundError, TooLargeError and UsageError.
     """
-    with translate_errors():
+    with errors_about(path):
         files = _files_at(path, format_)
         if files is None:
             return None

@@ -5,8 +5,7 @@ from pathlib import Path
 from perfledger_cost_models.billing.focus import Bill, read_focus
 from perfledger_cost_models.billing.focus_parquet import MAX_BYTES, read_focus_parquet
 from perfledger_service.errors import TooLargeError, UsageError
-from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import read_bytes, read_head, size_of
+from perfledger_service.usecases.inputs.files import errors_about, read_bytes, read_head, size_of
 
 PARQUET = b"PAR1"  # the first bytes of a Parquet file
 # CSV is read line by line: this limits time to minutes, not memory.
@@ -20,7 +19,7 @@ def read_bill(path: Path, *, team_tag: str = "") -> Bill:
         raise TooLargeError(msg)
     is_parquet = read_head(path, len(PARQUET)) == PARQUET
     try:
-        with translate_errors():
+        with errors_about(path):
             if is_parquet:
                 data = read_bytes(path, most_bytes=MAX_BYTES)
                 return read_focus_parquet(data, team_tag=team_tag)

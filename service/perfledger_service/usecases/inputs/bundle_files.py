@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from perfledger.bundle import Bundle
-from perfledger_runners.bundles.bundle_files import MAX_PLAIN_BYTES, read_bundle, write_bundle
+from perfledger_runners.bundles.files import MAX_PLAIN_BYTES, read_bundle, write_bundle
 from perfledger_runners.user_folders import state_folder
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import unreadable_file
+from perfledger_service.usecases.inputs.files import errors_about, unreadable_file
 
 # A check takes minutes of an accelerator and some 100 kB of disk: this keeps weeks of them.
 SPOOLED_BUNDLES = 100
@@ -76,7 +76,7 @@ def read_bundle_file(path: Path) -> Bundle:
             data = file.read(MAX_PLAIN_BYTES + 1)
     except OSError as error:
         raise unreadable_file(path, error) from error
-    with translate_errors():
+    with errors_about(path):
         return read_bundle(data)
 
 

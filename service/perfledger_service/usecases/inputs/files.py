@@ -1,19 +1,30 @@
 """Reads the files that users name."""
 
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
-from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+from perfledger_service.errors import NotFoundError, PerfledgerError, TooLargeError, UsageError
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.packed_files import unpacked
+
+MAX_PATH = 4096  # characters of a path in an error, which are Linux's most bytes
 
 
 @dataclass(frozen=True, slots=True)
 class NamedBytes:
-    """Name and content of a file, read from disk or from the store."""
+    """Name and content of a file, read from disk or from the store.
+
+    `path` is where the user said that it is, "" for a file of the store.
+    """
 
     name: str
     data: bytes
+    path: str = ""
 
     @property
     def text(self) -> str:
@@ -21,7 +32,8 @@ class NamedBytes:
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError as error:
-            msg = f"{self.name} is not UTF-8 text (at byte {error.start:,}): save it as UTF-8"
+            name = self.path or self.name
+            msg = f"{name} is not UTF-8 text (at byte {error.start:,}): save it as UTF-8"
             raise UsageError(msg) from error
 
 
@@ -31,7 +43,8 @@ def read_named(path: Path, *, most_bytes: int) -> NamedBytes:
     Raises NotFoundError, TooLargeError and UsageError.
     """
     data = read_bytes(path, most_bytes=most_bytes)
-    return NamedBytes(path.name, unpacked(data, path.name, most_bytes=most_bytes))
+    content = unpacked(data, str(path), most_bytes=most_bytes)
+    return NamedBytes(path.name, content, path=str(path))
 
 
 def read_bytes(path: Path, *, most_bytes: int) -> bytes:
@@ -77,6 +90,36 @@ def sha256_of(path: Path) -> str:
             return file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise unreadable_file(path, error) from error
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as the user gave it, on one line, for an error."""
+    return clean(str(path), limit=MAX_PATH)
+
+
+@contextmanager
+def errors_about(file: Path | NamedBytes) -> Generator[None]:
+    """Let the errors of a file's readers name it as the user did; translate other packages' errors.
+
+    Readers know the last part of its path, or nothing.
+    """
+    try:
+        with translate_errors():
+            yield
+    except PerfledgerError as error:
+        path = file if isinstance(file, Path) else Path(file.path or file.name)
+        error.args = (_with_path(str(error), path),)
+        raise
+
+
+def _with_path(message: str, path: Path) -> str:
+    """Return a message about a file that has its path in place of its name, or before it."""
+    shown, name = shown_path(path), re.escape(clean(path.name, limit=MAX_PATH))
+    if shown in message or str(path) in message:
+        return message
+    # Not a part of another name, or of a path.
+    replaced, count = re.subn(rf"(?<![\w./-]){name}(?![\w/-])", lambda _: shown, message, count=1)
+    return replaced if count else f"{shown}: {message}"
 
 
 def unreadable_file(path: Path, error: OSError) -> UsageError:

@@ -16,11 +16,11 @@ from perfledger.records import Side
 from perfledger_baselines.estimation.pairing import judged_metrics
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.planning.epochs import epoch_key
-from perfledger_runners.bundles.bundle_files import GZIP_MAGIC
+from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs import bundle_files
-from perfledger_service.usecases.inputs.files import unreadable_file
+from perfledger_service.usecases.inputs.files import shown_path, unreadable_file
 from perfledger_service.usecases.inputs.run_values import run_values, runs_of
 from perfledger_service.usecases.inputs.table_columns import (
     GAPS,
@@ -78,7 +78,7 @@ def read_histories(
     content = read_bundle_or_series(path, column=column, epoch=epoch, error=error, time=time)
     if isinstance(content, Bundle):
         msg = (
-            f"{display_name(path)} is one bundle, and a history needs several: give a folder of "
+            f"{shown_path(path)} is one bundle, and a history needs several: give a folder of "
             "bundles, or a CSV or JSON file with one value per commit"
         )
         raise UsageError(msg)
@@ -96,8 +96,8 @@ def read_bundle_or_series(
     """Read a bundle, or a series of a table; raise NotFoundError, TooLargeError and UsageError."""
     data = _bytes_of(path)
     if data.startswith(GZIP_MAGIC):
-        return _bundle_at(path)
-    name = display_name(path)
+        return bundle_files.read_bundle_file(path)
+    name = shown_path(path)
     text = text_of(data, name)
     if path.suffix.lower() != ".json" and not text.lstrip().startswith(("[", "{")):
         return _series(read_csv(text, name), column, epoch=epoch, error=error, time=time)
@@ -105,7 +105,7 @@ def read_bundle_or_series(
     if isinstance(document, dict):
         fields = cast("Mapping[str, object]", document)
         if fields.get("format") == BUNDLE_FORMAT:
-            return _bundle_at(path)
+            return bundle_files.read_bundle_file(path)
         return _series(columns_of(fields, name), column, epoch=epoch, error=error, time=time)
     return _series(columns_of(document, name), column, epoch=epoch, error=error, time=time)
 
@@ -209,26 +209,17 @@ def bundles_in(folder: Path) -> tuple[Bundle, ...]:
     """Read a folder's bundles; raises NotFoundError, TooLargeError, and UsageError for others."""
     paths = sorted({*folder.glob("*.json"), *folder.glob("*.json.gz")})
     if not paths:
-        msg = f"no bundle in {display_name(folder)}: bundles are named *.json or *.json.gz"
+        msg = f"no bundle in {shown_path(folder)}: bundles are named *.json or *.json.gz"
         raise NotFoundError(msg)
     if len(paths) > MAX_BUNDLES:
-        msg = f"{len(paths)} bundles in {display_name(folder)}: at most {MAX_BUNDLES:,} are read"
+        msg = f"{len(paths)} bundles in {shown_path(folder)}: at most {MAX_BUNDLES:,} are read"
         raise TooLargeError(msg)
-    bundles = tuple(map(_bundle_at, paths))
+    bundles = tuple(map(bundle_files.read_bundle_file, paths))
     ids = sorted(bundle.id for bundle in bundles)
     if any(first == second for first, second in pairwise(ids)):
-        msg = f"{display_name(folder)} contains a bundle twice: remove one, as a check is one point"
+        msg = f"{shown_path(folder)} contains a bundle twice: remove one, as a check is one point"
         raise UsageError(msg)
     return bundles
-
-
-def _bundle_at(path: Path) -> Bundle:
-    """Read a bundle; raise UsageError that names the file."""
-    try:
-        return bundle_files.read_bundle_file(path)
-    except UsageError as error:
-        msg = f"{display_name(path)}: {error}"
-        raise UsageError(msg) from error
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -236,13 +227,13 @@ def _bytes_of(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise unreadable_file(Path(display_name(path)), error) from error
+        raise unreadable_file(path, error) from error
     except ValueError as error:  # a name with a NUL byte
-        msg = f"there is no file {display_name(path)}"
+        msg = f"there is no file {shown_path(path)}"
         raise NotFoundError(msg) from error
     if len(data) > MAX_BYTES:
         limit = f"{MAX_BYTES // 2**20} MiB"
-        msg = f"{display_name(path)} has more than {limit}: keep only the columns that matter"
+        msg = f"{shown_path(path)} has more than {limit}: keep only the columns that matter"
         raise TooLargeError(msg)
     return data
 

@@ -28,7 +28,7 @@ from perfledger_service.store.fleet.imports import (
     lock_imports,
 )
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import NamedBytes
+from perfledger_service.usecases.inputs.files import NamedBytes, errors_about
 from perfledger_service.usecases.inputs.table_columns import quote_names
 from perfledger_service.values.fleet_views import ImportKind, StoredImport
 
@@ -68,9 +68,10 @@ def import_file(
         )
         raise UsageError(msg)
     if len(file.data) > MAX_USAGE_BYTES:
-        msg = f"{file.name} is larger than {MAX_USAGE_BYTES:,} bytes: export shorter periods"
+        name = file.path or file.name
+        msg = f"{name} is larger than {MAX_USAGE_BYTES:,} bytes: export shorter periods"
         raise TooLargeError(msg)
-    with translate_errors():
+    with errors_about(file):
         summary = _READERS[kind](file)
     new = NewImport(
         kind=kind,

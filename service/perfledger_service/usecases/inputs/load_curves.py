@@ -19,7 +19,7 @@ from perfledger_profiles.benchmark_tools.perf_analyzer import MAYBE_EVEN_ARRIVAL
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_runners.measuring.profile_runs import ReaderError, read_trace
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.usecases.inputs.files import unreadable_file
+from perfledger_service.usecases.inputs.files import shown_path, unreadable_file
 
 # The default latency metric, if a tool measured several: a reading's name without its statistic.
 REQUEST_LATENCY = "request_latency"
@@ -108,7 +108,10 @@ def _parse_load_file(text: str) -> _LoadFile:
         if "=" in text:
             msg = f"{text[:80]!r}: {HOW_TO_ASK}"
             raise UsageError(msg)
-        msg = f"there is no file {clean_name(text)}"
+        if Path(text).is_dir():
+            msg = f"{shown_path(Path(text))} is a folder: give a file of a load test"
+            raise UsageError(msg)
+        msg = f"there is no file {shown_path(Path(text))}"
         raise NotFoundError(msg)
     return _LoadFile(
         path=Path(match["path"]),

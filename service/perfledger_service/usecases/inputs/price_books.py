@@ -23,7 +23,7 @@ from perfledger_cost_models.tco.input_overrides import apply_own_inputs, own_rat
 from perfledger_cost_models.tco.onprem import SERVERS, ServerSpec
 from perfledger_service.settings.service import PriceSettings, price_settings
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import read_text
+from perfledger_service.usecases.inputs.files import errors_about, read_text
 
 # UTF-8 takes at most four bytes a character.
 MAX_SHEET_BYTES = 4 * MAX_SHEET_CHARS
@@ -79,7 +79,7 @@ def exchange_rates_of(settings: PriceSettings) -> ExchangeRateTable | None:
     if not settings.exchange_rates:
         return None
     path = Path(settings.exchange_rates)
-    with translate_errors():
+    with errors_about(path):
         return read_exchange_rates(text_of_file(path), path.name)
 
 
@@ -90,7 +90,7 @@ def checked_file(path: Path, context: CheckContext) -> SheetCheck:
     """
     if context.reference is None:
         context = replace(context, reference=packaged_sheet())
-    with translate_errors():
+    with errors_about(path):
         return check_sheet(text_of_file(path), path.name, context=context)
 
 
@@ -130,5 +130,6 @@ def _is_table(path: Path) -> bool:
 def _overrides(paths: Sequence[Path]) -> PriceOverrides:
     overrides = PriceOverrides()
     for path in paths:
-        overrides = with_contract(overrides, read_overrides(text_of_file(path), path.name))
+        with errors_about(path):
+            overrides = with_contract(overrides, read_overrides(text_of_file(path), path.name))
     return overrides

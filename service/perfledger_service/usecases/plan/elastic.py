@@ -23,7 +23,7 @@ from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import NamedBytes, read_text
+from perfledger_service.usecases.inputs.files import NamedBytes, errors_about, read_text
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.usecases.plan.job_logs import job_log_of
 
@@ -57,14 +57,12 @@ def compare_elastic(
         msg = "--capacity names a class twice: give the sum"
         raise UsageError(msg)
     recorded_on = cluster.recorded_on or next(iter(devices))
-    speeds = read_speeds(
-        read_text(cluster.speeds, most_bytes=4 * MAX_SHEET_CHARS), cluster.speeds.name
-    )
+    with errors_about(cluster.speeds):
+        text = read_text(cluster.speeds, most_bytes=4 * MAX_SHEET_CHARS)
+        speeds = read_speeds(text, cluster.speeds.name)
     for name in (*devices, recorded_on):
         if name not in speeds.classes:
-            msg = (
-                f"no speed on {name!r} in {cluster.speeds.name}: it has {', '.join(speeds.classes)}"
-            )
+            msg = f"no speed on {name!r} in {cluster.speeds}: it has {', '.join(speeds.classes)}"
             raise UsageError(msg)
     log = job_log_of(file, format_)
     job_set = elastic_jobs(log.jobs, speeds, recorded_on=recorded_on, devices=devices)

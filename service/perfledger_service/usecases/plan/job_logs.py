@@ -22,7 +22,7 @@ def job_log_of(
     try:
         log = read_job_log(file.text, format_=format_)
     except JobLogError as error:
-        msg = f"{file.name}: {error}"
+        msg = f"{file.path or file.name}: {error}"
         raise UsageError(msg) from error
     if quarter is None:
         return log

@@ -43,7 +43,7 @@ from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.units import MS_PER_DAY
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import NamedBytes, read_text
+from perfledger_service.usecases.inputs.files import NamedBytes, errors_about, read_text
 from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.usecases.plan.job_logs import job_log_of
 
@@ -224,6 +224,6 @@ def _cluster(hardware: ClusterNodes, inferred: int | None) -> Cluster:
     if hardware.file is None:
         nodes = hardware.nodes if inferred is None else inferred
         return equal_nodes(nodes or 0, devices=hardware.devices)
-    return read_cluster(
-        read_text(hardware.file, most_bytes=MAX_LOG_BYTES), devices=hardware.devices
-    )
+    with errors_about(hardware.file):
+        text = read_text(hardware.file, most_bytes=MAX_LOG_BYTES)
+        return read_cluster(text, devices=hardware.devices)

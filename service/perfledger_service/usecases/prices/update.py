@@ -22,7 +22,7 @@ from perfledger_cost_models.prices.price_sheet import Price, PriceSheet, Pricing
 from perfledger_cost_models.prices.sheet_writer import text_of
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import read_bytes, read_head
+from perfledger_service.usecases.inputs.files import errors_about, read_bytes, read_head
 from perfledger_service.usecases.inputs.price_books import checked_file
 from perfledger_service.usecases.prices.provider import Provider
 from perfledger_service.values.price_update import PriceUpdate
@@ -52,14 +52,16 @@ def read_bulk_files(
     for path in paths:
         provider = _provider_of(path)
         if provider is Provider.AWS:
-            sheets.append(_read_aws_file(path, read_on or _changed_on(path)))
+            with errors_about(path):
+                sheets.append(_read_aws_file(path, read_on or _changed_on(path)))
         else:
             pages.setdefault(provider, []).append(path)
     for provider, files in pages.items():
         day = read_on or max(map(_changed_on, files))
         name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
         origin = FeedOrigin(source=name, retrieved_at=day)
-        sheets.append(read_pages(provider, map(_page, files), origin=origin))
+        with errors_about(files[0]) if len(files) == 1 else translate_errors():
+            sheets.append(read_pages(provider, map(_page, files), origin=origin))
     return tuple(sheets)
 
 

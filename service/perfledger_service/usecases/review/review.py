@@ -40,7 +40,6 @@ from perfledger_cost_models.tco.hardware_inputs import (
     packaged_hardware_inputs,
     packaged_text as parameters_text,
 )
-from perfledger_cost_models.telemetry.readers import read_activity
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.service import PriceSettings
@@ -48,10 +47,12 @@ from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.cost.device_transfers import device_transfers
 from perfledger_service.usecases.fleet.forecast import ForecastRequest, forecast_files
 from perfledger_service.usecases.fleet.hours import read_usages
+from perfledger_service.usecases.fleet.utilization import read_activity_file
 from perfledger_service.usecases.inputs.bills import read_bill
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import (
     NamedBytes,
+    errors_about,
     read_bytes,
     read_named,
     read_text,
@@ -117,8 +118,9 @@ def quarter_named(name: str) -> Quarter:
 def review(request: ReviewRequest) -> Review:
     """Return the review of a quarter; raises UsageError and NotFoundError."""
     with translate_errors():
-        plan_text = read_text(request.plan, most_bytes=BYTES_PER_CHARACTER * MAX_CHARACTERS)
-        plan = read_plan(plan_text, request.plan.name)
+        with errors_about(request.plan):
+            plan_text = read_text(request.plan, most_bytes=BYTES_PER_CHARACTER * MAX_CHARACTERS)
+            plan = read_plan(plan_text, request.plan.name)
         books, prices_source = (
             read_price_books(request.prices, today=request.today),
             _prices_source(request.prices),
@@ -234,8 +236,9 @@ def _previous_review(
         return None, ()
     file = request.previous
     if isinstance(file, Path):
-        file = NamedBytes(file.name, read_bytes(file, most_bytes=MAX_BYTES))
-    previous = read_previous_review(file.data, before=request.quarter)
+        file = NamedBytes(file.name, read_bytes(file, most_bytes=MAX_BYTES), path=str(file))
+    with errors_about(file):
+        previous = read_previous_review(file.data, before=request.quarter)
     return previous, (_source(f"review of {previous.quarter.name}", file.name, file.data),)
 
 
@@ -284,7 +287,7 @@ def _activity(
     files = _read_input_files(usage_files.activity, ImportKind.ACTIVITY, request)
     quarter = request.quarter
     shares = busy_share(
-        [read_activity(file.data, file.name) for file in files],
+        [read_activity_file(file) for file in files],
         start=quarter.first,
         end=quarter.after.first,
     )
@@ -297,7 +300,8 @@ def _waits(
     if usage_files is None or usage_files.jobs is None:
         return None, ()
     (file,) = _read_input_files((usage_files.jobs,), ImportKind.JOBS, request)
-    jobs = read_job_log(file.text).jobs
+    with errors_about(file):
+        jobs = read_job_log(file.text).jobs
     waits = recorded_waits(
         jobs, log=file.name, quarter=request.quarter, objective=usage_files.objective
     )

@@ -7,6 +7,7 @@ from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_service.errors import UsageError
+from perfledger_service.usecases.inputs.files import shown_path
 from perfledger_service.usecases.inputs.history_sources import display_name
 from perfledger_service.usecases.trace.explain import classify_profile, explain_change
 from perfledger_service.usecases.trace.profile_files import read_profile_file
@@ -40,7 +41,7 @@ def compare_traces(
         _check_same_kind(sides[0], profile)
     for path, profile in zip(base_repeats, base_profiles[1:], strict=True):
         if not is_same_device(sides[0], profile):
-            names = f"{display_name(path)} ran on another device than {display_name(base)}"
+            names = f"{shown_path(path)} ran on another device than {shown_path(base)}"
             msg = f"{names}: give --base-repeat profiles of the same code on the same device"
             raise UsageError(msg)
     return TraceDiffView(

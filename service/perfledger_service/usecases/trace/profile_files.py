@@ -12,6 +12,7 @@ from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_runners.measuring.profile_runs import ReaderError, read_trace
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.usecases.inputs.files import errors_about, shown_path
 from perfledger_service.usecases.inputs.history_sources import display_name
 
 # Suffixes of the files that JAX's and torch's profilers write into a folder.
@@ -24,7 +25,7 @@ def read_profile_file(
 ) -> Profile:
     """Read a profiler file in a child process with limits, since it is untrusted."""
     check_profile_file(path)
-    with named_errors(path):
+    with errors_about(path), named_errors(path):
         return read_trace(
             "auto",
             path.resolve(),
@@ -38,10 +39,10 @@ def read_profile_file(
 def check_profile_file(path: Path) -> None:
     """Raise UsageError for a folder, NotFoundError without a file."""
     if path.is_dir():
-        msg = f"{display_name(path)} is a folder: give one profiler file, {_example_file(path)}"
+        msg = f"{shown_path(path)} is a folder: give one profiler file, {_example_file(path)}"
         raise UsageError(msg)
     if not path.is_file():
-        msg = f"there is no file {display_name(path)}"
+        msg = f"there is no file {shown_path(path)}"
         raise NotFoundError(msg)
 
 

@@ -14,6 +14,7 @@ from perfledger_profiles.bottleneck.stragglers import stragglers_of, with_late_d
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_runners.measuring.profile_runs import export_speedscope
 from perfledger_service.errors import UsageError
+from perfledger_service.usecases.inputs.files import errors_about
 from perfledger_service.usecases.inputs.history_sources import display_name
 from perfledger_service.usecases.trace.explain import classify_profile
 from perfledger_service.usecases.trace.profile_files import (
@@ -66,7 +67,7 @@ def export(path: Path) -> tuple[str, str]:
     Raises NotFoundError, and UsageError for a file of sums, which has no timeline.
     """
     check_profile_file(path)
-    with named_errors(path) as name:
+    with errors_about(path), named_errors(path) as name:
         return export_speedscope(path.resolve(), name=name, environment=os.environ)
 
 

@@ -1,5 +1,9 @@
 import json
 
+import pytest
+
+from perfledger_service.errors import UsageError
+
 
 def test_every_setting_is_shown_with_its_origin(run, tmp_path):
     (tmp_path / "perfledger.toml").write_text("margin = 0.02\n")
@@ -23,3 +27,11 @@ def test_foreign_text_is_no_markup(run, tmp_path):
     (tmp_path / "perfledger.toml").write_text('python = "[red]python[/red]"\n')
 
     assert "[red]python[/red]" in " ".join(run("config", "show", tmp_path).split())
+
+
+@pytest.mark.parametrize("name", ["missing", "file"])
+def test_what_is_not_a_folder_has_no_settings(run, tmp_path, name):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(UsageError, match=f"{name} is not a folder: give the folder of a repo"):
+        run("config", "show", tmp_path / name)

@@ -168,7 +168,7 @@ def test_one_of_several_workloads_must_be_chosen(run, declared):
     path = declared("a", "b")
 
     with pytest.raises(
-        NotFoundError, match=r"choose a workload of workloads\.toml with --workload: a, b"
+        NotFoundError, match=r"choose a workload of .*/workloads\.toml with --workload: a, b"
     ):
         run(path, *ON_A100)
     assert "b, projected" in run(path, *ON_A100, "--workload", "b")

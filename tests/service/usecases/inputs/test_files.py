@@ -2,11 +2,14 @@
 
 import gzip
 import hashlib
+from pathlib import Path
 
 import pytest
 
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.usecases.inputs.files import (
+    NamedBytes,
+    errors_about,
     read_bytes,
     read_named,
     read_text,
@@ -57,3 +60,28 @@ def test_a_file_that_is_missing_is_not_found(tmp_path, read):
 def test_a_folder_is_no_file(tmp_path, read):
     with pytest.raises(UsageError, match="Is a directory"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("log.csv has no jobs", "logs/log.csv has no jobs"),
+        ("'log.csv', line 3: no hour", "'logs/log.csv', line 3: no hour"),
+        ("no jobs", "logs/log.csv: no jobs"),
+        ("my-log.csv has no jobs", "logs/log.csv: my-log.csv has no jobs"),
+        ("there is no file logs/log.csv", "there is no file logs/log.csv"),
+    ],
+)
+def test_an_error_about_a_file_has_its_path_as_the_user_gave_it(words, message):
+    with pytest.raises(UsageError) as caught, errors_about(Path("logs/log.csv")):
+        raise UsageError(words)
+
+    assert str(caught.value) == message
+
+
+def test_an_error_about_an_imported_file_has_its_name():
+    words = "no jobs"
+    with pytest.raises(UsageError) as caught, errors_about(NamedBytes("log.csv", b"")):
+        raise UsageError(words)
+
+    assert str(caught.value) == "log.csv: no jobs"

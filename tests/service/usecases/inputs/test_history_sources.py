@@ -137,7 +137,7 @@ def test_one_bundle_is_no_history(read, make_bundle, pack):
 
 
 def test_what_is_wrong_with_a_bundle_names_its_file(read):
-    with pytest.raises(UsageError, match=r"^old\.json: version: "):
+    with pytest.raises(UsageError, match=r"/old\.json: version: "):
         read('{"format": "perfledger-bundle"}', name="old.json")
 
 
