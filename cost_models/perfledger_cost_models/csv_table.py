@@ -1,8 +1,8 @@
-"""Reads CSV tables of prices and hardware inputs into checked cells."""
+"""Reads CSV tables of prices and hardware inputs into checked cells, and writes tables as CSV."""
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -88,6 +88,17 @@ def iso_date(text: str) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         return None
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as CSV under a header; cells that a row lacks are empty, others left out."""
+    text = StringIO()
+    writer: csv.DictWriter[str] = csv.DictWriter(
+        text, header, lineterminator="\n", extrasaction="ignore"
+    )
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def read_rows(

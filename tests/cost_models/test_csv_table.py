@@ -8,6 +8,7 @@ from perfledger_cost_models.csv_table import (
     MAX_CELL_CHARS,
     MAX_SHEET_CHARS,
     PriceSheetError,
+    csv_text,
     iso_date,
     read_rows,
 )
@@ -125,3 +126,9 @@ def test_any_text_is_read_or_refused_with_our_error(text):
         return
 
     assert all(set(row.cells) == set(COLUMNS) for row in rows)
+
+
+def test_rows_are_written_under_their_header():
+    first, second = {"a": "1", "b": 'x, "y"'}, {"c": "left out"}
+
+    assert csv_text(("a", "b"), [first, second]) == 'a,b\n1,"x, ""y"""\n,\n'

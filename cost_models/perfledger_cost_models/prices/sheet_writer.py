@@ -1,9 +1,8 @@
 """Writes a price sheet as a price list that reads back as the same sheet."""
 
-import csv
 from decimal import Decimal
-from io import StringIO
 
+from perfledger_cost_models.csv_table import csv_text
 from perfledger_cost_models.prices.price_sheet import (
     COLUMNS,
     ROUNDING_USD,
@@ -19,12 +18,8 @@ SMALLEST_USD = Decimal("1e-9")
 
 def text_of(sheet: PriceSheet) -> str:
     """Return the sheet in CSV with the columns of COLUMNS; prices are rounded to nine decimals."""
-    text = StringIO()
-    writer: csv.DictWriter[str] = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_cells(price) for price in sheet.prices)
-    writer.writerows(_unknown_cells(each) for each in sheet.unknown)
-    return text.getvalue()
+    rows = [*map(_cells, sheet.prices), *map(_unknown_cells, sheet.unknown)]
+    return csv_text(COLUMNS, rows)
 
 
 def _cells(price: Price) -> dict[str, str]:

@@ -84,7 +84,7 @@ LIMITS = {**_LIMITS, **{new: _LIMITS[twin] for new, twin in _SAME_AS.items()}}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """The occupancy of a launch: active blocks per multiprocessor, their limits, and waves.
+    """The occupancy of a launch: the limits of active blocks per multiprocessor, and waves.
 
     `theoretical` and `achieved` are shares of a multiprocessor's warps, 0 to 1. Occupancy is
     context, not a goal: a fast attention kernel may run at 0.13.
@@ -92,7 +92,6 @@ class Occupancy:
 
     theoretical: float
     achieved: float  # estimated from the launch; lower where there are too few blocks
-    active_blocks: int
     limits: Mapping[OccupancyLimiter, int]  # blocks of a multiprocessor by each
     blocks_per_multiprocessor: float  # of the launch
     waves: float  # rounds of active blocks that the launch takes
@@ -140,7 +139,6 @@ def occupancy_of(
     return Occupancy(
         theoretical=active * warps / limits.warps,
         achieved=min(active, per_multiprocessor) * threads / (limits.warps * THREADS_PER_WARP),
-        active_blocks=active,
         limits=blocks_by_limiter,
         blocks_per_multiprocessor=per_multiprocessor,
         waves=per_multiprocessor / active,

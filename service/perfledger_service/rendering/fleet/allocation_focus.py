@@ -5,10 +5,8 @@ with the columns of split cost allocation of 1.3. Columns that are not in the sp
 with `x_`. Unit prices and SKU ids are only in the original charges.
 """
 
-import csv
 import json
 from decimal import Decimal
-from io import StringIO
 
 from perfledger_cost_models.billing.cost_allocation import (
     NO_USD,
@@ -18,6 +16,7 @@ from perfledger_cost_models.billing.cost_allocation import (
     share_out,
 )
 from perfledger_cost_models.billing.showback import CostAllocation
+from perfledger_cost_models.csv_table import csv_text
 from perfledger_cost_models.units import USD
 from perfledger_service.rendering.fleet.allocate import team_label
 from perfledger_service.rendering.layout.escape import cell, clean
@@ -87,25 +86,22 @@ def allocation_focus(allocation: CostAllocation, *, quarter: str = "") -> str:
             ("ListCost", allocation.list_usd),
         )
     }
-    text = StringIO()
-    writer: csv.DictWriter[str] = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for place, (row, part, usd) in enumerate(parts):
-        writer.writerow(
-            {
-                **_same_in_all(allocation, quarter),
-                **_owner(row),
-                **{name: usd_of.get(str(place), NO_USD) for name, usd_of in costs.items()},
-                "AllocatedMethodDetails": _method(row, part, usd, allocation.effective_usd),
-                "AllocatedMethodId": f"perfledger-{part}",
-                "ChargeDescription": f"{part} cost of accelerators",
-                "ConsumedQuantity": _quantity(row, part),
-                "EffectiveCost": usd,
-                "PricingQuantity": _quantity(row, part),
-                "x_AllocationPart": part,
-            }
-        )
-    return text.getvalue()
+    rows = [
+        {
+            **_same_in_all(allocation, quarter),
+            **_owner(row),
+            **{name: usd_of.get(str(place), NO_USD) for name, usd_of in costs.items()},
+            "AllocatedMethodDetails": _method(row, part, usd, allocation.effective_usd),
+            "AllocatedMethodId": f"perfledger-{part}",
+            "ChargeDescription": f"{part} cost of accelerators",
+            "ConsumedQuantity": _quantity(row, part),
+            "EffectiveCost": usd,
+            "PricingQuantity": _quantity(row, part),
+            "x_AllocationPart": part,
+        }
+        for place, (row, part, usd) in enumerate(parts)
+    ]
+    return csv_text(COLUMNS, rows)
 
 
 def _same_in_all(allocation: CostAllocation, quarter: str) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """Writes documents as terminal text, Markdown, CSV and JSON."""
 
-import csv
 import json
 import math
 import re
@@ -8,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date
 from decimal import Decimal
-from io import StringIO
 from itertools import groupby
 from typing import TypeAlias, cast
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from perfledger_cost_models.csv_table import csv_text
 from perfledger_service.rendering.layout import escape
 from perfledger_service.rendering.layout.document import (
     MAX_PARAGRAPH,
@@ -115,13 +114,7 @@ def to_csv(document: Document) -> str:
     if not tables:
         records = [dict(_flat(document.facts))]
         header = list(records[0])
-    text = StringIO()
-    writer: csv.DictWriter[str] = csv.DictWriter(
-        text, header, lineterminator="\n", extrasaction="ignore"
-    )
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
+    return csv_text(header, records)
 
 
 def plain_value(value: object) -> Plain:
