@@ -137,7 +137,7 @@ def _noise_blocks(noise: NoiseFloor | None) -> Iterator[Block]:
     if not noise.metrics:
         return
     each_takes = number_format.duration(noise.seconds_per_pair)
-    pairs = f"{noise.pairs} pair{'s' * (noise.pairs != 1)}"
+    pairs = quantity(noise.pairs, "pair")
     yield from sentences([f"{pairs} of the same code on both sides, {each_takes} for each."])
     yield from _false_alarms(noise)
     for each in noise.metrics:
@@ -154,7 +154,7 @@ def _false_alarms(noise: NoiseFloor) -> Iterator[Block]:
             change = number_format.percent(estimate.change)
             yield Paragraph(
                 text=f"{_label(each)} of the same code differs by {change}: a check on this "
-                "machine would call that a change. Do not trust it before this is mended.",
+                "machine would call that a change. Do not trust its checks until this is fixed.",
                 style=TextStyle.WORSE,
             )
 

@@ -62,7 +62,7 @@ _FIELDS = ("typical_s", "p5_s", "p25_s", "p75_s", "p95_s", "readings")
 
 def _sentences(timed: TimedStatement) -> Iterator[str]:
     typical = number_format.seconds(timed.typical_s)
-    ends = " to ".join(map(number_format.seconds, (timed.low_s, timed.high_s)))
+    ends = number_format.interval(timed.low_s, timed.high_s, number_format.seconds)
     half = (timed.high_s - timed.low_s) / (2 * timed.typical_s)
     calls = "one call" if timed.calls == 1 else f"{timed.calls:,} calls"
     yield (

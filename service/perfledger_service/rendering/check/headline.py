@@ -13,7 +13,7 @@ from perfledger_profiles.bottleneck.classification import Bottleneck, Bottleneck
 from perfledger_profiles.diff.cause import Cause, ChangeKind, StepTimeExplanation
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
 from perfledger_service.rendering.layout.limit_sentences import exceeded_sentences
-from perfledger_service.rendering.layout.number_format import NBSP
+from perfledger_service.rendering.layout.number_format import NBSP, quantity
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
 from perfledger_service.values.report import Report
@@ -245,7 +245,7 @@ def _total(report: Report) -> int:
 
 
 def _workloads(number: int) -> str:
-    return f"{number} workload{'s' * (number != 1)}"
+    return quantity(number, "workload")
 
 
 def _count_text(number: int, word: str) -> str:

@@ -54,8 +54,7 @@ def _change(row: _FamilyRow) -> str:
     estimate = row.figures.estimate
     if estimate is None:
         return "new" if row.figures.base_seconds <= 0 else "gone"
-    change, interval = number_format.change(estimate.change, estimate.low, estimate.high)
-    return f"{change} ({interval})"
+    return number_format.change_with_interval(estimate.change, estimate.low, estimate.high)
 
 
 def _word(row: _FamilyRow) -> str:

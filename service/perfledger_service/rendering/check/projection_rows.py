@@ -47,9 +47,7 @@ def _row(measured_on: str, cost: ProjectedCost, *, device: str) -> ProjectedCost
         dtypes=", ".join(projection.dtypes),
         device=device,
         speed=f"{projection.speed:.2f}",
-        speed_interval=number_format.INTERVAL_TO.join(
-            f"{end:.2f}" for end in (projection.low, projection.high)
-        ),
+        speed_interval=number_format.interval(projection.low, projection.high, "{:.2f}".format),
         option=cost.rate.label,
         amount=number_format.usd(cost.usd),
         interval=number_format.usd_interval(cost.low, cost.high),

@@ -96,7 +96,7 @@ def _sum(view: ChangePriceView) -> Iterator[_Entry]:
     if total is not None and _ends(total) is not None and len(view.prices.prices) > 1:
         count = len(total.workloads)
         yield _Entry(
-            name="Together", details=(f"{count} workload{'s' * (count != 1)}",), price=total
+            name="Together", details=(number_format.quantity(count, "workload"),), price=total
         )
 
 

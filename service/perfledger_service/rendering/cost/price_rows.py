@@ -106,7 +106,7 @@ def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
         hours=number_format.count(mode),
         hours_interval=""
         if low == high
-        else number_format.INTERVAL_TO.join(map(number_format.count, (low, high))),
+        else number_format.interval(low, high, number_format.count),
         hours_source=price.hours_source,
         dated=dated(price.rate) if price.rate else "",
         note=price.note,

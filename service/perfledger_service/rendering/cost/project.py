@@ -76,7 +76,7 @@ def _source(view: ProjectionView) -> str:
     if view.units_per_second is None:
         return f"The speed on {view.source} is unknown, so there is no cost per million {unit}"
     low, middle, high = view.units_per_second
-    between = "" if low == high else f" ({number_format.count(low)} to {number_format.count(high)})"
+    between = "" if low == high else f" ({number_format.interval(low, high, number_format.count)})"
     provenance = "Measured" if view.is_measured else "Declared"
     speed = f"{number_format.count(middle)} {unit} a second{between}"
     return f"{provenance} on {view.source}: {speed}."
@@ -136,15 +136,7 @@ def _with_source(words: str, source: str, *, is_assumed: bool) -> str:
 
 def speed_interval(projection: Projection) -> str:
     """Return the two ends of a speed."""
-    return f"{projection.low:.2f} to {projection.high:.2f}"
-
-
-def _usd_between(cost: ProjectedCost) -> str:
-    ends = (
-        number_format.usd(end).removesuffix(f"{number_format.NBSP}USD")
-        for end in (cost.low, cost.high)
-    )
-    return " to ".join(ends)
+    return number_format.interval(projection.low, projection.high, "{:.2f}".format)
 
 
 def _projection(row: ProjectionRow) -> Projection | None:
@@ -197,7 +189,7 @@ def _cost_columns() -> tuple[Column[_Cost], ...]:
         fact("option", lambda cost: cost[1].rate.option),
         name("label", "option", lambda cost: cost[1].rate.label),
         display("USD per 1M", lambda cost: number_format.usd(cost[1].usd)),
-        display(_BETWEEN, lambda cost: _usd_between(cost[1])),
+        display(_BETWEEN, lambda cost: number_format.usd_interval(cost[1].low, cost[1].high)),
         display("region and date", lambda cost: cost[1].rate.origin, kind=CellKind.REMARK),
         fact("usd_per_million_units", lambda cost: cost[1].usd),
         fact("usd_low", lambda cost: cost[1].low),

@@ -143,7 +143,7 @@ def _amount(price: SummedPrice) -> str:
 def _share(price: SummedPrice) -> str:
     count = len(price.workloads)
     left_out = f", {len(price.left_out)} without a price left out" if price.left_out else ""
-    return f", {count} workload{'s' * (count != 1)}{left_out}"
+    return f", {number_format.quantity(count, 'workload')}{left_out}"
 
 
 def _why(evaluation: PolicyEvaluation) -> str:
@@ -210,7 +210,7 @@ def _queue(queue: QueueEffect) -> str:
         return f"{text}; {queue.note}"
     longer = "longer" if queue.extra_wait_s[1] >= 0 else "shorter"
     low, middle, high = sorted(map(abs, queue.extra_wait_s))
-    waits = number_format.INTERVAL_TO.join(number_format.hours(end) for end in (low, high))
+    waits = number_format.interval(low, high, number_format.hours)
     hours, ends = _hours(queue.extra_wait_hours)
     return (
         f"{text}; a job waits about {number_format.hours(middle)} ({waits}) {longer} than the "
@@ -224,6 +224,4 @@ def _hours(hours: Interval) -> tuple[str, str]:
     low, middle, high = hours
     if high <= 0:
         low, middle, high = -high, -middle, -low
-    return number_format.count(abs(middle)), number_format.INTERVAL_TO.join(
-        map(number_format.count, (low, high))
-    )
+    return number_format.count(abs(middle)), number_format.interval(low, high, number_format.count)

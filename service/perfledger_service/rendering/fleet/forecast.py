@@ -16,7 +16,6 @@ from perfledger_cost_models.forecasting.forecast import (
     ForecastQuantity,
     Forecasts,
 )
-from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.units import USD
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -187,9 +186,7 @@ def _sentences(forecast: Forecast) -> Iterator[str]:
                 f"to {_amount(high)})."
             )
         case ForecastQuantity.USD:
-            budget, more = (
-                number_format.usd(to_decimal(round(usd, 2))) for usd in (middle, high - middle)
-            )
+            budget, more = (number_format.usd(round(usd, 2)) for usd in (middle, high - middle))
             yield (
                 f"{span} cost about {budget} (P50, the budget); with a contingency of {more} that "
                 "is enough in 90 % of cases (P90)."
@@ -206,7 +203,7 @@ def _budget(budget_day: BudgetDay, ahead: date) -> str:
     )
     words = f"The budget of {number_format.usd(budget_day.budget.usd)}{since}"
     if budget_day.budget.since is not None:
-        words += f", of which {number_format.usd(to_decimal(budget_day.spent_usd))} has been spent,"
+        words += f", of which {number_format.usd(budget_day.spent_usd)} has been spent,"
     if early is not None and early < ahead:
         return f"{words} was spent on {early.isoformat()}."
     if middle is None:

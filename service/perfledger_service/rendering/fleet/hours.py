@@ -26,7 +26,7 @@ _COLUMNS: tuple[Column[YearlyFleetHours], ...] = (
     fact("high_hours_per_year", lambda use: use.high),
     display(
         "99 %",
-        lambda use: number_format.INTERVAL_TO.join(map(number_format.count, (use.low, use.high))),
+        lambda use: number_format.interval(use.low, use.high, number_format.count),
     ),
     figure("jobs", "jobs", lambda use: use.jobs),
 )

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from perfledger_cost_models.energy.carbon_aware_start import StartPlan, StartWindow
-from perfledger_cost_models.money import to_decimal
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
@@ -89,15 +88,15 @@ def window_savings(view: StartWindow) -> Iterator[str]:
 def _cost_sentence(before: float, after: float) -> str:
     """Return both costs, and their difference; at negative prices a job earns."""
     if before > 0 and after > 0:
-        return f"It costs {_usd(after)}, an immediate start {_usd(before)}{_change(before, after)}."
-    words = [f"earns {_usd(-usd)}" if usd < 0 else f"costs {_usd(usd)}" for usd in (after, before)]
-    saved = f"{_usd(abs(before - after))} {'less' if after < before else 'more'}"
+        costs = f"It costs {number_format.usd(after)}, an immediate start"
+        return f"{costs} {number_format.usd(before)}{_change(before, after)}."
+    words = [
+        f"{'earns' if usd < 0 else 'costs'} {number_format.usd(abs(usd))}"
+        for usd in (after, before)
+    ]
+    saved = f"{number_format.usd(abs(before - after))} {'less' if after < before else 'more'}"
     difference = "" if before == after else f": {saved} to pay"
     return f"It {words[0]}, an immediate start {words[1]}{difference}."
-
-
-def _usd(value: float) -> str:
-    return number_format.usd(to_decimal(value))
 
 
 def _change(before: float, after: float) -> str:

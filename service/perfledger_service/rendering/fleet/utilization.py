@@ -88,7 +88,7 @@ def utilization_sentences(view: UtilizationReport) -> tuple[str, ...]:
     first = f"{_mean(use)} of {hours} were in use by {SIGNALS[view.signal]}."
     if not use.missing_hours or use.range is None:
         return (first,)
-    ends = number_format.INTERVAL_TO.join(map(number_format.share, use.range))
+    ends = number_format.interval(*use.range, number_format.share)
     missing = amount(use.missing_hours)
     rest = f"{missing} more are unknown: utilization is {ends} if they were all idle or all busy."
     return first, rest
@@ -208,7 +208,7 @@ def _idle_line(job: IdleJob) -> str:
         "" if job.memory is None else f"; {number_format.whole_share(job.memory)} of memory in use"
     )
     allocated = f"{amount(job.device_hours)} h on {amount(job.devices)} {_devices(job.devices)}"
-    longest = f"{_minute(job.start)}{number_format.INTERVAL_TO}{_minute(job.end)}"
+    longest = number_format.interval(job.start, job.end, _minute)
     return f"{_who(job.owner)}: {allocated} ({sure}), {activity}{memory}; longest {longest}"
 
 

@@ -158,7 +158,9 @@ def _effort_sentence(result: CommitBisection) -> str:
     number = len(result.commits) - 1
     chance = ""
     if result.status is SearchStatus.FOUND:
-        chance = f" The probability that it is this commit is {_probability(result.chance)}."
+        chance = (
+            f" The probability that it is this commit is {number_format.confidence(result.chance)}."
+        )
     built = f"{result.builds} built and measured" if result.builds else "none built"
     return (
         f"{number} commits, {built}, {result.pairs} pairs in "
@@ -228,12 +230,7 @@ def _bisect_command(result: CommitBisection, good: Revision, bad: Revision) -> s
 def _change(row: BisectedCommit) -> str:
     if row.change is None or row.low is None or row.high is None:
         return ""
-    change, interval = number_format.change(row.change, row.low, row.high)
-    return f"{change} ({interval})"
-
-
-def _probability(chance: float) -> str:
-    return "over 99.9 %" if chance > 0.999 else f"{chance:.1%}".replace("%", " %")  # noqa: PLR2004
+    return number_format.change_with_interval(row.change, row.low, row.high)
 
 
 def _revision_name(revision: Revision) -> str:

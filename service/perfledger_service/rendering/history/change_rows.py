@@ -55,13 +55,15 @@ def findings_sentence(searched: SearchedSeries) -> str:
     history, values = searched.history, searched.series.values
     gaps = sum(map(math.isnan, values))
     measured = len(values) - gaps
-    looked = count_phrase(measured, "point") + (f" and {count_phrase(gaps, 'gap')}" if gaps else "")
+    looked = number_format.quantity(measured, "point") + (
+        f" and {number_format.quantity(gaps, 'gap')}" if gaps else ""
+    )
     if searched.series.epochs:
-        looked += f" in {count_phrase(len(searched.series.epochs) + 1, 'epoch')}"
+        looked += f" in {number_format.quantity(len(searched.series.epochs) + 1, 'epoch')}"
     if measured < FEWEST_POINTS:
         return f"{looked}: at least {FEWEST_POINTS} are needed"
     parts = [
-        count_phrase(len(findings), word)
+        number_format.quantity(len(findings), word)
         for findings, word in (
             (history.changes, "change point"),
             (history.drifts, "drift"),
@@ -75,15 +77,6 @@ def findings_sentence(searched: SearchedSeries) -> str:
     ]
     odd = f"; {_odd_end(searched.suspect)}" if searched.suspect is not None else ""
     return f"{looked}: {', '.join(parts) or 'nothing moved'}{odd}"
-
-
-def count_phrase(number: int, word: str) -> str:
-    """Return a number and its noun: "1 change point", "2 changes of states"."""
-    if number != 1:
-        noun, space, rest = word.partition(" ")
-        is_phrase = rest.startswith(("of ", "that "))
-        word = f"{noun}s{space}{rest}" if is_phrase else f"{word}s"
-    return f"{number:,} {word}"
 
 
 def mark_of(place: int) -> str:

@@ -15,8 +15,8 @@ from perfledger_baselines.history.commits.grouping import (
     GroupedChanges,
     OtherClasses,
 )
-from perfledger_service.rendering.history.change_rows import count_phrase
 from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.branch_views import is_imported_class
 
 # Most series named per event; the largest changes come first.
@@ -74,7 +74,7 @@ def doubtful_events_sentence(changes: GroupedChanges) -> str:
     count = sum(not event.is_significant for event in changes.events)
     if not count:
         return ""
-    return f"{count_phrase(count, 'other change')} of single series may be due to chance"
+    return f"{quantity(count, 'other change')} of single series may be due to chance"
 
 
 def commits_between(commits: CommitRange, names: Sequence[str]) -> str:
@@ -128,7 +128,7 @@ def _event_row(event: ChangeEvent, commits: Sequence[str]) -> EventRow:
 
 def _machine_row(change: EnvironmentChange, commits: Sequence[str]) -> EventRow:
     believed = [member for member in change.members if member.is_significant]
-    watched = count_phrase(change.watched_workloads, "workload")
+    watched = quantity(change.watched_workloads, "workload")
     return EventRow(
         commits=commits_between(change.commits, commits),
         what="machine changed",

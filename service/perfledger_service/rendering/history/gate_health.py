@@ -92,7 +92,7 @@ def _detectable(health: GateHealth) -> str:
 
 def _interval(rate: FalseAlarmRate) -> str:
     if rate.false:
-        return f"{number_format.share(rate.low)} to {number_format.share(rate.high)}"
+        return number_format.interval(rate.low, rate.high, number_format.share)
     return f"at most {number_format.share(rate.high)}"
 
 

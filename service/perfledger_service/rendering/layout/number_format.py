@@ -5,12 +5,16 @@ that no table separates them. NaN and infinity are shown as "not known".
 """
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Context, Decimal, localcontext
+from typing import TypeVar
 
-from perfledger_cost_models.money import CENT
+from perfledger_cost_models.money import CENT, to_decimal
 from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+
+Value = TypeVar("Value")
 
 NOT_KNOWN = "not known"
 NOTHING = "\N{EN DASH}"
@@ -27,6 +31,7 @@ _DURATIONS = (
 )
 _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
+_UNIT = re.compile(r"\s[^\s\d]+$")
 # A picosecond, the finest resolution of a profiler's clock.
 _SHORTEST_SECONDS = 1e-12
 # Larger numbers are written with powers of ten, because all their digits would be unreadable.
@@ -37,6 +42,8 @@ _LARGEST = 1e100
 # Higher confidences are shown as this: more digits would claim to know the tails.
 _CERTAIN = 0.9999
 _CENTS_BELOW = 100
+# Below this an hour more or less is visible in three digits.
+_WHOLE_HOURS_FROM = 100
 # Below this, three digits of a price per million are shown, because cents would round it to zero.
 _FINE_BELOW = Decimal("0.1")
 _TINY_USD = Decimal("1e-6")
@@ -45,8 +52,23 @@ _ROUNDING = Context()
 
 
 def quantity(number: int, noun: str) -> str:
-    """Return a number of things, whose plural ends in s: "1 node", "1,024 nodes"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """Return a number of things whose plural ends in s: "1 node", "2 changes of states"."""
+    if number != 1:
+        first, space, rest = noun.partition(" ")
+        is_phrase = rest.startswith(("of ", "that "))
+        noun = f"{first}s{space}{rest}" if is_phrase else f"{noun}s"
+    return f"{number:,} {noun}"
+
+
+def interval(low: Value, high: Value, form: Callable[[Value], str]) -> str:
+    """Return the ends of an interval, with their unit once if they share it: "1.2 to 3.4 ms"."""
+    ends = form(low), form(high)
+    if ends[0] == ends[1]:
+        return ends[0]
+    units = [_UNIT.search(end) for end in ends]
+    if units[0] and units[1] and units[0][0] == units[1][0]:
+        ends = ends[0][: units[0].start()], ends[1]
+    return INTERVAL_TO.join(ends)
 
 
 def seconds(value: float) -> str:
@@ -60,6 +82,12 @@ def seconds(value: float) -> str:
 def hours(value: float) -> str:
     """Return a long duration, given in seconds, in hours with three digits: "0.442 h"."""
     return f"{_significant(value / SECONDS_PER_HOUR, 3)}{NBSP}h" if _is_number(value) else NOT_KNOWN
+
+
+def device_hours(value: float) -> str:
+    """Return a number of hours, whole from a hundred on: "0.442 h", "36,288 h"."""
+    is_whole = _WHOLE_HOURS_FROM <= abs(value) < _HUGE
+    return f"{value:,.0f}{NBSP}h" if is_whole else hours(value * SECONDS_PER_HOUR)
 
 
 def duration(value: float) -> str:
@@ -172,6 +200,12 @@ def change(point: float, low: float, high: float) -> tuple[str, str]:
     return f"{_with_sign(point * 100, digits)}{NBSP}%", INTERVAL_TO.join(ends)
 
 
+def change_with_interval(point: float, low: float, high: float) -> str:
+    """Return a relative change with its interval: "+18.2 % (+16.9 to +19.6)"."""
+    size, ends = change(point, low, high)
+    return f"{size} ({ends})"
+
+
 def margin(value: float) -> str:
     """Return a share or limit as it was configured: 0.003 is "0.3 %"."""
     return f"{value * 100:.4g}{NBSP}%" if _is_number(value) else NOT_KNOWN
@@ -198,11 +232,12 @@ def confidence(value: float) -> str:
     return f"{min(value * 100, 99.99):.4g}{NBSP}%"
 
 
-def usd(value: Decimal) -> str:
+def usd(value: Decimal | float) -> str:
     """Return an amount: cents below 100 USD, whole dollars with separators above.
 
     Rounds half to even. Below ten cents it keeps three digits, so that no price is rounded to zero.
     """
+    value = value if isinstance(value, Decimal) else to_decimal(value)
     if not value.is_finite():
         return NOT_KNOWN
     if value and not _TINY_USD <= abs(value) < Decimal(_HUGE):
@@ -274,7 +309,7 @@ def days(first: date | None, last: date | None) -> str:
     """Return a period's first and last day, "" if unknown: "2026-10-01 to 2026-10-02"."""
     if first is None or last is None:
         return ""
-    return INTERVAL_TO.join(map(day, (first, last)))
+    return INTERVAL_TO.join((day(first), day(last)))
 
 
 def moment(value: str | datetime) -> str:

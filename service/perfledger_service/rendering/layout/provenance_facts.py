@@ -64,7 +64,7 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
         for each in report.verdicts
     )
     pairs = sorted({v.estimate.pairs for v in report.verdicts if v.estimate is not None})
-    many = "no pairs" if not pairs else f"{pairs[0]} pair{'s' * (pairs[0] != 1)}"
+    many = "no pairs" if not pairs else number_format.quantity(pairs[0], "pair")
     if len(pairs) > 1:
         many = f"{pairs[0]} to {pairs[-1]} pairs"
     looks = ", ".join(str(look) for look in plan.looks[:20])
@@ -217,7 +217,7 @@ def _machine_facts(machine: Machine) -> Iterator[ProvenanceFact]:
         yield ProvenanceFact("ECC", "on" if machine.has_ecc else "off")
     yield ProvenanceFact("MIG", untrusted=(machine.mig,))
     yield ProvenanceFact("Topology", untrusted=(machine.topology,))
-    cores = f"{machine.cores} core{'s' * (machine.cores != 1)}"
+    cores = number_format.quantity(machine.cores, "core")
     yield ProvenanceFact("CPU", cores, (machine.cpu_model,) if machine.cpu_model else ())
     yield ProvenanceFact("CPU governor", untrusted=(machine.governor,))
     yield ProvenanceFact("Kernel", untrusted=(machine.kernel,))

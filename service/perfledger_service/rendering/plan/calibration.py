@@ -107,11 +107,17 @@ def calibration_table(calibrations: Iterable[ReplayCalibration]) -> tuple[Table,
     return (table(columns, rows),)
 
 
+def interval_ends(interval: BootstrapInterval | None, form: Callable[[float], str]) -> str:
+    """Return the ends of an interval, "" where it has none."""
+    if interval is None or interval.low is None or interval.high is None:
+        return ""
+    return number_format.interval(interval.low, interval.high, form)
+
+
 def ratio_text(ratio: BootstrapInterval) -> str:
-    """Return a ratio with its interval: "0.98 (0.71-1.2)"."""
-    if ratio.low is None or ratio.high is None:
-        return _times(ratio.middle)
-    return f"{_times(ratio.middle)} ({_times(ratio.low)}-{_times(ratio.high)})"
+    """Return a ratio with its interval: "0.98 (0.71 to 1.2)"."""
+    middle, ends = _times(ratio.middle), interval_ends(ratio, _times)
+    return middle if ends in {"", middle} else f"{middle} ({ends})"
 
 
 def _times(ratio: float) -> str:

@@ -9,8 +9,6 @@ import numpy as np
 
 from perfledger_cost_models.elastic_scheduling.elastic_comparison import ElasticComparison
 from perfledger_cost_models.elastic_scheduling.elastic_simulation import ElasticOutcome
-from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Document,
@@ -45,9 +43,9 @@ def elastic_document(view: ElasticComparison) -> Document:
             table(
                 (
                     words("policy", "policy", lambda row: str(row.policy)),
-                    display("mean completion", lambda row: _hours(_mean_s(row))),
-                    display("P95", lambda row: _hours(_p95_s(row))),
-                    display("all done after", lambda row: _hours(row.makespan_s)),
+                    display("mean completion", lambda row: number_format.hours(_mean_s(row))),
+                    display("P95", lambda row: number_format.hours(_p95_s(row))),
+                    display("all done after", lambda row: number_format.hours(row.makespan_s)),
                     display("device-hours", lambda row: f"{sum(row.device_hours.values()):,.1f}"),
                     display("cost", lambda row: _usd(view.usd(row))),
                     fact("completion_mean_s", _mean_s),
@@ -77,7 +75,8 @@ def _sentences(view: ElasticComparison) -> Iterator[str]:
         usd, first_usd = view.usd(outcome), view.usd(first)
         cost = "" if usd is None else f", for {_usd(usd)} ({_usd(first_usd)})"
         yield (
-            f"With {outcome.policy} a job ends {_hours(_mean_s(outcome))} after its submission on "
+            f"With {outcome.policy} a job ends {number_format.hours(_mean_s(outcome))} after its "
+            "submission on "
             f"average, {abs(change)}% {'sooner' if change < 0 else 'later'} than with "
             f"{first.policy}{cost}."
         )
@@ -106,10 +105,5 @@ def _p95_s(outcome: ElasticOutcome) -> float:
     return float(np.quantile(outcome.completion_s, _P95))
 
 
-def _hours(seconds: float) -> str:
-    hours = seconds / SECONDS_PER_HOUR
-    return f"{hours:,.2f}{number_format.NBSP}h"
-
-
 def _usd(usd: float | None) -> str:
-    return number_format.NOTHING if usd is None else number_format.usd(to_decimal(usd))
+    return number_format.NOTHING if usd is None else number_format.usd(usd)

@@ -7,7 +7,6 @@ from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.capacity.wait_summary import WaitSummary
 from perfledger_cost_models.job_logs.csv_log import DeviceUse
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget
-from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
@@ -28,11 +27,12 @@ from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,
     calibration_table,
+    interval_ends,
     recorded_devices_sentence,
 )
 
 # After devices that the record was taken to show.
-UNFINISHED = ", besides those of jobs that the log does not show whole"
+UNFINISHED = ", not counting jobs that the log shows only in part"
 _MAX_LOG = 60
 _PARTS = ("middle", "low", "high")
 
@@ -171,17 +171,11 @@ def _intervals(plan: LogQueuePlan) -> tuple[Table, ...]:
     columns: tuple[Column[QueueRow], ...] = (
         words("", "95 % interval", lambda row: row.source),
         figure("", "devices", lambda row: row.devices),
-        display("mean", lambda row: _ends(row.waits.wait_mean_s)),
-        display("P50", lambda row: _ends(row.waits.wait_p50_s)),
-        display("P95", lambda row: _ends(row.waits.wait_p95_s)),
+        display("mean", lambda row: interval_ends(row.waits.wait_mean_s, duration)),
+        display("P50", lambda row: interval_ends(row.waits.wait_p50_s, duration)),
+        display("P95", lambda row: interval_ends(row.waits.wait_p95_s, duration)),
     )
     return (table(columns, rows),)
-
-
-def _ends(interval: BootstrapInterval) -> str:
-    if interval.low is None or interval.high is None:
-        return ""
-    return f"{duration(interval.low)} - {duration(interval.high)}"
 
 
 def _met(row: QueueRow) -> str:

@@ -31,17 +31,17 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.number_format import duration, quantity
+from perfledger_service.rendering.layout.number_format import device_hours, duration, quantity
 from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,
     calibration_table,
+    interval_ends,
     recorded_devices_sentence,
 )
 from perfledger_service.rendering.plan.log_queue import UNFINISHED
 
 _MAX_NAME = 60
-_WHOLE_HOURS = 100.0  # above this, fractions of an hour are not shown
 _INTERVAL_PARTS = ("middle", "low", "high")
 
 
@@ -136,9 +136,9 @@ def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
     return (
         words("", "policy", lambda row: row.figures.policy),
         display("unusable", lambda row: _share(row.figures.fragmented)),
-        display("95 %", lambda row: _interval_text(row.spread.fragmented, number_format.share)),
-        display("redone", lambda row: _hours(row.figures.wasted_hours)),
-        display("95 %", lambda row: _interval_text(row.spread.wasted_hours, _hours)),
+        display("95 %", lambda row: interval_ends(row.spread.fragmented, number_format.share)),
+        display("redone", lambda row: device_hours(row.figures.wasted_hours)),
+        display("95 %", lambda row: interval_ends(row.spread.wasted_hours, device_hours)),
         display("in use, 95 %", lambda row: _use_interval(view, row)),
         *facts(*field_names(PolicySummary), of="figures"),
         *intervals,
@@ -195,17 +195,17 @@ def _waits(view: PolicyComparison) -> Iterator[_Waits]:
 def _use_interval(view: PolicyComparison, row: PolicyGain) -> str:
     """Return the interval of the share in use, "" where jobs that held devices are missing."""
     interval = None if view.lacks_device_time else row.spread.useful
-    return _interval_text(interval, number_format.share)
+    return interval_ends(interval, number_format.share)
 
 
 def _spread_table(view: PolicyComparison) -> Table:
     """Return the ends of the waits' intervals, for people."""
     columns: tuple[Column[PolicyGain], ...] = (
         words("", "95 % interval", lambda row: row.figures.policy),
-        display("wait", lambda row: _interval_text(row.spread.wait_mean_s, duration)),
-        display("P50", lambda row: _interval_text(row.spread.wait_p50_s, duration)),
-        display("P95", lambda row: _interval_text(row.spread.wait_p95_s, duration)),
-        display("slowdown", lambda row: _interval_text(row.spread.slowdown_mean, "{:.3g}".format)),
+        display("wait", lambda row: interval_ends(row.spread.wait_mean_s, duration)),
+        display("P50", lambda row: interval_ends(row.spread.wait_p50_s, duration)),
+        display("P95", lambda row: interval_ends(row.spread.wait_p95_s, duration)),
+        display("slowdown", lambda row: interval_ends(row.spread.slowdown_mean, "{:.3g}".format)),
     )
     return table(columns, view.rows)
 
@@ -283,21 +283,6 @@ def _notes(view: PolicyComparison) -> Iterator[str]:
     if view.rate is not None:
         for caveat in view.rate.caveats:
             yield f"{view.rate.label}: {caveat}."
-
-
-def _hours(hours: float) -> str:
-    return f"{hours:,.0f} h" if hours >= _WHOLE_HOURS else f"{hours:.3g} h"
-
-
-def _interval_text(interval: BootstrapInterval | None, form: Callable[[float], str]) -> str:
-    """Return both ends, with the unit once if they share it: "1.2-3.4 h"."""
-    if interval is None or interval.low is None or interval.high is None:
-        return ""
-    low, high = form(interval.low), form(interval.high)
-    if low == high:
-        return low
-    number, *unit = low.split()
-    return f"{number}-{high}" if unit == high.split()[1:] else f"{low}-{high}"
 
 
 def _jobs(count: int) -> str:

@@ -77,9 +77,9 @@ def quarter_rows(
             unit_of(each.quantity),
             _known_amount(each.year_before),
             _known_amount(each.quarter_before),
-            f"{each.forecast:,.0f} ({each.low:,.0f}{number_format.INTERVAL_TO}{each.high:,.0f})",
-            f"{each.actual:,.0f}",
-            f"{100 * (each.actual / each.forecast - 1):+.1f}{number_format.NBSP}%"
+            f"{_whole(each.forecast)} ({number_format.interval(each.low, each.high, _whole)})",
+            _whole(each.actual),
+            number_format.percent(each.actual / each.forecast - 1)
             if each.forecast
             else number_format.NOTHING,
             "inside" if each.is_inside else "outside",
@@ -125,3 +125,7 @@ def _cells(forecast: Forecast, quantiles: Sequence[float]) -> tuple[str, ...]:
     low, middle, high = (to_decimal(quantiles[place]) for place in (LOW, MIDDLE, HIGH))
     show = whole_usd if forecast.quantity is ForecastQuantity.USD else plain_number
     return tuple(map(show, (low, middle, high, high - middle)))
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"

@@ -350,9 +350,7 @@ def _speed(cost: MeasuredUnitCost) -> dict[str, object]:
         "day": number_format.day(cost.speed.day),
         "unit": cost.speed.unit,
         "speed": number_format.count(typical),
-        "interval": number_format.INTERVAL_TO.join(
-            (number_format.count(low), number_format.count(high))
-        ),
+        "interval": number_format.interval(low, high, number_format.count),
         "costs": [(name, _unit_usd(band)) for name, band in cost.usd],
     }
 

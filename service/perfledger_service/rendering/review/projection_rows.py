@@ -60,7 +60,7 @@ def _line(projected: ProjectedSpeed) -> ReviewProjectionRow:
         case Projection():
             low, high = projected.projection.low, projected.projection.high
             speed = f"{projected.projection.speed:.2f}"
-            interval = f"{low:.2f}{number_format.INTERVAL_TO}{high:.2f}"
+            interval = number_format.interval(low, high, "{:.2f}".format)
     return ReviewProjectionRow(
         workload=projected.workload,
         source=projected.source,

@@ -205,8 +205,8 @@ def _option(
         npv_interval=npv_interval,
         hour=number_format.NOTHING if band is None else f"{band[1]:.2f}",
         hour_interval=""
-        if band is None
-        else number_format.INTERVAL_TO.join(f"{end:.2f}" for end in band[::2]),
+        if band is None or band[0] == band[2]
+        else number_format.interval(band[0], band[2], "{:.2f}".format),
         best=chance(outcome.chance_best),
         cheaper=number_format.NOTHING
         if option == review.model.keep
@@ -238,7 +238,7 @@ def _use(break_even: BreakEven | None) -> str:
     ends = (
         ""
         if break_even.p5 == break_even.p95
-        else f" ({_end(break_even.p5)}{number_format.INTERVAL_TO}{_end(break_even.p95)})"
+        else f" ({number_format.interval(break_even.p5, break_even.p95, _end)})"
     )
     return f"{number_format.whole_share(break_even.p50)}{ends}"
 

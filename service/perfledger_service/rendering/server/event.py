@@ -6,7 +6,6 @@ from itertools import chain
 
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.tracked_event import ChangedSeries
-from perfledger_service.rendering.history.change_rows import count_phrase
 from perfledger_service.rendering.history.triage import terms, where
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -24,6 +23,7 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.branch_views import (
     EventHistory,
     EventList,
@@ -135,14 +135,14 @@ def triage_document(report: TriageReport, *, most: int = MOST_SHOWN) -> Document
 
     People see `most` events of each part.
     """
-    days = count_phrase(report.period.days, "day")
+    days = quantity(report.period.days, "day")
     state_counts = [
         f"{count} {word}"
         for state, word in ((EventState.OPEN, "opened"), (EventState.FIXED, "fixed"))
         if (count := report.count_notes(state))
     ]
     recent = ", ".join(state_counts) or "nothing opened or fixed"
-    decide = count_phrase(len(report.to_decide), "regression")
+    decide = quantity(len(report.to_decide), "regression")
     parts = (
         ("Acknowledged", report.acknowledged, "acknowledged"),
         ("Expected, and about to end", report.expiring, "expiring"),

@@ -109,7 +109,7 @@ def head_line(view: TraceView) -> str:
     """Return the tool and the steps of the file, and the events that could not be read."""
     profile = view.profile
     if profile.has_steps:
-        steps = f"{profile.steps} step{'s' * (profile.steps != 1)}"
+        steps = number_format.quantity(profile.steps, "step")
         line = f"{profile.tool}, {steps} of {number_format.seconds(profile.step_seconds)} (mean)"
     else:
         line = f"{profile.tool}, no steps"

@@ -21,6 +21,7 @@ from perfledger_cost_models.quote import UnitCost
 from perfledger_cost_models.tco.hourly_rates import standard_rates
 from perfledger_cost_models.tco.unit_cost import unit_costs
 from perfledger_service.rendering.check.headline import headline
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.layout.variant_sentences import (
     ranking_sentences,
     remark_sentences,
@@ -220,7 +221,7 @@ def _title_without_verdicts(bundle: Bundle) -> str:
         return "Not measured"
     if _is_first_use(bundle, ()):
         number = len(bundle.new_workloads)
-        return f"Nothing to compare yet: {number} new workload{'s' * (number != 1)}"
+        return f"Nothing to compare yet: {quantity(number, 'new workload')}"
     return "Nothing to compare"
 
 

@@ -14,6 +14,7 @@ from perfledger.records import Revision
 from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
 from perfledger_runners.checkouts.workload_overlay import WorkloadOverlay, WorkloadSource
 from perfledger_service.errors import UsageError
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import (
     CONFIG_FILES,
@@ -30,7 +31,7 @@ UNTRUSTED_ENV_NOTE = (
 
 NO_PATHS_OF_TESTS = (
     "--workloads-from needs the folders of the tests: set PERFLEDGER_PATHS='[\"FOLDER\"]', or "
-    '`paths` beside `suite = "pytest"` in the configuration'
+    '`paths` next to `suite = "pytest"` in the configuration'
 )
 
 
@@ -125,7 +126,7 @@ def configuration_from(
     settings = settings.model_copy(update={"paths": _overlay_paths(source, settings)})
     overlay = source.overlay(settings.paths)
     number = len(overlay.files)
-    files = f"{number} file{'s' * (number != 1)} at {', '.join(overlay.paths)}"
+    files = f"{quantity(number, 'file')} at {', '.join(overlay.paths)}"
     note = (
         f"the workloads and their settings are those of {overlay.source}: {files}, laid over both "
         "sides"

@@ -8,7 +8,6 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger_service.errors import NotFoundError
-from perfledger_service.rendering.history.change_rows import count_phrase
 from perfledger_service.rendering.layout import writers
 from perfledger_service.rendering.layout.document import (
     Document,
@@ -17,6 +16,7 @@ from perfledger_service.rendering.layout.document import (
     title,
 )
 from perfledger_service.rendering.layout.escape import clean, link, path, prose
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.notices.event_notice import (
     MAX_TITLE,
     EventNotice,
@@ -148,11 +148,11 @@ def _event_notice(session: Session, project: Project, notice: Notice) -> EventNo
 
 def _summary_document(count: int) -> Document:
     """Return what stands for the events beyond a target's quota."""
-    regressions = count_phrase(count, "more regression")
+    regressions = quantity(count, "more regression")
     return Document(
         name="",
         blocks=(
             title(f"And {regressions}"),
-            *sentences(("more were found at once than notices are sent in an hour",)),
+            *sentences(("more were found at once than the hourly limit of notices",)),
         ),
     )

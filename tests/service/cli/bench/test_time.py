@@ -46,7 +46,7 @@ def plain_text(timed):
 def test_the_typical_time_has_its_interval_and_what_it_is_made_of():
     text = " ".join(" ".join(plain_text(TIMED)).split())
 
-    assert "15.0 ns a call: 95 % interval 12.0 ns to 18.0 ns (±20.0 %)" in text
+    assert "15.0 ns a call: 95 % interval 12.0 to 18.0 ns (±20.0 %)" in text
     assert "from 500 readings of 100,000 calls in 2 fresh processes." in text
     assert "16.0 ns of CPU time a call" in text
 

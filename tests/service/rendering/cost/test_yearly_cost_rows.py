@@ -62,7 +62,7 @@ def test_a_shorter_queue_says_so():
 
     text = sentence.replace("\N{NO-BREAK SPACE}", " ")
     assert "5,982 device-hours a year (4,448 to 7,659) are freed" in text
-    assert "about 0.442 h (0.322 h to 0.578 h) shorter than the 3.53 h before" in text
+    assert "about 0.442 h (0.322 to 0.578 h) shorter than the 3.53 h before" in text
 
 
 def test_the_middle_of_a_doubtful_interval_decides_what_becomes_longer():

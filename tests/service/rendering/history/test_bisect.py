@@ -112,7 +112,7 @@ def test_a_found_commit_is_the_title_with_its_evidence_and_the_command_to_check_
 
 
 @pytest.mark.parametrize(
-    ("chance", "words"), [(0.9995, "over 99.9 %"), (0.999, "99.9 %"), (0.5, "50.0 %")]
+    ("chance", "words"), [(0.99995, "> 99.99 %"), (0.999, "99.9 %"), (0.5, "50 %")]
 )
 def test_no_commit_is_said_to_be_it_for_certain(chance, words):
     text = " ".join(terminal(replace(FOUND, chance=chance)).split())

@@ -11,11 +11,11 @@ from perfledger_baselines.history.detection.changes import (
 )
 from perfledger_service.rendering.history.change_rows import (
     FEWEST_POINTS,
-    count_phrase,
     finding_rows,
     findings_sentence,
     mark_of,
 )
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.measured_series import MeasuredSeries, SearchedSeries
 
 
@@ -25,8 +25,8 @@ def spaced(text):
 
 def test_marks_run_out_politely_and_numbers_have_their_plural():
     assert (mark_of(0), mark_of(9), mark_of(500)) == ("1", "a", "^")
-    assert count_phrase(2, "transient") == "2 transients"
-    assert count_phrase(1, "gap") == "1 gap"
+    assert quantity(2, "transient") == "2 transients"
+    assert quantity(1, "gap") == "1 gap"
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_marks_run_out_politely_and_numbers_have_their_plural():
     ],
 )
 def test_what_is_counted_has_its_plural(number, word, phrase):
-    assert count_phrase(number, word) == phrase
+    assert quantity(number, word) == phrase
 
 
 def test_findings_are_in_the_order_of_their_place(everything):

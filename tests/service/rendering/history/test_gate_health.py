@@ -58,8 +58,8 @@ def test_a_noisy_gate_has_its_figures_with_their_bounds():
             "95 % confidence"
         ),
         (
-            "with the sides of 38 checks exchanged at random, 1 failed: noise alone fails 0.07 % "
-            "to 13.8 % of checks, with 95 % confidence"
+            "with the sides of 38 checks exchanged at random, 1 failed: noise alone fails 0.07 to "
+            "13.8 % of checks, with 95 % confidence"
         ),
         (
             "its recent checks typically find a change of 1.2 % in step time (before that: 3.4 %); "

@@ -340,3 +340,39 @@ def test_a_yearly_interval_that_ends_at_zero_has_no_signs():
 )
 def test_one_thing_has_no_plural(number, text):
     assert number_format.quantity(number, "job") == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "form", "text"),
+    [
+        (0.0012, 0.0034, number_format.seconds, "1.20 to 3.40 ms"),
+        (0.0008, 0.0034, number_format.seconds, "800 µs to 3.40 ms"),
+        (60.0, 600.0, number_format.duration, "1 to 10 min"),
+        (1.0, 1.0, number_format.duration, "1 s"),
+        (0.05, 0.12, number_format.share, "5.0 to 12.0 %"),
+        ("2026-11-20 14:03", "2026-11-24 14:03", str, "2026-11-20 14:03 to 2026-11-24 14:03"),
+        (3, 4, str, "3 to 4"),
+    ],
+)
+def test_the_ends_of_an_interval_have_their_unit_once(low, high, form, text):
+    shown = number_format.interval(low, high, form)
+
+    assert plain(shown) == text
+
+
+@pytest.mark.parametrize(
+    ("hours", "text"), [(0.4421, "0.442 h"), (99.94, "99.9 h"), (36_288.4, "36,288 h"), (0, "0 h")]
+)
+def test_hours_are_whole_from_a_hundred_on(hours, text):
+    assert plain(number_format.device_hours(hours)) == text
+
+
+def test_a_change_is_written_with_its_interval():
+    shown = number_format.change_with_interval(0.182, 0.169, 0.196)
+
+    assert plain(shown) == "+18.2 % (+16.9 to +19.6)"
+
+
+def test_an_amount_that_is_computed_is_written_as_an_exact_one():
+    assert number_format.usd(1234.5) == number_format.usd(Decimal("1234.5"))
+    assert number_format.usd(float("nan")) == number_format.NOT_KNOWN

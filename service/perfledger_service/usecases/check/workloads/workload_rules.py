@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from perfledger.records import WorkloadSpec
 from perfledger_runners.measuring.discovery import Discovery
+from perfledger_service.rendering.layout import number_format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +39,9 @@ def workload_rules(
             margins[head.id] = smaller
         if base_margin != head_margin:
             notes.append(
-                f"{head.id} has a margin of {_percent(base_margin)} on base and of "
-                f"{_percent(head_margin)} on head: the smaller one, {_percent(smaller)}, was used"
+                f"{head.id} has a margin of {number_format.margin(base_margin)} on base and of "
+                f"{number_format.margin(head_margin)} on head: the smaller one, "
+                f"{number_format.margin(smaller)}, was used"
             )
         chosen = [spec.metrics for spec in sides]
         if all(chosen):
@@ -50,10 +52,6 @@ def workload_rules(
                 "head: the metrics of both were used"
             )
     return WorkloadRules(margins=margins, metrics=metrics, notes=tuple(notes))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 def _names(metrics: tuple[str, ...]) -> str:

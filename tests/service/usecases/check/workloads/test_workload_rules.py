@@ -28,14 +28,15 @@ def test_a_head_that_loosens_its_margin_is_judged_by_that_of_base():
 
     assert found.margins == {"bench.a:step": 0.02}
     (note,) = found.notes
-    assert note.endswith("2 % on base and of 20 % on head: the smaller one, 2 %, was used")
+    assert note.replace("\N{NO-BREAK SPACE}", " ").endswith("2 % on base and of 20 % on head: the smaller one, 2 %, was used")
 
 
 def test_a_head_that_sets_its_first_margin_cannot_exceed_the_configured_one():
     found = rules(spec(), spec(margin=0.2))
 
     assert found.margins == {}
-    assert "1 % on base and of 20 % on head: the smaller one, 1 %" in found.notes[0]
+    words = "1 % on base and of 20 % on head: the smaller one, 1 %"
+    assert words in found.notes[0].replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_head_may_tighten_its_margin():
