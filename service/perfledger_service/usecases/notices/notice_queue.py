@@ -132,7 +132,7 @@ def _queue_events(
     for alarm in branch.alarms:
         notice = notices.get(alarm.event.id)
         if notice is not None:
-            _queue_next_edition(session, notice, alarm, now=now)
+            _queue_new_state(session, notice, alarm, now=now)
         elif alarm.subject is NoticeSubject.OPEN and (alarm.upload_id or target.is_early):
             is_within = begun < target.hourly
             status = NoticeStatus.QUEUED if is_within else NoticeStatus.HELD
@@ -172,20 +172,14 @@ def _follow_cause(
         return
 
 
-def _queue_next_edition(session: Session, notice: Notice, alarm: _Alarm, *, now: datetime) -> None:
+def _queue_new_state(session: Session, notice: Notice, alarm: _Alarm, *, now: datetime) -> None:
     """Let a target know of an event's new state, where it was told of another, or was to be."""
     is_other = alarm.subject not in {None, notice.subject}
     is_over = notice.status in {NoticeStatus.SENT, NoticeStatus.FAILED}
     if is_other and is_over and now - notice.queued_at >= LEAST_BETWEEN:
-        update_notice(
-            session,
-            notice,
-            subject=alarm.subject,
-            status=NoticeStatus.QUEUED,
-            edition=notice.edition + 1,
-            upload_id=alarm.upload_id or notice.upload_id,
-            queued_at=now,
-        )
+        upload_id = alarm.upload_id or notice.upload_id
+        changes = {"subject": alarm.subject, "upload_id": upload_id}
+        queue_next_edition(session, notice, changes, now=now)
 
 
 def _queue_summary(
@@ -299,6 +293,22 @@ def _event_notice(
         upload_id=alarm.upload_id,
         cause=told_cause(alarm.event),
     )
+
+
+def queue_next_edition(
+    session: Session, notice: Notice, changes: Mapping[str, object], *, now: datetime
+) -> None:
+    """Queue a notice again with some fields changed.
+
+    It is another edition even where the last one is still queued: that may be on its way.
+    """
+    again = {
+        "status": NoticeStatus.QUEUED,
+        "edition": notice.edition + 1,
+        "queued_at": now,
+        "problem": "",
+    }
+    update_notice(session, notice, **again, **changes)
 
 
 def new_notice(

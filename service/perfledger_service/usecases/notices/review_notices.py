@@ -9,9 +9,8 @@ from perfledger_service.store.events.notices import (
     add_notice,
     last_of_kind,
     targets_of,
-    update_notice,
 )
-from perfledger_service.usecases.notices.notice_queue import new_notice
+from perfledger_service.usecases.notices.notice_queue import new_notice, queue_next_edition
 from perfledger_service.values.notices.notice import (
     NoticeChannel,
     NoticeStatus,
@@ -51,13 +50,4 @@ def _queue(
         first = new_notice(project_id, target, key, NoticeSubject.REVIEW, now=now)
         add_notice(session, replace(first, cause=problem))
     elif notice.cause and (not problem or notice.status is NoticeStatus.FAILED):
-        # Another edition even where the first one is still queued: it may be on its way.
-        update_notice(
-            session,
-            notice,
-            cause=problem,
-            problem="",
-            status=NoticeStatus.QUEUED,
-            edition=notice.edition + 1,
-            queued_at=now,
-        )
+        queue_next_edition(session, notice, {"cause": problem}, now=now)

@@ -13,11 +13,10 @@ from perfledger_service.store.events.notices import (
     last_of_kind,
     projects_with_targets,
     targets_of,
-    update_notice,
 )
 from perfledger_service.store.projects import lock_project
 from perfledger_service.usecases.inputs.price_books import current_sheet
-from perfledger_service.usecases.notices.notice_queue import new_notice
+from perfledger_service.usecases.notices.notice_queue import new_notice, queue_next_edition
 from perfledger_service.values.notices.notice import (
     NoticeChannel,
     NoticeStatus,
@@ -70,10 +69,7 @@ def _queue(
     if last is None or not _kinds(key) <= _kinds(last.key):
         add_notice(session, new_notice(project_id, target, key, NoticeSubject.PRICES, now=now))
     elif last.status is NoticeStatus.FAILED and now - last.queued_at >= AFTER_FAILURE:
-        edition = last.edition + 1
-        update_notice(
-            session, last, status=NoticeStatus.QUEUED, edition=edition, queued_at=now, problem=""
-        )
+        queue_next_edition(session, last, {}, now=now)
 
 
 def _is_shared(target: NoticeTarget) -> bool:

@@ -152,6 +152,10 @@ def test_the_end_of_an_event_is_told_where_its_beginning_failed(
     [end] = queue(now=now + HOUR)
     assert (end.notice_id, end.edition) == (work.notice_id, 2)
     assert stored() == [(event.id, NoticeSubject.FIXED, NoticeStatus.QUEUED, 2)]
+    with read_session(any_engine) as session:
+        notice = notice_by_id(session, work.notice_id)
+    assert notice is not None
+    assert notice.problem == ""  # that of the first edition is over
 
 
 def test_that_somebody_works_on_it_is_not_told(send_to, save, queue, set_sent, now):
