@@ -229,15 +229,12 @@ class KernelTestRule:
     def finding(self, family: JudgedFamily, *, is_moved: bool) -> KernelFinding:
         """Return what is known of a changed family."""
         base, head = family.seconds.base_seconds, family.seconds.head_seconds
-        low, high = family.bounds_seconds
         return KernelFinding(
             family=family.seconds.name,
             change=_change_of(base, head),
             base_seconds=base,
             head_seconds=head,
             relative_change=relative_change(family.result.mean) if min(base, head) > 0 else None,
-            low_seconds=low,
-            high_seconds=high,
             step_share=family.delta_seconds / self.step_seconds,
             adjusted_p=self.adjusted_p(family),
             is_moved=is_moved,

@@ -21,10 +21,9 @@ class KernelFinding:
 
     All figures are relative to what most kernels have in common, which head's machine may have
     slowed.
-    `relative_change` is None where base took no time. `low` and `high` bound the seconds per step
-    that it adds, at the plan's confidence, not adjusted for the family of tests. `is_moved` says
-    that other kernels changed by as much the other way: cost moved, and none was added. `kernels`
-    are those of several kernels that changed.
+    `relative_change` is None where base took no time. `is_moved` says that other kernels changed by
+    as much the other way: cost moved, and none was added. `kernels` are those of several kernels
+    that changed.
     """
 
     family: str
@@ -32,8 +31,6 @@ class KernelFinding:
     base_seconds: float
     head_seconds: float
     relative_change: float | None
-    low_seconds: float
-    high_seconds: float
     step_share: float  # of base's profiled step that it adds, negative where it saves
     adjusted_p: float
     is_moved: bool = False

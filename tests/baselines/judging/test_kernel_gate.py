@@ -15,7 +15,6 @@ from tests.baselines.judging.example_kernels import (
     PAIRS,
     RULE,
     SHARES,
-    STEP_S,
     gone,
     judge,
     kernel,
@@ -50,7 +49,6 @@ def test_a_slower_family_is_named_with_its_share_of_the_step():
     assert (finding.family, finding.change) == ("layer_norm", KernelChange.SLOWER)
     assert finding.relative_change == pytest.approx(0.06, abs=0.02)
     assert finding.step_share == pytest.approx(0.0018, abs=0.0006)
-    assert finding.low_seconds <= 0.06 * 0.03 * STEP_S <= finding.high_seconds
     assert judgement.estimate.change == finding.relative_change
     assert judgement.reason.startswith("layer_norm ")
     assert "of the step, below what the step's own timing can see (1.4 %)" in judgement.reason

@@ -16,8 +16,6 @@ FINDING = KernelFinding(
     base_seconds=1e-4,
     head_seconds=1.06e-4,
     relative_change=0.06,
-    low_seconds=4e-6,
-    high_seconds=8e-6,
     step_share=0.002,
     adjusted_p=0.001,
 )
@@ -86,7 +84,7 @@ def test_long_lists_are_counted():
 
 def test_nothing_found_says_what_would_be():
     assert reason() == (
-        "none of 14 kernel families changed: a change of 2.1 % of a typical one would be found, "
+        "none of 14 kernel families changed: a change of 2.1 % of a typical one would be detected, "
         "after 12 pairs"
     )
     assert reason(detectable=None).startswith("no kernel takes long enough for a test")

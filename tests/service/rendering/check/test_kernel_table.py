@@ -44,8 +44,6 @@ def finding(family, *, change=KernelChange.SLOWER, is_moved=False):
         base_seconds=1e-4,
         head_seconds=1.06e-4,
         relative_change=0.06,
-        low_seconds=4e-6,
-        high_seconds=8e-6,
         step_share=0.002,
         adjusted_p=0.001,
         is_moved=is_moved,
