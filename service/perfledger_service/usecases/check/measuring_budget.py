@@ -20,6 +20,7 @@ from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
 from perfledger_runners.measuring.paired_runs import GivenUp, PairedRuns
 from perfledger_service.errors import UsageError
+from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
@@ -122,8 +123,9 @@ def _too_few_pairs_notes(
     missing = ", ".join(f"{each} ({counts[each]} of {pairs})" for each, pairs in fewest.items())
     pair_s = max(seconds[each] for each in fewest)
     note = (
-        f"the budget ended with too few pairs of {missing}: a pair took {_duration(pair_s)}, and "
-        f"`--budget {_budget_text(budget_s)}` would do for a test if the machine stays as it was"
+        f"the budget ended with too few pairs of {missing}: a pair took {duration(pair_s)}, and "
+        f"`--budget {_budget_text(budget_s)}` would be enough for a test if the machine stays the "
+        "same"
     )
     return (note,)
 
@@ -146,14 +148,14 @@ def _given_up_notes(
         if len(counts) == len(needed):
             seconds = max(counts) * facts.seconds_per_pair
             advice = (
-                f"about {_pairs(max(counts))} would, in {_duration(seconds)}: raise `budget` and "
-                "`max_pairs`, or `margin`"
+                f"about {quantity(max(counts), 'pair')} would, in {duration(seconds)}: raise "
+                "`budget` and `max_pairs`, or `margin`"
             )
         else:
             advice = "no practical number of pairs would: raise `margin`, or use a quieter machine"
         notes.append(
-            f"{workload} was given up after {_pairs(facts.pairs)}: the other "
-            f"{facts.seconds_left:.0f} s of the budget would hardly have settled it; {advice}"
+            f"{workload} was given up after {quantity(facts.pairs, 'pair')}: the remaining "
+            f"{facts.seconds_left:.0f} s of the budget were unlikely to settle it; {advice}"
         )
     return tuple(notes)
 
@@ -163,14 +165,6 @@ def _budget_text(seconds: float) -> str:
     if seconds <= MINUTES_FROM_S:
         return f"{10 * math.ceil(seconds / 10)}s"
     return f"{math.ceil(seconds / 60)}m"
-
-
-def _pairs(count: int) -> str:
-    return "1 pair" if count == 1 else f"{count} pairs"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < MINUTES_FROM_S else f"{seconds / 60:.0f} min"
 
 
 def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> _DevicePrice:

@@ -106,7 +106,9 @@ def test_what_was_given_up_says_what_would_settle_it(make_bundle):
 
     (note,) = budget_notes(bundle, paired(bundle, given_up={workload: facts}))
 
-    assert note.startswith(f"{workload} was given up after 6 pairs: the other 30 s of the budget ")
+    assert note.startswith(
+        f"{workload} was given up after 6 pairs: the remaining 30 s of the budget "
+    )
     assert "pairs would, in" in note or "no practical number of pairs would" in note
 
 
@@ -127,7 +129,7 @@ def test_too_few_pairs_come_with_a_budget_that_would_do(make_bundle):
     (note,) = budget_notes(bundle, runs)
     assert note == (
         "the budget ended with too few pairs of gpt:step (2 of 4): a pair took 6 s, and "
-        "`--budget 40s` would do for a test if the machine stays as it was"
+        "`--budget 40s` would be enough for a test if the machine stays the same"
     )
 
 
