@@ -77,8 +77,8 @@ def quarter_rows(
             unit_of(each.quantity),
             _known_amount(each.year_before),
             _known_amount(each.quarter_before),
-            f"{_whole(each.forecast)} ({number_format.interval(each.low, each.high, _whole)})",
-            _whole(each.actual),
+            f"{_integer_text(each.forecast)} ({number_format.interval(each.low, each.high, _integer_text)})",
+            _integer_text(each.actual),
             number_format.percent(each.actual / each.forecast - 1)
             if each.forecast
             else number_format.NOTHING,
@@ -127,5 +127,5 @@ def _cells(forecast: Forecast, quantiles: Sequence[float]) -> tuple[str, ...]:
     return tuple(map(show, (low, middle, high, high - middle)))
 
 
-def _whole(value: float) -> str:
+def _integer_text(value: float) -> str:
     return f"{value:,.0f}"

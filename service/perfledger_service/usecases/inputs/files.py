@@ -12,7 +12,7 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.packed_files import unpacked
 
-MAX_PATH = 4096  # characters of a path in an error, which are Linux's most bytes
+MAX_PATH = 4096  # characters of a path in an error: Linux has none of more bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +114,12 @@ def errors_about(file: Path | NamedBytes) -> Generator[None]:
 
 def _with_path(message: str, path: Path) -> str:
     """Return a message about a file that has its path in place of its name, or before it."""
-    shown, name = shown_path(path), re.escape(clean(path.name, limit=MAX_PATH))
-    if shown in message or str(path) in message:
+    full_path, name = shown_path(path), re.escape(clean(path.name, limit=MAX_PATH))
+    if full_path in message or str(path) in message:
         return message
     # Not a part of another name, or of a path.
-    replaced, count = re.subn(rf"(?<![\w./-]){name}(?![\w/-])", lambda _: shown, message, count=1)
-    return replaced if count else f"{shown}: {message}"
+    text, count = re.subn(rf"(?<![\w./-]){name}(?![\w/-])", lambda _: full_path, message, count=1)
+    return text if count else f"{full_path}: {message}"
 
 
 def unreadable_file(path: Path, error: OSError) -> UsageError:
