@@ -77,8 +77,8 @@ def quarter_rows(
             unit_of(each.quantity),
             _known_amount(each.year_before),
             _known_amount(each.quarter_before),
-            f"{_integer_text(each.forecast)} ({number_format.interval(each.low, each.high, _integer_text)})",
-            _integer_text(each.actual),
+            f"{_amount(each.forecast)} ({number_format.interval(each.low, each.high, _amount)})",
+            _amount(each.actual),
             number_format.percent(each.actual / each.forecast - 1)
             if each.forecast
             else number_format.NOTHING,
@@ -127,5 +127,5 @@ def _cells(forecast: Forecast, quantiles: Sequence[float]) -> tuple[str, ...]:
     return tuple(map(show, (low, middle, high, high - middle)))
 
 
-def _integer_text(value: float) -> str:
+def _amount(value: float) -> str:
     return f"{value:,.0f}"
