@@ -125,5 +125,12 @@ def _with_path(message: str, path: Path) -> str:
 def unreadable_file(path: Path, error: OSError) -> UsageError:
     """Return the error for a file that cannot be read: NotFoundError if it does not exist."""
     if isinstance(error, FileNotFoundError):
-        return NotFoundError(f"there is no file {path}")
-    return UsageError(f"{path} cannot be read: {error.strerror}")
+        return missing_file(path)
+    if isinstance(error, IsADirectoryError):
+        return UsageError(f"{shown_path(path)} is a folder: give a file")
+    return UsageError(f"{shown_path(path)} cannot be read: {error.strerror}")
+
+
+def missing_file(path: Path) -> NotFoundError:
+    """Return the error for a file that does not exist."""
+    return NotFoundError(f"there is no file {shown_path(path)}: check the path")

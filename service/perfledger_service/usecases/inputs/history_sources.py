@@ -20,7 +20,7 @@ from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs import bundle_files
-from perfledger_service.usecases.inputs.files import shown_path, unreadable_file
+from perfledger_service.usecases.inputs.files import missing_file, shown_path, unreadable_file
 from perfledger_service.usecases.inputs.run_values import run_values, runs_of
 from perfledger_service.usecases.inputs.table_columns import (
     GAPS,
@@ -229,8 +229,7 @@ def _bytes_of(path: Path) -> bytes:
     except OSError as error:
         raise unreadable_file(path, error) from error
     except ValueError as error:  # a name with a NUL byte
-        msg = f"there is no file {shown_path(path)}"
-        raise NotFoundError(msg) from error
+        raise missing_file(path) from error
     if len(data) > MAX_BYTES:
         limit = f"{MAX_BYTES // 2**20} MiB"
         msg = f"{shown_path(path)} has more than {limit}: keep only the columns that matter"

@@ -18,8 +18,8 @@ from perfledger_profiles.benchmark_tools.genai_load import EVEN_ARRIVALS
 from perfledger_profiles.benchmark_tools.perf_analyzer import MAYBE_EVEN_ARRIVALS
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_runners.measuring.profile_runs import ReaderError, read_trace
-from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.usecases.inputs.files import shown_path, unreadable_file
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.inputs.files import missing_file, shown_path, unreadable_file
 
 # The default latency metric, if a tool measured several: a reading's name without its statistic.
 REQUEST_LATENCY = "request_latency"
@@ -111,8 +111,7 @@ def _parse_load_file(text: str) -> _LoadFile:
         if Path(text).is_dir():
             msg = f"{shown_path(Path(text))} is a folder: give a file of a load test"
             raise UsageError(msg)
-        msg = f"there is no file {shown_path(Path(text))}"
-        raise NotFoundError(msg)
+        raise missing_file(Path(text))
     return _LoadFile(
         path=Path(match["path"]),
         device=match["device"] or "",

@@ -10,9 +10,9 @@ from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_runners.measuring.profile_runs import ReaderError, read_trace
-from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.usecases.inputs.files import errors_about, shown_path
+from perfledger_service.usecases.inputs.files import errors_about, missing_file, shown_path
 from perfledger_service.usecases.inputs.history_sources import display_name
 
 # Suffixes of the files that JAX's and torch's profilers write into a folder.
@@ -42,8 +42,7 @@ def check_profile_file(path: Path) -> None:
         msg = f"{shown_path(path)} is a folder: give one profiler file, {_example_file(path)}"
         raise UsageError(msg)
     if not path.is_file():
-        msg = f"there is no file {shown_path(path)}"
-        raise NotFoundError(msg)
+        raise missing_file(path)
 
 
 @contextmanager

@@ -246,7 +246,7 @@ def test_parts_are_named_as_nvidia_names_them():
         (("EXPORT", "--signal", "tensor_active"), UsageError, "no file has"),
         (("EXPORT", "--purchase-option", "p9/on_demand"), UsageError, "p9"),
         (("EXPORT", "EXPORT"), UsageError, "appears twice"),
-        (("FOLDER",), UsageError, "cannot be read"),
+        (("FOLDER",), UsageError, "is a folder: give a file"),
     ],
 )
 def test_a_usage_error_says_why(run, export, words, error, message):

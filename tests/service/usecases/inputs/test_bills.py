@@ -78,7 +78,7 @@ def test_a_file_that_is_no_bill_says_so(tmp_path, content, message):
 def test_a_missing_file_and_a_folder_are_named(tmp_path):
     with pytest.raises(NotFoundError, match=r"nothing\.csv"):
         read_bill(tmp_path / "nothing.csv")
-    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+    with pytest.raises(UsageError, match="is a folder: give a file"):
         read_bill(tmp_path)
 
 

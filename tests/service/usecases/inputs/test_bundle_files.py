@@ -119,7 +119,7 @@ def test_a_missing_bundle_is_named_and_a_broken_one_is_refused(tmp_path):
 
     with pytest.raises(NotFoundError, match=r"there is no file .*gone\.json"):
         read_bundle_file(tmp_path / "gone.json")
-    with pytest.raises(UsageError, match="Is a directory"):
+    with pytest.raises(UsageError, match="is a folder: give a file"):
         read_bundle_file(tmp_path)
     with pytest.raises(UsageError, match="this is not a bundle"):
         read_bundle_file(tmp_path / "broken.json")

@@ -58,7 +58,7 @@ def test_a_file_that_is_missing_is_not_found(tmp_path, read):
 
 @pytest.mark.parametrize("read", [sha256_of, lambda path: read_bytes(path, most_bytes=9)])
 def test_a_folder_is_no_file(tmp_path, read):
-    with pytest.raises(UsageError, match="Is a directory"):
+    with pytest.raises(UsageError, match="is a folder: give a file"):
         read(tmp_path)
 
 

@@ -162,7 +162,7 @@ def test_our_own_file_has_no_other_latency(read):
 
 
 def test_a_folder_cannot_be_read(tmp_path):
-    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+    with pytest.raises(UsageError, match="is a folder: give a file"):
         read_load_curves([f"L40S={tmp_path}"])
 
 

@@ -224,7 +224,7 @@ def test_a_missing_bill_is_told_once_and_the_review_made_when_it_is_there(
     bill.rename(bill.with_suffix(".later"))
     assert attempt()
     [first] = notices()
-    assert first.cause == f"there is no file {bill}"
+    assert first.cause == f"there is no file {bill}: check the path"
     assert "The review of 2026Q3 is not decided" in text_of(first)
     assert attempt(REVIEW_DAY + timedelta(days=1))
     assert notices() == (first,)

@@ -65,7 +65,7 @@ def test_a_file_that_is_no_trace_is_an_error_of_one_line(tmp_path, content):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(NotFoundError, match=r"^there is no file absent\.json$"):
+    with pytest.raises(NotFoundError, match=r"^there is no file /.*/absent\.json: check the path$"):
         check_profile_file(tmp_path / "absent.json")
 
 
