@@ -299,9 +299,11 @@ def test_an_example_in_a_repository_ends_well(example):
 def test_an_example_that_has_no_time_to_measure_ends_without_a_verdict(example):
     done = run(f"{example} {NO_TIME}")
 
-    # A quick machine measures a pair in that time, which decides nothing.
-    is_undecided = "\nUndecided: " in done.output
-    assert done.exit_code == ExitCode.UNCERTAIN or is_undecided, done.output
+    # A quick machine measures a pair in that time, which decides nothing. With head's workloads on
+    # both sides there is nothing to measure.
+    words = ("\nUndecided: ", "Same code: ")
+    is_open = any(each in done.output for each in words)
+    assert done.exit_code == ExitCode.UNCERTAIN or is_open, done.output
 
 
 @pytest.mark.usefixtures("folder")
