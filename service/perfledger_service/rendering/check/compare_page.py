@@ -120,5 +120,4 @@ def _change(estimate: EffectEstimate | None) -> tuple[str, str]:
     """Return the change and its interval, which a counted figure has none of."""
     if estimate is None:
         return NO_FIGURE, ""
-    change, interval = number_format.change(estimate.change, estimate.low, estimate.high)
-    return change, "" if estimate.low == estimate.high else interval
+    return number_format.change_and_bounds(estimate.change, estimate.low, estimate.high)

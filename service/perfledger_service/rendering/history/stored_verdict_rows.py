@@ -117,5 +117,4 @@ def _stored_row(view: VerdictView) -> StoredVerdictRow:
 def _change(view: VerdictView) -> tuple[str, str]:
     if view.change is None or view.low is None or view.high is None:
         return "", ""
-    change, interval = number_format.change(view.change, view.low, view.high)
-    return change, "" if view.low == view.high else interval
+    return number_format.change_and_bounds(view.change, view.low, view.high)

@@ -206,6 +206,12 @@ def change_with_interval(point: float, low: float, high: float) -> str:
     return f"{size} ({ends})"
 
 
+def change_and_bounds(point: float, low: float, high: float) -> tuple[str, str]:
+    """Return a relative change and its interval, "" for the one of a counted figure: no width."""
+    size, ends = change(point, low, high)
+    return size, "" if low == high else ends
+
+
 def margin(value: float) -> str:
     """Return a share or limit as it was configured: 0.003 is "0.3 %"."""
     return f"{value * 100:.4g}{NBSP}%" if _is_number(value) else NOT_KNOWN

@@ -376,3 +376,8 @@ def test_a_change_is_written_with_its_interval():
 def test_an_amount_that_is_computed_is_written_as_an_exact_one():
     assert number_format.usd(1234.5) == number_format.usd(Decimal("1234.5"))
     assert number_format.usd(float("nan")) == number_format.NOT_KNOWN
+
+
+def test_a_counted_change_has_no_interval():
+    assert number_format.change_and_bounds(0.1, 0.1, 0.1)[1] == ""
+    assert plain(number_format.change_and_bounds(0.1, 0.05, 0.15)[1]) == "+5.0 to +15.0"
