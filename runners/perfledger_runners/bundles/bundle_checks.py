@@ -56,6 +56,7 @@ MAX_FINDINGS = 100  # on the machine's fitness
 MAX_CLASSES = 32  # of machines that report on one pull request
 MAX_CLASS_DEADLINE_S = 7 * 86_400.0
 MAX_DEVICES = 100_000  # of one commitment; waits are computed device by device
+# As perfledger_cost_models.units has them, which this package does not import; a test compares.
 HOURS_PER_YEAR = 8760
 MAX_DEPTH = 10_000_000  # ten times as many commits as Linux has
 SHA = re.compile(r"[0-9a-f]{40}")

@@ -4,6 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from perfledger_cost_models.units import HOURS_PER_YEAR
 from perfledger_runners.bundles import bundle_checks as limits
 
 # As GitHub has them; an enterprise's own end with its short code, ann_acme.
@@ -59,7 +60,7 @@ class CommitmentTable(ConfigTable):
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
-        hours = self.devices * limits.HOURS_PER_YEAR
+        hours = self.devices * HOURS_PER_YEAR
         if self.busy_hours_per_year > hours:
             msg = f"busy_hours_per_year is above the {hours} hours a year of {self.devices} devices"
             raise ValueError(msg)
