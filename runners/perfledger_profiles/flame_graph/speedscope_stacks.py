@@ -37,10 +37,16 @@ def _sampled(title: str, profile: Profile, frames: dict[str, int]) -> dict[str, 
         weights.append(stack.seconds)
     return {
         "type": "sampled",
-        "name": f"{title}: mean of {profile.steps} profiled step{'s' * (profile.steps != 1)}",
+        "name": f"{title}: {_content(profile)}",
         "unit": "seconds",
         "startValue": 0,
         "endValue": sum(weights),
         "samples": samples,
         "weights": weights,
     }
+
+
+def _content(profile: Profile) -> str:
+    if not profile.has_steps:
+        return "the whole recording"
+    return f"mean of {profile.steps} profiled step{'s' * (profile.steps != 1)}"

@@ -18,7 +18,10 @@ COMMANDS = {
     "history_import": ("history import data.js --repository octo/models --dry-run", TEXTS),
     "trace_summary": ("trace summary trace.json", (*PICTURES, "speedscope")),
     "trace_summary_ranks": ("trace summary rank0.json rank1.json", TEXTS),
-    "trace_diff": ("trace diff base.json head.json --base-repeat base2.json", PICTURES),
+    "trace_diff": (
+        "trace diff base.json head.json --base-repeat base2.json",
+        (*PICTURES, "speedscope"),
+    ),
     "trace_whatif": ("trace whatif trace.json --speedup input=2", TEXTS),
     "trace_mfu": (
         "trace mfu trace.json --units-per-step 8192 --parameters 7e9 --accelerator h100-sxm5-80gb",

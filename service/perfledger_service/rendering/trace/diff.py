@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perfledger.profile import Profile
+from perfledger_profiles.flame_graph.speedscope_stacks import speedscope_stacks
 from perfledger_service.rendering.layout.code_places import CodePlace
 from perfledger_service.rendering.layout.compile_rows import CompilationRow, CompileBlock
 from perfledger_service.rendering.layout.document import (
@@ -81,6 +82,12 @@ def trace_diff_document(view: TraceDiffView) -> Document:
             ),
         ),
     )
+
+
+def trace_diff_speedscope(view: TraceDiffView) -> str:
+    """Return the steps of both sides as two profiles of one speedscope file."""
+    name = f"{view.base.name} and {view.head.name}"
+    return speedscope_stacks(view.base.profile, view.head.profile, name=name)
 
 
 def devices_sentence(view: TraceDiffView) -> str:

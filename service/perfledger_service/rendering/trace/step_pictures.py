@@ -11,6 +11,7 @@ from perfledger_service.rendering.chart.picture import Picture
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.trace.chrome_trace import chrome_trace
+from perfledger_service.rendering.trace.flame_graph.flame_graph import FlameGraph, flame_graph
 from perfledger_service.rendering.trace.kernel_rows import PairedKernelRow, paired_kernel_rows
 from perfledger_service.rendering.trace.memory_plot import memory_charts, missing_memory_note
 from perfledger_service.rendering.trace.roofline_plot import roofline_chart
@@ -32,6 +33,7 @@ class StepPictures:
     memories: tuple[tuple[str, str], ...] = ()  # by side
     unrecorded: tuple[tuple[str, str], ...] = ()  # by side, how to record its memory
     roofline: str = ""  # of head
+    flames: FlameGraph | None = None  # where both sides were profiled
     rows: tuple[PairedKernelRow, ...] = ()
     is_of_kernels: bool = False
     data: int | None = None
@@ -100,6 +102,7 @@ def _pictures(
             (str(side), note) for side in sides if (note := missing_memory_note(sides[side]))
         ),
         roofline="" if roof is None else _roofline(roof),
+        flames=flame_graph(sides[Side.BASE], sides[Side.HEAD]) if is_paired else None,
         rows=paired_kernel_rows(sides[Side.BASE], sides[Side.HEAD], most=_MAX_ROWS)
         if is_paired
         else (),

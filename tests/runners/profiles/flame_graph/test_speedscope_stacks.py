@@ -1,6 +1,7 @@
 """Two steps become a file that keeps the rules of speedscope's format."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -62,3 +63,11 @@ def test_both_sides_share_their_frames():
     assert base["name"] == "base: mean of 3 profiled steps"
     assert (base["samples"], base["weights"]) == ([[0, 1]], [1.0])
     assert (head["samples"], head["weights"]) == ([[2], [0, 1]], [2.0, 1.0])
+
+
+def test_a_file_of_sums_is_one_recording():
+    whole = replace(profile(operation("add", 1.0)), has_steps=False, steps=1)
+
+    document = json.loads(speedscope_stacks(whole, whole, name="x"))
+
+    assert document["profiles"][1]["name"] == "head: the whole recording"
