@@ -3,7 +3,20 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from sqlite3 import Connection as SqliteConnection, OperationalError
+from sqlite3 import (
+    SQLITE_BUSY,
+    SQLITE_CANTOPEN,
+    SQLITE_FULL,
+    SQLITE_IOERR,
+    SQLITE_LOCKED,
+    SQLITE_NOMEM,
+    SQLITE_PROTOCOL,
+    SQLITE_READONLY,
+    Connection as SqliteConnection,
+    Error as SqliteError,
+    OperationalError,
+)
+from typing import Final
 
 import structlog
 from sqlalchemy import (
@@ -17,7 +30,12 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    OperationalError as SqlOperationalError,
+    TimeoutError as PoolTimeoutError,
+)
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Session, SQLModel
@@ -33,6 +51,17 @@ MAX_ATTEMPTS = 10  # to set the journal mode of a database that others create at
 WRITES = "perfledger_writes"
 # Execution option of those that do not wait long for it.
 IS_BRIEF = "perfledger_is_brief"
+# SQLite's result codes of an outage; a missing table or a syntax error is another one.
+_OUTAGE_CODES: Final = frozenset(
+    {
+        *(SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN),
+        *(SQLITE_NOMEM, SQLITE_PROTOCOL, SQLITE_READONLY),
+    }
+)
+# PostgreSQL's classes of an outage: connections, rollbacks for others, resources, locks, operators,
+# the system. Of class 25 it is a server that became read-only.
+_OUTAGE_CLASSES: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
+_PRIMARY_CODE = 0xFF  # SQLite's extended result codes have the primary one in their last byte
 _POSTGRES = "postgresql+psycopg"
 _WHICH_URLS = "the database URL must be sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
@@ -140,6 +169,27 @@ def write_if_free(engine: Engine, write: Callable[[Session], None]) -> bool:
         _log.debug("left out a write", reason=type(error.orig).__name__)
         return False
     return True
+
+
+def is_outage(error: BaseException) -> bool:
+    """Return whether a database was away, full, locked or shut down, so that a retry may help.
+
+    False for all else, such as a missing table or a violated constraint: a retry ends the same way.
+    """
+    if isinstance(error, PoolTimeoutError):  # all connections of the pool are in use
+        return True
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated:
+        return True
+    cause = error.orig
+    if isinstance(cause, SqliteError):
+        code = getattr(cause, "sqlite_errorcode", 0)  # absent where the driver itself refuses
+        return code & _PRIMARY_CODE in _OUTAGE_CODES
+    state = getattr(cause, "sqlstate", None)  # None: the server did not answer at all
+    if state is None:
+        return isinstance(error, SqlOperationalError)
+    return str(state).startswith(_OUTAGE_CLASSES)
 
 
 def is_storable(text: str) -> bool:

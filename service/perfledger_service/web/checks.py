@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from perfledger.bundle import CLASS_DEADLINE_S
-from perfledger_runners.bundles.bundle_checks import MAX_CLASS_DEADLINE_S, MAX_CLASSES, SHA
+from perfledger_runners.bundles.validation import MAX_CLASS_DEADLINE_S, MAX_CLASSES, SHA
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.pull_requests.actions_runs import check_subject

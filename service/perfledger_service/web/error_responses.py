@@ -7,15 +7,23 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from perfledger_service.errors import INTERNAL, PerfledgerError
 from perfledger_service.rendering.server.pages.error import error_page
+from perfledger_service.store.database import is_outage
 from perfledger_service.usecases.pull_requests.project import RESERVED_OWNERS
 from perfledger_service.web.api.problems import PROBLEM_MEDIA_TYPE, problem_of
 from perfledger_service.web.headers import HEADERS
 
+# A restart of a database takes some ten seconds; `perfledger upload` asks seven times.
+OUTAGE_RETRY_S = 10
+OUTAGE = (
+    "the database does not answer, or its disk is full: try again in a few seconds. A repeated "
+    "upload is stored once. The service's log has the cause"
+)
 # Of invalid queries: a request may have thousands of them.
 MAX_REASON = 500
 # Pages below a project: its name is that of an owner and a repository.
@@ -30,6 +38,7 @@ def add_error_responses(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(SQLAlchemyError, _database)
     app.add_exception_handler(Exception, _bug)
 
 
@@ -103,6 +112,20 @@ def _invalid(request: Request, error: Exception) -> Response:
 def _gone(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the handlers' signature
     """Answer a client that disconnected, so that the disconnect is not logged as a bug."""
     return error_response(request, 400, "the request ended before its body did")
+
+
+def _database(request: Request, error: Exception) -> Response:
+    """Ask for another attempt during an outage; raise a bug again, which `_bug` answers."""
+    if not is_outage(error):
+        raise error
+    cause = getattr(error, "orig", None) or error  # without the statement and its values
+    _log.error(
+        "the database does not answer",
+        path=request.url.path,
+        kind=type(cause).__name__,
+        reason=" ".join(str(cause).split())[:MAX_REASON],
+    )
+    return error_response(request, 503, OUTAGE, headers={"Retry-After": str(OUTAGE_RETRY_S)})
 
 
 def _bug(request: Request, error: Exception) -> Response:

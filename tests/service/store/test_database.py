@@ -1,12 +1,19 @@
 import threading
 from datetime import UTC, datetime, timedelta, timezone
 
+import psycopg
 import pytest
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import (
+    DBAPIError,
+    IntegrityError,
+    OperationalError,
+    TimeoutError as PoolTimeoutError,
+)
 from sqlmodel import select
 
 from perfledger_service.errors import SettingsError
 from perfledger_service.store.database import (
+    is_outage,
     open_engine,
     read_session,
     write_if_free,
@@ -176,3 +183,48 @@ def test_postgresql_is_spoken_to_by_psycopg(scheme):
     engine = open_engine(f"{scheme}://somebody@127.0.0.1/somewhere")
 
     assert engine.driver == "psycopg"
+
+
+def failure(engine, statement):
+    """Return the error of a statement."""
+    with pytest.raises(DBAPIError) as caught, engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+    return caught.value
+
+
+def test_a_full_disk_is_an_outage_and_a_missing_table_is_none(tmp_path):
+    engine = open_engine(f"sqlite:///{tmp_path / 'small.db'}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("create table note (text)")
+    with engine.connect() as connection:  # the same one is used again
+        connection.exec_driver_sql("pragma max_page_count = 3")
+
+    assert is_outage(failure(engine, "insert into note values (zeroblob(100000))"))
+    assert not is_outage(failure(engine, "insert into nowhere values (1)"))
+    engine.dispose()
+
+
+def test_a_server_that_does_not_answer_is_an_outage():
+    engine = open_engine("postgresql+psycopg://nobody@127.0.0.1:1/nothing")
+
+    with pytest.raises(OperationalError) as caught, engine.connect():
+        pass
+
+    assert is_outage(caught.value)
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [("57P01", True), ("53100", True), ("40P01", True), ("42P01", False), ("23505", False)],
+)
+def test_classes_of_postgresql_say_whether_it_is_an_outage(state, expected):
+    cause = psycopg.Error()
+    cause.sqlstate = state
+
+    assert is_outage(OperationalError("select 1", {}, cause)) is expected
+
+
+def test_other_errors_are_no_outage():
+    assert not is_outage(ValueError())
+    assert is_outage(PoolTimeoutError())

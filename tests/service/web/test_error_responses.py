@@ -1,11 +1,13 @@
 """Tests the answers to errors: a status and one sentence, never a traceback."""
 
 import asyncio
+import sqlite3
 from typing import Annotated
 
 import httpx
 import pytest
 from fastapi import FastAPI, Query
+from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -192,3 +194,29 @@ def test_of_very_many_invalid_queries_the_first_are_named():
 
     assert shown.status_code == 422
     assert len(shown.json()["detail"]) == 500
+
+
+def database_error(error):
+    return OperationalError("insert into upload values ('the canary')", {}, error)
+
+
+def test_an_outage_of_the_database_asks_for_another_attempt_without_the_statement(caplog):
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+
+    shown = answer(database_error(full), "/api/v1/uploads")
+
+    assert shown.status_code == 503
+    assert int(shown.headers["retry-after"]) > 0
+    assert shown.json()["type"] == "urn:perfledger:problem:unavailable"
+    assert "the database does not answer" in caplog.text
+    assert "the canary" not in caplog.text
+    assert "the canary" not in shown.text
+    assert {name: shown.headers[name] for name in HEADERS} == HEADERS
+
+
+def test_a_missing_table_is_a_bug():
+    missing = sqlite3.OperationalError("no such table: upload")
+    missing.sqlite_errorcode = sqlite3.SQLITE_ERROR
+
+    assert answer(database_error(missing)).status_code == 500

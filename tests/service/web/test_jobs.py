@@ -75,7 +75,7 @@ def test_the_same_result_again_is_the_same_upload_and_another_one_is_not_stored(
 
     assert again.json()["id"] == first.json()["id"]
     assert second.status_code == 409
-    assert "has a result already" in second.json()["detail"]
+    assert "already has a result" in second.json()["detail"]
     assert site.upload(other).json()["id"] != first.json()["id"]
 
 

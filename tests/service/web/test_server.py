@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
 from perfledger.records import Device, Machine
-from perfledger_runners.bundles.bundle_files import write_bundle
+from perfledger_runners.bundles.files import write_bundle
 from perfledger_runners.bundles.upload import upload
 from perfledger_service.errors import SettingsError
 from perfledger_service.settings.service import ServiceSettings

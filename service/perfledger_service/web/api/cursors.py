@@ -94,5 +94,5 @@ def _is_moment(text: str) -> bool:
 
 
 def _not_ours() -> RequestValidationError:
-    what = "no cursor of this list and these filters: begin without one"
+    what = "the cursor is not from this list with these filters: start without one"
     return RequestValidationError([{"loc": ("query", "cursor"), "msg": what, "type": "cursor"}])

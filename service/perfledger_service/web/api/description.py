@@ -15,6 +15,7 @@ _EVERYWHERE = {
     "421": "sent to a name that is not the service's",
     "422": "a query or a body that is not as described",
     "500": "an internal error of the service",
+    "503": "the database does not answer or is full: try again after Retry-After",
 }
 _WITH_BODY = {"400": "a body that cannot be read", "413": "more bytes than the limit"}
 _WITH_PATH = {"404": "nothing has this name"}

@@ -16,6 +16,7 @@ STATUS_PROBLEMS: Final = {
     421: "misdirected",
     422: "invalid-request",
     500: "internal",
+    503: "unavailable",
 }
 ITSELF: Final = "about:blank"
 

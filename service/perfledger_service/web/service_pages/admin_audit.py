@@ -75,5 +75,5 @@ def _day(text: str) -> datetime | None:
     try:
         return datetime.combine(date.fromisoformat(text), time(), UTC) if text else None
     except ValueError:
-        msg = f"{text[:80]!r} is no day: write 2026-11-20"
+        msg = f"{text[:80]!r} is not a day: write 2026-11-20"
         raise UsageError(msg) from None

@@ -48,7 +48,7 @@ async def own_form(
     in_form = fields.pop(TOKEN_FIELD, "")
     sent = request.headers.get(TOKEN_HEADER, in_form)
     if not hmac.compare_digest(sent.encode(), browser.form_token.encode()):
-        msg = "the form is not of this session: load the page again and repeat"
+        msg = "the form is from another session: reload the page and try again"
         raise RefusedError(msg)
     return fields
 

@@ -30,7 +30,7 @@ def test_the_problem_of_each_status_is_on_the_page(status, name):
 
 
 def test_a_status_without_a_name_explains_itself():
-    assert problem_of(503, "later", name=None, path="/api/x").type == "about:blank"
+    assert problem_of(501, "later", name=None, path="/api/x").type == "about:blank"
 
 
 def test_the_path_of_an_error_is_a_uri():

@@ -78,7 +78,7 @@ FIRST_DECODED_TOGETHER = """
 import sys, threading
 from pathlib import Path
 
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 
 sys.setswitchinterval(1e-6)
 data = Path(sys.argv[1]).read_bytes()

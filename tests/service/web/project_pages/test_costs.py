@@ -191,7 +191,7 @@ def test_a_change_has_the_price_of_its_report(site, make_bundle):
     assert float(row["low"]) == float(expected.low)
     assert (change["upload_id"], change["pull_request"]) == (upload_id, 7)
     assert change["option"] == "p5.48xlarge/on_demand"
-    assert "The one change has a price; the dearest is gpt:step in #7" in page
+    assert "The one change has a price; the most expensive is gpt:step in #7" in page
     assert "Chart of the prices of changes" in page
     assert site.get(f"{COSTS}/changes?format=html").status_code in {200, 303}
 
