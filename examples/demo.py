@@ -252,7 +252,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--history",
         action="store_true",
-        help="measure nothing: serve a made history of checks until Ctrl-C",
+        help="measure nothing: serve a synthetic history of checks until Ctrl-C",
     )
     parser.add_argument("--only", metavar="BRANCH", help="run only this branch")
     parser.add_argument(

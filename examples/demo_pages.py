@@ -97,8 +97,9 @@ def picture_history(folder: Path, pictures: Path, console: Console) -> None:
 def serve_history(folder: Path, console: Console) -> None:
     """Serve a history until Ctrl-C."""
     console.print(
-        f"Judging a made history of {COMMITS} commits and {PULL_REQUESTS} pull requests: a minute "
-        "on a quiet machine. Its samples were recorded on a CPU and scaled; nothing is measured.",
+        f"Judging a synthetic history of {COMMITS} commits and {PULL_REQUESTS} pull requests: a "
+        "minute on a quiet machine. Its samples were recorded on a CPU and scaled; nothing is "
+        "measured.",
         markup=False,
     )
     began = time.monotonic()

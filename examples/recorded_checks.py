@@ -19,13 +19,13 @@ from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import CoreTimes, Device, Machine, Revision, Run, Side
 from perfledger.step_evidence import StepEvidence
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 
 RECORDED = EXAMPLES / "recorded"
 PAIRS = 6
 # Of a machine from one check to the next, relative.
 DRIFT = 0.004
-NOTE = "Made from a check recorded on a CPU: its times were scaled, to show what the pages hold"
+NOTE = "Made from a check recorded on a CPU: its times were scaled, to show what the pages contain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from perfledger.records import CoreTimes, Run, Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
-from perfledger_runners.bundles.bundle_files import read_bundle, write_bundle
+from perfledger_runners.bundles.files import read_bundle, write_bundle
 
 STEP = """
 import time

@@ -35,7 +35,7 @@ from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_profiles.diff.kernel_times import kernel_times, kernels_of_side, step_seconds
 from perfledger_profiles.formats import read_profile
-from perfledger_runners.bundles.bundle_files import read_bundle, write_bundle
+from perfledger_runners.bundles.files import read_bundle, write_bundle
 
 PAIRS = 12
 FACTOR = 1.05

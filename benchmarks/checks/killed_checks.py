@@ -34,7 +34,7 @@ from perfledger.protocol import Command
 from perfledger.records import Run, Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.measuring.interrupted_checks import interrupted_folder
 from perfledger_runners.measuring.pair_journal import SUFFIX, reopen_journal
 from perfledger_runners.measuring.paired_runs import pair_order

@@ -28,7 +28,7 @@ from runner_queue_runner import CLASS, REPOSITORY, TOKEN
 from scratch_repository import commit, git
 from sqlmodel import select
 
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
 from perfledger_service.store.database import open_engine, read_session, write_session

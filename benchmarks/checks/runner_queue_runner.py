@@ -15,13 +15,13 @@ from pathlib import Path
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
-from perfledger_runners.bundles.bundle_files import write_bundle
+from perfledger_runners.bundles.files import write_bundle
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.jobs.job_commits import fetch_commits
-from perfledger_runners.jobs.job_runner import Drain, JobRunner, RunnerOptions
-from perfledger_runners.jobs.job_slot import JobSlot, open_slot
+from perfledger_runners.jobs.commits import fetch_commits
 from perfledger_runners.jobs.runner_job import RunnerJob
 from perfledger_runners.jobs.service_jobs import ServiceJobs
+from perfledger_runners.jobs.slot import JobSlot, open_slot
+from perfledger_runners.jobs.work_loop import Drain, JobRunner, RunnerOptions
 
 REPOSITORY = "octo/models"
 TOKEN = "pl_0123abcd_" + "s" * 43

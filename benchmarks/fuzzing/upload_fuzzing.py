@@ -24,7 +24,7 @@ from trace_mutations import mutated
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_service.errors import UsageError
 from perfledger_service.web.webhooks import read_comment

@@ -26,7 +26,7 @@ from planted_kinds_unseen import KINDS as UNSEEN
 from planted_kinds_unseen_jax import KINDS as UNSEEN_JAX
 from planted_kinds_upkeep import KINDS as UPKEEP
 
-from perfledger.meters.device_meter import DeviceMeter
+from perfledger.meters.device import DeviceMeter
 from perfledger.meters.jax_clock import JaxMeter
 from perfledger.meters.torch_clock import TorchMeter
 from perfledger.records import Device, Framework, Side

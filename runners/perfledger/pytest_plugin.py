@@ -267,7 +267,7 @@ def run_tests(context: CommandContext, answer: Callable[[WorkloadCollector], Non
         text = plugin.startup_output.getvalue()
         sys.stderr.write(text)
         lines = [line.removeprefix("E ").strip() for line in (*text.splitlines(), problem)]
-        last = next((line for line in reversed(lines) if line), "it says no reason")
+        last = next((line for line in reversed(lines) if line), "it gives no reason")
         answer(lambda _: plugin.broken(f"pytest ended before its tests: {last[:MAX_REASON]}"))
 
 

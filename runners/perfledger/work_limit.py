@@ -71,11 +71,11 @@ def parse_work_limit(text: str) -> WorkLimit:
     """Return the limit that a text states; raise ValueError, with what to write, for another."""
     match = _LIMIT.fullmatch(text) if len(text) <= MAX_LIMIT_TEXT else None
     if match is None:
-        msg = f"{text[:MAX_LIMIT_TEXT]!r} is no limit on the work of a step: {_GRAMMAR}"
+        msg = f"{text[:MAX_LIMIT_TEXT]!r} is not a limit on the work of a step: {_GRAMMAR}"
         raise ValueError(msg)
     name, device, number, unit = match.groups()
     if name not in COUNTS:
-        msg = f"{name!r} is no count of a step: there are {', '.join(COUNTS)}"
+        msg = f"{name!r} is not a count of a step: choose from {', '.join(COUNTS)}"
         raise ValueError(msg)
     text = " ".join(text.split())
     if device:
@@ -88,7 +88,7 @@ def parse_work_limit(text: str) -> WorkLimit:
         return WorkLimit(text=text, count=COUNTS[name], kind=LimitKind.BASE, share=share)
     if unit not in _UNITS[name]:
         units = ", ".join(filter(None, _UNITS[name])) or "no unit"
-        msg = f"{text!r}: {unit or 'no unit'!r} is no unit of {name}: write %, or {units}"
+        msg = f"{text!r}: {unit or 'no unit'!r} is not a unit of {name}: write %, or {units}"
         raise ValueError(msg)
     value = float(number) * _UNITS[name][unit]
     return WorkLimit(text=text, count=COUNTS[name], kind=LimitKind.ABSOLUTE, value=value)

@@ -259,7 +259,7 @@ def workload(
     starting a process takes longer than a set-up.
 
     `check` receives what the first step of a process returned, outside the timing, and returns a
-    number, a short text, or a dict or tuple of such. Base and head must agree, numbers within
+    number, a short text, or a dict or tuple of these. Base and head must agree, numbers within
     `check_tolerance` of the larger one; the change is "not measured" if not.
 
     `teardown` receives each step after its last call, outside the timing, such as `Server.close`

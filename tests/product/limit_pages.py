@@ -22,6 +22,12 @@ PAGES = {
         """Commands and pages refuse a file or table beyond its limit, with an error that says what
         is too large. A time limit ends one attempt.""",
     ),
+    "histories": (
+        "the history of a branch",
+        "service/perfledger_service/usecases/history",
+        """A command refuses what is beyond its limit, with an error that says what is too large.
+        Of longer histories the newest part is searched.""",
+    ),
     "operation": (
         "operating the service",
         "service/perfledger_service/usecases/server",
@@ -37,6 +43,11 @@ PAGES = {
     "reports": (
         "reports, pages and charts",
         "service/perfledger_service/rendering",
+        SHORTENED,
+    ),
+    "service-reports": (
+        "what is shown of the service itself",
+        "service/perfledger_service/rendering/server",
         SHORTENED,
     ),
     "trace-reports": (

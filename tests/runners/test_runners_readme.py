@@ -13,7 +13,11 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import METRICS
 from perfledger.protocol import MessageType
 from perfledger.records import FailureReason
-from perfledger_runners.bundles import bundle_checks, bundle_files, value_checks
+from perfledger_runners.bundles import (
+    files as bundle_files,
+    validation as bundle_checks,
+    value_checks,
+)
 from perfledger_runners.children.protocol_parser import AnyMessage
 
 RUNNERS = Path(__file__).parents[2] / "runners"

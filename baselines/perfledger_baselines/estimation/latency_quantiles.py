@@ -45,7 +45,8 @@ def latency_quantile(latencies_s: Sequence[float], share: float) -> LatencyQuant
     times = np.asarray(latencies_s, dtype=np.float64)
     if times.size == 0 or not 0 < share < 1:
         msg = (
-            f"the {share} quantile of {times.size} latencies: give some, and a share within (0, 1)"
+            f"the {share} quantile of {times.size} latencies is undefined: give at least one, and "
+            "a share between 0 and 1"
         )
         raise ValueError(msg)
     ordered = np.sort(times)

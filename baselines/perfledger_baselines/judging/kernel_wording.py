@@ -66,7 +66,7 @@ def _common_sentence(change: float) -> str:
 def _quiet(judgement: KernelJudgement) -> str:
     if judgement.detectable is None:
         return "no kernel takes long enough for a test"
-    sensitivity = f"a change of {_percent(judgement.detectable)} of a typical one would be found"
+    sensitivity = f"a change of {_percent(judgement.detectable)} of a typical one would be detected"
     return f"none of {judgement.families} kernel families changed: {sensitivity}"
 
 

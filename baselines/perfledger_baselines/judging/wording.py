@@ -85,7 +85,9 @@ def _paired_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> 
     if test.other_clocks:
         parts.append(f"{_count_of_pairs(test.other_clocks)} left out: their clocks differ")
     if decision.estimate is not None and is_capped(decision.estimate.change):
-        parts.append("the sides differ by more than a million times, and are shown as if by that")
+        parts.append(
+            "the sides differ by more than a million times, shown as a factor of a million"
+        )
     if test.left_out and decision.outcome is not Outcome.NOT_MEASURED:
         samples = "sample" if test.left_out == 1 else "samples"
         parts.append(f"{test.left_out} {samples} left out: zero, negative or not a number")

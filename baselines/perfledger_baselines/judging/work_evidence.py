@@ -98,7 +98,7 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
             continue
         faster = f"{name} is {100 * gain:.0f} % faster"
         if gain > HUGE_GAIN:
-            warnings.append(f"{faster}: look whether its result is still right")
+            warnings.append(f"{faster}: check that its result is still right")
         elif not (_is_accepted(bundle, name) or _agrees(pairs.get(name, {}))):
             doubt = _less_work(bundle, name, gain)
             warnings += [f"{faster} and {doubt}"] if doubt else []
@@ -108,7 +108,7 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
 def _less_work(bundle: Bundle, workload: str, gain: float) -> str:
     """Return that a gain may be less work and what to do, or ""."""
     base, head = (_counts(bundle, workload, side) for side in Side)
-    look = "look whether its step still does all that base's does"
+    look = "check that its step still does all that base's does"
     name = _first_count(base)
     if not name:
         unknown = f"none of its work can be counted: {look}, or give the workload a check="
@@ -232,7 +232,7 @@ def _pause_doubt(pairs: Pairs) -> str:
     """Return that head computes while no step of it runs, and base does not, or ""."""
     base, head = (_paused_cores(pairs, side) for side in Side)
     if base is not None and head is None:
-        return "whether it computes between its steps is known of base only"
+        return "whether it computes between its steps is known only for base"
     if base is None or head is None or head - base < MAX_PAUSED_CORES:
         return ""
     return f"it keeps {head:.2g} cores busy between its steps: they may return before they are done"

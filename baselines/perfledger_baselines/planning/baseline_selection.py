@@ -190,7 +190,7 @@ def _reason(
     request: BaselineRequest, kind: BaselineKind, selected: Sequence[BaselineCandidate]
 ) -> str:
     runs, place = _count_of_runs(len(selected)), _place(request, selected[0])
-    weak = "not paired: measure the base in the same check for a surer verdict"
+    weak = "not paired: measure the base in the same check for a more certain verdict"
     match kind:
         case BaselineKind.PINNED:
             obstacle = _obstacle(request, selected[0])

@@ -288,8 +288,8 @@ def bill_rows(
             raise BillError(msg)
         if any(cells[len(header) :]):
             msg = (
-                f"the bill's line {line} has more cells than columns, as of commas in numbers or "
-                "names, so amounts may be of another column: quote them"
+                f"the bill's line {line} has more cells than columns, perhaps from commas in "
+                "numbers or names, so amounts may be in the wrong column: quote them"
             )
             raise BillError(msg)
         row = missing | {
@@ -319,7 +319,7 @@ def column_places(header: Sequence[str]) -> Mapping[str, int]:
     read = [name for name in (*COLUMNS, *OPTIONAL) if name in places]
     twice = [name for name in read if header.count(name) > 1]
     if twice:
-        msg = f"the bill has the column {twice[0]} twice, of which one would count: remove one"
+        msg = f"the bill has the column {twice[0]} twice, and only one would count: remove one"
         raise BillError(msg)
     return {name: places[name] for name in read}
 

@@ -21,7 +21,7 @@ def read_quotas(text: str, name: str) -> Mapping[CostOwner, Decimal]:
     Only the ratio of the hours counts: a year's quotas work for a month. Raises QuotaError.
     """
     if len(text) > MAX_CHARACTERS:
-        msg = f"{name} has more than {MAX_CHARACTERS} characters: keep one row a team"
+        msg = f"{name} has more than {MAX_CHARACTERS} characters: keep one row per team"
         raise QuotaError(msg)
     rows = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     quotas: dict[CostOwner, Decimal] = {}

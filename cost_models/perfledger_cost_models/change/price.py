@@ -294,8 +294,9 @@ def _extra_hours(part: FleetEntryPrice, draws: PriceDraws, modes: PriceDraws) ->
 def _of_unknown_cash(part: FleetEntryPrice, extra: Interval) -> ChangePrice:
     """Return the price of hours that idle devices may take or not, which nothing tells."""
     note = (
-        f"hours on {part.own_rate.label} are paid for whether used or not, and whether idle ones "
-        "take more is unknown: declare it in a [[commitment]] with devices and busy_hours_per_year"
+        f"hours on {part.own_rate.label} are paid for whether used or not, and it is unknown "
+        "whether idle ones can take more: declare it in a [[commitment]] with devices and "
+        "busy_hours_per_year"
     )
     price = _no_price(
         part.change,
@@ -357,7 +358,7 @@ def _wait_note(part: FleetEntryPrice) -> str:
     if part.commitment is not None or not part.is_committed:
         return ""
     return (
-        "how much shorter jobs wait is unknown: declare a [[commitment]] with devices, "
+        "it is unknown how much less jobs would wait: declare a [[commitment]] with devices, "
         "busy_hours_per_year and job_hours"
     )
 

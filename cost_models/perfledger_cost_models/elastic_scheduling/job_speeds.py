@@ -61,12 +61,12 @@ def read_speeds(text: str, name: str) -> SpeedTable:
         device_class, speed = row.text("device_class"), float(row.decimal("speed"))
         devices = row.decimal("devices")
         if devices % 1 or not 1 <= devices <= MAX_DEVICES:
-            row.reject("devices", f"is no number of devices from 1 to {MAX_DEVICES}")
+            row.reject("devices", f"is not a number of devices from 1 to {MAX_DEVICES}")
         if not speed:
-            row.reject("speed", "is no speed above 0")
+            row.reject("speed", "is not a speed above 0")
         key = (kind, device_class, int(devices))
         if key in configurations:
-            row.reject("devices", "is there twice for this class and team")
+            row.reject("devices", "appears twice for this class and team")
         configurations[key] = JobConfiguration(device_class, int(devices), speed)
     if not configurations:
         msg = f"{name!r} has no speeds: add rows of device_class, devices and speed"

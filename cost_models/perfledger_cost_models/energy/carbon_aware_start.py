@@ -87,7 +87,7 @@ def start_window(task: DeferrableJob, series: HourlySeries, *, aim: StartObjecti
     if values is None:
         msg = f"the file has no values of {aim}: choose an objective that it has"
         if aim is StartObjective.USD and series.usd_per_kwh is not None:
-            msg = "the file has prices of power: give the job's mean power, too (--mean-kw)"
+            msg = "the file has prices of power: also give the job's mean power (--mean-kw)"
         raise StartWindowError(msg)
     grid = _grid(task, series)
     cost = _ticks(values, grid, series)

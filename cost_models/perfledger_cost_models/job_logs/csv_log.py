@@ -89,11 +89,11 @@ _ANY_MODEL = frozenset({"", "nan", "misc", "none", "cpu"})
 class SkipReason(StrEnum):
     """Why a row of a log is not a job to simulate."""
 
-    NO_SUBMISSION = "without a submission time; what they held is in no figure here"
-    NEVER_RAN = "never ran, or had no end yet"
+    NO_SUBMISSION = "without a submission time; the devices they held are not counted here"
+    NEVER_RAN = "never ran, or had not ended"
     STILL_RUNNING = (
-        "started and had no end yet; what they held is in no figure here, so a replay's waits are "
-        "too short"
+        "started but had not ended; the devices they held are not counted here, so a replay's "
+        "waits are too short"
     )
     STEP = "a step of a counted job"
     OTHER_KIND = "an object that is not a job"
@@ -145,8 +145,8 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
                 raise JobLogError(msg)
             if any(cells[len(header) :]):
                 msg = (
-                    f"the job log, line {rows.line_num}, has more cells than columns, as of commas "
-                    "in numbers or names: quote them"
+                    f"the job log, line {rows.line_num}, has more cells than columns, perhaps from "
+                    "commas in numbers or names: quote them"
                 )
                 raise JobLogError(msg)
             if cells:

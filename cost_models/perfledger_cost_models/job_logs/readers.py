@@ -122,8 +122,8 @@ def _format_of(text: str) -> LogFormat:
     for accounting, line in _OTHER_ACCOUNTING.items():
         if line.fullmatch(first):
             msg = (
-                f"the job log is {accounting}, which is not read: convert it to SWF, or to CSV "
-                "with job_id, submit_time, start_time, end_time and gpus"
+                f"the job log is {accounting}, which is not supported: convert it to SWF, or to "
+                "CSV with job_id, submit_time, start_time, end_time and gpus"
             )
             raise JobLogError(msg)
     # Without --parsable2 sacct aligns its columns by spaces; its reader says what to export.

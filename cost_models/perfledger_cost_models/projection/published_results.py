@@ -102,7 +102,7 @@ def _published_result(row: SheetRow) -> PublishedResult:
     accelerators = int(row.decimal("accelerators"))
     for column, number in (("value", value), ("accelerators", accelerators)):
         if not number:
-            row.reject(column, "is no result")
+            row.reject(column, "is not a result")
     is_time = _IS_TIME[row.one_of("unit", tuple(_IS_TIME))]
     return PublishedResult(
         round=row.text("round"),

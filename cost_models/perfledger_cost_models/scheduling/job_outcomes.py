@@ -17,7 +17,7 @@ SLOWDOWN_BOUND_S = 10.0
 class JobOutcomes:
     """The times of each job under a policy; device time is thousandths of devices times ms.
 
-    The sums are whole numbers, and `is_conserved` checks that they add up.
+    The sums are whole numbers: `allocated` is the sum of `requested`, `wasted` and `rounded`.
     """
 
     policy: SchedulingPolicy
@@ -47,11 +47,6 @@ class JobOutcomes:
     def wasted(self) -> int:
         """Return the device time lost to preemption."""
         return sum(self.wasted_by_day)
-
-    @property
-    def is_conserved(self) -> bool:
-        """Return whether the allocated device time is the sum of requested, wasted and rounded."""
-        return self.allocated == self.requested + self.wasted + self.rounded
 
     @property
     def wait_s(self) -> FloatArray:

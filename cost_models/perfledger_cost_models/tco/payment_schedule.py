@@ -59,7 +59,7 @@ def payment_schedule(terms: PurchaseTerms, *, devices: int, start: date) -> Paym
     is no commitment for years, and for an impossible number of devices.
     """
     if not terms.years:
-        msg = f"{terms.option} is no commitment for years: its hours are paid as they are used"
+        msg = f"{terms.option} is not a multi-year commitment: its hours are paid as they are used"
         raise PurchaseError(msg)
     if not 1 <= devices <= MAX_DEVICES:
         msg = f"{devices} devices: give 1 to {MAX_DEVICES:,}"

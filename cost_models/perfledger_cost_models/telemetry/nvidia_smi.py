@@ -60,7 +60,10 @@ def read_query(text: str, name: str) -> ActivityExport:
             msg = f"{where} is cut off: remove it"
             raise UsageFileError(msg)
         if any(cells[len(columns) :]):
-            msg = f"{where}: more cells than columns, as of decimal commas: export with LC_ALL=C"
+            msg = (
+                f"{where}: more cells than columns, perhaps from decimal commas: export with "
+                "LC_ALL=C"
+            )
             raise UsageFileError(msg)
         time = parse_time(row[TIME].replace("/", "-"), where)
         device, model = first_label(row, DEVICE), first_label(row, NAME)

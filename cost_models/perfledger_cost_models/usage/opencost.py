@@ -89,8 +89,8 @@ def read_gpu_table(text: str, name: str) -> DeviceUsage:
     places = _places(header)
     if EXPORT_MARK in places and not any(hours in places for hours in HOURS):
         msg = (
-            f"{name} is OpenCost's CSV export, whose GPUs are a mean over the unknown time that "
-            "each container ran, so that hours would be too many: give an answer of its "
+            f"{name} is OpenCost's CSV export, whose GPUs are averages over an unknown run "
+            "time, so hours would be overstated: give an answer of its "
             "allocation API, which has gpuHours"
         )
         raise UsageFileError(msg)

@@ -5,7 +5,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from perfledger.canaries.canary_units import (
+from perfledger.canaries.units import (
     FLOAT32_BYTES,
     HEAD_WIDTH,
     HEADS,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
-from perfledger.canaries.canary_units import (
+from perfledger.canaries.units import (
     FLOAT32_BYTES,
     HEAD_WIDTH,
     HEADS,

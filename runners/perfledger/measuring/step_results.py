@@ -178,6 +178,6 @@ def _answer(value: Foreign) -> str | int | float | bool:
 def _unusable_answer(text: str) -> UnmeasurableError:
     detail = (
         f"the workload's check returned {text}: return a finite number, a short text, or a dict or "
-        "tuple of such"
+        "tuple of these"
     )
     return UnmeasurableError(FailureReason.RAISED, detail)

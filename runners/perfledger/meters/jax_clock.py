@@ -19,7 +19,7 @@ from perfledger.meters.compilation_log import (
     write_record,
 )
 from perfledger.meters.compile_watch import CompileReader, watched_jax
-from perfledger.meters.device_meter import USUAL_EFFORT, ProfiledPass, TraceEffort
+from perfledger.meters.device import USUAL_EFFORT, ProfiledPass, TraceEffort
 from perfledger.meters.jax_work import count_jax_work
 from perfledger.records import Device, FailureReason
 from perfledger.step_work import StepWork

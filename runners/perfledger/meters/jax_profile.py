@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from perfledger.meters.clock import Clock
-from perfledger.meters.device_meter import (
+from perfledger.meters.device import (
     FEWEST_WINDOW_STEPS,
     USUAL_EFFORT,
     ProfiledPass,

@@ -17,7 +17,7 @@ from perfledger.meters.compilation_log import (
     recorded_messages,
 )
 from perfledger.meters.compile_watch import CompileReader, torch_metrics, watched_torch
-from perfledger.meters.device_meter import USUAL_EFFORT, ProfiledPass, TraceEffort
+from perfledger.meters.device import USUAL_EFFORT, ProfiledPass, TraceEffort
 from perfledger.meters.torch_lines import record_lines
 from perfledger.meters.torch_work import count_torch_work
 from perfledger.records import Device, FailureReason

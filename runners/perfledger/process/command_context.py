@@ -11,17 +11,17 @@ from typing import Self, cast
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.measuring.rank_clock import RankClock
 from perfledger.measuring.rank_link import LOOPBACK, RankLink, shared_port
-from perfledger.meters.device_meter import DeviceMeter
+from perfledger.meters.choice import choose_meter
+from perfledger.meters.device import DeviceMeter
 from perfledger.meters.jax_clock import join_processes, load_jax
-from perfledger.meters.meter_choice import choose_meter
 from perfledger.process.discovery import ImportFailure
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module
 from perfledger.protocol import ChildRequest, MessageType
 from perfledger.records import Device, FailureReason, Framework, WorkloadSpec
+from perfledger.variants.choice import transform_step
 from perfledger.variants.transformed_step import FunctionCall, TransformedStep
-from perfledger.variants.variant_choice import transform_step
 from perfledger.workload import AnyStep, PreparedStep, Step, Workload
 
 Fields = Mapping[str, object]  # of a message

@@ -14,7 +14,7 @@ from perfledger.measuring.rank_link import RankLink
 from perfledger.measuring.source_lines import keep_lines
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters import process_memory
-from perfledger.meters.device_meter import DeviceMeter
+from perfledger.meters.device import DeviceMeter
 from perfledger.meters.framework_detection import framework_of
 from perfledger.process.asv_benchmarks import collect_asv
 from perfledger.process.command_context import (
@@ -38,19 +38,19 @@ from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.measure_command import measure_workload
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.package_imports import prefer_checkout, python_path
-from perfledger.process.process_state import preserved_state
 from perfledger.process.registered_workloads import collect_registered
+from perfledger.process.state import preserved_state
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
 from perfledger.records import Device, FailureReason, Framework
 from perfledger.statement import STATEMENT_FILE, statement_function
 from perfledger.step_work import StepWork
-from perfledger.variants.transformed_step import TransformedStep
-from perfledger.variants.variant_remarks import (
+from perfledger.variants.remarks import (
     SEVERAL_RANKS,
     FirstResult,
     first_result,
     variant_remarks,
 )
+from perfledger.variants.transformed_step import TransformedStep
 from perfledger.workload import AnyStep, PreparedStep, Step, Workload
 
 # Answers a request, given what collects its workloads, within the session of another tool.

@@ -142,8 +142,8 @@ def _absent(path: str) -> ImportFailure:
 
 def _outside(path: str) -> ImportFailure:
     detail = (
-        f"{path!r} leads out of the checkout, where base and head would run the same files: set "
-        "`paths` in [tool.perfledger] to a file or folder of the repository that is no such link"
+        f"{path!r} points outside the checkout, where base and head would run the same files: set "
+        "`paths` in [tool.perfledger] to a file or folder inside the repository"
     )
     return ImportFailure(path=path, detail=detail, reason=FailureReason.WRONG_CODE)
 

@@ -7,8 +7,8 @@ from inspect import signature
 from perfledger.load import BATCH_PARAMETER, LoadResult
 from perfledger.measuring.load_generator import LoadTimer, StepServer, Workers, run_load
 from perfledger.measuring.timed_step import warm_up
-from perfledger.meters.device_meter import DeviceMeter
-from perfledger.meters.meter_choice import choose_meter
+from perfledger.meters.choice import choose_meter
+from perfledger.meters.device import DeviceMeter
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import ChildRequest, MessageType
 from perfledger.records import Device, WorkloadSpec

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median, quantiles
 
 from perfledger.measuring.step_samples import measure
-from perfledger.meters.meter_choice import choose_meter
+from perfledger.meters.choice import choose_meter
 from perfledger.protocol import MeasuringEffort
 from perfledger.records import WorkloadSpec
 from perfledger.workload import AnyStep

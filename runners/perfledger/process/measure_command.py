@@ -20,7 +20,7 @@ from perfledger.measuring.step_results import (
 )
 from perfledger.measuring.step_samples import StepSamples, measure
 from perfledger.measuring.timed_step import TimedStep
-from perfledger.meters.device_meter import DeviceMeter, TraceEffort, window_steps
+from perfledger.meters.device import DeviceMeter, TraceEffort, window_steps
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, PEAK_MEMORY, STEP_TIME
 from perfledger.process.command_context import (
     BoundWorkload,

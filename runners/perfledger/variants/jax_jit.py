@@ -104,7 +104,7 @@ def _donating_step(
     buffers, other_inputs = jax.tree_util.tree_leaves(first_state), jitted.inputs[1:]
     if any(buffer.is_deleted() for buffer in buffers):
         reason = "has a first input that an earlier set-up gave away"
-        raise unavailable(variant.name, reason, "make it in the set-up, anew each time")
+        raise unavailable(variant.name, reason, "create it in the set-up each time")
     state = first_state
 
     def step() -> object:

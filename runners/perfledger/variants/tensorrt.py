@@ -36,7 +36,7 @@ def tensorrt_step(torch: Foreign, call: FunctionCall, device: Device) -> Transfo
     outside = sum(part.startswith(IN_TORCH) for part in parts)
     if not any(part.startswith(IN_ENGINE) for part in parts):
         advice = "give it more operators that TensorRT has: by default a part needs five"
-        raise unavailable(name, "made no engine of any part, and torch ran all", advice)
+        raise unavailable(name, "built no engine, so torch ran every part", advice)
     remarks = (f"parts of the module that run in torch: {outside}",) if outside else ()
     without_gradients = torch.no_grad()(compiled)
     call_of_engine = FunctionCall(without_gradients, call.inputs)

@@ -114,7 +114,7 @@ def compile_remarks(variant: Variant, counts: CompileCounts, device: Device) -> 
         advice = "let the function call torch operators that torch.compile can trace"
         raise unavailable(name, reason, advice)
     if counts.limits_hit > 0:
-        reason = "compiled the function anew until torch's limit, and ran it as it is written then"
+        reason = "recompiled the function up to torch's limit, and then ran it as it is written"
         advice = "leave what changes from step to step, such as counters, out of the function"
         raise unavailable(name, reason, advice)
     remarks: list[str] = []

@@ -167,7 +167,7 @@ def _ranks(
     if len(names) == 1 and (names != {""} or is_one_run):
         return CommitOrder.SINGLE, {_rank_key(one): 0.0 for one in results}
     msg = (
-        "the files do not tell the order of the commits: give a clone of the repository with "
+        "the files do not contain the order of the commits: give a clone of the repository with "
         "--clone, whose first parents order them"
     )
     raise HistoryFileError(msg)
@@ -209,7 +209,7 @@ def _ranks_by_date(
     _without(
         results,
         lambda result: shared[dates[_rank_key(result)]] > 1,
-        "of commits that share their date with another one (--clone tells their order)",
+        "of commits that share their date with another one (--clone gives their order)",
         notes,
     )
     return {key: date for key, date in dates.items() if shared[date] == 1}

@@ -90,7 +90,7 @@ def _documents(text: str, start: int, source: str) -> Iterator[object]:
             document, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
             reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-            msg = f"{source} is not whole JSON: {reason}. Export or download it again."
+            msg = f"{source} is not complete JSON: {reason}. Export or download it again."
             raise HistoryFileError(msg) from error
         yield document
         position = _skip(text, position)

@@ -28,7 +28,7 @@ class JsonObject:
         """Return a text; reject any other value and an empty one."""
         value = self.optional_text(key)
         if not value:
-            self.reject(key, "is missing, and has to be a text")
+            self.reject(key, "is missing, but must be a text")
         return value
 
     def optional_text(self, key: str) -> str:
@@ -45,7 +45,7 @@ class JsonObject:
     def number(self, key: str) -> float:
         """Return a number, NaN for null; reject a missing field, a text and infinity."""
         if key not in self.fields:
-            self.reject(key, "is missing, and has to be a number")
+            self.reject(key, "is missing, but must be a number")
         return self.optional_number(key)
 
     def optional_number(self, key: str) -> float:
@@ -105,13 +105,13 @@ class JsonObject:
             moment = datetime.fromisoformat(text)
             return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
         except (ValueError, OverflowError):
-            self.reject(key, "is no time such as 2026-11-23T17:30:00Z")
+            self.reject(key, "is not a time such as 2026-11-23T17:30:00Z")
 
     def milliseconds(self, key: str) -> float:
         """Return milliseconds since the epoch as seconds, NaN if missing or null."""
         seconds = self.optional_number(key) / 1000
         if abs(seconds) > LARGEST_TIME:
-            self.reject(key, "is no time in milliseconds since 1970")
+            self.reject(key, "is not a time in milliseconds since 1970")
         return seconds
 
     def reject(self, key: str, reason: str, advice: str = ADVICE) -> Never:

@@ -43,7 +43,7 @@ def read_pytorch_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
 def _timestamp(record: JsonObject) -> float:
     seconds = record.optional_number("timestamp")
     if abs(seconds) > LARGEST_TIME:
-        record.reject("timestamp", "is no time in seconds since 1970")
+        record.reject("timestamp", "is not a time in seconds since 1970")
     return seconds
 
 

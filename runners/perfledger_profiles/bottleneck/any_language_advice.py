@@ -2,7 +2,7 @@
 
 from perfledger_profiles.bottleneck.advice import Advice
 
-BESIDE_COMPUTE = "if as much of it as there is compute runs beside it"
+BESIDE_COMPUTE = "if it overlaps with all of the compute"
 HOST_CODE = Advice(
     "see which code of the host runs between its calls (NVTX or ROCTx ranges, or a sampling "
     "profiler), then take it out of the step or overlap it with work on the device",
@@ -28,6 +28,6 @@ PINNED_MEMORY = Advice(
     "copy from pinned memory, so that copies are several times as fast and overlap compute: "
     "cudaMallocHost and cudaMemcpyAsync, hipHostMalloc and hipMemcpyAsync, or in PyTorch "
     "pin_memory=True and .to(device, non_blocking=True)",
-    f"{BESIDE_COMPUTE}, at the rate that it has now",
+    f"{BESIDE_COMPUTE}, at its current rate",
     is_beside_compute=True,
 )

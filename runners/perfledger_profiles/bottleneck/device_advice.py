@@ -133,8 +133,8 @@ def _multiple_of_8(case: AdviceContext) -> Recommendation | None:
     if share < NOTABLE_SHARE or _nvidia_capability(case) is None:
         return None
     trigger = (
-        f"{100 * share:.1f} % of the step multiplies half-precision matrices with K or N no "
-        "multiple of 8"
+        f"{100 * share:.1f} % of the step multiplies half-precision matrices whose K or N "
+        "is not a multiple of 8"
     )
     return case.recommendation(MULTIPLE_OF_8, trigger=trigger, share=share)
 

@@ -129,7 +129,7 @@ ZERO_GRAD = Advice(
 PINNED = Advice(
     "copy from pinned memory, so that copies are several times as fast and overlap compute: "
     "pin_memory=True and .to(device, non_blocking=True)",
-    f"{BESIDE_COMPUTE}, at the rate that it has now",
+    f"{BESIDE_COMPUTE}, at its current rate",
     is_beside_compute=True,
 )
 OVERLAP_COPIES = Advice(

@@ -65,7 +65,7 @@ from perfledger_profiles.timeline.intervals import (
 from perfledger_profiles.timeline.kernel_table import eligible_readings, kernel_rows, tensor_share
 from perfledger_profiles.timeline.launch_links import launched_work, launches_of, operators_of
 from perfledger_profiles.timeline.matmuls import matmul_readings
-from perfledger_profiles.timeline.memory_timeline import memory_points, memory_readings
+from perfledger_profiles.timeline.memory import memory_points, memory_readings
 from perfledger_profiles.timeline.step_picture import step_slices
 from perfledger_profiles.timeline.step_windows import (
     TraceSteps,

@@ -36,7 +36,7 @@ NO_DEVICE_WORK = (
     "(ProfilerActivity.CUDA, nsys --trace=cuda), with one profiler at a time"
 )
 NO_WORK_OF_DEVICES = (
-    "the file lists devices, but neither work of theirs nor launches: operators count as the "
+    "the file lists devices, but neither their work nor launches: operators count as the "
     "CPU's work, which is wrong if they ran on a device that was not recorded"
 )
 ONLY_COLLECTIVES = (

@@ -19,8 +19,8 @@ from perfledger_profiles.torch_profiler.kineto_events import KinetoColumns
 
 # JAX and TensorFlow write a Chrome trace for viewers beside their own file.
 _NO_CALLS = (
-    "this Chrome trace has no call of torch.profiler: for jax.profiler give the .xplane.pb beside "
-    "its trace.json.gz"
+    "this Chrome trace has no call of torch.profiler: for jax.profiler give the .xplane.pb next "
+    "to its trace.json.gz"
 )
 # AMD's wavefronts are 64 wide, and its "capability" is not an NVIDIA generation.
 _NVIDIA_WARP = 32

@@ -25,7 +25,7 @@ from perfledger_profiles.parsing.chrome_trace_events import (
 )
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.intervals import BoolArray, IntArray
-from perfledger_profiles.timeline.memory_timeline import ONLY_CHANGES, totals_from_changes
+from perfledger_profiles.timeline.memory import ONLY_CHANGES, totals_from_changes
 from perfledger_profiles.timeline.trace import (
     LAST_ON_DEVICE,
     MAX_COUNT,

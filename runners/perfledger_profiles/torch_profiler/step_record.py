@@ -93,7 +93,7 @@ def read_step_record(path: Path) -> StepRecord:
     try:
         record = msgspec.json.decode(data, type=_File)
     except msgspec.MsgspecError as error:
-        msg = f"{path.name} is no record of a step: {error}"
+        msg = f"{path.name} is not a record of a step: {error}"
         raise ProfileError(msg) from error
     return StepRecord(
         lines=_lines(record.calls),

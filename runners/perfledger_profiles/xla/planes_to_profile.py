@@ -26,7 +26,7 @@ from perfledger_profiles.timeline.device_steps import device_step, note_on_devic
 from perfledger_profiles.timeline.device_windows import with_known_steps
 from perfledger_profiles.timeline.idle_reasons import StreamCalls, idle_per_step, kernel_waits
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
-from perfledger_profiles.timeline.memory_timeline import memory_points, memory_readings
+from perfledger_profiles.timeline.memory import memory_points, memory_readings
 from perfledger_profiles.xla.device_plane import (
     STREAM,
     DeviceCall,

@@ -62,13 +62,13 @@ def quarantine_finding(
             return HostFinding(
                 name=FINDING,
                 level=FindingLevel.NOISY,
-                detail=f"{name} is in quarantine since {since}: {reason}",
-                advice="mend it, then perfledger server device release",
+                detail=f"{name} has been in quarantine since {since}: {reason}",
+                advice="repair it, then run perfledger server device release",
             )
     if answer.left_out and all(each.quarantine for each in answer.devices):
         detail = "the service lists too few devices to tell whether this one is in quarantine"
         return HostFinding(name=FINDING, level=FindingLevel.UNKNOWN, detail=detail)
-    detail = "the service has this device in no quarantine"
+    detail = "the service does not list this device as quarantined"
     return HostFinding(name=FINDING, level=FindingLevel.FINE, detail=detail)
 
 

@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 import msgspec
 
 from perfledger.bundle import KnownSpread
-from perfledger_runners.bundles.bundle_checks import check_spreads
 from perfledger_runners.bundles.service_requests import (
     MAX_ANSWER_BYTES,
     ServiceRequestError,
     request_service,
 )
 from perfledger_runners.bundles.upload import UrlOpener
+from perfledger_runners.bundles.validation import check_spreads
 from perfledger_runners.bundles.value_checks import BundleError
 
 ROUTE = "/api/v1/priors"

@@ -24,7 +24,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
 
-from perfledger_runners.bundles.bundle_files import unpack
+from perfledger_runners.bundles.files import unpack
 from perfledger_runners.safe_text import clean_text
 
 ROUTE = "/api/v1/uploads"
@@ -165,7 +165,7 @@ def check_url(url: str) -> None:
 def check_token(token: str) -> None:
     """Raise UploadError for a token with characters that no token has."""
     if not TOKEN.fullmatch(token):
-        msg = "the upload token is empty or has characters that no token has"
+        msg = "the upload token is empty or contains invalid characters"
         raise UploadError(msg)
 
 

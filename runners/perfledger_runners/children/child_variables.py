@@ -108,7 +108,7 @@ CHILD_VARIABLES = (
         ),
     ),
     VariableGroup(
-        "coverage of processes, where whoever starts perfledger measures it",
+        "coverage of processes, if the caller measures it",
         ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE", "COVERAGE_RCFILE"),
     ),
 )

@@ -48,8 +48,8 @@ class Launch:
         program = shutil.which(words[0], path=search_path)
         if program is None:
             msg = (
-                f"`launch` needs {words[0]}, which is neither beside {python} nor on PATH: install "
-                "it, or set another `launch`"
+                f"`launch` needs {words[0]}, which is neither next to {python} nor on PATH: "
+                "install it, or set another `launch`"
             )
             raise LaunchError(msg)
         is_torch = any(Path(word).name in TORCH_LAUNCHERS for word in words)

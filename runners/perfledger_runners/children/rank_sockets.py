@@ -144,13 +144,13 @@ class RankSockets:
     def _introduce(self, connection: socket.socket) -> None:
         line, end, rest = self._texts[connection].partition(b"\n")
         if len(line) > MAX_LINE_BYTES:
-            msg = "a connection does not say which rank it is of"
+            msg = "a connection does not name its rank"
             raise GarbageError(msg)
         if not end:
             return
         message = RANK_DECODER.decode(line)
         if message.rank in self._ranks.values():
-            msg = f"two processes say that they are rank {message.rank}"
+            msg = f"two processes claim to be rank {message.rank}"
             raise GarbageError(msg)
         self._ranks[connection] = message.rank
         self._texts[connection] = rest

@@ -26,7 +26,7 @@ from perfledger_runners.children.interpreter import (
     package_folders,
 )
 from perfledger_runners.environments.build import BuildError, run_build
-from perfledger_runners.environments.environment_cache import EnvironmentCache
+from perfledger_runners.environments.cache import EnvironmentCache
 
 VENV = "venv"
 OUTPUTS = "outputs"  # the files that the build wrote into its checkout

@@ -104,7 +104,7 @@ class ServiceJobs:
         except ServiceRequestError as error:
             if _status(error) not in GONE_STATUSES:
                 raise
-            msg = "the job is cancelled, done, or another runner's by now"
+            msg = "the job was cancelled or finished, or another runner has it"
             raise JobLostError(msg) from error
 
 

@@ -72,7 +72,7 @@ def _check_words(
     if len(words) > MAX_TEMPLATE_WORDS or any(len(word) > MAX_TEMPLATE_WORD for word in words):
         msg = (
             f"`{name}` may have {MAX_TEMPLATE_WORDS} words of {MAX_TEMPLATE_WORD} characters: put "
-            "what is longer into a script"
+            "a longer command into a script"
         )
         raise LauncherError(msg)
     for word in words:

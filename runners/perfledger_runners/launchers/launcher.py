@@ -188,4 +188,4 @@ def _ended_status(reason: str) -> SubmissionStatus:
 def _change_text(status: SubmissionStatus) -> str:
     if status.state is SubmissionState.RUNNING:
         return f"it runs on {status.place}" if status.place else "it runs"
-    return f"it waits again: {status.reason or 'the engine took it back'}"
+    return f"it waits again: {status.reason or 'the engine requeued it'}"

@@ -81,7 +81,7 @@ class SlurmRecord:
         """Return the record of a line of five columns; raise LauncherError for another one."""
         columns = clean_text(line).split("|")
         if len(columns) != len(_SQUEUE_FORMAT.split("|")):
-            msg = f"Slurm answered {line[:200]!r}, which is no record of a job"
+            msg = f"Slurm answered {line[:200]!r}, which is not a record of a job"
             raise LauncherError(msg)
         _, state, reason, nodes, elapsed = (column.strip() for column in columns)
         state = state.split(" ")[0].rstrip("+")  # CANCELLED by 1000

@@ -133,7 +133,7 @@ def _checked(descriptor: int, path: Path) -> int:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)
-        msg = f"{path} is not an ordinary file with one name"
+        msg = f"{path} is not a regular file, or has several hard links"
         raise OSError(msg)
     return descriptor
 

@@ -43,7 +43,7 @@ def read_fitness(
             condition = None if gpu is None else gpu.condition()
             return gpu_findings(condition, load.usable, files) + host
         case Device.TPU:
-            return (unknown("TPU", "the runtime does not tell who else uses it"), *host)
+            return (unknown("TPU", "the runtime does not report who else uses it"), *host)
 
 
 def read_fitness_afterwards(

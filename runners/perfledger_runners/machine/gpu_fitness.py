@@ -16,7 +16,7 @@ from perfledger_runners.machine.nvml import CLOCKS_SET, HARD_THROTTLE, SLOWDOWNS
 BUSY_ACTIVE = 0.05
 # NVIDIA's boards lower the clock step by step before they reach their limit.
 NEAR_SLOWDOWN_C = 10.0
-NO_GPU = "the driver does not tell (pip install 'perfledger[gpu]' reads it)"
+NO_GPU = "the driver cannot be read: pip install 'perfledger[gpu]'"
 
 
 def gpu_findings(
@@ -56,7 +56,7 @@ def _processes(condition: GpuCondition) -> HostFinding:
 def _throttling(condition: GpuCondition) -> HostFinding:
     reasons = condition.reasons
     if reasons is None:
-        return unknown("GPU throttling", "the driver does not tell why the clock is what it is")
+        return unknown("GPU throttling", "the driver does not report why the clock is lowered")
     causes = ", ".join(dict.fromkeys(words for bit, words in SLOWDOWNS.items() if reasons & bit))
     if not causes:
         return finding("GPU throttling", FindingLevel.FINE, "none now")
@@ -72,14 +72,14 @@ def _clock(condition: GpuCondition) -> HostFinding:
         return finding("GPU clock", FindingLevel.FINE, "locked")
     clock = condition.default_clock_mhz
     value = "MHZ (nvidia-smi -q -d SUPPORTED_CLOCKS lists them)" if clock is None else f"{clock:g}"
-    detail = "not known to be locked: the driver tells only while the lock lowers the clock"
+    detail = "not known to be locked: the driver reports a lock only while it lowers the clock"
     return unknown("GPU clock", detail, f"lock clocks: sudo nvidia-smi -lgc {value}")
 
 
 def _power_cap(condition: GpuCondition) -> HostFinding:
     cap, default = condition.power_cap_w, condition.default_power_cap_w
     if cap is None:
-        return unknown("GPU power cap", "the driver does not tell")
+        return unknown("GPU power cap", "the driver does not report it")
     if default is None or cap >= default:
         return finding("GPU power cap", FindingLevel.FINE, f"{cap:g} W")
     detail = f"{cap:g} W of {default:g} W: the clock falls under load"
@@ -89,7 +89,7 @@ def _power_cap(condition: GpuCondition) -> HostFinding:
 def _temperature(condition: GpuCondition) -> HostFinding:
     now, limit = condition.temperature_c, condition.slowdown_c
     if now is None:
-        return unknown("GPU temperature", "the driver does not tell")
+        return unknown("GPU temperature", "the driver does not report it")
     detail = f"{now:g} °C" + ("" if limit is None else f", slows down at {limit:g} °C")
     is_near = limit is not None and now >= limit - NEAR_SLOWDOWN_C
     level = FindingLevel.NOISY if is_near else FindingLevel.FINE
@@ -98,7 +98,7 @@ def _temperature(condition: GpuCondition) -> HostFinding:
 
 def _mig(condition: GpuCondition) -> HostFinding:
     if condition.is_mig is None:
-        return unknown("MIG", "the driver does not tell, or the GPU has no instances")
+        return unknown("MIG", "the driver does not report it, or the GPU has no instances")
     if not condition.is_mig:
         return finding("MIG", FindingLevel.FINE, "off")
     detail = "on: other instances share the clock, the power and the heat of this one"
@@ -107,21 +107,23 @@ def _mig(condition: GpuCondition) -> HostFinding:
 
 def _persistence(condition: GpuCondition) -> HostFinding:
     if condition.is_persistent is None:
-        return unknown("GPU persistence", "the driver does not tell")
+        return unknown("GPU persistence", "the driver does not report it")
     if condition.is_persistent:
         return finding("GPU persistence", FindingLevel.FINE, "on")
-    detail = "off: the driver sets the GPU up anew for each process"
+    detail = "off: the driver initialises the GPU again for each process"
     return finding("GPU persistence", FindingLevel.NOISY, detail, "sudo nvidia-smi -pm 1")
 
 
 def _ecc(condition: GpuCondition) -> HostFinding:
     now, later = condition.has_ecc, condition.will_have_ecc
     if now is None:
-        return unknown("ECC", "the driver does not tell, or the GPU has none")
+        return unknown("ECC", "the driver does not report it, or the GPU has none")
     words = {True: "on", False: "off"}
     if later is None or later == now:
         return finding("ECC", FindingLevel.FINE, words[now])
-    detail = f"{words[now]}, and {words[later]} after the next restart: memory will be another"
+    detail = (
+        f"{words[now]}, and {words[later]} after the next restart: the amount of memory will change"
+    )
     return finding("ECC", FindingLevel.NOISY, detail, "restart the machine, then measure")
 
 

@@ -55,14 +55,14 @@ def other_programs(load: HostLoad, settings: CpuSettings) -> HostFinding:
     """Return the finding about programs that are not the check's."""
     share, queue = load.foreign_share, load.queued_per_core
     if share is None:
-        return unknown("other programs", "the kernel does not tell how busy the cores are")
+        return unknown("other programs", "the kernel does not report how busy the cores are")
     cores = len(load.usable)
     used = f"they use {load.foreign_cores:.1f} of {cores} usable core{'s' * (cores != 1)}"
     parts = [f"{program.name} {program.cores:.1f}" for program in load.programs]
     if load.hidden_cores >= NOISY_SHARE * cores and load.programs:
-        parts.append(f"unseen from here {load.hidden_cores:.1f}")
+        parts.append(f"not visible from here {load.hidden_cores:.1f}")
     elif load.hidden_cores >= NOISY_SHARE * cores:
-        parts.append("unseen from here")
+        parts.append("not visible from here")
     place = "on all cores: " if load.has_other_cores and load.programs else ""
     named = f" ({place}{', '.join(parts)})" if parts else ""
     waiting = "" if queue is None else f"; {queue:.1f} of their tasks per core run or wait"
@@ -109,7 +109,7 @@ def _load_advice(load: HostLoad, settings: CpuSettings) -> str:
     quiet = quiet_cores(load, settings)
     stop = "stop the other programs"
     if not quiet:
-        return f"{stop}, or measure on a machine of its own"
+        return f"{stop}, or use a dedicated machine"
     cores = cores_text(quiet)
     return f"{stop}, or pin to cores {cores}: taskset -c {cores} perfledger check"
 
@@ -117,7 +117,7 @@ def _load_advice(load: HostLoad, settings: CpuSettings) -> str:
 def _steal(load: HostLoad) -> HostFinding:
     share = load.stolen_share
     if share is None:
-        return unknown("stolen time", "the kernel does not tell what other virtual machines take")
+        return unknown("stolen time", "the kernel does not report what other virtual machines take")
     detail = f"other virtual machines take {100 * share:.0f} % of the cores' time"
     if share < NOISY_STEAL:
         return finding("stolen time", FindingLevel.FINE, detail)
@@ -163,7 +163,7 @@ def _quota(limits: CgroupLimits, load: HostLoad) -> HostFinding:
 def _memory(memory: MemoryState) -> HostFinding:
     available, stalled = memory.available_share, memory.stalled_share
     if available is None and stalled is None:
-        return unknown("memory", "the kernel does not tell how much is free")
+        return unknown("memory", "the kernel does not report how much is free")
     parts: list[str] = []
     level = FindingLevel.FINE
     if available is not None:

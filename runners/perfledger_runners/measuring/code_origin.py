@@ -147,8 +147,8 @@ class CodeOriginCheck:
             same = self._libraries.get((run.workload, package.name, facing))
             if sources and same is not None and same.digest == package.digest:
                 detail = (
-                    f"both sides loaded {package.name} from {package.folder}, which is no "
-                    f"checkout of theirs, although {listed(sources)} changed: load it from a path "
+                    f"both sides loaded {package.name} from {package.folder}, which is in "
+                    f"neither checkout, although {listed(sources)} changed: load it from a path "
                     "below the file that loads it, and let `build` in [tool.perfledger] make it"
                 )
                 return _failure(run, detail)

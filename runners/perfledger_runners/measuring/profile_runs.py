@@ -20,7 +20,7 @@ from perfledger.profile import Profile
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Side, WorkloadSpec
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
-from perfledger_runners.bundles.bundle_checks import check_profile
+from perfledger_runners.bundles.validation import check_profile
 from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_runners.children.child import Child
 from perfledger_runners.children.child_process import run_request, start_early

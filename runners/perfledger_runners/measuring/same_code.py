@@ -14,7 +14,7 @@ from pathlib import Path
 
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Failure, Run, Side, WorkloadSpec
-from perfledger_runners.checkouts.checkout_difference import (
+from perfledger_runners.checkouts.difference import (
     CheckoutDifference,
     ContentDifference,
     compare_checkouts,
@@ -91,7 +91,10 @@ def static_difference(difference: CheckoutDifference) -> str:
         path for path, how in difference.contents.items() if how is ContentDifference.CONTENT
     ]
     clauses = (
-        *(f"{path} is on one side alone, or of another kind" for path in difference.kinds),
+        *(
+            f"{path} exists on one side only, or is a different kind of file"
+            for path in difference.kinds
+        ),
         *(f"{path} differs" for path in sorted(changed)),
     )
     return _clean_clause(clauses[0]) if clauses else ""

@@ -68,7 +68,7 @@ class OwnershipFlags:
         how(
             "share of paid hours that are allocated to work",
             metavar="PERCENT",
-            default="40, of the packaged inputs",
+            default="40, from the packaged inputs",
         ),
     ] = None
     site: Annotated[ServerSite, how("location of an owned server")] = ServerSite.COLOCATION

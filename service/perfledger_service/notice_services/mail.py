@@ -51,7 +51,7 @@ def read_mail_server(url: SecretStr | None, sender: str) -> MailServer | None:
         msg = f"{URL_SETTING} is not smtps://USER:PASSWORD@HOST:PORT, or smtp:// for STARTTLS"
         raise SettingsError(msg)
     if not is_address(sender):
-        msg = f"{SENDER_SETTING} is no address of mail: set it, such as perf@example.com"
+        msg = f"{SENDER_SETTING} is not an email address: set it to one such as perf@example.com"
         raise SettingsError(msg)
     return MailServer(
         is_encrypted_at_once=parts.scheme == "smtps",
@@ -90,16 +90,16 @@ class MailSender:
                 smtp.send_message(mail)
         except smtplib.SMTPRecipientsRefused as error:
             [(code, _)] = error.recipients.values()
-            msg = f"the mail server does not take mail to {address} ({code})"
+            msg = f"the mail server rejected the recipient {address} ({code})"
             raise NoticeServiceError(msg, is_transient=code < _PERMANENT) from None
         except smtplib.SMTPAuthenticationError as error:
-            msg = f"the mail server refuses the user of {URL_SETTING} ({error.smtp_code})"
+            msg = f"the mail server rejected the user of {URL_SETTING} ({error.smtp_code})"
             raise NoticeServiceError(msg, is_transient=True) from None
         except smtplib.SMTPResponseException as error:
             msg = f"the mail server refused a message ({error.smtp_code})"
             raise NoticeServiceError(msg, is_transient=error.smtp_code < _PERMANENT) from None
         except (OSError, smtplib.SMTPException) as error:
-            msg = f"the mail server took no mail ({type(error).__name__})"
+            msg = f"the mail server did not accept the mail ({type(error).__name__})"
             raise NoticeServiceError(msg, is_transient=True) from None
 
     @contextmanager

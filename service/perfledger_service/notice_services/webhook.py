@@ -127,8 +127,8 @@ class WebhookSender:
         allowed = [one for one in addresses if self._allows_private or is_public(one)]
         if not allowed:
             msg = (
-                f"the webhook {name!r} is at a private address: it is not used unless "
-                "PERFLEDGER_NOTICE_PRIVATE_HOSTS=true"
+                f"the webhook {name!r} is at a private address: set "
+                "PERFLEDGER_NOTICE_PRIVATE_HOSTS=true to allow it"
             )
             raise NoticeServiceError(msg)
         return tuple((one, port) for one in allowed)

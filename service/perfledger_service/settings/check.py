@@ -27,7 +27,7 @@ from perfledger.bundle import (
 from perfledger.records import Param
 from perfledger.registration.variant_name import variants_fault
 from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
-from perfledger_runners.bundles import bundle_checks as limits
+from perfledger_runners.bundles import validation as limits
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.children.child_variables import named_variable_error
 from perfledger_runners.jobs.runner_job import MAX_EXCLUDED_DEVICES
@@ -138,18 +138,18 @@ class CheckSettings(BaseSettings):
         ...,
     ] = Field(
         (),
-        description="what is judged beside what always is: tails of the step time, energy, kernels",
+        description="what is judged in addition: tails of the step time, energy, kernels",
     )
     undecided: Literal["action_required", "neutral"] = Field(
         "action_required", description="the check's conclusion when a verdict is undecided"
     )
     machine_classes: Annotated[tuple[str, ...], Field(max_length=limits.MAX_CLASSES)] = Field(
-        (), description="machine classes (patterns) that are to report on every pull request"
+        (), description="machine classes (patterns) that must report on every pull request"
     )
     excluded_devices: Annotated[
         tuple[Annotated[str, Field(max_length=MAX_DEVICE_NAME)], ...],
         Field(max_length=MAX_EXCLUDED_DEVICES),
-    ] = Field((), description="names of devices that are not to be measured on")
+    ] = Field((), description="names of devices not to measure on")
     class_deadline: Annotated[Seconds, Field(le=limits.MAX_CLASS_DEADLINE_S)] = Field(
         CLASS_DEADLINE_S, description="most time until a machine class reports, then not measured"
     )
@@ -162,7 +162,9 @@ class CheckSettings(BaseSettings):
     )
     variants: dict[str, tuple[str, ...]] = Field(
         default_factory=dict[str, tuple[str, ...]],
-        description="what steps are also measured as, by module:function (compile, cudagraphs, …)",
+        description=(
+            "variants that steps are also measured in, by module:function (compile, cudagraphs, …)"
+        ),
     )
     fleet: Annotated[tuple[FleetTable, ...], Field(max_length=limits.MAX_FLEET)] = Field(
         (), description="device-hours a year by workload"

@@ -55,9 +55,9 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
         "", description="addresses or networks of proxies, separated by commas"
     )
     session_idle_hours: float = Field(
-        12.0, gt=0, le=24 * 366, description="a session that is unused for so long ends"
+        12.0, gt=0, le=24 * 366, description="a session ends after this long without use"
     )
-    session_days: float = Field(7.0, gt=0, le=366, description="every session ends after so long")
+    session_days: float = Field(7.0, gt=0, le=366, description="every session ends after this long")
     webhook_secret: SecretStr | None = Field(None, description="GitHub signs its webhooks with it")
     previous_webhook_secret: SecretStr | None = Field(
         None, description="accepted as well, while GitHub gets a new secret"
@@ -66,13 +66,15 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
         default=False, description="anyone who can reach the service may read its pages"
     )
     notice_webhooks: SecretStr | None = Field(
-        None, description="where notices go: NAME=URL of Slack-compatible webhooks, with spaces"
+        None,
+        description="where notices go: NAME=URL of Slack-compatible webhooks, separated by spaces",
     )
     notice_private_hosts: bool = Field(
         default=False, description="webhooks may be at private addresses"
     )
     notice_stale_prices: bool = Field(
-        default=True, description="who gets the weekly report is told once when prices are old"
+        default=True,
+        description="readers of the weekly report are notified once when prices are old",
     )
     smtp_url: SecretStr | None = Field(
         None, description="sends mail: smtps://USER:PASSWORD@HOST, or smtp:// for STARTTLS"

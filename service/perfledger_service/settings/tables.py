@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from perfledger_cost_models.units import HOURS_PER_YEAR
-from perfledger_runners.bundles import bundle_checks as limits
+from perfledger_runners.bundles import validation as limits
 
 # As GitHub has them; an enterprise's own end with its short code, ann_acme.
 Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,38}$")]

@@ -104,7 +104,7 @@ _PARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventView:
-    """An event of a project: since when it is there, and since when in its state."""
+    """An event of a project: when it was first found, and since when in its state."""
 
     event: TrackedEvent
     opened_at: datetime

@@ -75,7 +75,7 @@ def test_a_single_time_is_every_quantile():
 
 @pytest.mark.parametrize(("times", "share"), [([], 0.5), ([1.0], 0.0), ([1.0], 1.0)])
 def test_what_has_no_quantile_is_an_error(times, share):
-    with pytest.raises(ValueError, match="give some"):
+    with pytest.raises(ValueError, match="give at least one"):
         latency_quantile(times, share)
 
 

@@ -130,4 +130,4 @@ def test_a_change_beyond_all_measure_is_capped_and_said(build, is_slower):
     change = 1e6 if is_slower else 1 / (1e6 + 1) - 1
     assert verdict.outcome is (Outcome.REGRESSED if is_slower else Outcome.IMPROVED)
     assert verdict.estimate.change == pytest.approx(change)
-    assert verdict.reason.endswith("more than a million times, and are shown as if by that")
+    assert verdict.reason.endswith("more than a million times, shown as a factor of a million")

@@ -250,7 +250,7 @@ def test_new_and_skipped_workloads_are_not_doubted(checked):
         (0.0, 0.05, "it keeps 0.05 cores busy between its steps"),
         (0.5, 0.54, ""),
         (None, 0.9, ""),
-        (0.0, None, "whether it computes between its steps is known of base only"),
+        (0.0, None, "whether it computes between its steps is known only for base"),
         (None, None, ""),
     ],
 )
@@ -307,7 +307,7 @@ def test_a_huge_gain_is_improved_with_a_warning(checked, ratio, is_huge):
 
     assert outcome(bundle) is Outcome.IMPROVED
     assert warnings_of(bundle) == (
-        ("m:f is 95 % faster: look whether its result is still right",) if is_huge else ()
+        ("m:f is 95 % faster: check that its result is still right",) if is_huge else ()
     )
 
 
@@ -317,7 +317,7 @@ def test_a_large_gain_of_uncounted_work_is_improved_with_a_warning(checked):
     assert outcome(bundle) is Outcome.IMPROVED
     (warning,) = warnings_of(bundle)
     assert warning == (
-        "m:f is 70 % faster and none of its work can be counted: look whether its step still does "
+        "m:f is 70 % faster and none of its work can be counted: check that its step still does "
         "all that base's does, or give the workload a check="
     )
     assert warnings_of(checked(ratio=0.6)) == ()
@@ -330,7 +330,7 @@ def test_a_gain_by_less_counted_work_is_improved_with_a_warning(checked):
     assert outcome(bundle) is Outcome.IMPROVED
     (warning,) = warnings_of(bundle)
     assert warning == (
-        "m:f is 40 % faster and its counted work fell from 1e+09 to 6e+08 FLOP: look whether its "
+        "m:f is 40 % faster and its counted work fell from 1e+09 to 6e+08 FLOP: check that its "
         "step still does all that base's does"
     )
 

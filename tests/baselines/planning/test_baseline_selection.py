@@ -82,7 +82,7 @@ def test_without_a_pair_a_stretch_of_the_present_level_is_the_baseline():
     assert selection.reason == (
         "4 runs of the newest 4 checks of this level and epoch, from 10 commits before the merge "
         "base to 1 commit before the merge base; "
-        "not paired: measure the base in the same check for a surer verdict"
+        "not paired: measure the base in the same check for a more certain verdict"
     )
 
 

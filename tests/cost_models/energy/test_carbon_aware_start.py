@@ -249,7 +249,7 @@ def test_a_price_of_power_is_that_of_the_jobs_power():
 
     assert hours_of(found.best) == [(1, 3)]
     assert (found.at_once.usd, found.best.usd) == (pytest.approx(3.2), pytest.approx(1.2))
-    with pytest.raises(StartWindowError, match="mean power, too"):
+    with pytest.raises(StartWindowError, match="mean power"):
         window_of(None, 2, usd_per_kwh=[0.1, 0.2], aim=StartObjective.USD, kw=None)
 
 

@@ -61,8 +61,8 @@ def test_nearly_as_many_devices_are_compared_per_device():
     ("row", "problem"),
     [
         (changed(unit="furlongs"), "furlongs"),
-        (changed(value="0"), "no result"),
-        (changed(accelerators="0"), "no result"),
+        (changed(value="0"), "not a result"),
+        (changed(accelerators="0"), "not a result"),
         (changed(value="nan"), "plain decimal"),
         (changed(device=""), "is empty"),
         ("step,Offline", "cells"),

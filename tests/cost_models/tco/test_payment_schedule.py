@@ -84,7 +84,7 @@ def test_a_term_that_ends_with_a_month_has_no_month_beyond():
 @pytest.mark.parametrize(
     ("terms", "devices", "start", "reason"),
     [
-        (replace(TERMS, years=0), 8, date(2027, 1, 1), "no commitment for years"),
+        (replace(TERMS, years=0), 8, date(2027, 1, 1), "not a multi-year commitment"),
         (TERMS, 0, date(2027, 1, 1), "0 devices"),
         (TERMS, 8, date(9999, 6, 1), "last day of the calendar"),
     ],

@@ -54,10 +54,10 @@ def test_a_limit_is_a_count_and_a_threshold(text, limit):
         ("flops > nan", "write COUNT > THRESHOLD"),
         ("flops > 5 % %", "write COUNT > THRESHOLD"),
         ("flops > 5 " + " " * 80 + "%", "write COUNT > THRESHOLD"),
-        ("flop > 5 %", "there are flops, bytes"),
+        ("flop > 5 %", "choose from flops, bytes"),
         ("flops > device", "only compiled_memory"),
-        ("flops > 5 GB", "'GB' is no unit of flops: write %, or FLOP, KFLOP"),
-        ("flops > 5", "'no unit' is no unit of flops"),
+        ("flops > 5 GB", "'GB' is not a unit of flops: write %, or FLOP, KFLOP"),
+        ("flops > 5", "'no unit' is not a unit of flops"),
         ("operators > 5 GB", "write %, or no unit"),
     ],
 )

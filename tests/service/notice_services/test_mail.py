@@ -80,8 +80,8 @@ def test_an_encoded_word_in_a_name_is_no_header(sender, mail_server, message, wo
 @pytest.mark.parametrize(
     ("command", "reply", "words", "is_transient"),
     [
-        ("RCPT", b"550 nobody\r\n", "does not take mail to team@example.com (550)", False),
-        ("RCPT", b"450 later\r\n", "does not take mail to team@example.com (450)", True),
+        ("RCPT", b"550 nobody\r\n", "rejected the recipient team@example.com (550)", False),
+        ("RCPT", b"450 later\r\n", "rejected the recipient team@example.com (450)", True),
         ("DATA", b"554 spam\r\n", "refused a message (554)", False),
         ("MAIL", b"451 busy\r\n", "refused a message (451)", True),
         ("MAIL", b"not smtp at all\r\n", "refused a message (-1)", True),
@@ -101,7 +101,7 @@ def test_a_refusal_says_what_and_whether_to_try_again(
 
 def test_a_wrong_password_is_not_quoted(mail_server, certificates, message):
     sender = a_sender(mail_server, certificates, password="canary")
-    with pytest.raises(NoticeServiceError, match="refuses the user") as caught:
+    with pytest.raises(NoticeServiceError, match="rejected the user") as caught:
         sender.send(TEAM, message)
 
     assert "canary" not in str(caught.value)
@@ -109,7 +109,7 @@ def test_a_wrong_password_is_not_quoted(mail_server, certificates, message):
 
 def test_nothing_is_said_to_a_server_that_does_not_encrypt(certificates, message):
     server = MailServerStandIn(certificates.server, is_encrypted_at_once=False, has_starttls=False)
-    with running_server(server), pytest.raises(NoticeServiceError, match="took no mail"):
+    with running_server(server), pytest.raises(NoticeServiceError, match="did not accept the mail"):
         a_sender(server, certificates).send(TEAM, message)
 
     assert {command for command, _ in server.commands} <= {"EHLO", "QUIT"}

@@ -97,7 +97,7 @@ def test_the_environment_is_read_by_who_keeps_origins_and_not_behind_its_back(mo
         ({"commitment": [POOL, POOL]}, "add their devices up"),
         ({"usage": [{"match": {}, "workload": "x", "where": "y"}]}, "'usage"),
         ({"fail_on": ["flops < 5 %"]}, "write COUNT > THRESHOLD, such as `flops > 5 %`"),
-        ({"fail_on": ["speed > 5 %"]}, "there are flops, bytes, operators"),
+        ({"fail_on": ["speed > 5 %"]}, "choose from flops, bytes, operators"),
         ({"fail_on": ["flops > 5 %"] * 21}, "'fail_on'"),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from perfledger_cost_models import units
-from perfledger_runners.bundles import bundle_checks
+from perfledger_runners.bundles import validation
 from perfledger_service.settings.tables import (
     CommitmentTable,
     DeclaredTable,
@@ -140,4 +140,4 @@ def test_an_unknown_key_is_refused():
 
 
 def test_a_bundle_and_a_price_have_years_of_the_same_hours():
-    assert bundle_checks.HOURS_PER_YEAR == units.HOURS_PER_YEAR
+    assert validation.HOURS_PER_YEAR == units.HOURS_PER_YEAR

@@ -80,7 +80,7 @@ def expire_event(event: TrackedEvent, *, today: date) -> EventUpdate | None:
     is_over = event.until is not None and event.until < today
     if event.state is not EventState.EXPECTED or not is_over:
         return None
-    return EventUpdate(event.with_state(EventState.OPEN), f"was expected until {event.until} only")
+    return EventUpdate(event.with_state(EventState.OPEN), f"was expected only until {event.until}")
 
 
 def is_expected(candidate: AbCandidate, event: TrackedEvent, places: Mapping[str, int]) -> bool:
@@ -287,7 +287,7 @@ def _settle_by_history(
     if event_now.state is not before.state:
         return event_now, _state_note(before, event_now)
     if event_now.state is EventState.EXPECTED and (larger := event_now.beyond_expected):
-        return event_now.with_state(EventState.OPEN), f"more than was expected: {larger}"
+        return event_now.with_state(EventState.OPEN), f"larger than expected: {larger}"
     return event_now, ""
 
 

@@ -44,7 +44,7 @@ def remeasure_event(
     if event.state is EventState.FIXED:
         return EventUpdate(after.with_state(EventState.OPEN), f"is back at {head_sha[:10]}")
     if event.state is EventState.EXPECTED and (larger := after.beyond_expected):
-        note = f"more than was expected: {larger}"
+        note = f"larger than expected: {larger}"
         return EventUpdate(after.with_state(EventState.OPEN), note)
     return EventUpdate(after, "" if event.is_detected else f"found at {head_sha[:10]}")
 

@@ -103,6 +103,9 @@ def _exit_status(data: bytes) -> int:
     text = data.decode(errors="replace").strip()
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and int(digits) <= MAX_STATUS):
-        msg = f"{STATUS_FILE} in the artifact of its run is {text[:40]!r}, which is no exit status"
+        msg = (
+            f"{STATUS_FILE} in the artifact of its run is {text[:40]!r}, which is not an exit "
+            "status"
+        )
         raise JobArchiveError(msg)
     return int(text)

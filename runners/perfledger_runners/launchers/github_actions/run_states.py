@@ -21,9 +21,9 @@ ENDINGS = {
     "cancelled": "its run was cancelled on GitHub, or exceeded the workflow's timeout-minutes",
     "failure": "its run failed before the check ended",
     "skipped": "a condition in the workflow skipped it",
-    "stale": "GitHub gave its run up after two weeks",
+    "stale": "GitHub gave up on its run after two weeks",
     "startup_failure": "GitHub could not start the workflow",
-    "success": "its run ended well, but kept no result: is it the workflow of the documentation?",
+    "success": "its run succeeded without a result: does the workflow match the documentation?",
     "timed_out": "its run exceeded the workflow's timeout-minutes",
 }
 _ERROR_MARK = b"##[error]"

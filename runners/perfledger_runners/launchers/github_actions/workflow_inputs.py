@@ -31,7 +31,9 @@ def workflow_inputs(submission: Submission) -> dict[str, str]:
     start = next((place for place, word in enumerate(words) if word in COMMANDS), len(words))
     arguments = words[start:]
     if not arguments:
-        msg = f"a workflow runs {' or '.join(COMMANDS)} of perfledger, and the job is neither"
+        msg = (
+            f"a workflow can only run {' or '.join(COMMANDS)} of perfledger, and the job is neither"
+        )
         raise LauncherError(msg)
     spreads = _spreads(arguments)
     for text in (spreads, ""):
@@ -52,7 +54,7 @@ def _head(arguments: Sequence[str]) -> str:
     """Return the commit that the workflow checks out."""
     head = _value(_options(arguments), _HEAD) or arguments[-1]
     if not SHA.fullmatch(head):
-        msg = f"the job names no commit to check out: {head[:40]!r} is no hash of 40 hex digits"
+        msg = f"the job names no commit to check out: {head[:40]!r} is not a hash of 40 hex digits"
         raise LauncherError(msg)
     return head
 

@@ -91,7 +91,7 @@ def check_job_settings(settings: KubernetesJobSettings) -> None:
         _refuse(f"`node_selector` lacks {missing[0]}: a pod with {TPU} needs it")
     _check_claims(settings.claims)
     if settings.queue_priority is not None and settings.queue is None:
-        _refuse("`queue_priority` is of Kueue: it needs `queue`")
+        _refuse("`queue_priority` belongs to Kueue: it needs `queue`")
 
 
 def job_manifest(
@@ -102,7 +102,7 @@ def job_manifest(
     It runs once: neither the Job nor the kubelet begins it again, since that would measure again.
     """
     if not _NAME.fullmatch(submission.name):
-        _refuse(f"{submission.name[:40]!r} is no name of a Job")
+        _refuse(f"{submission.name[:40]!r} is not a valid name of a Job")
     _check_paths(submission, settings)
     labels = _labels(submission.name)
     job_labels = dict(labels)
@@ -148,7 +148,7 @@ def job_manifest(
     try:
         data = msgspec.json.encode(manifest)
     except UnicodeEncodeError as error:
-        msg = f"the command has a word that is no UTF-8, so Kubernetes cannot run it: {error}"
+        msg = f"the command has a word that is not UTF-8, so Kubernetes cannot run it: {error}"
         raise LauncherError(msg) from error
     if len(data) > MAX_MANIFEST_BYTES:
         _refuse(f"the command is too long: its manifest has more than {MAX_MANIFEST_BYTES} bytes")

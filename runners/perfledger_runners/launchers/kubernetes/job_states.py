@@ -74,7 +74,7 @@ def _unfinished_job(job: KubernetesJob, pod: KubernetesPod | None) -> Submission
     if job.spec.suspend and not job.is_being_deleted:
         condition = job.condition("Suspended")
         why = "" if condition is None else condition.text
-        reason = detail_text("it is suspended, as until Kueue admits it", why)
+        reason = detail_text("it is suspended, perhaps until Kueue admits it", why)
         return SubmissionStatus(state=SubmissionState.WAITING, reason=reason)
     has_begun = pod is not None and pod.status.phase not in {"", "Pending"}
     # The pod of a Job that is being deleted may still end well.

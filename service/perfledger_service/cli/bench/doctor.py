@@ -63,8 +63,8 @@ def doctor(
 ) -> None:
     """Show what disturbs measurements on this machine, and the smallest change it can detect.
 
-    It measures the same code on both sides, so every difference is noise. A service, if one is
-    configured, says whether the device is in quarantine. Exits with 3 if nothing
+    It measures the same code on both sides, so every difference is noise. If a service is
+    configured, it reports whether the device is in quarantine. Exits with 3 if nothing
     could be measured.
     """
     from rich.console import Console
@@ -80,7 +80,9 @@ def doctor(
     try:
         service = upload_target(upload_url, upload_settings(), actions_settings())
     except SettingsError as error:  # without a token a machine can be examined all the same
-        typer.echo(f"no service is asked whether the device is in quarantine: {error}", err=True)
+        typer.echo(
+            f"the service was not asked whether the device is in quarantine: {error}", err=True
+        )
     request = doctor_flags.request(workload)
     with interruptible(), PairsBar(Console(stderr=True), most=request.pairs) as progress:
         view = examine_machine(Path(), request, service=service, progress=progress)

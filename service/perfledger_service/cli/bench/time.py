@@ -31,15 +31,15 @@ def time_statement(
     statement: Annotated[str, argument("Python code to time", metavar="STATEMENT")],
     *,
     setup: Annotated[
-        str, what("code that runs once in each process before it, untimed", metavar="CODE")
+        str, what("untimed code that runs first, once in each process", metavar="CODE")
     ] = "",
     time_flags: TimeFlags,
     output: DocumentOutput,
 ) -> None:
-    """Time a statement in fresh processes, with an interval and a picture of the spread.
+    """Time a statement in fresh processes, and show the interval and the spread.
 
-    The statement runs with the repository's Python and can import its packages. A short one is
-    repeated within each reading.
+    The statement runs with the repository's Python and can import its packages. A short
+    statement is repeated within each reading.
     """
     from rich.console import Console
 

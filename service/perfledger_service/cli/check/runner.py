@@ -18,7 +18,7 @@ from perfledger_service.cli.service_target import UploadUrl, service_at
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
-    from perfledger_runners.jobs.job_runner import Drain
+    from perfledger_runners.jobs.work_loop import Drain
     from perfledger_runners.launchers.github_actions.workflow_runs import WorkflowRuns
 
 
@@ -60,7 +60,7 @@ def runner(
     commits of each job. After SIGTERM or SIGINT it finishes its job and exits; a second signal
     returns the job to the queue. A runner that was killed resumes what it left unfinished.
     """
-    from perfledger_runners.jobs.job_runner import Drain, RunnerOptions
+    from perfledger_runners.jobs.work_loop import Drain, RunnerOptions
     from perfledger_service.usecases.check.runner import (
         chosen_launcher,
         devices_of_class,

@@ -153,7 +153,7 @@ def compare(
     price_flags: PriceFlags,
     output: ChartOutput,
 ) -> None:
-    """Answer which purchase option costs least per useful hour or unit of work, and from when on.
+    """Find the purchase option that costs least per useful hour or unit of work.
 
     With speeds of several accelerators, finds the cheapest option per unit of work.
     """

@@ -54,7 +54,7 @@ def rightsize(
     price_flags: PriceFlags,
     output: ChartOutput,
 ) -> None:
-    """Find the cheapest devices and configuration that keep a P99 at a request rate.
+    """Find the cheapest devices and configuration that meet a P99 latency at a request rate.
 
     The result is "undecided" if the measurements are too noisy; it then shows what to measure.
     """

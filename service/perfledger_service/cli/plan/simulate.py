@@ -34,7 +34,7 @@ class ClusterFlags:
 
     nodes: Annotated[
         int | None,
-        what("number of identical nodes", metavar="COUNT", default="as the log's record shows"),
+        what("number of identical nodes", metavar="COUNT", default="as recorded in the log"),
     ] = None
     devices_per_node: Annotated[int, what("devices of each node", metavar="COUNT")] = 8
     cluster: Annotated[
@@ -71,7 +71,9 @@ class PolicyFlags:
         ),
     ] = None
     locality: Annotated[Locality, how("nodes that a job may be spread over")] = Locality.FEWEST
-    sharing: Annotated[DeviceSharing, how("how shares of a device are given")] = DeviceSharing.EXACT
+    sharing: Annotated[DeviceSharing, how("how parts of a device are allocated")] = (
+        DeviceSharing.EXACT
+    )
     backfill: Annotated[Backfill | None, how("backfill policy", default="the policy's own")] = None
     preemption: Annotated[
         Preemption | None, how("what happens to preempted jobs", default="the policy's own")

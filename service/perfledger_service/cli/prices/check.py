@@ -34,7 +34,7 @@ def check(
 ) -> None:
     """Find prices that cannot be right: typos, placeholders, old prices under a new date.
 
-    Each is compared with its own earlier values, the packaged sheet, and the other terms, regions
+    Each price is compared with its earlier values, the packaged sheet, and other terms, regions
     and sizes. Also counts prices that are too old. Exits with 2 if a row must not be used.
     """
     from perfledger_service.rendering.prices.check import price_check_document

@@ -66,7 +66,7 @@ def update(
         bool, how("accept changes of more than 20 percent", flag="--approve")
     ] = False,
     output: Annotated[
-        Path, out("the sheet to write; its prices of other providers stay", metavar="FILE")
+        Path, out("the sheet to write; it keeps prices of other providers", metavar="FILE")
     ] = DEFAULT_SHEET,
     printed: PrintedDocument,
 ) -> None:

@@ -22,10 +22,11 @@ def backup(
     *,
     output: DocumentOutput,
 ) -> None:
-    """Back up the service's database to one file, as it is at one moment.
+    """Back up the service's database to one file.
 
-    The service may run meanwhile. The file holds every table with its digest, is read again before
-    it gets its name, and can be restored to SQLite or PostgreSQL. Tokens are in it as their hashes.
+    The backup is a consistent snapshot, and the service may keep running. The file contains every
+    table with its digest, is verified before it gets its name, and can be restored to SQLite or
+    PostgreSQL. Tokens are stored only as hashes.
     """
     from rich.console import Console
 

@@ -22,21 +22,21 @@ def prune(
     *,
     keep: Annotated[
         list[str] | None,
-        what("for how long to keep a class of data, in place of its setting", metavar="CLASS=DAYS"),
+        what("how long to keep a class of data, instead of its setting", metavar="CLASS=DAYS"),
     ] = None,
     is_dry_run: Annotated[
         bool, how("print what would be removed, and remove nothing", flag="--dry-run")
     ] = False,
     is_to_vacuum: Annotated[
-        bool, how("then write SQLite's file again, without its free space", flag="--vacuum")
+        bool, how("then shrink SQLite's file to the space that it uses", flag="--vacuum")
     ] = False,
     output: DocumentOutput,
 ) -> None:
     """Remove data after its retention period.
 
-    The period of a class is its setting PERFLEDGER_KEEP_CLASS_DAYS, without which it is kept for
-    ever. What judging, reviews, pages and open pull requests read is never removed, however old it
-    is. The audit log says what was removed. The service does the same once a day.
+    The setting PERFLEDGER_KEEP_CLASS_DAYS is the period of a class; without it, the class is
+    kept for ever. Data that judging, reviews, pages and open pull requests still read is never
+    removed. The audit log records what was removed. The service prunes once a day by itself.
     """
     from perfledger_service.rendering.server.prune import retention_document
     from perfledger_service.settings.service import service_settings

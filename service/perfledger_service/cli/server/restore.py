@@ -22,9 +22,9 @@ def restore(
 ) -> None:
     """Restore a backup into an empty database: that of PERFLEDGER_DATABASE_URL.
 
-    A backup of SQLite can be restored to PostgreSQL and the other way round, one of an older
-    version is upgraded, and a damaged one changes nothing. The service must not run. At its next
-    start it takes up again what waited.
+    A backup of SQLite can be restored to PostgreSQL, and vice versa. A backup of an older
+    version is upgraded; a damaged one changes nothing. The service must not be running. At its next
+    start it resumes the work that was waiting.
     """
     from rich.console import Console
 

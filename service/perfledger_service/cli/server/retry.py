@@ -19,14 +19,15 @@ from perfledger_service.values.people.person import Actor
 )
 def retry(
     uploads: Annotated[
-        list[str] | None, argument("ids of uploads, as in their pages' addresses", metavar="UPLOAD")
+        list[str] | None,
+        argument("ids of uploads, from the addresses of their pages", metavar="UPLOAD"),
     ] = None,
     *,
     output: DocumentOutput,
 ) -> None:
-    """Retry uploads now: those named, else all that failed or wait for GitHub.
+    """Retry the named uploads now, or all that failed or wait for GitHub.
 
-    The running service starts within half a minute.
+    The running service retries them within half a minute.
     """
     from perfledger_service.rendering.server.retry import RetriedUploadRow, retried_document
 

@@ -15,8 +15,8 @@ def run(
 ) -> None:
     """Run the service until it is interrupted: uploads, comments, checks and pages.
 
-    On an address that others can reach, the service starts only where people sign in, or with
-    PERFLEDGER_PUBLIC_READ=true. What changes something needs a token or a maintainer.
+    On an address that others can reach, it starts only if people can sign in, or with
+    PERFLEDGER_PUBLIC_READ=true. Every change needs a token or a maintainer.
     """
     from perfledger_service.settings.service import service_settings
 

@@ -29,7 +29,7 @@ def announced_document(announced: AnnouncedCheck) -> Document:
     head = provenance_facts.short_sha(announced.head_sha)[:10]
     sentence = (
         f"A check of {announced.repository}#{announced.pull_request} at {head} is announced. "
-        "These machine classes are to report:"
+        "These machine classes must report:"
     )
     return Document(
         name="perfledger-announced-check",

@@ -27,8 +27,8 @@ counts for what is judged by now and, with `--until`, for later pushes until tha
 makes the check of this commit neutral, except where a cost policy stops it. `rerun` measures the \
 newest commit again on a runner of the service's queue, and `bisect` searches this pull request's \
 commits for the one that changed a workload. `allow` lets those runners run one commit of a fork, \
-until the next push or `disallow`: read its code first. All these need write access. `approve` is \
-for those whom a cost policy names. A command is the first line of a new comment; editing it \
+until the next push or `disallow`: read its code first. All of these need write access. `approve` \
+is for those whom a cost policy names. A command is the first line of a new comment; editing it \
 changes nothing.
 """
 

@@ -47,7 +47,7 @@ def _stage(progress: JobProgress) -> str:
             "in the queue; the budget of this project's jobs is used up until "
             f"{progress.budget_until} (`perfledger server job budget`)"
         ),
-        JobStage.RETRYING: f"to be tried again: {reason}",
+        JobStage.RETRYING: f"will be tried again: {reason}",
         JobStage.QUEUED: f"in the queue, {_place(progress.jobs_before)}",
         JobStage.RUNNING: f"running on {code(progress.runner, in_table=False)}",
         JobStage.JUDGING: "measured, and being judged",

@@ -86,7 +86,7 @@ def _answer(view: ApiView) -> Iterator[str]:
         if row.option.may_rank:
             first.setdefault(row.option.cost.accelerator, row)
     if not first:
-        yield "Unknown: no option here has a cost that may rank."
+        yield "Unknown: no option here has a cost that can be ranked."
         return
     count = view.devices_per_replica
     parts = [

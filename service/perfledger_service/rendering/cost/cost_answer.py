@@ -29,7 +29,7 @@ def answer_blocks(answer: CostAnswer | None, *, use: float, piece: str) -> Itera
     """Yield the answer as one paragraph of at most two sentences."""
     if answer is None:
         yield from sentences(
-            ["Unknown: no option here has a cost that may rank, so none is the cheapest."]
+            ["Unknown: no option here has a cost that can be ranked, so none is the cheapest."]
         )
         return
     rows = (
@@ -116,7 +116,7 @@ def _cheapest(answer: CostAnswer, *, use: float, piece: str) -> str:
     second = answer.runner_up
     if second is None:
         what = "the only option" if piece else f"the only option of {answer.accelerator}"
-        return f"{text}, {what} here that may rank"
+        return f"{text}, {what} here that can be ranked"
     if _usd(second) == _usd(answer.cheapest):
         return f"{text}, as much as {_phrase(second)}"
     first_chance, chance = _chance(answer.cheapest), _chance(second)

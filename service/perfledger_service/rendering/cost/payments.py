@@ -74,7 +74,7 @@ def _answer(view: PaymentView) -> str:
     )
     return (
         f"Due: {once}, and {hourly} until {schedule.end}, used or not: "
-        f"{number_format.cents(schedule.total_usd)} USD in all."
+        f"{number_format.cents(schedule.total_usd)} USD in total."
     )
 
 

@@ -104,7 +104,7 @@ def _summary(rows: tuple[_Row, ...], priced: list[_Row]) -> str:
         return f"{text}, and none costs anything."
     amount, interval = _amount(dearest)
     return (
-        f"{text}; the dearest is {clean(dearest.price.workload)} in {dearest.where}, "
+        f"{text}; the most expensive is {clean(dearest.price.workload)} in {dearest.where}, "
         f"{amount} a year ({interval})."
     )
 

@@ -31,4 +31,4 @@ def unknown_sentences(limits: Iterable[JudgedLimit]) -> Iterator[str]:
         if each.outcome is LimitOutcome.UNKNOWN:
             workloads.setdefault((each.limit.text, each.reason), []).append(each.workload)
     for (text, reason), names in workloads.items():
-        yield f"fail_on {text} cannot be told for {', '.join(names)}: {reason}"
+        yield f"fail_on {text} cannot be evaluated for {', '.join(names)}: {reason}"

@@ -69,7 +69,7 @@ _LABELS = {
 }
 _COUNTS = {
     step_work.FLOPS: "floating-point operations",
-    step_work.TRANSCENDENTALS: "exponentials, logarithms and the like",
+    step_work.TRANSCENDENTALS: "exponentials, logarithms and similar",
     step_work.BYTES: "bytes read and written",
     step_work.OPERATORS: "operators called",
     step_work.PROGRAMS: "compiled programs run",

@@ -16,7 +16,7 @@ def reorder_document(order: BranchOrder) -> Document:
     )
     lines = [
         f"{order.repository}: {commits} on the default branch, {moves} moved",
-        f"by the word of {order.source}",
+        f"according to {order.source}",
     ]
     if order.unattested:
         names = [provenance_facts.short_sha(sha)[:10] for sha in order.unattested[:MAX_SHOWN]]

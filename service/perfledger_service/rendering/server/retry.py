@@ -38,6 +38,6 @@ _COLUMNS: tuple[Column[RetriedUploadRow], ...] = (
 
 def retried_document(rows: Sequence[RetriedUploadRow]) -> Document:
     """Return the uploads that are attempted again."""
-    nothing = () if rows else (Preformatted("Nothing failed and nothing waits."),)
+    nothing = () if rows else (Preformatted("No upload failed, and none is waiting."),)
     uploads = table(_COLUMNS, rows, key="uploads")
     return Document(name="perfledger-retried-uploads", blocks=(*nothing, uploads))

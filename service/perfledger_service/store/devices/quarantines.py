@@ -31,8 +31,8 @@ def device_for(session: Session, project_id: int, key: DeviceKey) -> int:
     of_project = select(func.count()).where(col(ProjectDeviceRow.project_id) == project_id)
     if session.exec(of_project).one() >= MAX_DEVICES:
         msg = (
-            f"this project has {MAX_DEVICES} devices, the limit, and this would be one more: give "
-            "a machine that is set up anew the PERFLEDGER_HOST of the one that it replaces"
+            f"this project already has {MAX_DEVICES} devices, the limit: give a machine that is "
+            "set up again the PERFLEDGER_HOST of the one that it replaces"
         )
         raise ConflictError(msg)
     row = ProjectDeviceRow(

@@ -52,7 +52,7 @@ def remove_target(session: Session, project_id: int, channel: NoticeChannel, add
     """Remove a target with its notices; raise NotFoundError for none."""
     row = _target_row(session, project_id, channel, address)
     if row is None:
-        msg = f"no notices go there: no {channel} {address}".rstrip()
+        msg = f"notices have no target {channel} {address}".rstrip()
         raise NotFoundError(msg)
     session.exec(delete(NoticeRow).where(col(NoticeRow.target_id) == row.id))
     session.delete(row)

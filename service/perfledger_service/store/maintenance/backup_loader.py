@@ -112,7 +112,7 @@ def _matching_tables(
 ) -> dict[str, TableClause]:
     """Return the tables of these names, as the backup has them; raise UsageError for others."""
     if sorted(one.name for one in manifest.tables) != sorted(names):
-        msg = f"the backup has other tables than schema {manifest.schema}: it was changed"
+        msg = f"the backup's tables are not those of schema {manifest.schema}: it was changed"
         raise UsageError(msg)
     reflected = inspect(connection).get_multi_columns(filter_names=sorted(names))
     tables = {
@@ -121,7 +121,10 @@ def _matching_tables(
     }
     for one in manifest.tables:
         if set(columns_of(tables[one.name])) != set(one.columns):
-            msg = f"table {one.name} of the backup has other columns than schema {manifest.schema}"
+            msg = (
+                f"table {one.name} of the backup has columns that are not those of schema "
+                f"{manifest.schema}"
+            )
             raise UsageError(msg)
     return {one.name: _in_order(tables[one.name], one) for one in manifest.tables}
 

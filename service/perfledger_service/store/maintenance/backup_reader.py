@@ -75,7 +75,7 @@ def open_backup(path: Path) -> Generator[BackupReader]:
     try:
         archive = ZipFile(path)
     except DAMAGED as error:
-        reason = getattr(error, "strerror", None) or "it is no backup, or was cut off"
+        reason = getattr(error, "strerror", None) or "it is not a backup, or was cut off"
         msg = f"cannot read {path}: {reason}"
         raise UsageError(msg) from None
     with archive:
@@ -107,7 +107,7 @@ def _manifest(archive: ZipFile) -> BackupManifest:
         with archive.open(MANIFEST) as member:
             manifest = _MANIFEST_DECODER.decode(_limited(member))
     except KeyError:
-        msg = "this is no backup: it has no manifest"
+        msg = "this is not a backup: it has no manifest"
         raise UsageError(msg) from None
     except (*DAMAGED, ValueError, RuntimeError):  # msgspec's are ValueErrors; of a password
         msg = "the backup's manifest cannot be read: use another backup"

@@ -199,7 +199,7 @@ def _chosen_canaries(
     )
     if not chosen:
         functions = ", ".join(dict.fromkeys(spec.function for spec in discovery.workloads))
-        msg = f"no canary {clean(pattern)} on this machine: choose of {functions}"
+        msg = f"no canary {clean(pattern)} on this machine: choose from {functions}"
         raise NotFoundError(msg)
     return chosen
 

@@ -36,7 +36,7 @@ def announce_check(
         sides = sides if base else start_at_workloads(repository, sides)
         if not is_announceable(sides):
             msg = (
-                f"{sides.head.ref} is no commit of a pull request to compare with its base: "
+                f"{sides.head.ref} is not a commit of a pull request to compare with its base: "
                 "give the commit with --head"
             )
             raise UsageError(msg)

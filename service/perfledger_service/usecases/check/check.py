@@ -8,7 +8,7 @@ from pathlib import Path
 
 from perfledger.bundle import Bundle
 from perfledger.protocol import BenchmarkSuite
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
 from perfledger_runners.machine.check_queue import CheckQueue

@@ -202,7 +202,8 @@ def _cpu_activity_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[st
         words = f"step time {step_time}" + (f", CPU time {cpu_time}" if cpu_time else "")
         notes.append(
             f"{spec.id}: {words}; it kept {100 * base:.0f} % of its cores busy on base "
-            f"and {100 * head:.0f} % on head, which other load changes too and is not judged"
+            f"and {100 * head:.0f} % on head, which is not judged because other load changes it, "
+            "too"
         )
     return tuple(notes)
 

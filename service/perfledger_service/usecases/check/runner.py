@@ -11,17 +11,17 @@ from perfledger.records import Device, Machine
 from perfledger_runners.bundles.service_history import fetch_history
 from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.jobs.job_commits import fetch_commits
-from perfledger_runners.jobs.job_runner import Drain, JobRunner, RunnerOptions
-from perfledger_runners.jobs.job_slot import JobSlot, open_slot
+from perfledger_runners.jobs.commits import fetch_commits
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_runners.jobs.service_jobs import ServiceJobs
-from perfledger_runners.launchers.launcher import SubmissionLimits
-from perfledger_runners.launchers.launcher_file import (
+from perfledger_runners.jobs.slot import JobSlot, open_slot
+from perfledger_runners.jobs.work_loop import Drain, JobRunner, RunnerOptions
+from perfledger_runners.launchers.configuration import (
     LauncherChoice,
     RunsOpener,
     read_launcher_file,
 )
+from perfledger_runners.launchers.launcher import SubmissionLimits
 from perfledger_runners.launchers.local_processes import LocalProcesses
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.nvml import load_nvml
@@ -61,7 +61,7 @@ def run_jobs(
     Raises UsageError for a folder that is no repository and a name that another runner has.
     """
     if target.identity is not None:
-        msg = "a job of GitHub Actions is no runner of the queue: set PERFLEDGER_UPLOAD_TOKEN"
+        msg = "a GitHub Actions job cannot be a runner of the queue: set PERFLEDGER_UPLOAD_TOKEN"
         raise UsageError(msg)
     with translate_errors():
         repository = Repository.open(folder)

@@ -12,6 +12,7 @@ from perfledger_runners.checkouts.source_tree import SourceTree, changed_depende
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.interpreter import Interpreter
 from perfledger_runners.environments.build import BuildError
+from perfledger_runners.environments.cache import EnvironmentCache
 from perfledger_runners.environments.derived_build import (
     ADVICE,
     BuildInputs,
@@ -19,7 +20,6 @@ from perfledger_runners.environments.derived_build import (
     install_tool,
     packages_in_lock,
 )
-from perfledger_runners.environments.environment_cache import EnvironmentCache
 from perfledger_runners.environments.lock_tool import lock_tool
 from perfledger_runners.environments.side_environment import (
     BuildRequest,

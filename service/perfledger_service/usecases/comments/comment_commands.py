@@ -73,7 +73,7 @@ MOST_DAYS = 366
 WRITERS = frozenset({"admin", "maintain", "write"})
 # By whether a command waits for jobs.
 _AFTER_ANSWER = {False: CommandStatus.DONE, True: CommandStatus.WAITING}
-_NOT_SEEN = "no result of the newest commit of this pull request was there when this was written"
+_NOT_SEEN = "the newest commit of this pull request had no result when this was written"
 LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?", re.ASCII)
 
 

@@ -215,11 +215,11 @@ def _fork_problem(session: Session, command: StoredCommand, requested: Requested
         if pushed_at is not None and received_at - pushed_at < LABEL_DELAY:
             return command_answers.refusal_answer(
                 "the label came within a minute of a push, and names no commit: read "
-                f"{requested.fork.head_sha}, and put the label again"
+                f"{requested.fork.head_sha}, and set the label again"
             )
         if allow_head(session, requested.fork, login=command.login, allowed_at=received_at):
             return ""
-        return command_answers.refusal_answer("it was revoked, or pushed over, meanwhile")
+        return command_answers.refusal_answer("it has since been revoked, or replaced by a push")
     if is_allowed(session, requested.fork):
         return ""
     return command_answers.fork_answer(requested.fork.head_sha)

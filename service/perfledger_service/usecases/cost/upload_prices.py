@@ -10,7 +10,7 @@ from sqlmodel import Session
 from perfledger.metrics import STEP_TIME
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.quote import ChangePrice
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_service.store.costs.changed_uploads import ChangedUpload, changed_uploads
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.quarter_queries import CHANGED_OUTCOMES

@@ -110,12 +110,10 @@ def _interruptions(form: CostForm) -> InterruptionModel | None:
     if per_hour is None and minutes is None:
         return None
     if minutes is None:
-        msg = (
-            "how often spot jobs are interrupted is given: give the time to save a checkpoint, too"
-        )
+        msg = "a rate of interruptions needs the time to save a checkpoint: give that, too"
         raise _FieldError(msg, field="checkpoint_minutes")
     if per_hour is None:
-        msg = "the time to save a checkpoint is given: give how often jobs are interrupted, too"
+        msg = "a time to save a checkpoint needs a rate of interruptions: give that, too"
         raise _FieldError(msg, field="interruptions_per_hour")
     if minutes <= 0:
         msg = f"{minutes:g} minutes to save a checkpoint: give a number above 0"
@@ -138,7 +136,7 @@ def _number(form: CostForm, field: str) -> float | None:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        msg = f"{text!r} is no number: give one such as 60 or 2.5"
+        msg = f"{text!r} is not a number: give one such as 60 or 2.5"
         raise _FieldError(msg, field=field)
     return number
 

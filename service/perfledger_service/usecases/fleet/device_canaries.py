@@ -47,7 +47,7 @@ from perfledger_service.values.service_views.device_views import CanaryRate, Can
 
 SET_BY_CANARIES = "canaries"
 UNIDENTIFIED = (
-    "whether earlier canaries are of this device is not known: identify its host by "
+    "it is unknown whether earlier canaries are from this device: identify its host by "
     "/etc/machine-id, or in a container by PERFLEDGER_HOST"
 )
 MAX_RUNS = 1000  # of a project: a fleet's, each hour

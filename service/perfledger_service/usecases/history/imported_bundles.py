@@ -16,8 +16,8 @@ from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpe
 from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.commit_order import CommitLine
 from perfledger_profiles.benchmark_histories.result_units import base_unit
-from perfledger_runners.bundles.bundle_checks import MAX_METRICS, MAX_WORKLOADS, SHA
-from perfledger_runners.bundles.bundle_files import MAX_VALUES
+from perfledger_runners.bundles.files import MAX_VALUES
+from perfledger_runners.bundles.validation import MAX_METRICS, MAX_WORKLOADS, SHA
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.children.reading_checks import MAX_READING
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
@@ -26,7 +26,7 @@ from perfledger_service.values.measured_series import ImportedSeries
 _LAST_SECOND = 253_402_300_799  # of the year 9999, which times in ISO 8601 end with
 # A value that was computed from its samples differs from their median by rounding at most.
 _ROUNDING = 1e-9
-_REPEATED = "with a value that their commit has already"
+_REPEATED = "whose commit already has a value"
 _NO_COMMIT = "without a commit (put it into the file's name, and give --clone)"
 _NO_PLAN = Plan(seed=0, order=(), looks=())
 _NO_ID = "0" * 32
@@ -186,7 +186,7 @@ def _obstacle(result: BenchmarkResult, metric: Metric, model: str) -> str:
     obstacles = {
         "of uncommitted changes": result.is_dirty,
         _NO_COMMIT: not result.commit,
-        "whose commit is no whole hash of 40 digits (--clone completes it)": not SHA.fullmatch(
+        "whose commit is not a full hash of 40 digits (--clone completes it)": not SHA.fullmatch(
             result.commit
         ),
         "without a value (the benchmark failed or was skipped)": math.isnan(result.value),

@@ -28,7 +28,7 @@ from perfledger_profiles.benchmark_histories.history_text import (
     HistoryText,
     parse_history,
 )
-from perfledger_runners.bundles.bundle_files import GZIP_MAGIC
+from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs.clones import branch_of_clone

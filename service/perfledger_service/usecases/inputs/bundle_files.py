@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from perfledger.bundle import Bundle
-from perfledger_runners.bundles.bundle_files import MAX_PLAIN_BYTES, read_bundle, write_bundle
+from perfledger_runners.bundles.files import MAX_PLAIN_BYTES, read_bundle, write_bundle
 from perfledger_runners.user_folders import state_folder
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors

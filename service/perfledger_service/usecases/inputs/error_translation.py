@@ -43,7 +43,7 @@ from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
 from perfledger_runners.children.sandbox import SandboxError
-from perfledger_runners.jobs.job_slot import RunnerNameError
+from perfledger_runners.jobs.slot import RunnerNameError
 from perfledger_runners.launchers.launcher import LauncherError
 from perfledger_runners.machine.core_reservation import CoreError
 from perfledger_runners.measuring.pair_journal import JournalError

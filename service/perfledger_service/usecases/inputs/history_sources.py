@@ -16,7 +16,7 @@ from perfledger.records import Side
 from perfledger_baselines.estimation.pairing import judged_metrics
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.planning.epochs import epoch_key
-from perfledger_runners.bundles.bundle_files import GZIP_MAGIC
+from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs import bundle_files

@@ -7,7 +7,7 @@ from sqlmodel import Session
 
 from perfledger.bundle import FleetUse
 from perfledger.records import WorkloadSpec
-from perfledger_runners.bundles.bundle_files import unpack
+from perfledger_runners.bundles.files import unpack
 from perfledger_service.store.uploads import bundle_content
 
 Fields = TypeVar("Fields", bound=msgspec.Struct)

@@ -121,12 +121,15 @@ def time_of(cell: Cell) -> float:
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            msg = f"{quote_text(text)} is no time: write 2026-11-23T17:30:00Z or seconds since 1970"
+            msg = (
+                f"{quote_text(text)} is not a time: write 2026-11-23T17:30:00Z or seconds since "
+                "1970"
+            )
             raise ValueError(msg) from None
         zone = moment.tzinfo or UTC
         return moment.replace(tzinfo=zone).timestamp()
     if abs(seconds) > LARGEST_TIME:
-        msg = f"{seconds:g} is no time in seconds since 1970: divide milliseconds by 1000"
+        msg = f"{seconds:g} is not a time in seconds since 1970: divide milliseconds by 1000"
         raise ValueError(msg)
     return seconds
 

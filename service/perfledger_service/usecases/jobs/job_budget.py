@@ -44,7 +44,10 @@ def budget_problem(
     limit = _passed_limit(budget, expected_s)
     if not limit:
         return ""
-    usage = f"{spent_s / SECONDS_PER_MINUTE:.0f} device-minutes were held, {len(running)} jobs run"
+    usage = (
+        f"{spent_s / SECONDS_PER_MINUTE:.0f} device-minutes were used, {len(running)} jobs are "
+        "running"
+    )
     again = f"{began + WEEK:%Y-%m-%d}"
     return f"waits for the budget of {limit} a week ({usage}); the next week begins on {again}"
 

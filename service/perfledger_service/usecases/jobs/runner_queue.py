@@ -306,9 +306,7 @@ def _without_lost_lease(
     is_lost = _is_lost(job, now=now)
     if not is_lost or job.attempts < MAX_ATTEMPTS:
         return job
-    reason = (
-        f"{job.attempts} runners took it and were not heard of again, the last one {job.runner}"
-    )
+    reason = f"{job.attempts} runners took it and never reported back, the last one {job.runner}"
     state = RunnerJobState.FAILED
     job = replace(_released(job, now=now), state=state, reason=reason, finished_at=now)
     save_progress(session, job)
@@ -383,7 +381,7 @@ def _held_job(session: Session, project: Project, job_id: str, lease: str) -> St
 
 
 def _second_result(job: StoredRunnerJob) -> ConflictError:
-    return ConflictError(f"job {job.id} has a result already: this one is not needed")
+    return ConflictError(f"job {job.id} already has a result: this one is not needed")
 
 
 def _cancelled(job: StoredRunnerJob) -> str:

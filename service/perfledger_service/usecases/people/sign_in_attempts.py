@@ -56,7 +56,7 @@ def finish_sign_in(
     content = _content(github, state, now=now)
     digest = _digest(browser_secret)
     if not hmac.compare_digest(content[: len(digest)], digest):
-        msg = "this sign-in was not begun in this browser, or too long ago: sign in again"
+        msg = "this sign-in did not start in this browser, or started too long ago: sign in again"
         raise RefusedError(msg)
     account = github.account(code, verifier=_verifier(browser_secret, state))
     proven = ProvenAccount(PersonProvider.GITHUB, str(account.id), account.login)

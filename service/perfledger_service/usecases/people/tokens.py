@@ -87,7 +87,7 @@ def make_personal_token(
             raise RefusedError(msg)
         live = [one for one in tokens(session, person_id=person.id) if _is_live(one, now=now)]
         if len(live) >= MAX_PERSONAL_TOKENS:
-            msg = f"you have {len(live)} tokens, which is the most: revoke one"
+            msg = f"you have {len(live)} tokens, the maximum: revoke one"
             raise UsageError(msg)
         add_token(
             session,

@@ -77,6 +77,9 @@ def sender_of(run: ActionsRun, project: Project, bundle: Bundle) -> UploadSender
         return UploadSender.BRANCH_RUN
     is_trusted = project.trust_runners and run.event_name != PULL_REQUEST_EVENT
     if bundle.is_imported and not is_trusted:
-        msg = "a run's word on other commits is not believed: import with a token of the project"
+        msg = (
+            "a GitHub Actions run cannot vouch for other commits: import with a token of the "
+            "project"
+        )
         raise RefusedError(msg)
     return UploadSender.RUNNER if is_trusted else UploadSender.OTHER_RUN

@@ -51,7 +51,7 @@ def receive_canaries(
     `receive_bundle` does.
     """
     if sender is UploadSender.OTHER_RUN:
-        msg = "canaries of a pull request's run say nothing: run them on the default branch"
+        msg = "canaries from a pull request's run are not accepted: run them on the default branch"
         raise RefusedError(msg)
     with write_session(engine) as session:
         lock_project(session, project.id)

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from perfledger_runners.bundles.bundle_checks import MAX_CLASSES
+from perfledger_runners.bundles.validation import MAX_CLASSES
 from perfledger_service.errors import RemovedError, TooManyRequestsError, UsageError
 from perfledger_service.rendering.history.stored_verdict_rows import device
 from perfledger_service.rendering.layout.escape import clean
@@ -217,7 +217,7 @@ def _missing(expected: ExpectedClass, *, now: datetime) -> ClassReport:
         machine_class=expected.machine_class,
         status=ClassStatus.NOT_MEASURED if is_over else ClassStatus.PENDING,
         deadline=expected.deadline,
-        reason="no report arrived until its deadline" if is_over else "",
+        reason="no report arrived by its deadline" if is_over else "",
     )
 
 

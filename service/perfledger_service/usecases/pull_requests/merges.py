@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Engine
 
-from perfledger_runners.bundles.bundle_checks import SHA
+from perfledger_runners.bundles.validation import SHA
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.comments.acceptances import set_merged
 from perfledger_service.store.comments.fork_permissions import revoke_permissions

@@ -110,8 +110,8 @@ def _read_order(
         )
         return "GitHub", BranchPlaces(lines=lines)
     msg = (
-        f"nobody knows the order of {project.repository}: set GitHub's credentials, name a clone "
-        "with --clone, or trust the runners with --trust runners"
+        f"the order of {project.repository}'s commits is unknown: set GitHub's credentials, name a "
+        "clone with --clone, or trust the runners with --trust runners"
     )
     raise UsageError(msg)
 
@@ -134,8 +134,8 @@ def _places_by_runners(session: Session, project: Project) -> dict[str, int]:
             stays |= {sha: stored[sha] for sha in commits if sha in stored}
     if stays and any(stored.get(sha, place) != place for sha, place in claimed.items()):
         msg = (
-            f"the runners' word on the order of {project.repository} was removed with old bundles: "
-            "name a clone with --clone"
+            f"the order that runners reported for {project.repository} was removed with old "
+            "bundles: name a clone with --clone"
         )
         raise UsageError(msg)
     return stays | claimed

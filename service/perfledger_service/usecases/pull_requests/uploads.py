@@ -12,7 +12,7 @@ from sqlmodel import Session
 from perfledger.bundle import Bundle
 from perfledger.records import Machine
 from perfledger_baselines.judging.pair_spreads import pair_differences
-from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, decode_bundle, unpack
+from perfledger_runners.bundles.files import GZIP_MAGIC, decode_bundle, unpack
 from perfledger_service.errors import RefusedError, TooManyRequestsError, UsageError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.github.branch_commits import BranchCommits

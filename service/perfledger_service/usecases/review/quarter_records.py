@@ -21,7 +21,7 @@ from perfledger_cost_models.review.measured_changes import (
     QuarterRecords,
 )
 from perfledger_cost_models.review.quarter import Quarter
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.store.database import read_session
 from perfledger_service.store.quarter_queries import (

@@ -64,8 +64,8 @@ def check_projects(policy: RetentionPolicy, repositories: Iterable[str]) -> None
     unknown = sorted(set(policy.projects) - {one.lower() for one in repositories})
     if unknown:
         msg = (
-            f"{SETTING} names {', '.join(unknown)}, which is no project here: nothing is removed "
-            "until it has the project's name of today, or is left out"
+            f"{SETTING} names {', '.join(unknown)}, which is not a project here: nothing is "
+            "removed until the entry has the project's current name, or is removed"
         )
         raise SettingsError(msg)
 

@@ -98,7 +98,7 @@ RUNS = ExportTable(
         _text("head_sha", "commit of the head"),
         _text("head_subject", "first line of the head's message"),
         _MACHINE_CLASS,
-        _text("sender", "whose word the bundle is: runner, branch run or other run"),
+        _text("sender", "who sent the bundle: runner, branch run or other run"),
         _text("status", "received, judged, posted, refused or failed"),
         _text("reason", "why it was refused or failed"),
         _text("conclusion", "the result of all verdicts; empty until it is judged"),
@@ -160,8 +160,8 @@ EVENTS = ExportTable(
         _text("merged_sha", "the commit as which the pull request was merged; else empty"),
         _text("fixed_sha", "the commit that undid it; else empty"),
         _flag("is_detected", "false where the newest search no longer finds it"),
-        _time("opened_at", "since when it is there"),
-        _time("changed_at", "since when it is in this state"),
+        _time("opened_at", "when it was first found"),
+        _time("changed_at", "when it entered this state"),
     ),
 )
 EVENT_SERIES = ExportTable(

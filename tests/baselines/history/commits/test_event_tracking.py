@@ -197,7 +197,7 @@ def test_an_expected_event_that_grows_is_open_again(tracker, past):
 
     assert tracker.search(past.history("m:f", past.change(40, size=0.04))) == [""]
     assert tracker.search(past.history("m:f", past.change(40, size=0.06))) == [
-        "more than was expected: m:f"
+        "larger than expected: m:f"
     ]
     assert tracker.states == [EventState.OPEN]
 
@@ -210,7 +210,7 @@ def test_another_workload_is_not_part_of_what_was_expected(tracker, past):
         past.history("m:f", past.change(40)), past.history("m:g", past.change(40))
     )
 
-    assert notes == ["more than was expected: m:g"]
+    assert notes == ["larger than expected: m:g"]
 
 
 def test_an_expected_event_is_open_after_its_last_day(tracker, past):
@@ -220,7 +220,7 @@ def test_an_expected_event_is_open_after_its_last_day(tracker, past):
 
     assert tracker.search(history) == []
     [note] = tracker.search(history, today=date(2026, 11, 24))
-    assert note == "was expected until 2026-11-23 only"
+    assert note == "was expected only until 2026-11-23"
     assert expire_event(tracker.events[0], today=date(2030, 1, 1)) is None
 
 
@@ -234,7 +234,7 @@ def test_an_expectation_ends_also_where_the_event_is_not_found_any_more(
         tracker.events = [replace(tracker.events[0], occurrences=())]
 
     [note] = tracker.search(past.history("m:f"), today=date(2026, 11, 24))
-    assert note == "was expected until 2026-11-23 only"
+    assert note == "was expected only until 2026-11-23"
     assert tracker.states == [EventState.OPEN]
 
 

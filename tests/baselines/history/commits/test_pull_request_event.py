@@ -53,7 +53,7 @@ def test_a_push_that_regresses_more_than_was_accepted_opens_the_event():
     assert remeasured(accepted, replace(CHANGED, change=0.2, low=0.1, high=0.3)) == (
         EventState.OPEN,
         True,
-        "more than was expected: m:f",
+        "larger than expected: m:f",
     )
 
 

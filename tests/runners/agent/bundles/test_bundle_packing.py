@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from perfledger_runners.bundles.bundle_files import parse, unpack
+from perfledger_runners.bundles.files import parse, unpack
 from perfledger_runners.bundles.value_checks import BundleError
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 
 FACTOR = 8

@@ -1,8 +1,8 @@
 """Bundles of older versions are brought up, step by step."""
 
 from perfledger.bundle import BUNDLE_VERSION
-from perfledger_runners.bundles import bundle_files
-from perfledger_runners.bundles.bundle_files import upgrade
+from perfledger_runners.bundles import files as bundle_files
+from perfledger_runners.bundles.files import upgrade
 
 
 def test_an_older_version_is_brought_up_step_by_step():

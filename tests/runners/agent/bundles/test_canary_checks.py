@@ -7,8 +7,8 @@ import pytest
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.records import CanaryReading, Device, Framework, Machine, Revision, WorkloadSpec
-from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.bundles.canary_checks import MAX_CANARIES, MAX_RATE
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import MAX_WORD, BundleError
 
 COMMIT = Revision(sha="a" * 40)

@@ -8,7 +8,7 @@ from perfledger.bundle import Bundle, Plan
 from perfledger.kernel_times import KernelTimes, WorkloadKernels
 from perfledger.metrics import KERNELS, STEP_TIME
 from perfledger.records import Device, Machine, Revision, WorkloadSpec
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.kernel_checks import MAX_KERNEL_PAIRS, MAX_KERNELS
 from perfledger_runners.bundles.value_checks import BundleError
 

@@ -6,13 +6,13 @@ from dataclasses import asdict
 import pytest
 
 from perfledger.bundle import KnownSpread
-from perfledger_runners.bundles.bundle_checks import MAX_SPREADS
 from perfledger_runners.bundles.service_history import fetch_history
 from perfledger_runners.bundles.service_requests import (
     MAX_ANSWER_BYTES,
     TIMEOUT_S,
     ServiceRequestError,
 )
+from perfledger_runners.bundles.validation import MAX_SPREADS
 
 TOKEN = "pl_canary_0123456789"
 CLASSES = ("cuda:NVIDIA H100 80GB HBM3:1", "cpu:A & B:1")

@@ -92,7 +92,7 @@ def test_no_answer_is_an_error(error):
         ({"url": "http://ledger.example"}, "not https"),
         ({"url": "https://me:secret@ledger.example"}, "without a name or password"),
         ({"token": ""}, "the upload token is empty"),
-        ({"token": "pl\n"}, "the upload token is empty or has characters"),
+        ({"token": "pl\n"}, "the upload token is empty or contains invalid characters"),
     ],
 )
 def test_a_token_goes_nowhere_that_it_must_not(values, complaint):

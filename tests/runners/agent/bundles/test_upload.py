@@ -207,7 +207,9 @@ def test_the_token_is_in_no_message_even_if_the_service_repeats_it(service, spoo
 
 @pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "ünicode"])
 def test_what_is_no_token_is_refused_unsaid(spooled, token):
-    with pytest.raises(UploadError, match="token is empty or has characters") as caught:
+    with pytest.raises(
+        UploadError, match="token is empty or contains invalid characters"
+    ) as caught:
         upload(spooled, "https://service.example", token)
 
     assert token == "" or token not in str(caught.value)

@@ -64,7 +64,7 @@ def test_a_chosen_rendezvous_is_kept(programs, option):
 
 
 def test_a_missing_launcher_is_named(programs):
-    with pytest.raises(LaunchError, match="`launch` needs srun, which is neither beside"):
+    with pytest.raises(LaunchError, match="`launch` needs srun, which is neither next to"):
         words(programs, "srun -n {devices}")
 
 

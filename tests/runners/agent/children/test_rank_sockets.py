@@ -191,7 +191,7 @@ def test_two_processes_of_one_rank_are_garbage(tmp_path):
 
         assert sockets.trouble() == (
             FailureReason.GARBAGE,
-            "two processes say that they are rank 1",
+            "two processes claim to be rank 1",
         )
 
 
@@ -215,7 +215,7 @@ def test_a_first_line_without_end_is_garbage(tmp_path, monkeypatch):
 
         assert sockets.trouble() == (
             FailureReason.GARBAGE,
-            "a connection does not say which rank it is of",
+            "a connection does not name its rank",
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from perfledger_runners.children.interpreter import Interpreter
 from perfledger_runners.environments.build import BuildError
-from perfledger_runners.environments.environment_cache import EnvironmentCache
+from perfledger_runners.environments.cache import EnvironmentCache
 from perfledger_runners.environments.side_environment import (
     BuildRequest,
     environment_distributions,

@@ -58,8 +58,8 @@ def test_no_word_of_a_command_becomes_another_word_or_a_placeholder(command):
         (("ssh", "--{command}"), "stands for several words"),
         (("ssh", "{command}", "{token}"), "unknown {token}"),
         (("ssh", "{command}", "a\0b"), "NUL"),
-        (("{command}",) * (MAX_TEMPLATE_WORDS + 1), "put what is longer into a script"),
-        (("{command}", "x" * (MAX_TEMPLATE_WORD + 1)), "put what is longer into a script"),
+        (("{command}",) * (MAX_TEMPLATE_WORDS + 1), "put a longer command"),
+        (("{command}", "x" * (MAX_TEMPLATE_WORD + 1)), "put a longer command"),
     ],
 )
 def test_a_template_that_cannot_be_is_refused(words, problem):

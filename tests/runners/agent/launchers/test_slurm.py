@@ -297,7 +297,7 @@ def test_an_exit_file_that_is_none_is_an_error(tmp_path, content):
 
 @pytest.mark.parametrize("line", ["7|RUNNING", "x" * 10_000, "|" * 50, "slurm: error"])
 def test_a_line_that_is_no_record_is_an_error(line):
-    with pytest.raises(LauncherError, match="no record of a job"):
+    with pytest.raises(LauncherError, match="not a record of a job"):
         SlurmRecord.of_line(line)
 
 

@@ -86,7 +86,7 @@ def test_the_programs_are_named_and_the_idle_cores_are_where_to_go():
     told = found(load)["other programs"]
 
     assert told.detail == (
-        "they use 2.1 of 4 usable cores (cc1 1.0, ld 0.7, unseen from here 0.4); "
+        "they use 2.1 of 4 usable cores (cc1 1.0, ld 0.7, not visible from here 0.4); "
         "0.8 of their tasks per core run or wait"
     )
     assert told.advice == (
@@ -109,8 +109,8 @@ def test_programs_that_no_one_sees_are_said_to_be_there():
 
     told = found(load)["other programs"]
 
-    assert "(unseen from here)" in told.detail
-    assert told.advice == "stop the other programs, or measure on a machine of its own"
+    assert "(not visible from here)" in told.detail
+    assert told.advice == "stop the other programs, or use a dedicated machine"
 
 
 def test_a_quiet_core_has_no_busy_sibling_and_its_second_thread_is_left_free():

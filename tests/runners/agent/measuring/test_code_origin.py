@@ -193,7 +193,7 @@ def test_a_library_that_both_sides_share_is_not_measured_where_sources_changed(i
 
     assert failure.why is FailureReason.WRONG_CODE
     assert failure.detail.startswith(
-        "both sides loaded libfast from /home/u/repository/build, which is no checkout of theirs, "
+        "both sides loaded libfast from /home/u/repository/build, which is in neither checkout, "
         "although csrc/a.cu changed"
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perfledger.meters.device_meter import USUAL_EFFORT
+from perfledger.meters.device import USUAL_EFFORT
 from perfledger.records import Framework, Side, WorkloadSpec
 from perfledger_runners.measuring.profile_runs import (
     ReaderError,

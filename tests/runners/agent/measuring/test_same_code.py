@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.records import Failure, FailureReason, Side
-from perfledger_runners.checkouts.checkout_difference import (
+from perfledger_runners.checkouts.difference import (
     CheckoutDifference,
     ContentDifference,
     compare_checkouts,
@@ -261,7 +261,7 @@ def test_checkouts_that_cannot_be_read_are_a_doubt(checkouts):
 
     watch = watch_code(checkouts.harness, *checkouts.requests.values())
 
-    assert watch.doubt == "a is on one side alone, or of another kind"
+    assert watch.doubt == "a exists on one side only, or is a different kind of file"
 
 
 NAMES = ("w.py", "a.py", "pkg/b.py", "data/one.bin", "data/three.txt", "README.md", ".git")

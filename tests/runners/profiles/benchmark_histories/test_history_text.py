@@ -44,13 +44,13 @@ def test_nan_is_a_gap():
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b'{"a": 1', "not whole JSON: Expecting"),
-        (b'{"a": 1} {"a":', "not whole JSON"),
-        (b"window.BENCHMARK_DATA = {", "not whole JSON"),
+        (b'{"a": 1', "not complete JSON: Expecting"),
+        (b'{"a": 1} {"a":', "not complete JSON"),
+        (b"window.BENCHMARK_DATA = {", "not complete JSON"),
         (b'{"a": 1, "a": 2}', "the key 'a' is a duplicate"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a":' * 100_000, "nested too deeply"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "not whole JSON"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "not complete JSON"),
         (b"\xff\xfe\x00", "not UTF-8"),
     ],
 )

@@ -40,7 +40,7 @@ def test_missing_fields_are_empty_where_they_are_optional():
 @pytest.mark.parametrize(
     ("read", "value", "words"),
     [
-        ("text", None, "is missing, and has to be a text"),
+        ("text", None, "is missing, but must be a text"),
         ("text", 5, "is not a text but a number"),
         ("text", "a" * (MAX_TEXT + 1), "2,001 characters, limit 2,000"),
         ("number", "5", "is not a number but the text '5'"),
@@ -54,8 +54,8 @@ def test_missing_fields_are_empty_where_they_are_optional():
         ("child", [], "is not an object but a list"),
         ("children", {}, "is not a list but an object"),
         ("children", [None], r"'a\[0\]' is not an object but null"),
-        ("time", "soon", "is no time such as"),
-        ("milliseconds", 1e15, "is no time in milliseconds"),
+        ("time", "soon", "is not a time such as"),
+        ("milliseconds", 1e15, "is not a time in milliseconds"),
     ],
 )
 def test_any_other_value_is_rejected_with_its_place(read, value, words):

@@ -46,7 +46,7 @@ def test_lower_is_better_unless_stated_otherwise_or_against_the_unit(parsed, sta
     ("text", "words"),
     [
         ("PERFHERDER_DATA: see above\n", "line 1 has no JSON"),
-        ('ok\nPERFHERDER_DATA: {"framework": {"na\n', "line 2 is not whole JSON"),
+        ('ok\nPERFHERDER_DATA: {"framework": {"na\n', "line 2 is not complete JSON"),
         ('PERFHERDER_DATA: {"framework": {}, "suites": []}\n', "'name' is missing"),
     ],
 )

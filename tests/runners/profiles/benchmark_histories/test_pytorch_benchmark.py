@@ -39,7 +39,7 @@ def test_a_record_that_was_not_uploaded_has_no_commit_and_no_time(parsed):
 def test_milliseconds_are_no_timestamp(parsed):
     record = PYTORCH_V3[0] | {"timestamp": 1767600000000}
 
-    with pytest.raises(HistoryFileError, match="no time in seconds since 1970"):
+    with pytest.raises(HistoryFileError, match="not a time in seconds since 1970"):
         list(read_pytorch_benchmark(parsed([record])))
 
 

@@ -6,7 +6,7 @@ from perfledger.profile import Bucket
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.device_scopes import LITTLE_WORK
-from perfledger_profiles.timeline.memory_timeline import MAX_POINTS
+from perfledger_profiles.timeline.memory import MAX_POINTS
 
 
 def test_each_kept_step_has_its_number_and_its_buckets_sum_to_it(steps):

@@ -151,7 +151,7 @@ def test_at_most_five_lines_are_kept(make, write):
     ],
 )
 def test_a_file_of_anything_else_is_an_error_with_its_name(write, value):
-    with pytest.raises(ProfileError, match=r"0\.lines\.json is no record of a step: "):
+    with pytest.raises(ProfileError, match=r"0\.lines\.json is not a record of a step: "):
         read_step_record(write(value))
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from perfledger.meters.device_meter import FEWEST_WINDOW_STEPS, MOST_WINDOW_STEPS, USUAL_EFFORT
+from perfledger.meters.device import FEWEST_WINDOW_STEPS, MOST_WINDOW_STEPS, USUAL_EFFORT
 from perfledger.meters.torch_profile import WARMUP, trace
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]

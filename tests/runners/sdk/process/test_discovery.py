@@ -156,7 +156,7 @@ def test_a_path_that_leads_out_of_the_checkout_is_the_wrong_code(write, path):
     assert keys(found) == ["benchmarks.e:work"]
     (broken,) = found.broken
     assert (broken.path, broken.reason) == (path, FailureReason.WRONG_CODE)
-    assert "leads out of the checkout, where base and head would run the same" in broken.detail
+    assert "points outside the checkout, where base and head would run the same" in broken.detail
 
 
 @pytest.mark.parametrize("path", ["perfledger/__init__.py", "src/perfledger.py"])

@@ -10,7 +10,7 @@ from perfledger.failure_reason import UnmeasurableError
 from perfledger.measuring.rank_link import RankPlace, join_ranks
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.clock import HostClock
-from perfledger.meters.device_meter import (
+from perfledger.meters.device import (
     MOST_WINDOW_STEPS,
     USUAL_EFFORT,
     HostMeter,

@@ -121,7 +121,7 @@ def test_arrays_that_an_earlier_set_up_gave_away_are_refused():
     shared = array()
     step_of("jit:donate", lambda state: state + 1, shared).run()
 
-    with pytest.raises(UnmeasurableError, match="make it in the set-up"):
+    with pytest.raises(UnmeasurableError, match="create it in the set-up"):
         step_of("jit:donate", lambda state: state + 1, shared)
 
 

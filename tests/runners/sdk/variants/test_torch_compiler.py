@@ -57,7 +57,7 @@ def test_a_function_that_hit_the_recompile_limit_is_not_that_variant():
     counts = read_counts(utils)
 
     assert counts.limits_hit == 1
-    with pytest.raises(UnmeasurableError, match="until torch's limit"):
+    with pytest.raises(UnmeasurableError, match="up to torch's limit"):
         compile_remarks(COMPILE, counts, Device.CPU)
 
 

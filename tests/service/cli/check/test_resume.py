@@ -12,7 +12,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.measuring.paired_runs import pair_order
 from tests.service.short_runs import PROGRAM
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.jobs.job_slot import JobSlot
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
+from perfledger_runners.jobs.slot import JobSlot
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices.quarantines import add_quarantine, device_for
@@ -303,7 +303,7 @@ def test_a_job_is_not_measured_where_it_finds_itself_on_a_quarantined_device(
 
     assert (job.state, job.attempts) == ("queued", 1)
     assert job.reason.startswith("exit status 6: ")
-    assert f"{machine.device_name} is in quarantine" in job.reason
+    assert f"{machine.device_name} has been in quarantine" in job.reason
     assert site.jobs.works == []
 
 
@@ -327,7 +327,7 @@ def test_of_killed_runners_no_result_is_lost_and_none_stored_twice():
     [
         (("--lease", "1h30m"), "is not a duration"),
         (("--lease", "2h"), "1 s to 60 minutes"),
-        (("--name", "../x"), "no runner's name"),
+        (("--name", "../x"), "not a valid name of a runner"),
         (("--launcher", "absent.toml"), "absent.toml cannot be read"),
         (("--launcher", "exec.toml"), "name what they measure with --machine-class"),
     ],

@@ -45,7 +45,7 @@ def test_an_old_price_is_said_to_be(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "error", "reason"),
     [
-        (("p5.48xlarge/on_demand", "--devices", "8"), UsageError, "no commitment for years"),
+        (("p5.48xlarge/on_demand", "--devices", "8"), UsageError, "not a multi-year commitment"),
         ((YEAR[2], "--devices", "12"), UsageError, "give a multiple"),
         (("p5.48xlarge/savings_plan/2y", "--devices", "8"), NotFoundError, "2y"),
     ],

@@ -117,7 +117,10 @@ def test_what_is_left_out_is_said_below():
         (("timings.csv", "--clone", "models"), "timings.csv is not read as another tool's history"),
         (("bmf",), "with --clone"),
         (("records.json",), "with --clone"),
-        (("data.js", "--from", "excel"), "'excel' is no tool whose history is read: choose from"),
+        (
+            ("data.js", "--from", "excel"),
+            "'excel' is not a tool whose history can be read: choose from",
+        ),
         (("data.js", "--from", "asv"), r"data\.js has no benchmarks\.json"),
     ],
 )

@@ -163,7 +163,7 @@ def test_use_of_devices_counted_without_a_job_that_had_not_ended_is_unknown(run,
     for command in ("queue", "simulate"):
         shown = " ".join(run(command, unfinished).split())
 
-        assert "8 devices, besides those of jobs that the log does not show whole" in shown
+        assert "8 devices, not counting jobs that the log shows only in part" in shown
         assert "at least" not in shown
     (recorded, replayed) = json.loads(run("queue", unfinished, "--json"))["waits"]
     assert (recorded["utilization"], replayed["utilization"]) == (None, None)

@@ -74,7 +74,7 @@ def test_a_backup_that_cannot_be_read_again_gets_no_name(back_up, tmp_path, monk
         file.write(b"PK")
 
     monkeypatch.setattr(backup_module, "write_backup", write_half)
-    with pytest.raises(UsageError, match="it is no backup, or was cut off"):
+    with pytest.raises(UsageError, match="it is not a backup, or was cut off"):
         back_up(tmp_path / "ledger.zip")
 
     assert not [path for path in tmp_path.iterdir() if "ledger.zip" in path.name]

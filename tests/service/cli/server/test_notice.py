@@ -57,5 +57,5 @@ def test_a_target_that_cannot_be_is_refused(server_notice, words, message):
 
 
 def test_what_is_not_there_is_not_removed(server_notice):
-    with pytest.raises(NotFoundError, match="no notices go there: no webhook chat"):
+    with pytest.raises(NotFoundError, match="notices have no target webhook chat"):
         server_notice("remove", "octo/models", "webhook", "chat")

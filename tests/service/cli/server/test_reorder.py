@@ -36,13 +36,13 @@ def test_a_project_is_reordered_by_a_clone(engine, judged, make_bundle, history,
 def test_nobody_is_asked_without_a_source(server):
     server("project", "add", "octo/models")
 
-    with pytest.raises(UsageError, match="nobody knows the order of octo/models"):
+    with pytest.raises(UsageError, match="the order of octo/models"):
         server("reorder", "octo/models")
 
 
 def test_a_project_may_trust_its_runners_from_the_start(server):
     server("project", "add", "octo/models", "--trust", "runners")
 
-    assert "by the word of the runners" in server("reorder", "octo/models")
+    assert "according to the runners" in server("reorder", "octo/models")
     with pytest.raises(UsageError):
         server("reorder", "octo/models", "--trust", "github")

@@ -65,7 +65,7 @@ def test_the_tables_of_the_workflow_must_not_be_there(backup, restore, tmp_path)
 @pytest.mark.slow(ci_only=True)
 def test_a_backup_that_is_cut_off_leaves_no_database(backup, restore, tmp_path):
     backup.write_bytes(backup.read_bytes()[:-30])
-    with pytest.raises(UsageError, match="it is no backup, or was cut off"):
+    with pytest.raises(UsageError, match="it is not a backup, or was cut off"):
         restore(backup)
 
     assert not list(tmp_path.glob("new.db*"))

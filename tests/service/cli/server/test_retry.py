@@ -29,7 +29,7 @@ def test_what_waits_is_shown_with_its_reason_and_retried_once(
 
 
 def test_where_nothing_waits_it_says_so(retry):
-    assert retry().strip() == "Nothing failed and nothing waits."
+    assert retry().strip() == "No upload failed, and none is waiting."
     assert json.loads(retry("--json"))["uploads"] == []
 
 

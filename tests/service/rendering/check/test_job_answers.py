@@ -29,7 +29,7 @@ def said(**values):
             {"stage": JobStage.OVER_BUDGET, "budget_until": date(2026, 11, 30)},
             "in the queue; the budget of this project's jobs is used up until 2026-11-30",
         ),
-        ({"stage": JobStage.RETRYING, "reason": "it failed"}, "to be tried again: it failed"),
+        ({"stage": JobStage.RETRYING, "reason": "it failed"}, "will be tried again: it failed"),
         ({"stage": JobStage.QUEUED}, "in the queue, the next one"),
         ({"stage": JobStage.QUEUED, "jobs_before": 1}, "in the queue, 1 job is before it"),
         ({"stage": JobStage.QUEUED, "jobs_before": 2}, "in the queue, 2 jobs are before it"),

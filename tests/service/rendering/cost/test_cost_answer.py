@@ -142,7 +142,8 @@ def test_the_lowest_median_is_about_as_much_as_what_is_cheapest_in_more_draws():
 
 def test_without_anything_to_rent_nothing_is_said_about_owning():
     assert sentence(OWNED).endswith(
-        "costs least owned (onprem): 5.00 USD, the only option of H100-80GB here that may rank."
+        "costs least owned (onprem): 5.00 USD, the only option of H100-80GB here that can be "
+        "ranked."
     )
 
 

@@ -52,7 +52,7 @@ def test_the_dearest_change_is_named_with_its_interval():
     values = values_of(history_of(PRICED, UNPRICED))
 
     assert values["summary"].replace("\N{NO-BREAK SPACE}", " ") == (
-        "1 of 2 changes have a price; the dearest is gpt:step in default branch, "
+        "1 of 2 changes have a price; the most expensive is gpt:step in default branch, "
         "+9,000 USD a year (8,000 to 10,000)."
     )
     assert len(values["changes"].rows) == len(values["unpriced"].rows) == 1

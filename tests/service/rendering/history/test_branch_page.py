@@ -210,8 +210,8 @@ def test_a_project_without_commits_says_how_to_measure_the_first():
     ("unattested", "words"),
     [
         (0, "No commit of the default branch has been measured yet."),
-        (1, "1 measured commit is of the default branch only by the word of its bundle"),
-        (3, "3 measured commits are of the default branch only by the word of their bundles"),
+        (1, "1 measured commit is on the default branch only according to its bundle"),
+        (3, "3 measured commits are on the default branch only according to their bundles"),
     ],
 )
 def test_a_branch_without_places_says_how_many_commits_only_bundles_claim(unattested, words):

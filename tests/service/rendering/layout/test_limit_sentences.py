@@ -63,10 +63,10 @@ def test_a_limit_that_cannot_be_told_is_said_once_for_all_its_workloads():
     limits = judged("flops > 5 %", "compiled_memory > device", device_bytes=None)
 
     assert list(unknown_sentences(limits)) == [
-        "fail_on flops > 5 % cannot be told for m:g: head has no such count",
+        "fail_on flops > 5 % cannot be evaluated for m:g: head has no such count",
         (
-            "fail_on compiled_memory > device cannot be told for m:f: the memory of the device is "
-            "unknown"
+            "fail_on compiled_memory > device cannot be evaluated for m:f: the memory of the "
+            "device is unknown"
         ),
-        "fail_on compiled_memory > device cannot be told for m:g: head has no such count",
+        "fail_on compiled_memory > device cannot be evaluated for m:g: head has no such count",
     ]

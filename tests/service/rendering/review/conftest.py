@@ -18,7 +18,7 @@ from perfledger_cost_models.review.build import ReviewInputs, build_review
 from perfledger_cost_models.review.document import Review, UnknownFigure
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
-from perfledger_runners.bundles.bundle_files import write_bundle
+from perfledger_runners.bundles.files import write_bundle
 from perfledger_service.rendering.review.xlsx import review_xlsx
 from perfledger_service.settings.service import price_settings
 from perfledger_service.usecases.review.review import ReviewRequest, review

@@ -14,8 +14,7 @@ def shown(order):
 
 def test_an_order_says_whose_word_it_is_and_how_much_moved():
     assert shown(ORDER) == (
-        "octo/models: 1 measured commit on the default branch, 2 commits moved\n"
-        "by the word of GitHub"
+        "octo/models: 1 measured commit on the default branch, 2 commits moved\naccording to GitHub"
     )
 
 

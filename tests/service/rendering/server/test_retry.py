@@ -27,4 +27,6 @@ def test_json_has_the_whole_id_and_null_without_a_pull_request():
 
 
 def test_without_uploads_it_says_so():
-    assert "Nothing failed and nothing waits." in plain_lines(to_terminal(retried_document([])))
+    assert "No upload failed, and none is waiting." in plain_lines(
+        to_terminal(retried_document([]))
+    )

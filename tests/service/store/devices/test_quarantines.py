@@ -55,7 +55,7 @@ def test_a_project_has_only_so_many_devices(session, project_id, monkeypatch):
     device_for(session, project_id, KEY)
 
     device_for(session, project_id, KEY)
-    with pytest.raises(ConflictError, match="has 1 devices, the limit, and this"):
+    with pytest.raises(ConflictError, match="already has 1 devices, the limit"):
         device_for(session, project_id, replace(KEY, name="GPU-1"))
 
 

@@ -98,5 +98,5 @@ def test_a_target_is_gone_with_its_notices(session, target, add):
     session.expire_all()
     assert notice_by_id(session, notice.id) is None
     assert projects_with_targets(session) == ()
-    with pytest.raises(NotFoundError, match="no issue"):
+    with pytest.raises(NotFoundError, match="notices have no target issue"):
         remove_target(session, 1, target.channel, target.address)

@@ -25,7 +25,7 @@ def test_a_backup_that_was_cut_off_anywhere_is_refused(backup):
     content = backup.read_bytes()
     for share in range(20):
         backup.write_bytes(content[: len(content) * share // 20])
-        with pytest.raises(UsageError, match="it is no backup, or was cut off"):
+        with pytest.raises(UsageError, match="it is not a backup, or was cut off"):
             verify_backup(backup)
 
 
@@ -134,7 +134,7 @@ def test_a_zip_file_of_something_else_is_refused(tmp_path):
     path = tmp_path / "photos.zip"
     with ZipFile(path, "w") as archive:
         archive.writestr("photo.jpg", b"")
-    with pytest.raises(UsageError, match="this is no backup: it has no manifest"):
+    with pytest.raises(UsageError, match="this is not a backup: it has no manifest"):
         verify_backup(path)
 
 

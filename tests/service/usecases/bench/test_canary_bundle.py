@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.records import Device, Machine
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_service.errors import NotMeasuredError
 from perfledger_service.usecases.bench.canary_bundle import canary_bundle

@@ -76,7 +76,7 @@ def test_announcing_again_changes_nothing(history, target):
 def test_what_no_pull_request_has_is_not_announced(history, target, site, head):
     (history.folder / "uncommitted").write_text("x", encoding="utf-8")
 
-    with pytest.raises(UsageError, match="no commit of a pull request"):
+    with pytest.raises(UsageError, match="not a commit of a pull request"):
         announce(history, target, head=head)
 
     assert site.jobs.checks == []

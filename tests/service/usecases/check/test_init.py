@@ -77,7 +77,7 @@ def test_nothing_is_written_outside_of_the_repository(tmp_path):
     (tmp_path / "outside").mkdir()
     (root / "benchmarks").symlink_to("../outside")
 
-    with pytest.raises(UsageError, match=r"benchmarks/example.py leads out of"):
+    with pytest.raises(UsageError, match=r"benchmarks/example.py points outside"):
         write_setup(root)
     assert not any((tmp_path / "outside").iterdir())
 

@@ -57,7 +57,7 @@ def test_what_cannot_be_told_of_a_limit_is_said_and_fails_nothing(reported):
     assert report.conclusion is Conclusion.SUCCESS
     assert report.limits[0].reason == "base's count is not complete"
     assert (
-        "fail_on flops > 5 % cannot be told for gpt:step: base's count is not complete"
+        "fail_on flops > 5 % cannot be evaluated for gpt:step: base's count is not complete"
         in report.notes
     )
 

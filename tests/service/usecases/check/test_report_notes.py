@@ -67,7 +67,7 @@ def test_a_change_says_which_of_wall_time_cpu_time_and_use_moved(notes_of):
 
     assert note == (
         "gpt:step: step time regressed, CPU time unchanged; it kept 90 % of its cores busy on base "
-        "and 45 % on head, which other load changes too and is not judged"
+        "and 45 % on head, which is not judged because other load changes it, too"
     )
 
 

@@ -7,8 +7,8 @@ import pytest
 from perfledger.records import Device, Machine
 from perfledger_runners.checkouts.git import git
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.jobs.job_slot import JobSlot
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
+from perfledger_runners.jobs.slot import JobSlot
 from perfledger_service.usecases.check.runner import (
     PERFLEDGER,
     JobCommands,

@@ -112,7 +112,7 @@ def test_what_was_judged_after_a_comment_is_not_accepted_by_it(regressed, discus
     discussion.carry_out(receipt)
 
     assert discussion.check["conclusion"] == "failure"
-    assert "was there when this was written" in discussion.answers[0]
+    assert "had no result when this was written" in discussion.answers[0]
 
 
 @pytest.mark.slow(ci_only=True)

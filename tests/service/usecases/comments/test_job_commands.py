@@ -309,7 +309,7 @@ def test_a_push_between_a_permission_and_its_turn_revokes_it(jobs, fork):
     push(fork)  # GitHub's API still has the commit before
     fork.carry_out(receipt)
 
-    assert "pushed over" in fork.answer
+    assert "replaced by a push" in fork.answer
     assert jobs() == ()
 
 
@@ -344,7 +344,7 @@ def test_a_permission_that_waited_does_not_undo_a_later_revocation(jobs, fork):
     fork.say("alice", "/perfledger disallow")
     fork.carry_out(receipt)
 
-    assert any("t was revoked, or pushed over" in one for one in fork.answers)
+    assert any("t has since been revoked, or replaced by a push" in one for one in fork.answers)
     assert jobs() == ()
 
 

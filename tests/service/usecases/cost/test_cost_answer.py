@@ -124,7 +124,7 @@ def test_a_single_option_has_nothing_beside_it(compare):
     assert set(options) == {answer["cheapest"]}
     assert answer["runner_up"] is None
     assert answer["switches"] == answer["required_speeds"] == []
-    assert "the only option of A100-40GB here that may rank" in answer["sentences"][0]
+    assert "the only option of A100-40GB here that can be ranked" in answer["sentences"][0]
 
 
 def test_options_that_cost_the_same_are_said_to(compare, tmp_path):

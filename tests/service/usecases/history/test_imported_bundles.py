@@ -13,8 +13,8 @@ from perfledger_profiles.benchmark_histories.benchmark_results import (
     HistoryFormat,
 )
 from perfledger_profiles.benchmark_histories.commit_order import CommitLine
-from perfledger_runners.bundles.bundle_checks import MAX_WORKLOADS
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
+from perfledger_runners.bundles.validation import MAX_WORKLOADS
 from perfledger_service.usecases.history.imported_bundles import content_of, imported_history
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
 
@@ -101,7 +101,7 @@ def test_a_value_that_a_commit_has_already_is_stored_once_and_counted_as_left_ou
     imported = history(*results)
 
     assert [one.points for one in imported.series] == [2]
-    assert imported.left_out == {"with a value that their commit has already": 1}
+    assert imported.left_out == {"whose commit already has a value": 1}
 
 
 def test_of_results_with_one_value_the_same_is_stored_in_whatever_order_they_are():
@@ -163,8 +163,8 @@ def test_readings_whose_median_is_not_the_value_are_left_out_of_it(samples):
     [
         ({"is_dirty": True}, "of uncommitted changes"),
         ({"commit": ""}, "without a commit"),
-        ({"commit": "abc1234"}, "whose commit is no whole hash"),
-        ({"commit": "z" * 40}, "whose commit is no whole hash"),
+        ({"commit": "abc1234"}, "whose commit is not a full hash"),
+        ({"commit": "z" * 40}, "whose commit is not a full hash"),
         ({"value": math.nan}, "without a value"),
         ({"value": 0.0}, "that is not above zero"),
         ({"value": -1.0}, "that is not above zero"),

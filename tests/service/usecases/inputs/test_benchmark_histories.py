@@ -194,14 +194,14 @@ def test_a_damaged_file_of_a_history_is_an_error_and_not_left_out(tmp_path):
     shutil.copytree(RECORDINGS / "pytest_benchmark", tmp_path / "h")
     (tmp_path / "h" / "0003.json").write_text('{"machine_info": ')
 
-    with pytest.raises(UsageError, match=r"0003\.json is not whole JSON"):
+    with pytest.raises(UsageError, match=r"0003\.json is not complete JSON"):
         read_benchmark_histories(tmp_path / "h")
 
 
 def test_a_damaged_script_is_an_error(tmp_path):
     path = write(tmp_path / "h", {"data.js": samples.ACTION_SCRIPT[:-5]}) / "data.js"
 
-    with pytest.raises(UsageError, match=r"data\.js is not whole JSON"):
+    with pytest.raises(UsageError, match=r"data\.js is not complete JSON"):
         read_benchmark_histories(path)
 
 

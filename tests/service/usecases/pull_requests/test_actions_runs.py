@@ -163,5 +163,5 @@ def test_a_run_takes_its_project_to_the_name_that_its_repository_has_now(any_eng
 def test_a_name_that_no_repository_has_renames_nothing(any_engine, now, name):
     let_runs_upload(any_engine, now)
 
-    with pytest.raises(UsageError, match="not owner/name"):
+    with pytest.raises(UsageError, match="is not a repository: give OWNER/NAME"):
         project_of_run(any_engine, run_of(repository=name))

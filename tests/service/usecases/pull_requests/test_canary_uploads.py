@@ -126,7 +126,7 @@ def test_a_job_has_one_result_and_other_canaries_of_it_are_not_stored(engine, re
     receive(a_canary_bundle(1), job_id=job_id)
 
     for _ in range(2):
-        with pytest.raises(ConflictError, match="has a result already"):
+        with pytest.raises(ConflictError, match="already has a result"):
             receive(a_canary_bundle(2), job_id=job_id)
     assert rows(engine, CanaryRunRow) == 1
 

@@ -6,7 +6,7 @@ import pytest
 
 from perfledger.bundle import Plan
 from perfledger.records import Device, Machine
-from perfledger_runners.bundles.bundle_checks import MAX_CLASSES
+from perfledger_runners.bundles.validation import MAX_CLASSES
 from perfledger_service.errors import UsageError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.uploads import restart_upload, upload_by_id
@@ -168,7 +168,7 @@ def test_a_green_class_waits_for_the_planned_one_until_its_deadline(site):
 
     title = "Not measured on *A100* (cuda), 1 of 2 machine classes"
     assert site.check == ("completed", "failure", title)
-    assert "no report arrived until its deadline" in site.comment.replace("`", "")
+    assert "no report arrived by its deadline" in site.comment.replace("`", "")
 
 
 @pytest.mark.slow(ci_only=True)

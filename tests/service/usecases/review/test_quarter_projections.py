@@ -16,7 +16,7 @@ from perfledger.step_work import (
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.projection.projection import Projection
 from perfledger_cost_models.review.quarter import quarter_of
-from perfledger_runners.bundles.bundle_files import write_bundle
+from perfledger_runners.bundles.files import write_bundle
 from perfledger_service.usecases.review.quarter_projections import (
     ProjectionTargets,
     projection_check,

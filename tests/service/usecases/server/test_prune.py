@@ -154,7 +154,7 @@ def test_nothing_is_removed_while_a_project_with_own_periods_has_another_name(
         {RetentionClass.BUNDLES: 90}, {"octo/old-name": {RetentionClass.BUNDLES: None}}
     )
     for is_dry_run in (True, False):
-        with pytest.raises(SettingsError, match="octo/old-name, which is no project here"):
+        with pytest.raises(SettingsError, match="octo/old-name, which is not a project here"):
             prune(old_name, is_dry_run=is_dry_run)
 
     assert removed_parts(upload) == set()

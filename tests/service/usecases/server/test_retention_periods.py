@@ -67,5 +67,5 @@ def test_a_project_that_is_not_there_is_named():
     policy = RetentionPolicy({}, read_own_periods(SETTING))
     check_projects(policy, ["octo/models", "Octo/Other", "octo/third"])
 
-    with pytest.raises(SettingsError, match="octo/other, which is no project here"):
+    with pytest.raises(SettingsError, match="octo/other, which is not a project here"):
         check_projects(policy, ["octo/models"])

@@ -27,7 +27,7 @@ WHAT_NOISE_IS = (
 )
 WHAT_STATES_ARE = (
     "States: how many settings the machine was measured in (driver, clocks, power cap, kernel, "
-    "governor and the like). With a new one the history of its series begins anew."
+    "governor and so on). A new state starts a new history of its series."
 )
 NO_ID = "no id: machines of this kind count as one"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from perfledger.process.discovery import import_roots, module_name
 from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Revision, WorkloadSpec
-from perfledger_runners.checkouts.checkout_difference import PROSE_SUFFIXES
+from perfledger_runners.checkouts.difference import PROSE_SUFFIXES
 from perfledger_runners.checkouts.python_code import is_same_code
 from perfledger_runners.checkouts.source_tree import is_below, listed
 from perfledger_runners.safe_text import clean_text

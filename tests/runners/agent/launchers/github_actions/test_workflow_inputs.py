@@ -81,11 +81,11 @@ def test_a_check_goes_on_without_spreads_that_cannot_be_sent(inputs_of, tmp_path
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("check", "--head=main"), "'main' is no hash"),
-        (("check", f"--head={HEAD}\n"), "is no hash"),
-        (("history", "bisect", "--", "m:f", BASE, "-x"), "'-x' is no hash"),
+        (("check", "--head=main"), "'main' is not a hash"),
+        (("check", f"--head={HEAD}\n"), "is not a hash"),
+        (("history", "bisect", "--", "m:f", BASE, "-x"), "'-x' is not a hash"),
         (("check", f"--head={HEAD}", "--workload=" + "x" * MAX_INPUTS), "more workloads than fit"),
-        (("bench", f"--head={HEAD}"), "a workflow runs check or history"),
+        (("bench", f"--head={HEAD}"), "a workflow can only run check or history"),
     ],
 )
 def test_a_command_that_no_workflow_can_run_is_refused(inputs_of, words, problem):

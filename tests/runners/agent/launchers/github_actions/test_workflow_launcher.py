@@ -34,7 +34,7 @@ CASES = {
     "a failed step": (("start", "fail"), None, "in step 'Measure' (https://github.example/octo"),
     "a cancelled run": (("start", "cancelled"), None, "cancelled on GitHub, or exceeded the"),
     "a run that cannot start": (("startup_failure",), None, "could not start the workflow"),
-    "a run without an artifact": (("start", "empty"), None, "ended well, but kept no result"),
+    "a run without an artifact": (("start", "empty"), None, "succeeded without a result"),
     "an artifact that is late": (("start", "empty", "succeed"), 0, ""),
     "a damaged artifact": (("start", "damaged"), None, "artifact of its run is damaged"),
     "a signal": (("start", "signal"), None, "signal 9 ended it"),

@@ -221,7 +221,7 @@ def test_kueue_admits_a_job_takes_it_back_and_admits_it_again(run, kubernetes, s
     done = run([*polls, steps["succeed"]], queue="measuring", queue_priority="nightly")
 
     assert done.ending.exit_status == 0
-    waits = "it waits again: it is suspended, as until Kueue admits it"
+    waits = "it waits again: it is suspended, perhaps until Kueue admits it"
     assert done.lines == ["it runs on gpu7", waits, "it runs on gpu7", "it ended on gpu7"]
 
 

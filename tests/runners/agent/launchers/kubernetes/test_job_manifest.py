@@ -6,6 +6,7 @@ import pytest
 import yaml
 from kubernetes_validate import ValidationError, validate
 
+from perfledger_runners.launchers.configuration import read_launcher_file
 from perfledger_runners.launchers.kubernetes.job_launcher import KubernetesLauncher
 from perfledger_runners.launchers.kubernetes.job_manifest import (
     MAX_ENTRIES,
@@ -17,7 +18,6 @@ from perfledger_runners.launchers.kubernetes.job_manifest import (
     literal_word,
 )
 from perfledger_runners.launchers.launcher import LauncherError, SubmissionLimits
-from perfledger_runners.launchers.launcher_file import read_launcher_file
 from tests.kubernetes_api import GUIDE, NEWEST_KUBERNETES, OLDEST_KUBERNETES, expand
 from tests.runners.agent.launchers.kubernetes.limits import LIMITS
 
@@ -135,10 +135,10 @@ def test_tpus_mig_slices_and_processors_alone_are_taken(make_settings):
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"command": ("check", "\udc80")}, "a word that is no UTF-8"),
+        ({"command": ("check", "\udc80")}, "a word that is not UTF-8"),
         ({"command": ("check", "x" * MAX_MANIFEST_BYTES)}, "the command is too long"),
-        ({"name": "Not_A_Label"}, "no name of a Job"),
-        ({"name": "a" * 64}, "no name of a Job"),
+        ({"name": "Not_A_Label"}, "not a valid name of a Job"),
+        ({"name": "a" * 64}, "not a valid name of a Job"),
     ],
 )
 def test_a_submission_that_cannot_run_there_is_refused(manifest, make_submission, values, problem):

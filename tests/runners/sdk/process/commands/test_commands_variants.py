@@ -11,8 +11,8 @@ from perfledger.failure_reason import UnmeasurableError
 from perfledger.process import measure_command
 from perfledger.protocol import Command, MeasuringEffort
 from perfledger.records import FailureReason
+from perfledger.variants.remarks import SEVERAL_RANKS
 from perfledger.variants.transformed_step import TransformedStep
-from perfledger.variants.variant_remarks import SEVERAL_RANKS
 
 NET = """
 import perfledger

@@ -104,7 +104,7 @@ def test_a_change_of_code_is_measured_whatever_reads_it(repository):
     ("changes", "flags", "reason"),
     [
         (COMMENT, {"skip": False}, None),
-        ({"NEW.md": ""}, {}, "NEW.md is on one side alone, or of another kind"),
+        ({"NEW.md": ""}, {}, "NEW.md exists on one side only, or is a different kind of file"),
         (COMMENT, {"build": "true"}, "each side runs in an environment that was built for it"),
         (
             {"bench/fast.py": WORKLOAD.format(module="fast", margin=0.4)},

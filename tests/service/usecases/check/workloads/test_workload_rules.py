@@ -28,7 +28,9 @@ def test_a_head_that_loosens_its_margin_is_judged_by_that_of_base():
 
     assert found.margins == {"bench.a:step": 0.02}
     (note,) = found.notes
-    assert note.replace("\N{NO-BREAK SPACE}", " ").endswith("2 % on base and of 20 % on head: the smaller one, 2 %, was used")
+    assert note.replace("\N{NO-BREAK SPACE}", " ").endswith(
+        "2 % on base and of 20 % on head: the smaller one, 2 %, was used"
+    )
 
 
 def test_a_head_that_sets_its_first_margin_cannot_exceed_the_configured_one():

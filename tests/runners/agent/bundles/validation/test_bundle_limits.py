@@ -9,7 +9,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.profile import Profile
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger.step_work import FLOPS, Count, CountedWork, StepWork
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 
 COUNT = Count(name=FLOPS, unit="FLOP", value=6e8, source="a counter")

@@ -63,7 +63,7 @@ def _fetch_allowed_fork(repository: Repository, job: RunnerJob) -> None:
     )
     newest = git(repository.root, "rev-parse", "FETCH_HEAD").decode().strip()
     if newest != job.head_sha:
-        msg = f"pull request #{job.pull_request} has another head by now: {newest}"
+        msg = f"pull request #{job.pull_request} has a newer head: {newest}"
         raise JobRefusedError(msg)
 
 

@@ -145,7 +145,7 @@ def read_launcher_file(path: Path, open_runs: RunsOpener) -> LauncherChoice:
         msg = f"{path} cannot be read: {error.strerror}"
         raise LauncherError(msg) from error
     if len(data) > MAX_LAUNCHER_FILE_BYTES:
-        msg = f"{path} has more than {MAX_LAUNCHER_FILE_BYTES} bytes: it describes no launcher"
+        msg = f"{path} has more than {MAX_LAUNCHER_FILE_BYTES} bytes: it is not a launcher file"
         raise LauncherError(msg)
     try:
         document: object = tomllib.loads(data.decode())

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.meters.clock import Clock
-from perfledger.meters.device_meter import DeviceMeter, HostMeter
+from perfledger.meters.device import DeviceMeter, HostMeter
 from perfledger.meters.jax_clock import JaxMeter, jax_device, load_jax
 from perfledger.meters.torch_clock import TorchMeter, load_torch, torch_device
 from perfledger.records import Device, FailureReason, Framework, WorkloadSpec

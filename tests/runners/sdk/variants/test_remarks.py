@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from perfledger.variants.result_difference import ResultArray, result_arrays
-from perfledger.variants.variant_remarks import (
+from perfledger.variants.remarks import (
     NO_NUMBERS,
     NO_REPETITION,
     FirstResult,
     first_result,
     variant_remarks,
 )
+from perfledger.variants.result_difference import ResultArray, result_arrays
 
 BREAK = "compiled in 2 parts"
 

@@ -7,9 +7,9 @@ import pytest
 
 from perfledger.compile_record import MAX_PROGRAMS, CompiledProgram, CompileRecord
 from perfledger.records import MemoryReadings
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
-from tests.runners.agent.bundles.bundle_checks.test_bundle_limits import BUNDLE
+from tests.runners.agent.bundles.validation.test_bundle_limits import BUNDLE
 
 PROGRAM = CompiledProgram(name="f", count=2, seconds=0.25)
 RECORD = CompileRecord(phases_s={"tracing": 0.25}, programs=(PROGRAM,))

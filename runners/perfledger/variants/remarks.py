@@ -8,8 +8,8 @@ from perfledger.variants.result_difference import ResultArray, result_arrays, re
 
 NO_NUMBERS = "its result has no numbers to compare: return the function's result"
 NO_REPETITION = (
-    "its result cannot be compared, as the step as it is written does not repeat its own after "
-    "another set-up: seed its random numbers"
+    "its result cannot be compared, because the step as it is written gives another result "
+    "after each set-up: seed its random numbers"
 )
 UNREADABLE = "its result cannot be compared"
 SEVERAL_RANKS = f"{UNREADABLE}: it runs in several ranks"

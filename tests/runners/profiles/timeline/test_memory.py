@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_profiles.timeline.memory_timeline import (
+from perfledger_profiles.timeline.memory import (
     MAX_POINTS,
     ONLY_CHANGES,
     totals_from_changes,

@@ -1,9 +1,9 @@
 import pytest
 
 from perfledger.failure_reason import UnmeasurableError
-from perfledger.meters.device_meter import HostMeter
+from perfledger.meters.choice import choose_meter, requested_device
+from perfledger.meters.device import HostMeter
 from perfledger.meters.jax_clock import JaxMeter
-from perfledger.meters.meter_choice import choose_meter, requested_device
 from perfledger.meters.torch_clock import TorchMeter
 from perfledger.records import Device, FailureReason, Framework, WorkloadSpec
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from perfledger_runners.bundles.bundle_files import MAX_PLAIN_BYTES, read_bundle
+from perfledger_runners.bundles.files import MAX_PLAIN_BYTES, read_bundle
 from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_runners.checkouts.git import RepositoryError
-from perfledger_runners.jobs.job_commits import JobRefusedError
-from perfledger_runners.jobs.job_slot import JobSlot, SlotState
+from perfledger_runners.jobs.commits import JobRefusedError
 from perfledger_runners.jobs.lease_keeper import LeaseKeeper
 from perfledger_runners.jobs.runner_job import RunnerJob
 from perfledger_runners.jobs.service_jobs import JobLostError, ServiceJobs
+from perfledger_runners.jobs.slot import JobSlot, SlotState
 from perfledger_runners.launchers.launcher import (
     Launcher,
     LauncherError,
@@ -198,7 +198,7 @@ class JobRunner:
         elif self.slot.bundle.exists():
             self._send_readable(job)
         elif ending is None:
-            self.say(f"job {job.id} is given back: the runner ends")
+            self.say(f"job {job.id} goes back to the queue: the runner is shutting down")
             self._tell(lambda lease: self.jobs.give_back(job.id, lease))
         elif status in job.kind.statuses_without_bundle:
             reason = self._last_words()

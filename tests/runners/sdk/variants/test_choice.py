@@ -5,8 +5,8 @@ import pytest
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.records import Device, FailureReason, Framework, WorkloadSpec
 from perfledger.registration.variant_name import VariantKind
+from perfledger.variants.choice import transform_step
 from perfledger.variants.transformed_step import FunctionCall
-from perfledger.variants.variant_choice import transform_step
 from perfledger.workload import PreparedStep
 
 CALL = FunctionCall(abs, (-3,))

@@ -6,7 +6,7 @@ import pytest
 
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.jobs.job_commits import JobRefusedError, fetch_commits
+from perfledger_runners.jobs.commits import JobRefusedError, fetch_commits
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 
 
@@ -78,7 +78,7 @@ def test_an_allowance_ends_with_the_next_push(origin, make_job):
     )
     origin.push("worse", "refs/pull/7/head")
 
-    with pytest.raises(JobRefusedError, match="another head by now"):
+    with pytest.raises(JobRefusedError, match="newer head"):
         fetch_commits(origin.clone, allowed)
 
 

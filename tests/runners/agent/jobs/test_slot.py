@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger_runners.jobs.job_slot import RunnerNameError, open_slot
+from perfledger_runners.jobs.slot import RunnerNameError, open_slot
 
 
 def test_a_runner_that_begins_again_has_the_lease_of_its_last_process(tmp_path):
@@ -55,5 +55,8 @@ def test_two_runners_of_one_name_do_not_run_at_once(tmp_path):
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "-x", "x" * 101])
 def test_a_name_is_no_path(tmp_path, name):
-    with pytest.raises(RunnerNameError, match="no runner's name"), open_slot(tmp_path, name):
+    with (
+        pytest.raises(RunnerNameError, match="not a valid name of a runner"),
+        open_slot(tmp_path, name),
+    ):
         pass

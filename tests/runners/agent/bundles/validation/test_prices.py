@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.bundle import Commitment, CostPolicy, FleetUse, PricingConfig
-from perfledger_runners.bundles import bundle_checks
+from perfledger_runners.bundles import validation as bundle_checks
 from perfledger_runners.bundles.value_checks import BundleError
 
 POOL = Commitment(where="onprem-8xH100", devices=64, busy_hours_per_year=1e5, job_hours=2.0)

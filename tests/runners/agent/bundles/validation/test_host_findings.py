@@ -7,8 +7,8 @@ import pytest
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.records import Device, FindingLevel, HostFinding, Machine, Revision
-from perfledger_runners.bundles.bundle_checks import MAX_FINDINGS
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
+from perfledger_runners.bundles.validation import MAX_FINDINGS
 from perfledger_runners.bundles.value_checks import BundleError
 
 FINDING = HostFinding(name="turbo", level=FindingLevel.NOISY, detail="on", advice="turn it off")

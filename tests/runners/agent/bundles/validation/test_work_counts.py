@@ -13,7 +13,7 @@ from perfledger.step_work import (
     CountedWork,
     StepWork,
 )
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 
 COUNT = Count(name=FLOPS, unit="FLOP", value=1.2e9, source="a counter")

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from perfledger_runners.checkouts.checkout_difference import ContentDifference, compare_checkouts
+from perfledger_runners.checkouts.difference import ContentDifference, compare_checkouts
 
 FILES = {"pkg/core.py": "x = 1\n", "data/a.bin": "0123", "run.sh": "echo\n", "README.md": "Hi\n"}
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from perfledger.process.process_state import preserved_state
+from perfledger.process.state import preserved_state
 
 
 def test_the_current_folder_comes_back(tmp_path):

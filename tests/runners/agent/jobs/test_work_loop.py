@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from perfledger_runners.checkouts.git import RepositoryError
-from perfledger_runners.jobs.job_commits import JobRefusedError
-from perfledger_runners.jobs.job_runner import MAX_STARTS, Drain, JobRunner, RunnerOptions
-from perfledger_runners.jobs.job_slot import open_slot
+from perfledger_runners.jobs.commits import JobRefusedError
+from perfledger_runners.jobs.slot import open_slot
+from perfledger_runners.jobs.work_loop import MAX_STARTS, Drain, JobRunner, RunnerOptions
 from perfledger_runners.launchers.launcher import (
     LauncherError,
     SubmissionState,

@@ -109,7 +109,10 @@ def open_slot(folder: Path, name: str) -> Generator[JobSlot]:
     Raises RunnerNameError.
     """
     if not _NAME.fullmatch(name):
-        msg = f"{name[:40]!r} is no runner's name: use up to 100 letters, digits, '-', '_' and '.'"
+        msg = (
+            f"{name[:40]!r} is not a valid name of a runner: use up to 100 letters, digits, '-', "
+            "'_' and '.'"
+        )
         raise RunnerNameError(msg)
     slot = JobSlot(folder / name)
     slot.folder.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,12 @@
 import pytest
 
-from perfledger_runners.launchers.github_actions.workflow_launcher import WorkflowLauncher
-from perfledger_runners.launchers.launcher import LauncherError, SubmissionLimits
-from perfledger_runners.launchers.launcher_file import (
+from perfledger_runners.launchers.configuration import (
     MAX_LAUNCHER_FILE_BYTES,
     MAX_LIMIT_MINUTES,
     read_launcher_file,
 )
+from perfledger_runners.launchers.github_actions.workflow_launcher import WorkflowLauncher
+from perfledger_runners.launchers.launcher import LauncherError, SubmissionLimits
 from perfledger_runners.launchers.local_processes import LocalProcesses
 
 EXEC = 'kind = "exec"\ncommand = ["ssh", "gpu7", "{shell_command}"]\n'
@@ -101,7 +101,7 @@ def test_a_name_that_github_has_not_is_refused(read, word, other):
         (GITHUB + "runs_on = 1", "unknown field `runs_on`"),
         (b"\xff\xfe", "launcher.toml"),
         ("not toml", "launcher.toml"),
-        ("#" * (MAX_LAUNCHER_FILE_BYTES + 1), "describes no launcher"),
+        ("#" * (MAX_LAUNCHER_FILE_BYTES + 1), "it is not a launcher file"),
     ],
 )
 def test_a_file_that_describes_no_launcher_is_refused_by_name(read, content, problem):

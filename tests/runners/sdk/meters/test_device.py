@@ -1,7 +1,7 @@
 import pytest
 
 from perfledger.meters.clock import HostClock
-from perfledger.meters.device_meter import HostMeter, median_first, window_steps
+from perfledger.meters.device import HostMeter, median_first, window_steps
 
 
 def test_the_hosts_meter_knows_time_and_memory_and_no_more(tmp_path):

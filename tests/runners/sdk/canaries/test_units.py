@@ -1,6 +1,6 @@
 """The units of work of the canaries, worked out by hand."""
 
-from perfledger.canaries import canary_units
+from perfledger.canaries import units as canary_units
 
 
 def test_units_are_what_must_be_computed_or_moved():

@@ -12,7 +12,7 @@ import msgspec
 
 from perfledger.bundle import BUNDLE_FORMAT, BUNDLE_VERSION, Bundle
 from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
-from perfledger_runners.bundles.bundle_checks import check_bundle
+from perfledger_runners.bundles.validation import check_bundle
 from perfledger_runners.bundles.value_checks import BundleError, check_values
 
 # Three million samples in full; 200 metrics x 20 samples are 0.1 % of it.

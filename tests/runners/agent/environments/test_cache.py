@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from perfledger_runners.environments.environment_cache import (
+from perfledger_runners.environments.cache import (
     COMPLETE_FILE,
     PRIVATE_FILE,
     EnvironmentCache,

@@ -11,7 +11,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger.step_evidence import ResultState, StepEvidence
 from perfledger.step_work import FLOPS, Count, CountedWork, StepWork
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 
 COUNT = Count(name=FLOPS, unit="FLOP", value=6e8, source="a counter", is_complete=False)
@@ -133,7 +133,7 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
         ((), {"same_code": ["m:f"], "skipped": {"m:f": "same code"}}, "same_code: not a skipped"),
         ((), {"same_code": ["m:g"], "skipped": {"m:g": "same code"}}, "same_code: not a skipped"),
         ((), {"same_code": "m:f"}, "same_code"),
-        ((), {"fail_on": ["flops < 5 %"]}, "fail_on: 'flops < 5 %' is no limit"),
+        ((), {"fail_on": ["flops < 5 %"]}, "fail_on: 'flops < 5 %' is not a limit"),
         ((), {"fail_on": ["flops > 5 %"] * 21}, "fail_on: more than 20"),
         ((), {"fail_on": "flops > 5 %"}, "fail_on"),
         ((), {"fail_on": [5]}, "fail_on"),

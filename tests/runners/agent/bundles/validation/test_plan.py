@@ -7,8 +7,8 @@ import pytest
 
 from perfledger.bundle import Bundle, KnownSpread, Plan
 from perfledger.records import Device, Machine, Revision
-from perfledger_runners.bundles.bundle_checks import MAX_SPREADS
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
+from perfledger_runners.bundles.validation import MAX_SPREADS
 from perfledger_runners.bundles.value_checks import BundleError
 
 KNOWN = KnownSpread(

@@ -8,7 +8,7 @@ from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import STEP_TIME
 from perfledger.package_code import MAX_PACKAGES, CompiledModule, LoadedPackage
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
-from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 
 PACKAGE = LoadedPackage(

@@ -29,8 +29,8 @@ from perfledger.records import (
     Side,
     WorkloadSpec,
 )
-from perfledger_runners.bundles import bundle_files
-from perfledger_runners.bundles.bundle_files import read_bundle, write_bundle
+from perfledger_runners.bundles import files as bundle_files
+from perfledger_runners.bundles.files import read_bundle, write_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 from tests.tries import tries
 
