@@ -1,17 +1,21 @@
 """Times a step that several ranks run together: the slowest rank's time is the step's."""
 
+import time
 from collections.abc import Callable
 
 from perfledger.measuring.rank_link import ExchangeKind, RankLink
 from perfledger.meters.clock import Clock
 
+# From the barrier to the start of a step: time for all ranks to wake and hear of it.
+LEAD_S = 0.002
+
 
 class RankClock:
     """A clock that starts each step on all ranks at once and returns the slowest rank's time.
 
-    The ranks wait for each other before each step, outside the timing. Aligned by the number of the
-    step alone, a rank that returned early would start its next step early, and the time that it
-    then waits for the others in a collective would count.
+    The ranks wait for each other before each step, outside the timing, and then until a common
+    moment of this host's clock. Without it the rank that lets the others go, which is awake, would
+    start first and wait for them in a collective: its step would always be the longest.
 
     All ranks get the same time, so that their loops decide alike how many steps there are.
     """
@@ -23,9 +27,15 @@ class RankClock:
     def time(self, step: Callable[[], object]) -> float:
         """Run `step` once, on all ranks, and return the slowest rank's seconds."""
         self._link.exchange(ExchangeKind.BARRIER)
+        self._wait_for_start()
         times = self._link.exchange_seconds(self._clock.time(step))
         self._readings_s.append(times)
         return max(times)
+
+    def _wait_for_start(self) -> None:
+        """Sleep until a moment that rank 0 chooses: it too has to be woken then."""
+        starts = self._link.exchange_seconds(time.monotonic() + LEAD_S)
+        time.sleep(max(0.0, starts[0] - time.monotonic()))
 
     def slowest_s(self, seconds: float) -> float:
         """Return the most of what all ranks took for something that none of them timed."""

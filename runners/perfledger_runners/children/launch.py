@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfledger.records import Framework, WorkloadSpec
+from perfledger.workload import DEVICES_PARAMETER
 
 TORCHRUN = "torchrun --nproc-per-node={devices}"
 DEVICES_WORD = "{devices}"
@@ -75,9 +76,13 @@ class Launch:
 def launch_of(spec: WorkloadSpec, default: str) -> Launch | None:
     """Return how a workload of several devices is started; None for a usual one.
 
-    `default` is the configured command, for workloads that have none of their own.
+    `default` is the configured command, for workloads that have none of their own. A grid of
+    numbers of devices is started alike at each of them: with one device it is one rank, as its
+    code joins the others in any case.
     """
-    if spec.devices == 1 and not spec.launch:
-        return None
     by_framework = TORCHRUN if spec.framework is Framework.TORCH else ""
-    return Launch(spec.launch or default or by_framework, spec.devices, spec.framework)
+    command = spec.launch or default or by_framework
+    is_rank_of_grid = bool(command) and DEVICES_PARAMETER in spec.params
+    if spec.devices == 1 and not spec.launch and not is_rank_of_grid:
+        return None
+    return Launch(command, spec.devices, spec.framework)

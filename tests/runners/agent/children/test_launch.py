@@ -28,6 +28,19 @@ def test_one_device_needs_no_launch():
 
 
 @pytest.mark.parametrize(
+    ("default", "framework", "launch"),
+    [
+        ("", Framework.TORCH, Launch(TORCHRUN, 1, Framework.TORCH)),
+        ("srun", Framework.JAX, Launch("srun", 1, Framework.JAX)),
+        ("", Framework.JAX, None),
+        ("", Framework.HOST, None),
+    ],
+)
+def test_one_device_of_a_grid_is_started_as_its_other_numbers_are(default, framework, launch):
+    assert launch_of(spec(params={"devices": 1}, framework=framework), default) == launch
+
+
+@pytest.mark.parametrize(
     ("own", "default", "framework", "command"),
     [
         ("mpirun -n {devices}", "srun", Framework.TORCH, "mpirun -n {devices}"),

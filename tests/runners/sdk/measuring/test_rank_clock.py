@@ -4,7 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from perfledger.measuring.rank_clock import RankClock
+from perfledger.measuring.rank_clock import LEAD_S, RankClock
 from perfledger.measuring.rank_link import RankPlace, join_ranks
 from perfledger.measuring.step_samples import measure
 from perfledger.protocol import MeasuringEffort
@@ -93,3 +93,15 @@ def test_ranks_whose_preparations_differ_decide_by_the_slowest(tmp_path):
     assert first.steps_s == second.steps_s
     assert first.warmups_s == second.warmups_s
     assert len(first.steps_s) < 20
+
+
+def test_no_rank_starts_before_a_moment_after_all_have_come(tmp_path):
+    arrivals_s, starts_s = [], []
+
+    def work(clock):
+        arrivals_s.append(time.monotonic())
+        clock.time(lambda: starts_s.append(time.monotonic()))
+
+    on_both_ranks(tmp_path, work)
+
+    assert min(starts_s) >= max(arrivals_s) + LEAD_S
