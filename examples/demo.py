@@ -43,8 +43,8 @@ MARKER = ".perfledger-demo"
 OUTCOME_VERSION = 2
 INTERRUPTED = 130
 INTRODUCTION = """\
-This runs two pull requests of an example repository end to end. It takes three
-minutes on a quiet machine with two cores, and less than six on any:
+This runs two pull requests of an example repository end to end. It takes four
+minutes on a quiet machine with two cores, and longer beside other programs:
 
 1. A git repository with four workloads, two in PyTorch and two in JAX, and two
    branches: one slows a training step, the other only moves code.
