@@ -82,8 +82,8 @@ def test_an_app_is_registered_by_one_confirmation(start, tmp_path):
 def test_an_interrupted_registration_ends_at_once_and_leaves_nothing(start, tmp_path):
     process, _ = start("perfledger server app perfledger.env")
 
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     process.communicate()
 
-    assert process.returncode == 130
+    assert process.returncode == 143
     assert not list(tmp_path.iterdir())
