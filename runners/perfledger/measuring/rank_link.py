@@ -11,7 +11,7 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import IntEnum
@@ -35,7 +35,7 @@ RETRY_S = 0.01  # until rank 0 listens; the agent's limit for starting up ends i
 LOWEST_DESCRIPTOR = 100
 HEADER = struct.Struct("!IBI")  # number of the exchange, its kind, bytes of the payload
 PLACE = struct.Struct("!I")
-DOUBLE_BYTES = 8
+TIME = struct.Struct("!d")
 
 
 class ExchangeKind(IntEnum):
@@ -83,17 +83,10 @@ class RankLink:
         # A worker that a rank forks would keep the connections of a dead rank open.
         os.register_at_fork(after_in_child=self.close)
 
-    def exchange(
-        self,
-        kind: ExchangeKind,
-        payload: bytes = b"",
-        *,
-        answer: Callable[[tuple[bytes, ...]], bytes] | None = None,
-    ) -> tuple[bytes, ...]:
+    def exchange(self, kind: ExchangeKind, payload: bytes = b"") -> tuple[bytes, ...]:
         """Return the payloads of all ranks, by rank; no rank returns before all have called it.
 
-        With `answer`, rank 0's payload is replaced by what `answer` makes on rank 0 of all
-        payloads. Raises RankError where a rank has ended or does something else.
+        Raises RankError where a rank has ended or does something else.
         """
         self._number += 1
         if self.rank > 0:
@@ -102,28 +95,15 @@ class RankLink:
             return tuple(self._receive(first, kind, 0) for _ in range(self.ranks))
         answers = [self._receive(each, kind, rank) for rank, each in enumerate(self._sockets, 1)]
         payloads = (payload, *answers)
-        if answer is not None:
-            payloads = (answer(payloads), *answers)
-        text = b"".join(self._packed(kind, each) for each in payloads)
+        answer = b"".join(self._packed(kind, each) for each in payloads)
         for each in self._sockets:
-            _send(each, text)
+            _send(each, answer)
         return payloads
 
-    def exchange_numbers(
-        self,
-        *numbers: float,
-        kind: ExchangeKind = ExchangeKind.TIMES,
-        answer: Callable[[Sequence[tuple[float, ...]]], tuple[float, ...]] | None = None,
-    ) -> tuple[tuple[float, ...], ...]:
-        """Return the numbers of all ranks, by rank; `answer` makes rank 0's, as for `exchange`."""
-
-        def packed_answer(payloads: tuple[bytes, ...]) -> bytes:
-            return _packed_numbers(*answer(tuple(map(_numbers, payloads)))) if answer else b""
-
-        payloads = self.exchange(
-            kind, _packed_numbers(*numbers), answer=packed_answer if answer else None
-        )
-        return tuple(map(_numbers, payloads))
+    def exchange_seconds(self, seconds: float) -> tuple[float, ...]:
+        """Return the seconds of all ranks, by rank."""
+        answers = self.exchange(ExchangeKind.TIMES, TIME.pack(seconds))
+        return tuple(float(TIME.unpack(each)[0]) for each in answers)
 
     def close(self) -> None:
         """Close the connections of this process."""
@@ -194,14 +174,6 @@ def shared_port(link: RankLink) -> int:
         free.bind((LOOPBACK, 0))
         port = str(free.getsockname()[1])
     return int(link.exchange(ExchangeKind.FACTS, port.encode())[0])
-
-
-def _packed_numbers(*numbers: float) -> bytes:
-    return struct.pack(f"!{len(numbers)}d", *numbers)
-
-
-def _numbers(payload: bytes) -> tuple[float, ...]:
-    return struct.unpack(f"!{len(payload) // DOUBLE_BYTES}d", payload)
 
 
 def _connect(path: Path) -> socket.socket:
