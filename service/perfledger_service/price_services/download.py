@@ -13,6 +13,7 @@ from requests import Response, Session
 from requests.exceptions import RequestException
 
 from perfledger_service.errors import PriceServiceError
+from perfledger_service.settings.network_addresses import is_loopback
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 60.0  # without a byte
@@ -25,7 +26,6 @@ CHUNK_BYTES = 2**18
 LONGEST_LINE_BYTES = 2**20
 HTTP_OK = 200
 _PORTS = {"https": 443, "http": 80}
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class DownloadProgress(Protocol):
@@ -129,7 +129,9 @@ def check_address(url: str, *, root: str) -> None:
     The next page's address is part of an answer, and must not lead to another host.
     """
     requested, allowed = _origin_of(url), _origin_of(root)
-    is_safe = requested[0] == "https" or (requested[0] == "http" and requested[1] in _LOOPBACK)
+    is_safe = requested[0] == "https" or (
+        requested[0] == "http" and is_loopback(requested[1] or "")
+    )
     if requested != allowed or not is_safe:
         msg = f"{_without_query(url)} is not at {_without_query(root)}: it was not read"
         raise PriceServiceError(msg)

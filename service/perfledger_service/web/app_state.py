@@ -18,6 +18,7 @@ from perfledger_service.github.app.installations import AppInstallations
 from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
+from perfledger_service.settings.network_addresses import is_address, is_within
 from perfledger_service.store.projects import Project
 from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.usecases.cost.upload_prices import UploadPrices
@@ -29,7 +30,6 @@ from perfledger_service.usecases.pull_requests.upload_reports import UploadRepor
 from perfledger_service.usecases.review.scheduled_review import ReviewSchedule
 from perfledger_service.values.storage.retention import RetentionPolicy
 from perfledger_service.values.token_scope import TokenScope
-from perfledger_service.web.loopback import is_address, is_within
 from perfledger_service.web.page_cache import PageCache
 from perfledger_service.workflows import UploadWorkflow
 

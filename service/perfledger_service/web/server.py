@@ -19,6 +19,7 @@ from perfledger_service.github.actions_tokens import ActionsTokens
 from perfledger_service.github.client import GitHub, open_github
 from perfledger_service.notice_services.mail import MailSender, read_mail_server
 from perfledger_service.notice_services.webhook import WebhookSender, read_webhooks
+from perfledger_service.settings.network_addresses import is_loopback
 from perfledger_service.settings.service import ServiceSettings
 from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.store.upgrade import open_current
@@ -53,7 +54,6 @@ from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedUpload
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState, utc_now
 from perfledger_service.web.logs import configure_logging
-from perfledger_service.web.loopback import is_loopback
 from perfledger_service.web.sign_in.configuration import proxy_networks, sign_in_options
 from perfledger_service.workflow_database import workflow_database_url
 from perfledger_service.workflows import UploadWorkflow, WorkflowSteps

@@ -42,8 +42,12 @@ def schedule_document(
     repository: str, *, kind: str, machine_class: str, hour: int | None
 ) -> Document:
     """Return when the runs of a kind and a machine class start; `hour` is None if they ended."""
-    runs = f"{kind} runs of {repository} on {machine_class}"
-    sentence = f"No more {runs}." if hour is None else f"{runs.capitalize()} at {hour:02}:00 UTC."
+    runs = f"runs of {repository} on {machine_class}"
+    sentence = (
+        f"No more {kind} {runs}."
+        if hour is None
+        else f"{kind.capitalize()} {runs} at {hour:02}:00 UTC."
+    )
     return fact_document(
         "perfledger-job-schedule",
         {"repository": repository, "kind": kind, "machine_class": machine_class, "hour": hour},
@@ -60,10 +64,8 @@ def budget_document(
     usd_per_device_hour: float | None,
 ) -> Document:
     """Return the limits of a project's jobs in a week; None is no limit."""
-    limits = [
-        *([] if device_minutes is None else [f"{number_format.count(device_minutes)} minutes"]),
-        *([] if usd is None else [f"{number_format.count(usd)} USD"]),
-    ]
+    units = ((device_minutes, "device-minutes"), (usd, "USD"))
+    limits = [f"{number_format.count(most)} {unit}" for most, unit in units if most is not None]
     extent = f"limited to {' and '.join(limits)} a week" if limits else "not limited"
     return fact_document(
         "perfledger-job-budget",

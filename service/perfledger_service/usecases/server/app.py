@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.github.app.manifest import MAX_NAME, AppSecrets, exchange_code
+from perfledger_service.settings.network_addresses import is_loopback
 from perfledger_service.settings.service import ServiceSettings
 from perfledger_service.values.service_views.registered_app import RegisteredApp
-
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def app_name(settings: ServiceSettings, name: str = "") -> str:
@@ -21,7 +20,7 @@ def app_name(settings: ServiceSettings, name: str = "") -> str:
     service to which GitHub cannot send webhooks.
     """
     url = urlsplit(settings.public_url)
-    if url.scheme not in {"http", "https"} or not url.hostname or url.hostname in LOOPBACK_NAMES:
+    if url.scheme not in {"http", "https"} or not url.hostname or is_loopback(url.hostname):
         msg = (
             f"PERFLEDGER_PUBLIC_URL is {settings.public_url}, where GitHub cannot send webhooks: "
             "set it to the address at which people and GitHub reach the service"

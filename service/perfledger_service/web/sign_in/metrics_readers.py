@@ -10,8 +10,8 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from perfledger_service.errors import RefusedError
+from perfledger_service.settings.network_addresses import is_loopback
 from perfledger_service.web.app_state import CurrentAppState
-from perfledger_service.web.loopback import is_loopback
 
 # What a proxy on this machine adds to the requests of others.
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")

@@ -9,8 +9,8 @@ import re
 from starlette.requests import Request
 
 from perfledger_service.errors import RefusedError
+from perfledger_service.settings.network_addresses import is_within
 from perfledger_service.usecases.people.sign_in import SignInOptions
-from perfledger_service.web.loopback import is_within
 
 # Printable, no list (two headers in one), and short enough for a table.
 _NAME = re.compile(r"[!-+\--:<-~]{1,200}", re.ASCII)

@@ -45,7 +45,7 @@ def flame_graph(base: Profile, head: Profile) -> FlameGraph:
     change = number_format.signed_seconds(tree.delta_seconds)
     label = f"Differential flame graph, {change} a step; the table below lists its frames"
     rows, hidden = frame_rows(tree)
-    gone_s = sum(one.base_seconds for _, one in _gone(tree))
+    gone_s = sum(one.base_seconds for one in _gone(tree))
     return FlameGraph(
         svg="" if chart is None else embedded_svg(chart, label=label),
         rows=rows,
@@ -73,11 +73,11 @@ def _with_chosen(frame: Frame, chosen: set[int], *, depth: int) -> Iterator[tupl
             yield from inside
 
 
-def _gone(frame: Frame) -> Iterator[tuple[int, Frame]]:
+def _gone(frame: Frame) -> Iterator[Frame]:
     """Yield the outermost frames that head lacks."""
     for one in frame.frames:
         if one.head_seconds == 0 and one.base_seconds > 0:
-            yield 0, one
+            yield one
         else:
             yield from _gone(one)
 

@@ -79,5 +79,5 @@ def test_without_scripts_there_is_no_button_that_does_nothing(browser, served):
     page.goto(served + RUN, wait_until="load")
 
     assert page.locator(".hand-over").is_hidden()
-    assert page.locator(".picture-frame svg").count() == 4  # a waterfall, two steps, memory
+    assert page.locator(".picture-frame svg").count() == 5  # a waterfall, two steps, memory, flames
     context.close()

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from perfledger.records import Side
 from perfledger_profiles.flame_graph.frame_tree import Frame
 from perfledger_service.rendering.chart.marks import Tone
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.trace.flame_graph.flame_graph import flame_graph, frame_rows
 
 
@@ -39,8 +41,11 @@ def test_rows_are_the_frames_that_changed_most_with_those_around_them():
 
 def test_the_time_of_operations_that_head_lacks_is_said(make):
     base, head = make.profile(Side.BASE), make.profile(Side.HEAD)
+    first, *others = head.operations
+    without = replace(head, operations=tuple(others))
 
     assert flame_graph(base, head).gone == ""
+    assert flame_graph(base, without).gone == number_format.seconds(first.seconds)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tells which addresses only this machine reaches, and which are within networks."""
+"""Network addresses: which only this machine reaches, and which are within networks."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address

@@ -2,7 +2,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from perfledger_service.web.loopback import is_address, is_loopback, is_within
+from perfledger_service.settings.network_addresses import is_address, is_loopback, is_within
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "::1"])
