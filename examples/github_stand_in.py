@@ -48,7 +48,6 @@ LOGIN = f"{SLUG}[bot]"
 MAX_BODY_BYTES = 4_000_000
 MAX_TEXT, MAX_COMMENT = 65_535, 65_536
 MAX_ANNOTATIONS = 50
-FORM_TYPE = "application/x-www-form-urlencoded"
 # Of these a browser or the request's body says who asks.
 OPEN_PATHS = ("/login/", "/storage/", "/settings/", "/organizations/", "/app-manifests/")
 CONCLUSIONS = frozenset(
@@ -288,8 +287,8 @@ class Handler(BaseHTTPRequestHandler):
         return refuse(404, "Not Found")
 
     def read_document(self, data: bytes) -> Document:
-        """Return a JSON body, or a form's fields."""
-        if self.headers.get("Content-Type") == FORM_TYPE:
+        """Return a JSON body, whatever its type is called, or the fields of a browser's form."""
+        if data.startswith(b"manifest="):
             return {name: values[0] for name, values in parse_qs(data.decode()).items()}
         return json.loads(data) if data else {}
 

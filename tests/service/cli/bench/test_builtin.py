@@ -117,5 +117,5 @@ def test_a_folder_that_is_no_clone_is_refused_before_anything_is_measured(
 def test_a_name_without_a_canary_is_refused(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(NotFoundError, match=r"no canary nothing .* choose of matmul"):
+    with pytest.raises(NotFoundError, match=r"no canary nothing .* choose from matmul"):
         run("bench", "builtin", "nothing", "--device", "cpu")

@@ -303,7 +303,7 @@ def test_a_job_is_not_measured_where_it_finds_itself_on_a_quarantined_device(
 
     assert (job.state, job.attempts) == ("queued", 1)
     assert job.reason.startswith("exit status 6: ")
-    assert f"{machine.device_name} has been in quarantine" in job.reason
+    assert f"{machine.device_name} is in quarantine" in job.reason
     assert site.jobs.works == []
 
 

@@ -99,7 +99,7 @@ def test_the_answer_stands_before_the_form_and_unknown_prices_are_named(site):
 def test_what_is_wrong_is_said_beside_its_field_and_is_an_error_as_data(site):
     for address, field, words in [
         ("allocated_share=0", "allocated_share", "give a percentage above 0"),
-        ("allocated_share=nan", "allocated_share", "is no number"),
+        ("allocated_share=nan", "allocated_share", "is not a number"),
         ("allocated_share=%3Cscript%3E", "allocated_share", "&lt;script&gt;"),
         ("years=4", "years", "give 3 or 5"),
         ("job_hours=-1", "job_hours", "give a number above 0"),
@@ -109,8 +109,8 @@ def test_what_is_wrong_is_said_beside_its_field_and_is_an_error_as_data(site):
         ("job_hours=30000&years=3", "job_hours", "does not end within 3 years"),
         ("at=nowhere", "at", "o price at"),
         ("at=a%00b", "at", "o price at"),
-        ("interruptions_per_hour=0.1", "checkpoint_minutes", "give the time to save"),
-        ("checkpoint_minutes=5", "interruptions_per_hour", "give how often"),
+        ("interruptions_per_hour=0.1", "checkpoint_minutes", "needs the time to save a checkpoint"),
+        ("checkpoint_minutes=5", "interruptions_per_hour", "needs a rate of interruptions"),
         ("interruptions_per_hour=9e9&checkpoint_minutes=500", "checkpoint_minutes", "save more"),
     ]:
         with case(address=address, field=field, words=words):
